@@ -1,0 +1,1 @@
+"""NAR, the search engine for neural architectures."""

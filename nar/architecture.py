@@ -1,0 +1,71 @@
+"""Architecture: a captured graph with its name and labels, the row of every corpus and index."""
+
+from dataclasses import dataclass
+
+from nar.canonical import exact_fingerprint, topology_fingerprint
+from nar.graph import ComputationalGraph
+from nar.ops import op_id
+
+ATTENTION_IDS = frozenset({op_id("attention")})
+CONVOLUTION_IDS = frozenset(
+    op_id(name)
+    for name in ("conv", "conv_grouped", "conv_depthwise", "sep_conv_3x3", "dil_conv_3x3")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Who an architecture is. Everything comes from the code that defines the model.
+
+    Attributes:
+        name: Unique, the spec that builds it: ``timm:resnet50``.
+        source: Who registers it: ``timm``, ``torchvision``, ``transformers``, ``darts``, ``file``.
+        library: The distribution and version that was read: ``timm 1.0.31``.
+        family: Fine class: the defining module or model type, e.g. ``resnet``.
+        task: What it is for, e.g. ``image-classification``.
+    """
+
+    name: str
+    source: str
+    library: str
+    family: str
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A named, labelled graph in canonical order.
+
+    Attributes:
+        labels: Name and labels.
+        block: Coarse class: ``attention``, ``cnn`` or ``other``.
+        graph: Canonical graph.
+        topology: Topology fingerprint, sha256 hex.
+        exact: Exact fingerprint, sha256 hex.
+    """
+
+    labels: Labels
+    block: str
+    graph: ComputationalGraph
+    topology: str
+    exact: str
+
+
+def architecture(labels: Labels, graph: ComputationalGraph) -> Architecture:
+    """Complete the record of a captured model.
+
+    Args:
+        labels: Name and labels.
+        graph: Graph in canonical order.
+    """
+    return Architecture(
+        labels, coarse_block(graph), graph, topology_fingerprint(graph), exact_fingerprint(graph)
+    )
+
+
+def coarse_block(graph: ComputationalGraph) -> str:
+    """The block a design is built from: attention if it attends, else cnn if it convolves."""
+    present = set(graph.op_ids.tolist())
+    if present & ATTENTION_IDS:
+        return "attention"
+    return "cnn" if present & CONVOLUTION_IDS else "other"

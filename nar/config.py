@@ -1,0 +1,106 @@
+"""Every default of the library, in frozen models. Sizes of clusters live in `ray_config.yaml`."""
+
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nar.errors import ConfigError
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen, and a misspelt name is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MotifConfig(Settings):
+    """How a graph is cut into motifs (paper, section 3.2)."""
+
+    steps: int = Field(2, ge=1, le=8, description="s of Eq. 2: radius of the neighbour encoding")
+    max_remainder_nodes: int = Field(16, ge=1, description="bound of what repeats nowhere")
+    context_hops: int = Field(1, ge=1, description="k of the context graph (section 3.4)")
+
+
+class MotifPretrainingConfig(Settings):
+    """Stage 1, the row "Motifs CL" of Table 5."""
+
+    epochs: int = Field(5, ge=1)
+    batch_size: int = Field(256, ge=2, description="motifs a step")
+    layers: int = Field(3, ge=1)
+    learning_rate: float = Field(1e-2, gt=0)
+    dim: int = Field(512, ge=1)
+    temperature: float = Field(1.0, gt=0, description="the paper prints none: 1")
+    seed: int = 0
+
+
+class GraphPretrainingConfig(Settings):
+    """Stage 2, the row "Graph CL" of Table 5."""
+
+    epochs: int = Field(15, ge=1)
+    batch_size: int = Field(512, ge=2, description="architectures a step")
+    layers: int = Field(3, ge=1)
+    learning_rate: float = Field(1e-3, gt=0)
+    dim: int = Field(512, ge=1)
+    dropout: float = Field(0.1, ge=0, lt=1)
+    temperature: float = Field(1.0, gt=0, description="the paper prints none: 1")
+    seed: int = 0
+
+
+class PretrainingConfig(Settings):
+    """Both stages of Algorithm 1."""
+
+    motif: MotifPretrainingConfig = MotifPretrainingConfig()
+    graph: GraphPretrainingConfig = GraphPretrainingConfig()
+
+
+class IndexConfig(Settings):
+    """Where the vectors are, and how they are searched."""
+
+    uri: str = Field("work/index.db", description="a path ending in .db (Milvus Lite) or http://…")
+    token: str | None = Field(None, description="token of a Milvus server", repr=False)
+    alias: str = Field("architectures", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
+    batch_rows: int = Field(1_000, ge=1, le=10_000)
+    timeout_s: float = Field(10.0, gt=0)
+
+
+class ServerConfig(Settings):
+    """The query server. Loopback unless told otherwise."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(50_051, ge=0, le=65_535, description="0 takes a free port")
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = Field(9_464, ge=0, le=65_535)
+    max_queries: int = Field(64, ge=1, description="queries of one Search call")
+    max_top_k: int = Field(1_000, ge=1, le=16_384)
+    max_nodes: int = Field(50_000, ge=1, description="nodes of one graph")
+    max_edges: int = Field(200_000, ge=1)
+    max_message_bytes: int = Field(16 * 1024 * 1024, ge=1_024)
+    max_in_flight: int = Field(32, ge=1, description="calls at a time; more are shed")
+    compute_threads: int = Field(2, ge=1)
+    drain_grace_s: float = Field(10.0, ge=0)
+
+
+class NarConfig(Settings):
+    """Everything together, as one YAML file may set it."""
+
+    motifs: MotifConfig = MotifConfig()
+    pretraining: PretrainingConfig = PretrainingConfig()
+    index: IndexConfig = IndexConfig()
+    server: ServerConfig = ServerConfig()
+
+
+def load_config(path: Path | None) -> NarConfig:
+    """Read settings from a YAML file; without one, the defaults.
+
+    Raises:
+        ConfigError: Names the setting at fault.
+    """
+    if path is None:
+        return NarConfig()
+    try:
+        return NarConfig.model_validate(yaml.safe_load(path.read_text()) or {})
+    except OSError as error:
+        raise ConfigError(f"cannot read settings from {path}: {error.strerror}") from error
+    except (yaml.YAMLError, ValidationError) as error:
+        raise ConfigError(f"{path} holds no valid settings: {error}") from error

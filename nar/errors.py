@@ -1,0 +1,83 @@
+"""Every error a caller can act on. Each says what was wanted, what came, and the way out."""
+
+
+class NarError(Exception):
+    """Base of all errors that NAR raises on purpose."""
+
+
+class InvalidInputError(NarError):
+    """Input that can never be served, whatever the state of the system.
+
+    Attributes:
+        field: Path of the field at fault, e.g. ``edge_index[7]`` or ``queries[3].graph.nodes``.
+        reason: What was wanted and what came.
+    """
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["InvalidInputError"], tuple[str, str]]:
+        """Cross process borders whole: the default would pass the message as one argument."""
+        return type(self), (self.field, self.reason)
+
+    def under(self, prefix: str) -> "InvalidInputError":
+        """The same fault seen from outside: its field's path below ``prefix``."""
+        return type(self)(f"{prefix}.{self.field}", self.reason)
+
+
+class InvalidGraphError(InvalidInputError):
+    """A computational graph that is no graph of an architecture."""
+
+
+class InvalidQueryError(InvalidInputError):
+    """A search request that cannot be answered: bad filter, bad vector, bad ``top_k``."""
+
+
+class CaptureError(NarError):
+    """A model whose graph could not be captured.
+
+    Attributes:
+        model: Name of the model.
+        operator: The last operator seen before the failure, or ``-``.
+        reason: Why, in one line.
+    """
+
+    def __init__(self, model: str, operator: str, reason: str) -> None:
+        super().__init__(f"{model}: capture failed at {operator}: {reason}")
+        self.model = model
+        self.operator = operator
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["CaptureError"], tuple[str, str, str]]:
+        """Cross process borders whole: the default would pass the message as one argument."""
+        return type(self), (self.model, self.operator, self.reason)
+
+
+class UnknownArchitectureError(NarError):
+    """No architecture of that name or id is known."""
+
+
+class MissingLibraryError(NarError):
+    """A source needs a library that is not installed."""
+
+
+class CorpusError(NarError):
+    """A corpus that is missing, damaged, or of another schema version."""
+
+
+class CheckpointError(NarError):
+    """A checkpoint that is missing, damaged, or of another encoder."""
+
+
+class IndexUnavailableError(NarError):
+    """The vector index cannot be reached or is held by another process."""
+
+
+class IndexMismatchError(NarError):
+    """The index holds the vectors of another encoder."""
+
+
+class ConfigError(NarError):
+    """A configuration value that is unknown or out of range."""

@@ -1,0 +1,1 @@
+"""Fixtures that several suites share."""
