@@ -15,3 +15,67 @@ def graph_of(text: str) -> ComputationalGraph:
         attributes=np.zeros((len(lines), len(ATTRIBUTES)), dtype=np.int16),
         edge_index=np.array(edges, dtype=np.int32).reshape(-1, 2).T.copy(),
     )
+
+
+class Drawing:
+    """A graph drawn node by node; every call gives the number of the node it adds."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __call__(self, operator: str, *operands: int) -> int:
+        self.lines.append(" ".join([operator, *map(str, operands)]))
+        return len(self.lines) - 1
+
+    def chain(self, operators: str, value: int) -> int:
+        for operator in operators.split():
+            value = self(operator, value)
+        return value
+
+    def graph(self) -> ComputationalGraph:
+        return graph_of(";".join(self.lines))
+
+
+def resnet(blocks_per_stage: list[int]) -> ComputationalGraph:
+    """Bottleneck ResNet as torchvision builds it: 10 nodes a block, 12 where it downsamples."""
+    draw = Drawing()
+    value = draw.chain("conv batch_norm relu max_pool", draw("input"))
+    for blocks in blocks_per_stage:
+        for block in range(blocks):
+            branch = draw.chain("conv batch_norm relu conv batch_norm relu conv batch_norm", value)
+            shortcut = draw.chain("conv batch_norm", value) if block == 0 else value
+            value = draw("relu", draw("add", branch, shortcut))
+    draw.chain("adaptive_avg_pool linear", value)
+    return draw.graph()
+
+
+def bert(layers: int) -> ComputationalGraph:
+    """Post-norm encoder: 10 nodes a layer."""
+    draw = Drawing()
+    words, places = draw("embedding"), draw("embedding")
+    value = draw.chain("layer_norm", draw("add", words, places))
+    for _ in range(layers):
+        heads = [draw("linear", value) for _ in range(3)]
+        attended = draw.chain("linear", draw("attention", *heads))
+        value = draw("layer_norm", draw("add", attended, value))
+        hidden = draw.chain("linear gelu linear", value)
+        value = draw("layer_norm", draw("add", hidden, value))
+    draw.chain("linear tanh", value)
+    return draw.graph()
+
+
+def swin(layers_per_stage: list[int]) -> ComputationalGraph:
+    """Pre-norm windows, shifted in every other layer: 8 or 10 nodes a layer."""
+    draw = Drawing()
+    value = draw.chain("conv layer_norm", draw("input"))
+    for stage, layers in enumerate(layers_per_stage):
+        if stage:
+            value = draw.chain("layer_norm linear", value)
+        for layer in range(layers):
+            rolled = "roll" if layer % 2 else ""
+            inner = draw.chain(f"layer_norm {rolled} linear split", value)
+            branch = draw.chain(f"linear {rolled}", draw("attention", inner, draw("index")))
+            value = draw("add", branch, value)
+            value = draw("add", draw.chain("layer_norm linear gelu linear", value), value)
+    draw.chain("layer_norm mean linear", value)
+    return draw.graph()

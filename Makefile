@@ -1,0 +1,78 @@
+# Two commands set everything up on a fresh machine: `make demo` and `make test`.
+PYTHON  ?= python3
+DEMO    ?= work/demo
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.installed
+PROTOC  := $(BIN)/python -m grpc_tools.protoc -Iproto proto/nar/v1/retrieval.proto
+PIP     := install -qq --no-compile --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types proto proto-check pytest bench lock prometheus milvus clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: $(STAMP)  ## make .venv from requirements.lock (about a minute)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("NAR needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	@echo "Installing into $(VENV) from requirements.lock: about a minute, once"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip $(PIP) -r requirements.lock
+	@$(BIN)/pip $(PIP) --no-deps -e .
+	@touch $@
+
+demo: $(STAMP)  ## from a zoo of models to an answered query, in work/demo
+	$(BIN)/python -m cluster.demo --work $(DEMO)
+
+test: lint types proto-check pytest  ## everything that must pass: .ci/run calls this
+
+lint: $(STAMP)  ## ruff: rules and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(STAMP)  ## mypy, strict
+	$(BIN)/mypy
+
+proto: $(STAMP)  ## generate nar/v1 from proto/
+	$(PROTOC) --python_out=. --pyi_out=. --grpc_python_out=.
+
+proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes
+	rm -rf build/proto && mkdir -p build/proto
+	$(PROTOC) --python_out=build/proto --pyi_out=build/proto --grpc_python_out=build/proto
+	for file in build/proto/nar/v1/*; do diff -u nar/v1/$${file##*/} $$file || exit 1; done
+
+pytest: $(STAMP) prometheus  ## the tests
+	$(BIN)/pytest
+
+bench: $(STAMP)  ## the benchmarks, with the command beside each number
+	$(BIN)/pytest tests/bench
+
+lock:  ## resolve pyproject.toml anew and write requirements.lock
+	$(PYTHON) -m venv --clear build/lock
+	build/lock/bin/pip $(PIP) torch==2.13.0 -e '.[zoo,onnx,cluster,dev]'
+	(echo '# Written by `make lock`: the whole closure of pyproject.toml.'; \
+	 build/lock/bin/pip freeze --exclude-editable | sed 's/+cpu$$//') > requirements.lock
+
+prometheus: $(BIN)/promtool  ## promtool and prometheus, which the tests of deploy/ run
+
+# Unpacked rather than installed: needs no root, and starts no service on the host.
+$(BIN)/promtool: $(STAMP)
+	@if command -v promtool prometheus >/dev/null; then \
+	  ln -sf "$$(command -v prometheus)" "$$(command -v promtool)" $(BIN)/; \
+	else \
+	  mkdir -p build/prometheus && cd build/prometheus && \
+	  { apt-get download -qq prometheus || { apt-get update -qq && apt-get download -qq prometheus; }; } && \
+	  dpkg-deb -x prometheus_*.deb . && cp usr/bin/prometheus usr/bin/promtool ../../$(BIN)/; \
+	fi || { echo "promtool is missing: install Prometheus, then run make again" >&2; exit 1; }
+
+milvus: .venv-milvus/.installed  ## a real Milvus 2.3.5 in .venv-milvus, for the conformance suite
+
+.venv-milvus/.installed:
+	$(PYTHON) -m venv .venv-milvus
+	.venv-milvus/bin/pip $(PIP) milvus==2.3.5 'setuptools<81'
+	touch $@
+
+clean:  ## remove what the targets above made, demo and environments included
+	rm -rf build work $(VENV) .venv-milvus *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,250 @@
+from google.rpc import status_pb2 as _status_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Graph(_message.Message):
+    __slots__ = ("operators", "nodes", "edge_index", "attribute_names", "attributes", "parameters", "flops")
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    EDGE_INDEX_FIELD_NUMBER: _ClassVar[int]
+    ATTRIBUTE_NAMES_FIELD_NUMBER: _ClassVar[int]
+    ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    FLOPS_FIELD_NUMBER: _ClassVar[int]
+    operators: _containers.RepeatedScalarFieldContainer[str]
+    nodes: _containers.RepeatedScalarFieldContainer[int]
+    edge_index: EdgeIndex
+    attribute_names: _containers.RepeatedScalarFieldContainer[str]
+    attributes: _containers.RepeatedScalarFieldContainer[int]
+    parameters: int
+    flops: int
+    def __init__(self, operators: _Optional[_Iterable[str]] = ..., nodes: _Optional[_Iterable[int]] = ..., edge_index: _Optional[_Union[EdgeIndex, _Mapping]] = ..., attribute_names: _Optional[_Iterable[str]] = ..., attributes: _Optional[_Iterable[int]] = ..., parameters: _Optional[int] = ..., flops: _Optional[int] = ...) -> None: ...
+
+class EdgeIndex(_message.Message):
+    __slots__ = ("sources", "targets")
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    TARGETS_FIELD_NUMBER: _ClassVar[int]
+    sources: _containers.RepeatedScalarFieldContainer[int]
+    targets: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, sources: _Optional[_Iterable[int]] = ..., targets: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Vector(_message.Message):
+    __slots__ = ("values",)
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, values: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class Range(_message.Message):
+    __slots__ = ("minimum", "maximum")
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    minimum: int
+    maximum: int
+    def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ...) -> None: ...
+
+class Filter(_message.Message):
+    __slots__ = ("sources", "libraries", "families", "blocks", "tasks", "parameters", "flops", "nodes")
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    LIBRARIES_FIELD_NUMBER: _ClassVar[int]
+    FAMILIES_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    FLOPS_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    sources: _containers.RepeatedScalarFieldContainer[str]
+    libraries: _containers.RepeatedScalarFieldContainer[str]
+    families: _containers.RepeatedScalarFieldContainer[str]
+    blocks: _containers.RepeatedScalarFieldContainer[str]
+    tasks: _containers.RepeatedScalarFieldContainer[str]
+    parameters: Range
+    flops: Range
+    nodes: Range
+    def __init__(self, sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ...) -> None: ...
+
+class Query(_message.Message):
+    __slots__ = ("graph", "architecture", "vector", "top_k", "filter")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    VECTOR_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    graph: Graph
+    architecture: str
+    vector: Vector
+    top_k: int
+    filter: Filter
+    def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ...) -> None: ...
+
+class Architecture(_message.Message):
+    __slots__ = ("id", "name", "source", "library", "family", "block", "task", "parameters", "flops", "nodes", "topology", "exact")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    LIBRARY_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    FLOPS_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
+    EXACT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    name: str
+    source: str
+    library: str
+    family: str
+    block: str
+    task: str
+    parameters: int
+    flops: int
+    nodes: int
+    topology: str
+    exact: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., parameters: _Optional[int] = ..., flops: _Optional[int] = ..., nodes: _Optional[int] = ..., topology: _Optional[str] = ..., exact: _Optional[str] = ...) -> None: ...
+
+class Hit(_message.Message):
+    __slots__ = ("architecture", "score")
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    architecture: Architecture
+    score: float
+    def __init__(self, architecture: _Optional[_Union[Architecture, _Mapping]] = ..., score: _Optional[float] = ...) -> None: ...
+
+class StageTimings(_message.Message):
+    __slots__ = ("parse_ns", "motifs_ns", "encode_ns", "search_ns")
+    PARSE_NS_FIELD_NUMBER: _ClassVar[int]
+    MOTIFS_NS_FIELD_NUMBER: _ClassVar[int]
+    ENCODE_NS_FIELD_NUMBER: _ClassVar[int]
+    SEARCH_NS_FIELD_NUMBER: _ClassVar[int]
+    parse_ns: int
+    motifs_ns: int
+    encode_ns: int
+    search_ns: int
+    def __init__(self, parse_ns: _Optional[int] = ..., motifs_ns: _Optional[int] = ..., encode_ns: _Optional[int] = ..., search_ns: _Optional[int] = ...) -> None: ...
+
+class SearchRequest(_message.Message):
+    __slots__ = ("queries",)
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
+    queries: _containers.RepeatedCompositeFieldContainer[Query]
+    def __init__(self, queries: _Optional[_Iterable[_Union[Query, _Mapping]]] = ...) -> None: ...
+
+class SearchResponse(_message.Message):
+    __slots__ = ("results", "timings")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[SearchResult]
+    timings: StageTimings
+    def __init__(self, results: _Optional[_Iterable[_Union[SearchResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
+
+class SearchResult(_message.Message):
+    __slots__ = ("status", "hits", "same_network", "same_design")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    HITS_FIELD_NUMBER: _ClassVar[int]
+    SAME_NETWORK_FIELD_NUMBER: _ClassVar[int]
+    SAME_DESIGN_FIELD_NUMBER: _ClassVar[int]
+    status: _status_pb2.Status
+    hits: _containers.RepeatedCompositeFieldContainer[Hit]
+    same_network: _containers.RepeatedCompositeFieldContainer[Hit]
+    same_design: _containers.RepeatedCompositeFieldContainer[Hit]
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ...) -> None: ...
+
+class EmbedRequest(_message.Message):
+    __slots__ = ("graphs",)
+    GRAPHS_FIELD_NUMBER: _ClassVar[int]
+    graphs: _containers.RepeatedCompositeFieldContainer[Graph]
+    def __init__(self, graphs: _Optional[_Iterable[_Union[Graph, _Mapping]]] = ...) -> None: ...
+
+class EmbedResponse(_message.Message):
+    __slots__ = ("results", "timings")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[EmbedResult]
+    timings: StageTimings
+    def __init__(self, results: _Optional[_Iterable[_Union[EmbedResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
+
+class EmbedResult(_message.Message):
+    __slots__ = ("status", "vector", "topology", "exact")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    VECTOR_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
+    EXACT_FIELD_NUMBER: _ClassVar[int]
+    status: _status_pb2.Status
+    vector: Vector
+    topology: str
+    exact: str
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., topology: _Optional[str] = ..., exact: _Optional[str] = ...) -> None: ...
+
+class GetRequest(_message.Message):
+    __slots__ = ("architectures",)
+    ARCHITECTURES_FIELD_NUMBER: _ClassVar[int]
+    architectures: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, architectures: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class GetResponse(_message.Message):
+    __slots__ = ("results",)
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[GetResult]
+    def __init__(self, results: _Optional[_Iterable[_Union[GetResult, _Mapping]]] = ...) -> None: ...
+
+class GetResult(_message.Message):
+    __slots__ = ("status", "architecture")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    status: _status_pb2.Status
+    architecture: Architecture
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., architecture: _Optional[_Union[Architecture, _Mapping]] = ...) -> None: ...
+
+class DescribeRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DescribeResponse(_message.Message):
+    __slots__ = ("version", "encoder", "index_rows", "limits", "operators", "attribute_names")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    ENCODER_FIELD_NUMBER: _ClassVar[int]
+    INDEX_ROWS_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    ATTRIBUTE_NAMES_FIELD_NUMBER: _ClassVar[int]
+    version: str
+    encoder: Encoder
+    index_rows: int
+    limits: Limits
+    operators: _containers.RepeatedScalarFieldContainer[str]
+    attribute_names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, version: _Optional[str] = ..., encoder: _Optional[_Union[Encoder, _Mapping]] = ..., index_rows: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., operators: _Optional[_Iterable[str]] = ..., attribute_names: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Encoder(_message.Message):
+    __slots__ = ("name", "fingerprint", "dim")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    DIM_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    fingerprint: str
+    dim: int
+    def __init__(self, name: _Optional[str] = ..., fingerprint: _Optional[str] = ..., dim: _Optional[int] = ...) -> None: ...
+
+class Limits(_message.Message):
+    __slots__ = ("max_items", "max_top_k", "default_top_k", "max_nodes", "max_edges", "max_message_bytes", "max_in_flight")
+    MAX_ITEMS_FIELD_NUMBER: _ClassVar[int]
+    MAX_TOP_K_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_TOP_K_FIELD_NUMBER: _ClassVar[int]
+    MAX_NODES_FIELD_NUMBER: _ClassVar[int]
+    MAX_EDGES_FIELD_NUMBER: _ClassVar[int]
+    MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    max_items: int
+    max_top_k: int
+    default_top_k: int
+    max_nodes: int
+    max_edges: int
+    max_message_bytes: int
+    max_in_flight: int
+    def __init__(self, max_items: _Optional[int] = ..., max_top_k: _Optional[int] = ..., default_top_k: _Optional[int] = ..., max_nodes: _Optional[int] = ..., max_edges: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_in_flight: _Optional[int] = ...) -> None: ...
