@@ -134,5 +134,6 @@ def _children(labels: Labels, wires: Wiring, inside: NDArray[np.bool_] | None) -
     smallest = seen if inside is None else np.where(inside, seen, _LARGEST)
     top = np.maximum.reduceat(largest[wires.by_source], wires.out_start)
     bottom = np.minimum.reduceat(smallest[wires.by_source], wires.out_start)
-    summary[wires.parents] = mix(top) + bottom
+    has_child = top >= bottom  # else all its children are outside
+    summary[wires.parents] = np.where(has_child, mix(top) + bottom, _NO_CHILD)
     return summary

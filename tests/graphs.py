@@ -1,6 +1,10 @@
 """Small graphs that can be checked by hand."""
 
+from dataclasses import replace
+from typing import Protocol
+
 import numpy as np
+from hypothesis import strategies as st
 
 from nar.graph import ComputationalGraph
 from nar.ops import ATTRIBUTES, op_id
@@ -79,3 +83,35 @@ def swin(layers_per_stage: list[int]) -> ComputationalGraph:
             value = draw("add", draw.chain("layer_norm linear gelu linear", value), value)
     draw.chain("layer_norm mean linear", value)
     return draw.graph()
+
+
+@st.composite
+def random_graphs(draw: st.DrawFn, min_nodes: int = 1, max_nodes: int = 24) -> ComputationalGraph:
+    """Any small acyclic graph, ordered operands included."""
+    operators = st.sampled_from(["conv", "relu", "add", "sub", "concat", "attention"])
+    lines = ["input"]
+    for node in range(1, draw(st.integers(min_nodes, max_nodes))):
+        operands = draw(st.lists(st.integers(0, node - 1), max_size=3, unique=True))
+        lines.append(" ".join([draw(operators), *map(str, operands)]))
+    return graph_of(";".join(lines))
+
+
+class Shuffler(Protocol):
+    """A source of random orders: `random.Random` or a numpy generator."""
+
+    def shuffle(self, x: list[int]) -> None: ...
+
+
+def renumbered(graph: ComputationalGraph, random: Shuffler) -> ComputationalGraph:
+    """The same graph with its nodes in another order."""
+    order = list(range(graph.nodes))
+    random.shuffle(order)
+    number = np.argsort(order).astype(np.int32)
+    edges = number[graph.edge_index]
+    by_target = np.argsort(edges[1], kind="stable") if graph.edges else slice(None)
+    return replace(
+        graph,
+        op_ids=graph.op_ids[order],
+        attributes=graph.attributes[order],
+        edge_index=edges[:, by_target],
+    )
