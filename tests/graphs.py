@@ -115,3 +115,16 @@ def renumbered(graph: ComputationalGraph, random: Shuffler) -> ComputationalGrap
         attributes=graph.attributes[order],
         edge_index=edges[:, by_target],
     )
+
+
+def random_graph(nodes: int, seed: int) -> ComputationalGraph:
+    """A large graph without design: random operators that read one or two recent values."""
+    rng = np.random.default_rng(seed)
+    target = np.repeat(np.arange(1, nodes), 2)
+    source = np.maximum(target - rng.integers(1, 20, size=len(target)), 0)
+    edges = np.unique(np.stack([target, source]), axis=1)[::-1]
+    return ComputationalGraph(
+        op_ids=rng.integers(0, 60, size=nodes).astype(np.uint16),
+        attributes=np.zeros((nodes, len(ATTRIBUTES)), dtype=np.int16),
+        edge_index=np.ascontiguousarray(edges, dtype=np.int32),
+    )

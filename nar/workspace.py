@@ -1,0 +1,26 @@
+"""Where the parts of one NAR installation lie: everything below one directory."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One directory with a corpus, the encoder trained on it, and the index made of both."""
+
+    root: Path
+
+    @property
+    def corpus(self) -> Path:
+        """Directory of Parquet shards and their manifest."""
+        return self.root / "corpus"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Directory of the encoder's weights and configuration."""
+        return self.root / "checkpoint"
+
+    @property
+    def index(self) -> Path:
+        """The embedded index, used where no server is named."""
+        return self.root / "index.db"

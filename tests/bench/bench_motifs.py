@@ -1,0 +1,51 @@
+"""Motif sampling: nodes a second on one core, and growth from 1,000 to 100,000 nodes.
+
+Run: python tests/bench/bench_motifs.py [results.json]
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from graphs import bert, random_graph, resnet
+from measure import best_seconds, peak_memory_mib, report
+
+from nar.canonical import canonical
+from nar.motifs import partition, partition_all
+
+SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
+
+
+def growth(name: str, graphs: list) -> list[dict[str, object]]:
+    rows = []
+    for graph in graphs:
+        seconds = best_seconds(lambda graph=graph: partition(graph))
+        rows.append(row(name, graph.nodes, 1, seconds))
+    return rows
+
+
+def row(name: str, nodes: int, graphs: int, seconds: float) -> dict[str, object]:
+    return {
+        "graph": name,
+        "nodes": f"{nodes:,}",
+        "graphs a call": graphs,
+        "ms a call": f"{1000 * seconds:.2f}",
+        "nodes/s": f"{nodes * graphs / seconds:,.0f}",
+    }
+
+
+def main() -> None:
+    resnets = [canonical(resnet([size // 41] * 4)) for size in SIZES]
+    berts = [canonical(bert(size // 12)) for size in SIZES]
+    randoms = [canonical(random_graph(size, seed=0)) for size in SIZES]
+    rows = growth("resnet", resnets) + growth("bert", berts) + growth("no repeats", randoms)
+    batch = [resnets[0]] * 64
+    rows.append(
+        row("resnet", resnets[0].nodes, len(batch), best_seconds(lambda: partition_all(batch)))
+    )
+    report(f"Motif sampling (peak memory {peak_memory_mib():.0f} MiB)", rows)
+
+
+if __name__ == "__main__":
+    main()
