@@ -1,10 +1,13 @@
 # Two commands set everything up on a fresh machine: `make demo` and `make test`.
+# The resolver would take the newest torch; torchvision and the zoo are tested with this one.
+TORCH   := 2.13.0
 PYTHON  ?= python3
 DEMO    ?= work/demo
 VENV    := .venv
 BIN     := $(VENV)/bin
 STAMP   := $(VENV)/.installed
 PROTOC  := $(BIN)/python -m grpc_tools.protoc -Iproto proto/nar/v1/retrieval.proto
+APT     := apt-get -qq -o APT::Sandbox::User=$$(id -un)
 PIP     := install -qq --no-compile --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -51,7 +54,7 @@ bench: $(STAMP)  ## the benchmarks, with the command beside each number
 
 lock:  ## resolve pyproject.toml anew and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock
-	build/lock/bin/pip $(PIP) torch==2.13.0 -e '.[zoo,onnx,cluster,dev]'
+	build/lock/bin/pip $(PIP) 'torch==$(TORCH)' -e '.[zoo,onnx,cluster,dev]'
 	(echo '# Written by `make lock`: the whole closure of pyproject.toml.'; \
 	 build/lock/bin/pip freeze --exclude-editable | sed 's/+cpu$$//') > requirements.lock
 
@@ -59,11 +62,11 @@ prometheus: $(BIN)/promtool  ## promtool and prometheus, which the tests of depl
 
 # Unpacked rather than installed: needs no root, and starts no service on the host.
 $(BIN)/promtool: $(STAMP)
-	@if command -v promtool prometheus >/dev/null; then \
+	@if command -v promtool && command -v prometheus; then \
 	  ln -sf "$$(command -v prometheus)" "$$(command -v promtool)" $(BIN)/; \
 	else \
 	  mkdir -p build/prometheus && cd build/prometheus && \
-	  { apt-get download -qq prometheus || { apt-get update -qq && apt-get download -qq prometheus; }; } && \
+	  { $(APT) download prometheus || { $(APT) update && $(APT) download prometheus; }; } && \
 	  dpkg-deb -x prometheus_*.deb . && cp usr/bin/prometheus usr/bin/promtool ../../$(BIN)/; \
 	fi || { echo "promtool is missing: install Prometheus, then run make again" >&2; exit 1; }
 

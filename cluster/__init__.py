@@ -1,0 +1,1 @@
+"""Where the bulk work runs: the library's steps under Ray, and no algorithm."""

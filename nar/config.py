@@ -1,9 +1,10 @@
 """Every default of the library, in frozen models. Sizes of clusters live in `ray_config.yaml`."""
 
+import os
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from nar.errors import ConfigError
 
@@ -64,6 +65,11 @@ class IndexConfig(Settings):
     timeout_s: float = Field(10.0, gt=0)
 
 
+def _token_from_environment() -> SecretStr | None:
+    token = os.environ.get("NAR_TOKEN")
+    return SecretStr(token) if token else None
+
+
 class ServerConfig(Settings):
     """The query server. Loopback unless told otherwise."""
 
@@ -71,14 +77,20 @@ class ServerConfig(Settings):
     port: int = Field(50_051, ge=0, le=65_535, description="0 takes a free port")
     metrics_host: str = "127.0.0.1"
     metrics_port: int = Field(9_464, ge=0, le=65_535)
-    max_queries: int = Field(64, ge=1, description="queries of one Search call")
+    token: SecretStr | None = Field(
+        default_factory=_token_from_environment,
+        description="what callers must bring; NAR_TOKEN in the environment unless set here",
+    )
+    max_queries: int = Field(64, ge=1, description="queries, graphs or names of one call")
     max_top_k: int = Field(1_000, ge=1, le=16_384)
+    default_top_k: int = Field(10, ge=1, description="for queries that name none")
     max_nodes: int = Field(50_000, ge=1, description="nodes of one graph")
     max_edges: int = Field(200_000, ge=1)
     max_message_bytes: int = Field(16 * 1024 * 1024, ge=1_024)
     max_in_flight: int = Field(32, ge=1, description="calls at a time; more are shed")
     compute_threads: int = Field(2, ge=1)
     drain_grace_s: float = Field(10.0, ge=0)
+    probe_interval_s: float = Field(5.0, gt=0, description="how often health asks the index")
 
 
 class NarConfig(Settings):
@@ -87,7 +99,7 @@ class NarConfig(Settings):
     motifs: MotifConfig = MotifConfig()
     pretraining: PretrainingConfig = PretrainingConfig()
     index: IndexConfig = IndexConfig()
-    server: ServerConfig = ServerConfig()
+    server: ServerConfig = Field(default_factory=ServerConfig)
 
 
 def load_config(path: Path | None) -> NarConfig:

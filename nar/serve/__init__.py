@@ -1,0 +1,1 @@
+"""The query server: gRPC in, the library inside, Prometheus beside."""

@@ -1,0 +1,97 @@
+"""Sizes and resources of the bulk jobs, frozen; `ray_config.yaml` holds the same values."""
+
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import Field, ValidationError
+
+from nar.config import Settings
+from nar.errors import ConfigError
+
+CONFIG_NAME = "ray_config.yaml"
+
+
+class WorkerConfig(Settings):
+    """What the scheduler reserves for one worker process."""
+
+    cpus: float = Field(1, ge=0)
+    gpus: float | Literal["auto"] = Field(0, description="auto: one where the cluster has any")
+    memory_bytes: int | None = Field(None, ge=1, description="None reserves nothing")
+
+
+class PoolConfig(WorkerConfig):
+    """A pool of equal actors that work through a list of items."""
+
+    num_workers: int | Literal["auto"] = "auto"
+    max_in_flight: int = Field(2, ge=1, description="calls of one worker, running and waiting")
+    max_attempts: int = Field(2, ge=1, description="tries of an item whose worker died")
+    limit_s: float = Field(180, gt=0, description="one item; a worker over it is replaced")
+    memory_limit_bytes: int | None = Field(None, ge=1, description="private memory of a worker")
+
+
+class ExtractConfig(PoolConfig):
+    """Capture of models."""
+
+    max_in_flight: int = Field(4, ge=1)
+    memory_limit_bytes: int | None = Field(12_000_000_000, ge=1)
+    shard_size: int = Field(64, ge=1, description="architectures a corpus shard")
+
+
+class EmbedConfig(PoolConfig):
+    """Embedding of corpus shards."""
+
+    gpus: float | Literal["auto"] = "auto"
+    max_attempts: int = Field(3, ge=1)
+    limit_s: float = Field(1_800, gt=0)
+
+
+class PretrainConfig(WorkerConfig):
+    """Ranks of Ray Train."""
+
+    num_workers: int = Field(1, ge=1)
+    gpus: float | Literal["auto"] = "auto"
+    max_failures: int = Field(2, ge=0, description="worker deaths survived by resuming")
+
+
+class WriterConfig(WorkerConfig):
+    """The one owner of the index: it waits on the store, so it reserves no CPU."""
+
+    cpus: float = Field(0, ge=0)
+
+
+class ClusterConfig(Settings):
+    """Everything that decides where the work runs; nothing that changes its result."""
+
+    object_store_bytes: int = Field(300_000_000, ge=80_000_000, description="local clusters only")
+    env_vars: dict[str, str] = Field(default_factory=lambda: {"OMP_NUM_THREADS": "1"})
+    extract: ExtractConfig = ExtractConfig()
+    embed: EmbedConfig = EmbedConfig()
+    pretrain: PretrainConfig = PretrainConfig()
+    writer: WriterConfig = WriterConfig()
+
+
+def load_cluster_config(path: Path | None = None) -> ClusterConfig:
+    """Read the sizes from a YAML file.
+
+    Args:
+        path: The file; None takes `ray_config.yaml` of the working directory, and the defaults
+            where there is none.
+
+    Raises:
+        ConfigError: Names the setting at fault.
+    """
+    chosen = Path(CONFIG_NAME) if path is None else path
+    if path is None and not chosen.exists():
+        return ClusterConfig()
+    try:
+        return ClusterConfig.model_validate(yaml.safe_load(chosen.read_text()) or {})
+    except OSError as error:
+        raise ConfigError(f"cannot read cluster sizes from {chosen}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{chosen} is no YAML: {error}") from error
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+        )
+        raise ConfigError(f"{chosen} holds no valid sizes: {faults}") from error

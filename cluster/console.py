@@ -1,0 +1,84 @@
+"""How the jobs speak: progress and errors to stderr, the answer to stdout."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, ParamSpec
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from nar.errors import NarError
+
+LOG_EVERY_S = 10.0
+
+stdout = Console()
+stderr = Console(stderr=True)
+P = ParamSpec("P")
+
+DEFAULT_WORK = Path("work")
+Work = Annotated[Path, typer.Option("--work", help="Directory of corpus, checkpoint and index.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; default: all CPUs.")]
+ClusterFile = Annotated[
+    Path | None, typer.Option("--cluster-config", help="Sizes; default: ./ray_config.yaml.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+@contextmanager
+def progress(title: str, total: int, console: Console = stderr) -> Iterator[Callable[[int], None]]:
+    """Show how far a job is and how long it still takes; the body calls with what it has done.
+
+    A terminal gets a bar, a log file a line every ten seconds.
+    """
+    if not console.is_terminal:
+        yield _log_lines(title, total, console)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, *times, console=console) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda amount: bar.advance(task, amount)
+
+
+def _log_lines(title: str, total: int, console: Console) -> Callable[[int], None]:
+    started = shown = time.monotonic()
+    done = 0
+
+    def advance(amount: int) -> None:
+        nonlocal done, shown
+        done += amount
+        now = time.monotonic()
+        if done == total or now - shown >= LOG_EVERY_S:
+            shown = now
+            left = (now - started) * (total - done) / max(done, 1)
+            console.print(f"{title}: {done}/{total}, {left:.0f} s left", highlight=False)
+
+    return advance
+
+
+def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn errors a caller can act on into one red line and exit code 1, ctrl-c into 130."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except NarError as error:
+            stderr.print(f"[bold red]error[/bold red] {error}", highlight=False, soft_wrap=True)
+            raise typer.Exit(1) from error
+        except KeyboardInterrupt:
+            stderr.print("interrupted; what is finished is kept, and the next run goes on there")
+            raise typer.Exit(130) from None
+
+    return run

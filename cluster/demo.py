@@ -1,0 +1,128 @@
+"""The whole way on real models, told as it goes: ``python -m cluster.demo``.
+
+Every step is a command that a user could type; the demo runs them one after another as processes.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+from urllib.request import urlopen
+
+import typer
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from rich.table import Table
+
+from cluster.console import Work, reporting_errors, stdout
+from cluster.processes import Address, Step, free_address, serving
+from nar.corpus import read_corpus
+from nar.workspace import Workspace
+
+DEFAULT_WORK = Path("work/demo")
+
+
+def building(selection: Sequence[str], work: Path) -> list[Step]:
+    """From model libraries to a filled index, on Ray."""
+    there = ("--work", str(work))
+    return [
+        Step("Capture models", ("python", "-m", "cluster.extract", *selection, *there)),
+        Step("Pretrain both stages", ("python", "-m", "cluster.pretrain", *there)),
+        Step("Embed and index", ("python", "-m", "cluster.embed", *there)),
+    ]
+
+
+def scrape(address: Address) -> dict[str, Metric]:
+    """What Prometheus would read from the metrics port now, by name of the metric."""
+    with urlopen(f"http://127.0.0.1:{address.metrics_port}/metrics", timeout=10) as response:
+        text = response.read().decode()
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def metrics_table(families: dict[str, Metric]) -> Table:
+    """A few metrics of one server, as a person reads them."""
+    table = Table(title="A few metrics of this server", title_justify="left")
+    table.add_column("metric")
+    table.add_column("value", justify="right")
+    for sample in families["nar_rpc_requests"].samples:
+        if sample.name.endswith("_total") and sample.value:
+            table.add_row("calls {method} {code}".format_map(sample.labels), f"{sample.value:.0f}")
+    for stage, mean_s in mean_seconds(families["nar_stage_duration_seconds"], "stage").items():
+        table.add_row(f"time in {stage}, mean", f"{1000 * mean_s:.1f} ms")
+    for sample in families["nar_index_rows"].samples:
+        table.add_row("architectures in the index", f"{sample.value:,.0f}")
+    return table
+
+
+def mean_seconds(histogram: Metric, label: str) -> dict[str, float]:
+    """Mean of each series of a histogram that has seen anything, by the value of a label."""
+    sums = {s.labels[label]: s.value for s in histogram.samples if s.name.endswith("_sum")}
+    counts = {s.labels[label]: s.value for s in histogram.samples if s.name.endswith("_count")}
+    return {value: sums[value] / count for value, count in counts.items() if count}
+
+
+def times_table(seconds: dict[str, float]) -> Table:
+    """How long each step took."""
+    table = Table(title="Where the time went", title_justify="left", show_footer=True)
+    table.add_column("step", footer="all")
+    table.add_column("seconds", footer=f"{sum(seconds.values()):.0f}", justify="right")
+    for title, taken in seconds.items():
+        table.add_row(title, f"{taken:.0f}")
+    return table
+
+
+def closing_words(work: Path) -> str:
+    """Where everything lies, and what to try next."""
+    place = Workspace(work)
+    return f"""
+[bold]Where everything lies[/bold]
+  {place.corpus}: captured graphs as Parquet shards, and a manifest that names every failure
+  {place.checkpoint}: the pretrained encoder
+  {place.index}: the vector index (Milvus Lite)
+
+[bold]What to try next[/bold], after [cyan]. .venv/bin/activate[/cyan]
+  Ask without a server:        [cyan]nar search timm:vit_tiny_patch16_224 --work {work}[/cyan]
+  Ask about a model of yours:  [cyan]nar search path/to/file.py:factory --work {work}[/cyan]
+  See what a model is made of: [cyan]nar motifs timm:resnet50[/cyan]
+  Keep a server running:       [cyan]nar serve --work {work}[/cyan]
+"""
+
+
+def question(query: str, work: Path, address: Address) -> Step:
+    """Ask the server for relatives; the title says whether the model was ever seen."""
+    held = {item.labels.name for item in read_corpus(Workspace(work).corpus)}
+    place = "in the corpus" if query in held else "not in the corpus"
+    title = f"Ask over gRPC for relatives of {query}, which is {place}"
+    return Step(title, ("nar", "search", query, "--server", str(address)))
+
+
+def tour(selection: Sequence[str], query: str, work: Path) -> None:
+    """Build everything, ask one question, say what happened."""
+    seconds = {step.title: step.run() for step in building(selection, work)}
+    address, started = free_address(), time.monotonic()
+    with serving(work, address):
+        seconds["Start the query server"] = time.monotonic() - started
+        seconds["Ask"] = question(query, work, address).run()
+        stdout.print(metrics_table(scrape(address)))
+    stdout.print(times_table(seconds))
+    stdout.print(closing_words(work), highlight=False, soft_wrap=True)
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+@reporting_errors
+def main(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Specs instead of the selection `demo`.")
+    ] = None,
+    query: Annotated[str, typer.Option(help="The model to ask about.")] = "timm:convnext_tiny",
+    work: Work = DEFAULT_WORK,
+) -> None:
+    """Capture, pretrain, embed, serve, ask: the whole way, on real models."""
+    tour(names or ["--select", "demo"], query, work)
+
+
+if __name__ == "__main__":
+    app()

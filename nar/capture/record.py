@@ -1,0 +1,33 @@
+"""What a capture takes, and what it gives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nar.graph import ComputationalGraph
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureInputs:
+    """One call of a model: tensors on any device, and whatever else its forward wants.
+
+    Attributes:
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+    """
+
+    args: tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A captured graph, and what the vocabulary has no class for.
+
+    Attributes:
+        graph: Valid, in canonical order.
+        unknown_operators: How often each operator outside the vocabulary was met. Such operators
+            are in the graph under a hashed id of their own.
+    """
+
+    graph: ComputationalGraph
+    unknown_operators: dict[str, int]

@@ -1,0 +1,134 @@
+"""The raw trace that every front end writes and every rewrite reads: operations over values.
+
+A value is the position of the operation that made it. Leaves are operations too: ``input``,
+``parameter`` and ``constant``. Structural operators never enter a trace: their result is the value
+they were given.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+
+
+LEAVES = frozenset({"input", "parameter", "constant"})
+NO_ATTRIBUTES: Mapping[str, int] = MappingProxyType({})
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of a trace.
+
+    Attributes:
+        operator: Class of `nar.ops`, the name of an unknown operator, or a leaf.
+        operands: Values it reads, in order. Weights of a layer come last.
+        shape: Shape of its (first) result; 0 where an extent is not known.
+        numbers: What rewrites look at: the literal operands of arithmetic, the reduced axes counted
+            from the end, (rows, inner, columns) of a product, the value of a one-element constant.
+        attributes: Entries of `nar.ops.ATTRIBUTES` that are set.
+        reads_data: Whether it depends on an input, integer inputs included.
+    """
+
+    operator: str
+    operands: tuple[int, ...] = ()
+    shape: Shape = ()
+    numbers: tuple[float, ...] = ()
+    attributes: Mapping[str, int] = NO_ATTRIBUTES
+    reads_data: bool = False
+
+    @property
+    def elements(self) -> int:
+        """Number of elements of the (first) result."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """All operations of one forward pass, each after its operands.
+
+    Attributes:
+        operations: In the order of execution, leaves where they were first read.
+        outputs: Values the model returns.
+        parameters: Number of learned scalars of the model.
+        flops: Floating-point operations of layers with weights, products and attention, a
+            multiply-add counted as 2; everything elementwise counts 0.
+        unknown_operators: How often each operator without a class was met.
+    """
+
+    operations: tuple[Operation, ...]
+    outputs: tuple[int, ...]
+    parameters: int
+    flops: int
+    unknown_operators: Mapping[str, int]
+
+
+class TraceBuilder:
+    """Collects operations; what is computed from constants alone becomes a constant."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.flops = 0
+        self._parameters: dict[Hashable, int] = {}
+        self._unknown: Counter[str] = Counter()
+
+    def input(self, shape: Shape) -> int:
+        """A new float input."""
+        return self._append(Operation("input", shape=shape, reads_data=True))
+
+    def parameter(self, key: Hashable, shape: Shape) -> int:
+        """The parameter of that key, entered at its first use."""
+        value = self._parameters.get(key)
+        if value is None:
+            value = self._append(Operation("parameter", shape=shape))
+            self._parameters[key] = value
+        return value
+
+    def constant(self, shape: Shape, *, reads_data: bool = False, number: float | None = None) -> int:
+        """A buffer, a mask, an integer input, or anything computed from them only."""
+        numbers = () if number is None else (number,)
+        return self._append(Operation("constant", (), shape, numbers, NO_ATTRIBUTES, reads_data))
+
+    def emit(
+        self,
+        operator: str,
+        operands: Sequence[int],
+        shape: Shape,
+        *,
+        numbers: tuple[float, ...] = (),
+        attributes: Mapping[str, int] = NO_ATTRIBUTES,
+    ) -> int:
+        """Append an operation, or the constant that it computes.
+
+        Returns:
+            The value.
+        """
+        is_constant, reads_data = True, False
+        for value in operands:
+            operand = self.operations[value]
+            is_constant = is_constant and operand.operator == "constant"
+            reads_data = reads_data or operand.reads_data
+        if is_constant:
+            return self.constant(shape, reads_data=reads_data)
+        return self._append(
+            Operation(operator, tuple(operands), shape, numbers, attributes, reads_data)
+        )
+
+    def count_unknown(self, operator: str) -> None:
+        """Note an operator that has no class."""
+        self._unknown[operator] += 1
+
+    def trace(self, outputs: Iterable[int], parameters: int) -> Trace:
+        """Everything collected."""
+        return Trace(
+            tuple(self.operations),
+            tuple(dict.fromkeys(outputs)),
+            parameters,
+            self.flops,
+            dict(self._unknown),
+        )
+
+    def _append(self, operation: Operation) -> int:
+        self.operations.append(operation)
+        return len(self.operations) - 1

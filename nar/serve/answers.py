@@ -1,0 +1,46 @@
+"""Hits and answers between records and messages, both ways: the server writes, the client reads."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from nar.index import Hit
+from nar.retrieve import Answer
+from nar.v1 import retrieval_pb2
+
+# The fields of an Architecture message are the fields of a Hit, but for its score.
+FIELDS: Final = tuple(field.name for field in retrieval_pb2.Architecture.DESCRIPTOR.fields)
+
+
+def encode_architecture(hit: Hit) -> retrieval_pb2.Architecture:
+    """The message of an indexed architecture."""
+    return retrieval_pb2.Architecture(**{name: getattr(hit, name) for name in FIELDS})
+
+
+def decode_hit(message: retrieval_pb2.Hit) -> Hit:
+    """The hit of a message."""
+    known = {name: getattr(message.architecture, name) for name in FIELDS}
+    return Hit(**known, score=message.score)
+
+
+def encode_answer(answer: Answer) -> retrieval_pb2.SearchResult:
+    """The result of one query that was answered."""
+    return retrieval_pb2.SearchResult(
+        hits=_encode_hits(answer.hits),
+        same_network=_encode_hits(answer.same_network),
+        same_design=_encode_hits(answer.same_design),
+    )
+
+
+def decode_answer(message: retrieval_pb2.SearchResult) -> Answer:
+    """The answer of a result whose status is OK."""
+    return Answer(
+        hits=tuple(map(decode_hit, message.hits)),
+        same_network=tuple(map(decode_hit, message.same_network)),
+        same_design=tuple(map(decode_hit, message.same_design)),
+    )
+
+
+def _encode_hits(hits: Iterable[Hit]) -> Iterable[retrieval_pb2.Hit]:
+    return (
+        retrieval_pb2.Hit(architecture=encode_architecture(hit), score=hit.score) for hit in hits
+    )

@@ -1,0 +1,195 @@
+"""What happens around every call: outcome, token, admission, deadline, in that order.
+
+The outcome comes first, so that metrics also see what the other layers refuse. Health and
+reflection pass untouched: a probe must work without a token and while the server is full.
+"""
+
+import hmac
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NoReturn, Protocol, cast
+
+import grpc
+from google.protobuf.message import Message
+from google.rpc.status_pb2 import Status
+from grpc_status import rpc_status
+from prometheus_client import Gauge
+
+from nar.serve.status import (
+    ExpiredError,
+    OverloadedError,
+    UnauthenticatedError,
+    code_name,
+    status_of,
+)
+from nar.serve.telemetry import Telemetry
+
+Context = grpc.aio.ServicerContext[Any, Any]
+Handler = grpc.RpcMethodHandler[Any, Any]
+Proceed = Callable[[], Awaitable[Message]]
+Behaviour = Callable[[Message, Context], Awaitable[Message]]
+
+REJECTIONS: Final[dict[type[Exception], str]] = {
+    UnauthenticatedError: "unauthenticated",
+    OverloadedError: "overloaded",
+    ExpiredError: "expired",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call under way.
+
+    Attributes:
+        method: Name without the service: ``Search``.
+        context: Deadline, metadata and the way to abort.
+    """
+
+    method: str
+    context: Context
+
+
+class Layer(Protocol):
+    """Something done around a call."""
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Do it, and proceed to the next layer or refuse by raising."""
+
+
+class Outcome:
+    """Turns errors into statuses, and counts and times every call by what became of it."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Proceed; whatever is raised becomes the status of the call."""
+        started = time.perf_counter()
+        code = None
+        try:
+            response = await proceed()
+            code = "OK"
+        # The last resort: whatever escapes is a fault of ours, and the caller learns only its id.
+        except Exception as error:
+            if type(error) in REJECTIONS:
+                self._telemetry.rejected(REJECTIONS[type(error)])
+            status = status_of(error)
+            code = code_name(status)
+            await _abort(call.context, status)
+        else:
+            return response
+        finally:
+            seconds = time.perf_counter() - started
+            self._telemetry.call_ended(call.method, code or _given_up(call.context), seconds)
+
+
+def _given_up(context: Context) -> str:
+    """Why a call was cancelled: grpc does so both when its client leaves and at its deadline."""
+    remaining = _time_remaining_s(context)
+    return "DEADLINE_EXCEEDED" if remaining is not None and remaining <= 0 else "CANCELLED"
+
+
+async def _abort(context: Context, status: Status) -> NoReturn:
+    rich = rpc_status.to_status(status)
+    await context.abort(rich.code, rich.details, rich.trailing_metadata)
+
+
+class Authentication:
+    """Lets only those pass who bring the bearer token."""
+
+    def __init__(self, token: str) -> None:
+        self._wanted = f"Bearer {token}".encode()
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Proceed, or raise UnauthenticatedError."""
+        metadata = call.context.invocation_metadata() or ()
+        given = next((value for key, value in metadata if key == "authorization"), "")
+        if not hmac.compare_digest(str(given).encode(), self._wanted):
+            raise UnauthenticatedError("wanted the metadata `authorization: Bearer <token>`")
+        return await proceed()
+
+
+class Admission:
+    """Sheds calls beyond a bound at once, rather than let all of them wait."""
+
+    def __init__(self, max_in_flight: int, gauge: Gauge) -> None:
+        self._max_in_flight = max_in_flight
+        self._in_flight = 0
+        self._gauge = gauge
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Message:
+        """Proceed, or raise OverloadedError."""
+        if self._in_flight >= self._max_in_flight:
+            raise OverloadedError(f"{self._in_flight} calls are in flight; try again")
+        self._count(1)
+        try:
+            return await proceed()
+        finally:
+            self._count(-1)
+
+    def _count(self, change: int) -> None:
+        self._in_flight += change
+        self._gauge.set(self._in_flight)
+
+
+async def deadline(call: Call, proceed: Proceed) -> Message:
+    """Proceed while there is time, or raise ExpiredError."""
+    remaining = _time_remaining_s(call.context)
+    if remaining is not None and remaining <= 0:
+        raise ExpiredError("the deadline had passed before work began")
+    return await proceed()
+
+
+def _time_remaining_s(context: Context) -> float | None:
+    remaining: float | None = context.time_remaining()
+    return remaining
+
+
+class Interceptor(grpc.aio.ServerInterceptor[Any, Any]):
+    """Puts layers around the unary methods of one service.
+
+    Args:
+        service: Full name; calls of other services pass untouched.
+        layers: Outermost first.
+    """
+
+    def __init__(self, service: str, layers: Sequence[Layer]) -> None:
+        self._prefix = f"/{service}/"
+        self._layers = tuple(layers)
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler:
+        """Wrap the handler of a method of ours.
+
+        Bytes are read inside the layers: by default grpc reads them before, and answers bytes that
+        are no message with UNKNOWN, uncounted.
+        """
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        if handler is None or not method.startswith(self._prefix):
+            return handler
+        return grpc.unary_unary_rpc_method_handler(
+            partial(self._run, method.removeprefix(self._prefix), handler),
+            response_serializer=handler.response_serializer,
+        )
+
+    async def _run(
+        self, method: str, handler: Handler, received: bytes, context: Context
+    ) -> Message:
+        # grpc's stubs know only the handlers of a threaded server.
+        behaviour = cast(Behaviour, handler.unary_unary)
+        read = cast(Callable[[bytes], Message], handler.request_deserializer)
+
+        async def answer() -> Message:
+            return await behaviour(read(received), context)
+
+        call = Call(method, context)
+        proceed: Proceed = answer
+        for layer in reversed(self._layers):
+            proceed = partial(layer, call, proceed)
+        return await proceed()

@@ -1,0 +1,52 @@
+"""What a server accepts: read from the settings there, from Describe at the client."""
+
+from dataclasses import asdict, dataclass, fields
+
+from nar.config import ServerConfig
+from nar.v1 import retrieval_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a server accepts.
+
+    Attributes:
+        max_items: Queries, graphs or names of one call.
+        max_top_k: Hits of one query.
+        default_top_k: Hits of a query that names no number.
+        max_nodes: Nodes of one graph.
+        max_edges: Edges of one graph.
+        max_message_bytes: Bytes of one request.
+        max_in_flight: Calls worked on at a time.
+    """
+
+    max_items: int
+    max_top_k: int
+    default_top_k: int
+    max_nodes: int
+    max_edges: int
+    max_message_bytes: int
+    max_in_flight: int
+
+
+def limits_of(config: ServerConfig) -> Limits:
+    """The limits that the settings of a server give."""
+    return Limits(
+        max_items=config.max_queries,
+        max_top_k=config.max_top_k,
+        default_top_k=min(config.default_top_k, config.max_top_k),
+        max_nodes=config.max_nodes,
+        max_edges=config.max_edges,
+        max_message_bytes=config.max_message_bytes,
+        max_in_flight=config.max_in_flight,
+    )
+
+
+def encode_limits(limits: Limits) -> retrieval_pb2.Limits:
+    """The message of limits."""
+    return retrieval_pb2.Limits(**asdict(limits))
+
+
+def decode_limits(message: retrieval_pb2.Limits) -> Limits:
+    """The limits of a message."""
+    return Limits(**{field.name: getattr(message, field.name) for field in fields(Limits)})

@@ -1,0 +1,146 @@
+"""The life of the query server: build, start, drain, stop."""
+
+import asyncio
+import ipaddress
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import grpc
+from grpc_health.v1 import health_pb2_grpc
+from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
+from grpc_reflection.v1alpha import reflection
+
+from nar.config import ServerConfig
+from nar.errors import ConfigError
+from nar.serve.health import Health
+from nar.serve.interceptors import (
+    Admission,
+    Authentication,
+    Interceptor,
+    Layer,
+    Outcome,
+    deadline,
+)
+from nar.serve.service import Retrieval, Servicer
+from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
+from nar.v1 import retrieval_pb2, retrieval_pb2_grpc
+
+log = logging.getLogger(__name__)
+
+SERVICE: Final[str] = retrieval_pb2.DESCRIPTOR.services_by_name[
+    "ArchitectureRetrievalService"
+].full_name
+
+OPTIONS: Final = (
+    # Clients of other languages ping idle connections more often than the 5 minutes that grpc
+    # allows by default, and would be cut off.
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    # Two servers on one port would each see half of the calls.
+    ("grpc.so_reuseport", 0),
+)
+
+
+class QueryServer:
+    """A server from start to drain; lives inside one event loop.
+
+    Args:
+        config: Address, limits and times.
+        retrieval: What answers.
+        telemetry: What counts.
+
+    Attributes:
+        port: The port that calls come to, once started.
+    """
+
+    def __init__(self, config: ServerConfig, retrieval: Retrieval, telemetry: Telemetry) -> None:
+        self.port = 0
+        self._config = config
+        self._telemetry = telemetry
+        self._health = Health((SERVICE,), retrieval.count_rows, telemetry.index_rows)
+        self._pool = ThreadPoolExecutor(config.compute_threads, "compute")
+        self._server = grpc.aio.server(
+            interceptors=[Interceptor(SERVICE, layers(config, telemetry))],
+            options=[*OPTIONS, ("grpc.max_receive_message_length", config.max_message_bytes)],
+        )
+        self._add_services(Servicer(retrieval, self._pool))
+        self._metrics: MetricsServer | None = None
+        self._probing: asyncio.Task[None] | None = None
+
+    def _add_services(self, servicer: Servicer) -> None:
+        retrieval_pb2_grpc.add_ArchitectureRetrievalServiceServicer_to_server(
+            servicer, self._server
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, self._server)
+        names = (SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+
+    @property
+    def metrics_port(self) -> int:
+        """The port of the metrics, once started."""
+        return self._metrics.port if self._metrics else 0
+
+    async def start(self) -> None:
+        """Listen on both ports.
+
+        Raises:
+            ConfigError: An address is taken or not of this machine.
+        """
+        warn_if_open(self._config)
+        await self._health.probe()
+        self._listen()
+        await self._server.start()
+        self._probing = asyncio.create_task(
+            self._health.probe_forever(self._config.probe_interval_s)
+        )
+
+    def _listen(self) -> None:
+        config = self._config
+        address = f"{config.host}:{config.port}"
+        try:
+            self.port = self._server.add_insecure_port(address)
+            address = f"{config.metrics_host}:{config.metrics_port}"
+            self._metrics = serve_metrics(
+                self._telemetry.registry, config.metrics_host, config.metrics_port
+            )
+        except (RuntimeError, OSError) as error:
+            raise ConfigError(f"cannot listen on {address}: {error}") from error
+
+    async def drain(self) -> None:
+        """Say NOT_SERVING, refuse new calls, finish those in flight, close both ports."""
+        await self._health.drain()
+        await self._server.stop(self._config.drain_grace_s)
+        if self._probing:
+            self._probing.cancel()
+        self._pool.shutdown()
+        if self._metrics:
+            await asyncio.to_thread(self._metrics.stop)
+
+
+def layers(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
+    """What stands around every call, outermost first."""
+    chain: list[Layer] = [Outcome(telemetry)]
+    if config.token is not None:
+        chain.append(Authentication(config.token.get_secret_value()))
+    return [*chain, Admission(config.max_in_flight, telemetry.in_flight), deadline]
+
+
+def warn_if_open(config: ServerConfig) -> None:
+    """Say loudly that anyone who reaches this port may ask."""
+    if config.token is None and not _is_loopback(config.host):
+        log.warning(
+            "%s is not loopback and no token is set: ANYONE who reaches port %d may query. "
+            "Set NAR_TOKEN or server.token.",
+            config.host,
+            config.port,
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,108 @@
+"""Exceptions as google.rpc.Status with rich details: a table from type to code, one to details."""
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import grpc
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import DecodeError, Message
+from google.rpc.error_details_pb2 import BadRequest, RequestInfo, RetryInfo
+from google.rpc.status_pb2 import Status
+
+from nar.errors import (
+    IndexUnavailableError,
+    InvalidInputError,
+    NarError,
+    UnknownArchitectureError,
+)
+
+log = logging.getLogger(__name__)
+
+RETRY_AFTER_S: Final = 1
+MAX_MESSAGE_CHARS: Final = 500
+
+
+class UnauthenticatedError(NarError):
+    """A call without the token that this server wants."""
+
+
+class OverloadedError(NarError):
+    """A call that came while as many as allowed were in flight."""
+
+
+class ExpiredError(NarError):
+    """A call whose deadline had passed before work began."""
+
+
+CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
+    InvalidInputError: grpc.StatusCode.INVALID_ARGUMENT,
+    DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
+    UnknownArchitectureError: grpc.StatusCode.NOT_FOUND,
+    UnauthenticatedError: grpc.StatusCode.UNAUTHENTICATED,
+    OverloadedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    ExpiredError: grpc.StatusCode.DEADLINE_EXCEEDED,
+    IndexUnavailableError: grpc.StatusCode.UNAVAILABLE,
+}
+
+# What the index's own words would tell a stranger: addresses and paths of the server.
+PRIVATE: Final[Mapping[type[Exception], str]] = {
+    IndexUnavailableError: "the index cannot be reached; try again",
+    DecodeError: "the bytes are no message of this method",
+}
+
+
+def _bad_request(error: Exception) -> Message:
+    assert isinstance(error, InvalidInputError)
+    description = error.reason[:MAX_MESSAGE_CHARS]
+    violation = BadRequest.FieldViolation(field=error.field, description=description)
+    return BadRequest(field_violations=[violation])
+
+
+def _retry_info(_: Exception) -> Message:
+    return RetryInfo(retry_delay=Duration(seconds=RETRY_AFTER_S))
+
+
+DETAILS: Final[Mapping[type[Exception], Callable[[Exception], Message]]] = {
+    InvalidInputError: _bad_request,
+    OverloadedError: _retry_info,
+    IndexUnavailableError: _retry_info,
+}
+
+
+def status_of(error: Exception) -> Status:
+    """What a caller may know about an error: everything about its input, nothing of our inside."""
+    kinds = [kind for kind in type(error).__mro__ if kind in CODES]
+    if not kinds:
+        return _internal(error)
+    kind = kinds[0]
+    code: int = CODES[kind].value[0]
+    if kind in PRIVATE:
+        log.warning("%s: %s", kind.__name__, error)
+    details = [DETAILS[kind](error)] if kind in DETAILS else []
+    message = PRIVATE.get(kind, str(error))[:MAX_MESSAGE_CHARS]
+    return Status(code=code, message=message, details=map(_packed, details))
+
+
+def _internal(error: Exception) -> Status:
+    request_id = uuid.uuid4().hex
+    log.error("request %s failed", request_id, exc_info=error)
+    code: int = grpc.StatusCode.INTERNAL.value[0]
+    message = f"internal error; the server's log has it under {request_id}"
+    return Status(code=code, message=message, details=[_packed(RequestInfo(request_id=request_id))])
+
+
+def _packed(message: Message) -> AnyMessage:
+    packed = AnyMessage()
+    packed.Pack(message)
+    return packed
+
+
+def code_name(status: Status) -> str:
+    """The name of a status's code, e.g. ``INVALID_ARGUMENT``."""
+    return CODE_NAMES[status.code]
+
+
+CODE_NAMES: Final = {code.value[0]: code.name for code in grpc.StatusCode}

@@ -1,0 +1,149 @@
+"""Every Prometheus metric of the query server: names, units, buckets and closed label sets."""
+
+import threading
+from dataclasses import dataclass
+from typing import Final
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+    start_http_server,
+)
+
+METHODS: Final = ("Search", "Embed", "Get", "Describe")
+STAGES: Final = ("parse", "motifs", "encode", "search")
+REJECTIONS: Final = ("unauthenticated", "overloaded", "expired")
+CALL_CODES: Final = (
+    "OK",
+    "CANCELLED",
+    "INVALID_ARGUMENT",
+    "UNAUTHENTICATED",
+    "DEADLINE_EXCEEDED",
+    "RESOURCE_EXHAUSTED",
+    "UNAVAILABLE",
+    "INTERNAL",
+)
+ITEM_CODES: Final = ("OK", "INVALID_ARGUMENT", "NOT_FOUND")
+
+# A vector query takes 1 to 20 ms: the default buckets would put all of them into two.
+BUCKETS_S: Final = (
+    *(0.001, 0.002, 0.003, 0.005, 0.0075),
+    *(0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5),
+    *(1.0, 2.5, 5.0, 10.0),
+)
+
+
+class Telemetry:
+    """The metrics of one server, in a registry of their own.
+
+    Attributes:
+        registry: What the metrics port shows.
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._calls = Counter(
+            "nar_rpc_requests_total",
+            "Calls that ended, by status of the call.",
+            ("method", "code"),
+            registry=self.registry,
+        )
+        self._items = Counter(
+            "nar_rpc_items_total",
+            "Queries, graphs and look-ups answered, by status of the item.",
+            ("method", "code"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "nar_rpc_duration_seconds",
+            "Time from the arrival of a call to its end.",
+            ("method",),
+            buckets=BUCKETS_S,
+            registry=self.registry,
+        )
+        self.in_flight = Gauge("nar_rpc_in_flight", "Calls begun.", registry=self.registry)
+        self._rejected = Counter(
+            "nar_rpc_rejected_total",
+            "Calls turned away before work began.",
+            ("reason",),
+            registry=self.registry,
+        )
+        self._stages = Histogram(
+            "nar_stage_duration_seconds",
+            "Time that a call spent in a stage.",
+            ("stage",),
+            buckets=BUCKETS_S,
+            registry=self.registry,
+        )
+        self.index_rows = Gauge(
+            "nar_index_rows", "Architectures in the index.", registry=self.registry
+        )
+        self._encoder = Info("nar_encoder", "Encoder of the vectors.", registry=self.registry)
+        self._build = Info("nar_build", "Software of the server.", registry=self.registry)
+        ProcessCollector(registry=self.registry)
+        self._show_all_label_sets()
+
+    def _show_all_label_sets(self) -> None:
+        """Start every series at 0, so that a rate sees the first error."""
+        for method in METHODS:
+            self._seconds.labels(method)
+            for code in CALL_CODES:
+                self._calls.labels(method, code)
+            for code in ITEM_CODES:
+                self._items.labels(method, code)
+        for reason in REJECTIONS:
+            self._rejected.labels(reason)
+        for stage in STAGES:
+            self._stages.labels(stage)
+
+    def identify(self, *, version: str, fingerprint: str, name: str, dim: int) -> None:
+        """Say which software serves the vectors of which encoder."""
+        self._build.info({"version": version})
+        self._encoder.info({"fingerprint": fingerprint, "name": name, "dim": str(dim)})
+
+    def call_ended(self, method: str, code: str, seconds: float) -> None:
+        """Count a call, whether it was answered, refused or given up."""
+        self._calls.labels(method, code).inc()
+        self._seconds.labels(method).observe(seconds)
+
+    def item_answered(self, method: str, code: str) -> None:
+        """Count one item of a call."""
+        self._items.labels(method, code).inc()
+
+    def rejected(self, reason: str) -> None:
+        """Count a call that was turned away; it also ends, with `call_ended`."""
+        self._rejected.labels(reason).inc()
+
+    def stage_ran(self, stage: str, seconds: float) -> None:
+        """Observe the time that one call spent in one stage."""
+        self._stages.labels(stage).observe(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsServer:
+    """The open metrics port."""
+
+    server: WSGIServer
+    thread: threading.Thread
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return self.server.server_port
+
+    def stop(self) -> None:
+        """Close the port and wait for its thread."""
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> MetricsServer:
+    """Open the metrics port; 0 takes a free one."""
+    server, thread = start_http_server(port, host, registry)
+    return MetricsServer(server, thread)

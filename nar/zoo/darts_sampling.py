@@ -1,0 +1,92 @@
+"""Classes of DARTS networks: ten centres, and members a known number of edits away from theirs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+
+from nar.errors import InvalidInputError
+from nar.zoo.darts import GENOTYPE_COUNT, Genotype, genotype_at
+from nar.zoo.darts_edits import apply_edit, edit_distance, edits
+
+CLASSES = 10
+# Two random genotypes lie 19 edits apart in the median; this keeps the nearest pair of centres
+# farther apart than any member is from its own.
+CENTRE_DISTANCE = 17
+# Two changed operations a node take it 2 edits away whatever it reads, so up to here some edit
+# always leads one step farther.
+MAX_EDITS = 16
+_REPEATS_ALLOWED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A genotype and the class it was made for.
+
+    Attributes:
+        genotype: The network.
+        label: Class, 0 to 9.
+    """
+
+    genotype: Genotype
+    label: int
+
+
+def sample_centres(seed: int) -> list[Genotype]:
+    """Ten genotypes, each at least `CENTRE_DISTANCE` edits from every other."""
+    random = Random(f"centres {seed}")
+    centres: list[Genotype] = []
+    while len(centres) < CLASSES:
+        genotype = genotype_at(random.randrange(GENOTYPE_COUNT))
+        if all(edit_distance(genotype, centre) >= CENTRE_DISTANCE for centre in centres):
+            centres.append(genotype)
+    return centres
+
+
+def sample_classes(count: int, *, distance: int = 4, seed: int = 0) -> list[Member]:
+    """Distinct members of ten classes, one of each class in turn.
+
+    Args:
+        count: How many; a smaller sample is the beginning of a larger one.
+        distance: Edits between a member and the centre of its class, exactly.
+        seed: Fixes the centres and the members.
+
+    Raises:
+        InvalidInputError: The distance is outside 1 to `MAX_EDITS`, or has no ``count`` members.
+    """
+    if not 1 <= distance <= MAX_EDITS:
+        raise InvalidInputError("distance", f"wanted 1 to {MAX_EDITS}, came {distance}")
+    streams = [
+        _members(centre, distance, Random(f"class {label} {seed}"))
+        for label, centre in enumerate(sample_centres(seed))
+    ]
+    return [
+        Member(next(streams[number % CLASSES]), number % CLASSES) for number in range(count)
+    ]
+
+
+def _members(centre: Genotype, distance: int, random: Random) -> Iterator[Genotype]:
+    """Distinct genotypes around a centre, without end."""
+    seen: set[Genotype] = set()
+    while True:
+        attempts = (walk(centre, distance, random) for _ in range(_REPEATS_ALLOWED))
+        fresh = next((genotype for genotype in attempts if genotype not in seen), None)
+        if fresh is None:
+            raise InvalidInputError(
+                "count", f"wanted more than the {len(seen)} members found {distance} edits away"
+            )
+        seen.add(fresh)
+        yield fresh
+
+
+def walk(centre: Genotype, distance: int, random: Random) -> Genotype:
+    """Edit at random, keeping the edits that lead one step farther from the centre."""
+    genotype = centre
+    for step in range(1, distance + 1):
+        choices = edits(genotype)
+        random.shuffle(choices)
+        candidates = (apply_edit(genotype, edit) for edit in choices)
+        genotype = next(
+            candidate for candidate in candidates if edit_distance(candidate, centre) == step
+        )
+    return genotype

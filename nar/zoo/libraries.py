@@ -1,0 +1,98 @@
+"""The one place that imports model libraries: on first use, offline, quiet, and whole.
+
+A CPU build of torch cannot load the C++ operators of the registry's torchvision, and without them
+neither torchvision nor what builds on it imports. Capture needs their schemas only.
+"""
+
+import logging
+import os
+import warnings
+from functools import cache
+from importlib import import_module, metadata, util
+from pathlib import Path
+from types import ModuleType
+
+import torch
+
+from nar.errors import MissingLibraryError
+
+EXTRA_OF: dict[str, str] = {"timm": "zoo", "torchvision": "zoo", "transformers": "zoo"}
+
+# What torchvision's Python code registers fake kernels for while it is being imported.
+_SCHEMAS: tuple[str, ...] = (
+    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+)
+_OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+}
+
+
+def import_library(name: str) -> ModuleType:
+    """Import a model library, or one of its modules, without network and without noise.
+
+    Args:
+        name: Dotted name; its first part is the library.
+
+    Raises:
+        MissingLibraryError: Says which extra installs the library.
+    """
+    library = name.partition(".")[0]
+    if util.find_spec(library) is None:
+        raise MissingLibraryError(
+            f"{library} is not installed: pip install 'nar[{EXTRA_OF[library]}]'"
+        )
+    _prepare_process()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return import_module(name)
+
+
+def library_version(name: str) -> str:
+    """The distribution and version that is read, e.g. ``timm 1.0.31``.
+
+    Raises:
+        MissingLibraryError: Says which extra installs the library.
+    """
+    try:
+        return f"{name} {metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        raise MissingLibraryError(
+            f"{name} is not installed: pip install 'nar[{EXTRA_OF[name]}]'"
+        ) from None
+
+
+@cache
+def _prepare_process() -> torch.library.Library | None:
+    """Once a process: silence the libraries, and give torchvision the operators it wants.
+
+    Returns:
+        The library of stand-in operators, if any: they exist only as long as it does.
+    """
+    os.environ.update(_OFFLINE)
+    for logger in ("timm", "torchvision", "transformers", "huggingface_hub"):
+        logging.getLogger(logger).setLevel(logging.ERROR)
+    if util.find_spec("torchvision") is None or _load_native_operators():
+        return None
+    operators = torch.library.Library("torchvision", "FRAGMENT")  # noqa: TOR901
+    for schema in _SCHEMAS:
+        operators.define(schema)
+    return operators
+
+
+def _load_native_operators() -> bool:
+    """Whether torchvision's own C++ operators can be loaded into this build of torch."""
+    found = util.find_spec("torchvision")
+    if found is None or found.origin is None:
+        return False
+    binaries = sorted(Path(found.origin).parent.glob("_C*.so"))
+    try:
+        for binary in binaries:
+            torch.ops.load_library(str(binary))
+    except OSError:
+        return False
+    return bool(binaries)

@@ -1,0 +1,50 @@
+"""What a source of architectures offers: names, and behind each name a model to capture."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from nar.architecture import Architecture, Labels
+from nar.capture import Capture
+from nar.errors import UnknownArchitectureError
+
+
+@dataclass(frozen=True, slots=True)
+class ArchitectureSpec:
+    """A named model that has not been built yet.
+
+    Attributes:
+        labels: Name and labels, known before the model is.
+        capture: Builds the model and captures its graph; raises `CaptureError`.
+    """
+
+    labels: Labels
+    capture: Callable[[], Capture]
+
+
+@dataclass(frozen=True, slots=True)
+class ZooCapture:
+    """A captured model of the zoo.
+
+    Attributes:
+        architecture: Labels, canonical graph and fingerprints.
+        unknown_operators: How often each operator outside the vocabulary occurred.
+    """
+
+    architecture: Architecture
+    unknown_operators: dict[str, int]
+
+
+def unknown_architecture(
+    name: str, candidates: Sequence[str], *, way_out: str
+) -> UnknownArchitectureError:
+    """The error for a name that no source has, with the names nearest to it.
+
+    Args:
+        name: What was asked for.
+        candidates: All names it might have been.
+        way_out: What to do where nothing is near.
+    """
+    near = get_close_matches(name, candidates, n=3, cutoff=0.6)
+    hint = f"did you mean {', '.join(near)}?" if near else way_out
+    return UnknownArchitectureError(f"{name}: no such architecture; {hint}")

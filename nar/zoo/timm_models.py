@@ -1,0 +1,45 @@
+"""The models that timm registers, at the input size that their default configuration names."""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from nar.architecture import Labels
+from nar.capture import CaptureInputs
+from nar.zoo.building import capture_weightless
+from nar.zoo.libraries import import_library, library_version
+from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+
+SOURCE = "timm"
+
+
+def list_timm() -> list[str]:
+    """Every registered model; pretrained tags are left out, for they share an architecture."""
+    return [f"{SOURCE}:{model}" for model in import_library("timm").list_models()]
+
+
+def resolve_timm(name: str) -> ArchitectureSpec:
+    """The spec behind ``timm:<model>``.
+
+    Raises:
+        UnknownArchitectureError: timm registers no such model.
+    """
+    model = name.removeprefix(f"{SOURCE}:")
+    timm = import_library("timm")
+    if model not in timm.list_models():
+        raise unknown_architecture(name, list_timm(), way_out="timm.list_models() names them all")
+    labels = Labels(
+        name=name,
+        source=SOURCE,
+        library=library_version("timm"),
+        family=timm.models.model_entrypoint(model).__module__.rpartition(".")[2],
+        task="image-classification",
+    )
+    return ArchitectureSpec(labels, partial(capture_weightless, name, partial(_build, model)))
+
+
+def _build(model: str) -> tuple[nn.Module, CaptureInputs]:
+    module: nn.Module = import_library("timm").create_model(model, pretrained=False)
+    size = module.pretrained_cfg["input_size"]
+    return module, CaptureInputs((torch.empty(1, *size),), {})

@@ -1,0 +1,106 @@
+"""The pool: every item has one outcome, whatever its worker does."""
+
+import os
+import threading
+import time
+
+import pytest
+import ray
+
+from cluster.actors import ActorPool, Backlog, Done, Failed, Item, Recruiter, WorkerStartError
+from cluster.config import PoolConfig
+from nar.errors import CaptureError
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
+
+
+def recruiter(broken: bool = False) -> Recruiter[str]:
+    class Worker:
+        """Does what the item's first word says."""
+
+        def __init__(self, broken: bool) -> None:
+            self.items: list[str] = []
+            if broken:
+                raise ValueError("no state to load")
+
+        def work(self, item: str) -> str:
+            self.items.append(item)
+            deed = {
+                "die": lambda: os._exit(1),
+                "raise": lambda: CaptureError(item, "conv", "no kernel"),
+                "hang": lambda: threading.Event().wait(),
+            }.get(item.split()[0], lambda: None)()
+            if isinstance(deed, Exception):
+                raise deed
+            return f"{item}: call {len(self.items)}"
+
+    options = ray.remote(Worker).options(num_cpus=0)
+    return Recruiter(lambda: options.remote(broken), lambda actor, key: actor.work.remote(key))
+
+
+def outcomes(items: list[str], size: int = 2, **settings: float) -> dict[str, Done[str] | Failed]:
+    pool = ActorPool(recruiter(), size, PoolConfig.model_validate(settings))
+    found = list(pool.run([Item(item, item.split()[0]) for item in items]))
+    assert sorted(outcome.key for outcome in found) == sorted(items)
+    return {outcome.key: outcome for outcome in found}
+
+
+def failures(found: dict[str, Done[str] | Failed]) -> dict[str, str]:
+    return {key: str(item.error) for key, item in found.items() if isinstance(item, Failed)}
+
+
+def test_every_item_is_done_once():
+    assert failures(outcomes([f"ok {number}" for number in range(50)])) == {}
+
+
+def test_no_items_start_no_workers():
+    assert outcomes([]) == {}
+
+
+def test_an_item_that_raises_keeps_its_error_and_its_worker():
+    found = outcomes(["raise 1", "ok 1"], size=1)
+    assert failures(found) == {"raise 1": "raise 1: capture failed at conv: no kernel"}
+    assert isinstance(found["raise 1"].error, CaptureError)
+    assert found["ok 1"].value == "ok 1: call 2"
+
+
+def test_a_poison_item_is_given_up_and_its_neighbours_are_not():
+    items = ["die 1", *(f"ok {number}" for number in range(20))]
+    found = failures(outcomes(items, max_in_flight=8, max_attempts=2))
+    assert found == {"die 1": "its worker process died, 2 times of as many"}
+
+
+def test_an_item_over_its_limit_is_given_up_at_once():
+    started = time.monotonic()
+    found = failures(outcomes(["hang 1", *(f"ok {n}" for n in range(20))], limit_s=1.0))
+    assert found == {"hang 1": "took longer than its limit of 1 s"}
+    assert time.monotonic() - started < 30
+
+
+def test_a_worker_whose_state_does_not_load_ends_the_run():
+    pool = ActorPool(recruiter(broken=True), 1, PoolConfig())
+    with pytest.raises(WorkerStartError, match="no state to load"):
+        list(pool.run([Item("ok 1")]))
+
+
+def test_a_run_that_is_dropped_stops_its_workers():
+    handles = []
+    plain = recruiter()
+    counted = Recruiter(lambda: handles.append(plain.start()) or handles[-1], plain.ask)
+    run = ActorPool(counted, 1, PoolConfig()).run([Item(f"ok {number}") for number in range(9)])
+    next(run)
+    run.close()
+    with pytest.raises(ray.exceptions.RayActorError):
+        ray.get(handles[0].work.remote("ok"))
+
+
+def test_backlog_keeps_to_a_group_while_it_lasts():
+    backlog = Backlog([Item(name, name[0]) for name in ("a1", "b1", "b2", "a2", "b3")])
+    assert [backlog.take("a").key for _ in range(5)] == ["a1", "a2", "b1", "b2", "b3"]
+
+
+def test_backlog_gives_returned_items_first():
+    backlog = Backlog([Item(name, "a") for name in ("a1", "a2", "a3")])
+    first, second = backlog.take("a"), backlog.take("a")
+    backlog.put_back([first, second])
+    assert [backlog.take("a").key for _ in range(len(backlog))] == ["a1", "a2", "a3"]

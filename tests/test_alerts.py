@@ -1,0 +1,118 @@
+"""The alert rules and the dashboard: valid, tested both ways, and about metrics that exist."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client import generate_latest
+
+from nar.serve import telemetry
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+RULES = yaml.safe_load((DEPLOY / "rules.yml").read_text())
+RULE_TESTS = yaml.safe_load((DEPLOY / "rules_test.yml").read_text())["tests"]
+DASHBOARD = json.loads((DEPLOY / "dashboard.json").read_text())
+
+EVERY_RULE = [rule for group in RULES["groups"] for rule in group["rules"]]
+ALERTS = [rule["alert"] for rule in EVERY_RULE if "alert" in rule]
+RECORDED = {rule["record"] for rule in EVERY_RULE if "record" in rule}
+PANELS = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+EXPRESSIONS = [rule["expr"] for rule in EVERY_RULE] + PANELS
+
+CLOSED_SETS = {
+    "method": telemetry.METHODS,
+    "code": telemetry.CALL_CODES,
+    "stage": telemetry.STAGES,
+    "reason": telemetry.REJECTIONS,
+    "job": ("nar",),
+}
+
+
+def promtool(*arguments: str, cwd: Path = DEPLOY, stdin: bytes = b"") -> tuple[int, str]:
+    """Exit code and output of promtool, which `make prometheus` puts beside the interpreter."""
+    beside = Path(sys.executable).with_name("promtool")
+    found = str(beside) if beside.exists() else shutil.which("promtool")
+    assert found, "promtool is missing: run `make prometheus`"
+    done = subprocess.run([found, *arguments], cwd=cwd, input=stdin, capture_output=True)
+    return done.returncode, (done.stdout + done.stderr).decode()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "config", "prometheus.yml"),
+        ("check", "rules", "rules.yml"),
+        ("test", "rules", "rules_test.yml"),
+    ],
+    ids=" ".join,
+)
+def test_promtool_accepts(arguments):
+    code, output = promtool(*arguments)
+    assert code == 0, output
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+def test_every_alert_is_tested_firing_and_silent(alert):
+    cases = [case for test in RULE_TESTS for case in test["alert_rule_test"]]
+    outcomes = {bool(case["exp_alerts"]) for case in cases if case["alertname"] == alert}
+    assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("expression", ["vector(1) > 2", "vector(1)"], ids=["never", "always"])
+def test_the_rule_tests_notice_an_alert_that_fires(tmp_path, expression):
+    broken = [rule | {"expr": expression} if "alert" in rule else rule for rule in EVERY_RULE]
+    rules = {"groups": [{"name": "broken", "rules": broken}]}
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump(rules))
+    shutil.copy(DEPLOY / "rules_test.yml", tmp_path)
+    code, output = promtool("test", "rules", "rules_test.yml", cwd=tmp_path)
+    assert code != 0
+    assert [alert for alert in ALERTS if alert not in output] == []
+
+
+def test_every_panel_asks_a_valid_question(tmp_path):
+    plain = [panel.replace("$__rate_interval", "5m") for panel in PANELS]
+    rules = [{"record": f"panel:{n}", "expr": expr} for n, expr in enumerate(plain)]
+    groups = {"groups": [{"name": "panels", "rules": rules}]}
+    (tmp_path / "panels.yml").write_text(yaml.safe_dump(groups))
+    code, output = promtool("check", "rules", "panels.yml", cwd=tmp_path)
+    assert code == 0, output
+
+
+def test_promtool_finds_no_fault_in_the_metrics():
+    code, output = promtool("check", "metrics", stdin=generate_latest(served().registry))
+    assert (code, output) == (0, "")
+
+
+def test_rules_and_dashboard_name_metrics_that_are_served():
+    text = generate_latest(served().registry).decode()
+    offered = set(re.findall(r"^(\w+)[{ ]", text, re.MULTILINE)) | RECORDED | {"up"}
+    wanted = {name for expression in EXPRESSIONS for name in metrics_of(expression)}
+    assert wanted - offered == set()
+    assert len(wanted) > 10
+
+
+def test_rules_and_dashboard_name_label_values_that_occur():
+    pairs = {
+        (label, value)
+        for expression in EXPRESSIONS
+        for label, values in re.findall(r'(\w+)!?=~?"([^"$]+)"', expression)
+        for value in values.split("|")
+    }
+    assert {(label, value) for label, value in pairs if value not in CLOSED_SETS[label]} == set()
+    assert ("method", "Search") in pairs
+
+
+def served() -> telemetry.Telemetry:
+    metrics = telemetry.Telemetry()
+    metrics.identify(version="0.1.0", fingerprint="aa", name="paper", dim=512)
+    return metrics
+
+
+def metrics_of(expression: str) -> set[str]:
+    """Names in a PromQL expression that stand before a selector, a range, or on their own."""
+    return set(re.findall(r"\b(?:nar[_:]|process_|up\b)[\w:]*", re.sub(r'"[^"]*"', "", expression)))

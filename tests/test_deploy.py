@@ -1,0 +1,182 @@
+"""The image and the manifests: they parse, agree with each other, and name what exists."""
+
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+import pytest
+import typer
+import yaml
+from grpc_health.v1 import health, health_pb2_grpc
+from grpc_health.v1.health_pb2 import HealthCheckResponse
+
+from nar.config import ServerConfig, load_config
+
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "deploy"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LOCK = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.lock").read_text(), re.M))
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
+DOCUMENTS = [
+    (path.name, document)
+    for path in sorted([*DEPLOY.glob("*.yaml"), *DEPLOY.glob("*.yml")])
+    for document in yaml.safe_load_all(path.read_text())
+]
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+KINDS = {document["kind"]: document for _, document in DOCUMENTS if "kind" in document}
+CONTAINER = KINDS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+
+
+def values(node: object, key: str) -> list[object]:
+    """Every value of a key, however deep."""
+    if isinstance(node, list):
+        return [found for item in node for found in values(item, key)]
+    if not isinstance(node, dict):
+        return []
+    here = [node[key]] if key in node else []
+    return here + [found for item in node.values() for found in values(item, key)]
+
+
+def commands() -> list[tuple[str, ...]]:
+    """Every command of ours in a manifest or a comment above it, as words."""
+    texts = [path.read_text() for path in DEPLOY.iterdir() if path.suffix in {".yaml", ".yml"}]
+    job = r"(?:python -m|run --rm job) (cluster\.\w+[^;`\"\n]*)"
+    tool = r"(nar (?:serve|search) [^;\"\n]+)"
+    lines = [line for text in texts for form in (job, tool) for line in re.findall(form, text)]
+    services = COMPOSE["services"]
+    lists = [["nar", *services["server"]["command"]], ["nar", *CONTAINER["args"]]]
+    words = [*map(shlex.split, lines), *lists, services["job"]["command"]]
+    return sorted(set(map(tuple, words)))
+
+
+def options_of(program: str, arguments: list[str]) -> set[str]:
+    """The options that a command of ours takes, after its subcommand if it has one."""
+    module = importlib.import_module("nar.cli" if program == "nar" else program)
+    command = typer.main.get_command(module.app)
+    if program == "nar":
+        command = command.commands[arguments[0]]
+    return {option for parameter in command.params for option in parameter.opts}
+
+
+@pytest.mark.parametrize("command", commands(), ids=" ".join)
+def test_commands_and_their_options_exist(command):
+    program, *arguments = command
+    asked = {word for word in arguments if word.startswith("--")}
+    assert asked - options_of(program, arguments) == set()
+
+
+def test_commands_were_found_everywhere():
+    programs = {command[0] for command in commands()}
+    assert programs == {"nar", "cluster.extract", "cluster.pretrain", "cluster.embed"}
+
+
+def test_every_manifest_has_content():
+    assert [name for name, document in DOCUMENTS if not document] == []
+    assert {"RayCluster", "RayJob", "Deployment", "Service", "PersistentVolumeClaim"} < set(KINDS)
+
+
+def test_ray_is_the_one_of_the_lock():
+    assert values(KINDS["RayCluster"], "rayVersion") == [LOCK["ray"]]
+
+
+def test_ray_asks_for_a_token_and_leaves_its_head_free():
+    spec = KINDS["RayCluster"]["spec"]
+    assert spec["authOptions"] == {"mode": "token"}
+    assert spec["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+
+
+def test_the_job_runs_on_the_cluster_beside_it():
+    selected = KINDS["RayJob"]["spec"]["clusterSelector"]["ray.io/cluster"]
+    assert selected == KINDS["RayCluster"]["metadata"]["name"]
+
+
+def test_images_are_pinned_and_ours_is_of_this_version():
+    images = {image for _, document in DOCUMENTS for image in values(document, "image")}
+    assert {image for image in images if image.startswith("nar:")} == {f"nar:{PROJECT['version']}"}
+    bases = set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.M))
+    assert [image for image in images | bases if not re.search(r":v?\d+\.\d+\.\d+", image)] == []
+
+
+def test_the_image_runs_as_a_user_of_its_own():
+    *_, user = re.findall(r"^USER (\S+)", DOCKERFILE, re.M)
+    assert f"--uid 1000 --create-home {user}" in DOCKERFILE
+    assert {1000} == {uid for _, document in DOCUMENTS for uid in values(document, "runAsUser")}
+
+
+def test_what_the_image_copies_exists():
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.M)
+    names = [name for line in copied for name in line.split()]
+    assert [name for name in names if not (ROOT / name).exists()] == []
+    assert {"nar", "cluster", "ray_config.yaml"} < set(names)
+
+
+def test_ports_agree_with_the_defaults_of_the_server():
+    ours = {ServerConfig().port, ServerConfig().metrics_port}
+    assert {port["containerPort"] for port in CONTAINER["ports"]} == ours
+    assert {port["port"] for port in KINDS["Service"]["spec"]["ports"]} == ours
+    assert set(map(int, re.search(r"^EXPOSE (.+)$", DOCKERFILE, re.M)[1].split())) == ours
+    scraped = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
+    assert values(scraped, "targets") == [[f"server:{ServerConfig().metrics_port}"]]
+
+
+def test_compose_publishes_on_loopback_only():
+    ports = [port for ports in values(COMPOSE, "ports") for port in ports]
+    assert len(ports) == 4
+    assert [port for port in ports if not port.startswith("127.0.0.1:")] == []
+
+
+def test_what_compose_mounts_exists():
+    mounts = [
+        mount.split(":")[0] for mounts in values(COMPOSE["services"], "volumes") for mount in mounts
+    ]
+    files = [mount for mount in mounts if mount.startswith(".")]
+    assert [file for file in files if not (DEPLOY / file).is_file()] == []
+    assert {mount for mount in mounts if not mount.startswith(".")} == set(COMPOSE["volumes"])
+
+
+def test_kustomize_names_files_that_exist():
+    kustomization = KINDS["Kustomization"]
+    names = kustomization["resources"] + values(kustomization["configMapGenerator"], "files")[0]
+    assert [name for name in names if not (DEPLOY / name).is_file()] == []
+
+
+def test_the_settings_of_the_containers_are_valid():
+    config = load_config(DEPLOY / "nar.yaml")
+    assert config.index.uri.split("//")[1].split(":")[0] in COMPOSE["services"]
+
+
+def test_calls_under_way_are_given_the_time_to_end():
+    pod = KINDS["Deployment"]["spec"]["template"]["spec"]
+    pause_s = int(CONTAINER["lifecycle"]["preStop"]["exec"]["command"][1])
+    drain_s = ServerConfig().drain_grace_s
+    assert pod["terminationGracePeriodSeconds"] > pause_s + drain_s
+    assert int(COMPOSE["services"]["server"]["stop_grace_period"].removesuffix("s")) > drain_s
+
+
+def test_no_secret_is_written_down():
+    texts = [path.read_text() for path in DEPLOY.iterdir() if path.is_file()]
+    assert (
+        re.findall(r"(?i)(?:password|secret_key|token)\s*[:=]\s*[\"']?\w{8,}", "".join(texts)) == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(HealthCheckResponse.SERVING, 0), (HealthCheckResponse.NOT_SERVING, 1)]
+)
+def test_the_health_check_of_compose_tells_ready_from_not(status, code):
+    *_, program = COMPOSE["services"]["server"]["healthcheck"]["test"]
+    server = grpc.server(ThreadPoolExecutor(1))
+    servicer = health.HealthServicer()
+    servicer.set("", status)
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    here = program.replace(str(ServerConfig().port), str(port))
+    assert subprocess.run([sys.executable, "-c", here]).returncode == code
+    server.stop(None)

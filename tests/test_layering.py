@@ -1,0 +1,219 @@
+"""Who may import whom: `cluster -> nar <- nar.serve`, inside `nar` along the way of the data."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAX_LINES = 300
+
+# One line a rank, in the order of the data's way: a module imports from lines above its own only.
+RANKS = """
+    errors v1
+    config ops
+    graph
+    canonical
+    architecture
+    neighbours
+    pieces
+    growth
+    motifs
+    contexts macro_graph splitting
+    losses
+    encoders
+    checkpoint
+    pretraining
+    embed
+    filters
+    index
+    retrieve
+    capture
+    zoo
+    manifest
+    corpus
+    workspace
+    evaluation
+    serve
+    client
+    display
+    reports
+    cli
+    __init__
+"""
+RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in line.split()}
+
+# What captures models and what searches them meet in the records only.
+RECORDS = {"errors", "config", "ops", "graph", "canonical", "architecture"}
+SOURCES = {"capture", "zoo", "manifest", "corpus"}
+BOTH = {"workspace", "evaluation", "display", "reports", "cli", "__init__"}
+SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
+
+# Third-party packages that belong to some modules of `nar`; every other library may be anywhere.
+OWNERS = {
+    "ray": (),
+    "cluster": (),
+    "grpc": ("nar/serve/", "nar/client.py", "nar/v1/"),
+    "grpc_health": ("nar/serve/",),
+    "grpc_reflection": ("nar/serve/",),
+    "grpc_status": ("nar/serve/", "nar/client.py"),
+    "google": ("nar/serve/", "nar/client.py", "nar/v1/"),
+    "prometheus_client": ("nar/serve/",),
+    "pymilvus": ("nar/index.py", "nar/milvus"),
+    "milvus_lite": ("nar/index.py", "nar/milvus"),
+    "torch_geometric": ("nar/encoders",),
+    "timm": ("nar/zoo/",),
+    "torchvision": ("nar/zoo/",),
+    "transformers": ("nar/zoo/",),
+    "onnx": ("nar/capture/",),
+    "typer": ("nar/cli.py",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One imported name: where it stands, and its dotted path."""
+
+    path: str
+    line: int
+    target: str
+
+    @property
+    def source(self) -> str:
+        """The module of `nar` that it stands in: first part below the package, without `.py`."""
+        return self.path.split("/")[1].removesuffix(".py")
+
+
+def python_files(root: Path, *packages: str) -> list[Path]:
+    return [path for package in packages for path in sorted((root / package).rglob("*.py"))]
+
+
+def imports(root: Path, package: str) -> Iterator[Import]:
+    """Every import below a package, those inside functions and type-checking blocks included."""
+    for path in python_files(root, package):
+        name = path.relative_to(root).as_posix()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                prefix = parent_of(node, name)
+                yield from (Import(name, node.lineno, prefix + part.name) for part in node.names)
+
+
+def parent_of(node: ast.Import | ast.ImportFrom, path: str) -> str:
+    """What stands before the imported names, relative imports made absolute; with its dot."""
+    if isinstance(node, ast.Import):
+        return ""
+    above = path.split("/")[: -node.level] if node.level else []
+    return ".".join([*above, *([node.module] if node.module else [])]) + "."
+
+
+def below_nar(found: Import) -> str | None:
+    """The module of `nar` that is imported: `nar.graph.Graph` and `from nar import graph` alike."""
+    first, *rest = found.target.split(".")
+    if first != "nar":
+        return None
+    return rest[0] if rest and rest[0] in RANK else "__init__"
+
+
+def wrong_direction(root: Path) -> list[str]:
+    faults = []
+    for found in imports(root, "nar"):
+        source, target = found.source, below_nar(found)
+        if source not in RANK:
+            faults.append(f"{found.path}: has no line in RANKS")
+        elif target and target != source and RANK[target] >= RANK[source]:
+            faults.append(f"{found.path}:{found.line}: {source} stands before {target}")
+        elif {source, target} & SOURCES and {source, target} & SEARCH:
+            faults.append(f"{found.path}:{found.line}: {source} must not know {target}")
+    return faults
+
+
+def wrong_owner(root: Path) -> list[str]:
+    return [
+        f"{found.path}:{found.line}: {library} belongs to {OWNERS[library] or 'cluster/'}"
+        for found in imports(root, "nar")
+        for library in [found.target.split(".")[0]]
+        if library in OWNERS and not found.path.startswith(OWNERS[library])
+    ]
+
+
+def too_long(root: Path) -> list[str]:
+    files = python_files(root, "nar", "cluster", "tests")
+    lengths = {
+        path.relative_to(root).as_posix(): len(path.read_text().splitlines()) for path in files
+    }
+    return [
+        f"{name}: {lines} lines"
+        for name, lines in lengths.items()
+        if lines > MAX_LINES and not name.startswith("nar/v1/")
+    ]
+
+
+def test_imports_follow_the_way_of_the_data():
+    assert wrong_direction(ROOT) == []
+
+
+def test_libraries_stay_with_their_owners():
+    assert wrong_owner(ROOT) == []
+
+
+def test_files_are_short():
+    assert too_long(ROOT) == []
+
+
+def test_no_module_of_nar_loads_ray_even_at_run_time():
+    program = """
+import importlib, pkgutil, sys, nar
+for module in pkgutil.walk_packages(nar.__path__, "nar."):
+    importlib.import_module(module.name)
+sys.exit(str(sorted({"ray", "cluster"} & set(sys.modules))) if "ray" in sys.modules else 0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "fault"),
+    [
+        ("nar/graph.py", "from nar.motifs import x", "nar/graph.py:1: graph stands before motifs"),
+        ("nar/graph.py", "from nar import motifs", "nar/graph.py:1: graph stands before motifs"),
+        ("nar/graph.py", "from .motifs import x", "nar/graph.py:1: graph stands before motifs"),
+        ("nar/zoo/a.py", "def f():\n import nar.cli", "nar/zoo/a.py:2: zoo stands before cli"),
+        ("nar/embed.py", "import nar", "nar/embed.py:1: embed stands before __init__"),
+        ("nar/zoo/a.py", "from nar.motifs import x", "nar/zoo/a.py:1: zoo must not know motifs"),
+        ("nar/serve/a.py", "import nar.corpus", "nar/serve/a.py:1: serve must not know corpus"),
+        ("nar/helpers.py", "import nar.graph", "nar/helpers.py: has no line in RANKS"),
+        ("nar/zoo/a.py", "from nar.capture import x\nfrom nar.zoo import b", None),
+        ("nar/motifs.py", "import numpy\nfrom nar.graph import x", None),
+    ],
+)
+def test_a_wrong_direction_is_seen(tmp_path, path, text, fault):
+    plant(tmp_path, path, text)
+    assert wrong_direction(tmp_path) == ([fault] if fault else [])
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "fault"),
+    [
+        ("nar/embed.py", "def f():\n import ray.data", "nar/embed.py:2: ray belongs to cluster/"),
+        ("nar/embed.py", "from cluster import x", "nar/embed.py:1: cluster belongs to cluster/"),
+        ("nar/index.py", "import pymilvus", None),
+        ("nar/serve/a.py", "import grpc.aio", None),
+    ],
+)
+def test_a_library_in_the_wrong_room_is_seen(tmp_path, path, text, fault):
+    plant(tmp_path, path, text)
+    assert wrong_owner(tmp_path) == ([fault] if fault else [])
+
+
+def test_a_long_file_is_seen(tmp_path):
+    plant(tmp_path, "cluster/a.py", "x = 1\n" * (MAX_LINES + 1))
+    plant(tmp_path, "nar/v1/generated.py", "x = 1\n" * (MAX_LINES + 1))
+    assert too_long(tmp_path) == ["cluster/a.py: 301 lines"]
+
+
+def plant(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True)
+    (root / path).write_text(text)
