@@ -8,19 +8,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, cast
 
 import ray
 from ray.actor import ActorHandle
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from cluster.config import PoolConfig
+from cluster.items import Backlog, Done, Failed, Item, ValueT
 from cluster.resources import Share, cluster_totals
 from nar.errors import NarError
 
 START_LIMIT_S = 300.0
-
-ValueT = TypeVar("ValueT")
 
 
 class WorkerStartError(NarError):
@@ -29,36 +28,6 @@ class WorkerStartError(NarError):
 
 class WorkerLostError(NarError):
     """An item took its worker down, or longer than its limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One call of a worker.
-
-    Attributes:
-        key: Name of the item, unique in the run.
-        group: Items of one group share what a worker has to load; a worker stays in its group
-            as long as it can.
-    """
-
-    key: str
-    group: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Done(Generic[ValueT]):
-    """What a worker returned for an item."""
-
-    key: str
-    value: ValueT
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Why an item has no value."""
-
-    key: str
-    error: Exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,29 +65,6 @@ def starter(worker: type, share: Share, *arguments: object) -> Callable[[], Acto
     """How to start one actor of a class, with its share of the cluster and its arguments."""
     actor: Any = ray.remote(worker).options(**share.options())
     return lambda: cast("ActorHandle[Any]", actor.remote(*arguments))
-
-
-class Backlog:
-    """Items that wait, by group."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self._groups: dict[str, deque[Item]] = {}
-        for item in items:
-            self._groups.setdefault(item.group, deque()).append(item)
-
-    def __len__(self) -> int:
-        """Number of items that wait."""
-        return sum(map(len, self._groups.values()))
-
-    def take(self, group: str) -> Item:
-        """The next item of a group, or of the longest group when that one is empty."""
-        chosen = self._groups.get(group) or max(self._groups.values(), key=len)
-        return chosen.popleft()
-
-    def put_back(self, items: Sequence[Item]) -> None:
-        """Return items, to be taken next in their order."""
-        for item in reversed(items):
-            self._groups[item.group].appendleft(item)
 
 
 class ActorPool(Generic[ValueT]):
@@ -206,7 +152,7 @@ class ActorPool(Generic[ValueT]):
             key = worker.calls[0][1].key
             self._deaths[key] = self._deaths.get(key, 0) + 1
             if self._deaths[key] == self._config.max_attempts:
-                reason = f"its worker process died, {self._deaths[key]} times of as many"
+                reason = f"its worker process died on each of {self._deaths[key]} tries"
                 yield Failed(worker.pop(), WorkerLostError(reason))
         self._replace(worker, backlog)
 

@@ -54,12 +54,6 @@ class PretrainConfig(WorkerConfig):
     max_failures: int = Field(2, ge=0, description="worker deaths survived by resuming")
 
 
-class WriterConfig(WorkerConfig):
-    """The one owner of the index: it waits on the store, so it reserves no CPU."""
-
-    cpus: float = Field(0, ge=0)
-
-
 class ClusterConfig(Settings):
     """Everything that decides where the work runs; nothing that changes its result."""
 
@@ -68,7 +62,6 @@ class ClusterConfig(Settings):
     extract: ExtractConfig = ExtractConfig()
     embed: EmbedConfig = EmbedConfig()
     pretrain: PretrainConfig = PretrainConfig()
-    writer: WriterConfig = WriterConfig()
 
 
 def load_cluster_config(path: Path | None = None) -> ClusterConfig:

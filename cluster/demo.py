@@ -14,8 +14,8 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from rich.table import Table
 
-from cluster.console import Work, reporting_errors, stdout
 from cluster.processes import Address, Step, free_address, serving
+from nar.console import Work, reporting_errors, stdout
 from nar.corpus import read_corpus
 from nar.workspace import Workspace
 

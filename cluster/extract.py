@@ -9,19 +9,12 @@ from typing import Annotated
 import typer
 
 from cluster.config import load_cluster_config
-from cluster.console import (
-    DEFAULT_WORK,
-    AsJson,
-    ClusterFile,
-    Work,
-    Workers,
-    reporting_errors,
-    stdout,
-)
 from cluster.extraction import ExtractReport, extract
+from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
 from cluster.session import connect
 from nar import display
+from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
 from nar.errors import ConfigError
 from nar.workspace import Workspace
 from nar.zoo.selections import select

@@ -11,12 +11,13 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from cluster.actors import ActorPool, Failed, Item, Recruiter, starter
+from cluster.actors import ActorPool, Recruiter, starter
 from cluster.config import ExtractConfig
-from cluster.console import progress
+from cluster.items import Failed, Item
 from cluster.ledger import Ledger, digest
 from cluster.resources import Share, bound_memory, pool_size, worker_share
 from cluster.shards import Shard, ShardRecord, ShardStore, cut, is_held, manifest_of
+from nar.console import progress
 from nar.corpus import SCHEMA_VERSION
 from nar.errors import CaptureError, ConfigError, NarError
 from nar.manifest import FILE_NAME, Failure, Manifest

@@ -16,7 +16,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rich.rule import Rule
 
-from cluster.console import stdout
+from nar.console import stdout
 from nar.errors import NarError
 
 READY_LIMIT_S: Final = 120.0

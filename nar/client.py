@@ -3,22 +3,22 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
 import grpc
 import numpy as np
 from google.protobuf.message import Message
+from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
-from nar.errors import NarError
+from nar.errors import InvalidQueryError, NarError
 from nar.filters import Filter
 from nar.graph import ComputationalGraph
 from nar.index import Hit
 from nar.retrieve import Answer
 from nar.serve.answers import decode_answer, decode_architecture
-from nar.serve.filters import encode_filter
+from nar.serve.convert import encode_filter
 from nar.serve.graphs import encode_graph
 from nar.serve.limits import Limits, decode_limits
 from nar.serve.remote import error_of_call, error_of_status
@@ -27,8 +27,19 @@ from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
 Target = ComputationalGraph | str | NDArray[np.float32]
 Record = TypeVar("Record")
-Item = TypeVar("Item", bound=Message)
-Result = TypeVar("Result", bound=Message)
+Item = TypeVar("Item", bound=Message | str)
+Response = TypeVar("Response", bound=Message)
+
+
+class Answered(Protocol):
+    """The result of one item of a call."""
+
+    @property
+    def status(self) -> Status:
+        """How the item fared."""
+
+
+Result = TypeVar("Result", bound=Answered)
 
 # Every method only reads, so a call may be made again; UNAVAILABLE says that it was not answered.
 SERVICE_CONFIG: Final = {
@@ -51,6 +62,7 @@ OPTIONS: Final = (
     # Requests are kept within the server's limits; answers are as long as was asked for.
     ("grpc.max_receive_message_length", -1),
 )
+ANYTHING: Final = Filter()
 # Room for tags and lengths around the items of a request.
 ENVELOPE_BYTES: Final = 16
 
@@ -94,7 +106,7 @@ class Client:
         self._stub = ArchitectureRetrievalServiceStub(self._channel)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
-        self._limits: Limits | None = None
+        self._description: Description | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -113,7 +125,8 @@ class Client:
 
     def describe(self) -> Description:
         """What the server is, and what it accepts."""
-        message = self._call(self._stub.Describe, retrieval_pb2.DescribeRequest())
+        request = retrieval_pb2.DescribeRequest()
+        message: retrieval_pb2.DescribeResponse = self._call(self._stub.Describe, request)
         return Description(
             version=message.version,
             encoder=message.encoder.name,
@@ -126,7 +139,7 @@ class Client:
         )
 
     def search(
-        self, target: Target, *, top_k: int | None = None, wanted: Filter | None = None
+        self, target: Target, *, top_k: int | None = None, wanted: Filter = ANYTHING
     ) -> Answer:
         """The nearest architectures of one graph, name, id or vector.
 
@@ -134,7 +147,7 @@ class Client:
             target: Canonical or not, a graph is understood in any numbering; a vector has shape
                 (dim,).
             top_k: Number of hits; without one, the server's own default.
-            wanted: What hits must be.
+            wanted: What hits must be; by default anything.
 
         Raises:
             InvalidQueryError: Names the field at fault.
@@ -145,14 +158,15 @@ class Client:
         return _value(self.search_many([target], top_k=top_k, wanted=wanted)[0])
 
     def search_many(
-        self, targets: Sequence[Target], *, top_k: int | None = None, wanted: Filter | None = None
+        self, targets: Sequence[Target], *, top_k: int | None = None, wanted: Filter = ANYTHING
     ) -> list[Answer | NarError]:
         """As `search`, for any number of targets: an answer, or the error, in each one's place."""
         queries = [_encode_query(target, top_k, wanted) for target in targets]
 
         def ask(batch: Sequence[retrieval_pb2.Query]) -> Sequence[retrieval_pb2.SearchResult]:
             request = retrieval_pb2.SearchRequest(queries=batch)
-            return self._call(self._stub.Search, request).results
+            response: retrieval_pb2.SearchResponse = self._call(self._stub.Search, request)
+            return response.results
 
         return self._in_batches("queries", queries, ask, decode_answer)
 
@@ -166,7 +180,8 @@ class Client:
 
         def ask(batch: Sequence[retrieval_pb2.Graph]) -> Sequence[retrieval_pb2.EmbedResult]:
             request = retrieval_pb2.EmbedRequest(graphs=batch)
-            return self._call(self._stub.Embed, request).results
+            response: retrieval_pb2.EmbedResponse = self._call(self._stub.Embed, request)
+            return response.results
 
         vectors = self._in_batches("graphs", messages, ask, _decode_embedding)
         return np.stack([_value(vector) for vector in vectors])
@@ -176,7 +191,8 @@ class Client:
 
         def ask(batch: Sequence[str]) -> Sequence[retrieval_pb2.GetResult]:
             request = retrieval_pb2.GetRequest(architectures=batch)
-            return self._call(self._stub.Get, request).results
+            response: retrieval_pb2.GetResponse = self._call(self._stub.Get, request)
+            return response.results
 
         return self._in_batches("architectures", names, ask, _decode_known)
 
@@ -185,3 +201,84 @@ class Client:
             return method(request, timeout=self._timeout_s, metadata=self._metadata)
         except grpc.RpcError as error:
             raise error_of_call(error) from None
+
+    def _in_batches(
+        self,
+        field: str,
+        items: Sequence[Item],
+        ask: Callable[[Sequence[Item]], Sequence[Result]],
+        decode: Callable[[Result], Record],
+    ) -> list[Record | NarError]:
+        """Ask for any number of items, in calls that the server's limits allow."""
+        limits = self._server().limits
+        records: list[Record | NarError] = []
+        for start, stop in batches([_size_bytes(item) for item in items], limits):
+            for position, result in enumerate(ask(items[start:stop])):
+                outcome = _outcome(result, decode)
+                if isinstance(outcome, InvalidQueryError):
+                    here, there = f"{field}[{position}]", f"{field}[{start + position}]"
+                    outcome = InvalidQueryError(
+                        there + outcome.field.removeprefix(here), outcome.reason
+                    )
+                records.append(outcome)
+        return records
+
+    def _server(self) -> Description:
+        if self._description is None:
+            self._description = self.describe()
+        return self._description
+
+
+def batches(sizes: Sequence[int], limits: Limits) -> Iterator[tuple[int, int]]:
+    """Cut items into runs, each as long as one call may be.
+
+    Args:
+        sizes: Bytes of each item.
+        limits: What the server accepts.
+
+    Yields:
+        First item of a run, and the one after its last.
+    """
+    start, total = 0, 0
+    for position, size in enumerate(sizes):
+        total += size + ENVELOPE_BYTES
+        if position > start and (
+            position - start == limits.max_items or total > limits.max_message_bytes
+        ):
+            yield start, position
+            start, total = position, size + ENVELOPE_BYTES
+    if sizes:
+        yield start, len(sizes)
+
+
+def _size_bytes(item: Message | str) -> int:
+    return len(item.encode()) if isinstance(item, str) else item.ByteSize()
+
+
+def _outcome(result: Result, decode: Callable[[Result], Record]) -> Record | NarError:
+    return error_of_status(result.status) if result.status.code else decode(result)
+
+
+def _decode_embedding(result: retrieval_pb2.EmbedResult) -> NDArray[np.float32]:
+    return np.array(result.vector.values, dtype=np.float32)
+
+
+def _decode_known(result: retrieval_pb2.GetResult) -> Hit:
+    return decode_architecture(result.architecture)
+
+
+def _value(outcome: Record | NarError) -> Record:
+    if isinstance(outcome, NarError):
+        raise outcome
+    return outcome
+
+
+def _encode_query(target: Target, top_k: int | None, wanted: Filter) -> retrieval_pb2.Query:
+    query = retrieval_pb2.Query(top_k=top_k or 0, filter=encode_filter(wanted))
+    if isinstance(target, str):
+        query.architecture = target
+    elif isinstance(target, ComputationalGraph):
+        query.graph.CopyFrom(encode_graph(target))
+    else:
+        query.vector.values.extend(np.asarray(target, dtype=np.float32).tolist())
+    return query

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
@@ -61,6 +62,7 @@ class IndexConfig(Settings):
     uri: str = Field("work/index.db", description="a path ending in .db (Milvus Lite) or http://…")
     token: str | None = Field(None, description="token of a Milvus server", repr=False)
     alias: str = Field("architectures", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
+    kind: Literal["FLAT", "HNSW"] = Field("FLAT", description="FLAT is exact, HNSW faster")
     batch_rows: int = Field(1_000, ge=1, le=10_000)
     timeout_s: float = Field(10.0, gt=0)
 

@@ -13,6 +13,7 @@ from nar.index import Hit
 from nar.manifest import Manifest
 from nar.motifs import MotifPartition
 from nar.ops import op_name
+from nar.reports import operators_of
 from nar.retrieve import Answer
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -30,9 +31,9 @@ def human(value: float) -> str:
 def answer(query: str, found: Answer) -> RenderableType:
     """Ranked relatives, and below them whether the design is already known."""
     table = Table(title=f"Relatives of [bold]{query}[/bold]", title_justify="left")
-    for name, justify in (("", "right"), ("name", "left"), ("library", "left"), ("family", "left")):
-        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
-    table.add_column("task")
+    table.add_column("", justify="right")
+    for name in ("name", "library", "family", "task"):
+        table.add_column(name, overflow="fold")
     table.add_column("parameters", justify="right")
     table.add_column("score", justify="right")
     for rank, hit in enumerate(found.hits, start=1):
@@ -87,22 +88,13 @@ def motifs(name: str, cut: MotifPartition) -> RenderableType:
     for column in ("times", "nodes", "share"):
         table.add_column(column, justify="right")
     table.add_column("operators")
-    codes = cut.motif_codes.tolist()
-    operators = {
-        code: [op_name(identifier) for identifier in _operators_of(cut, codes.index(code))]
-        for code in cut.counts()
-    }
+    operators = {code: operators_of(cut, code) for code in cut.counts()}
     by_share = sorted(cut.counts().items(), key=lambda pair: -pair[1] * len(operators[pair[0]]))
     for code, times in by_share:
         size = len(operators[code])
         share = f"{100 * times * size / cut.graph.nodes:.0f}%"
         table.add_row(str(times), str(size), share, _in_brief(operators[code]))
     return table
-
-
-def _operators_of(cut: MotifPartition, motif: int) -> list[int]:
-    found: list[int] = cut.graph.op_ids[cut.node_to_motif == motif].tolist()
-    return found
 
 
 def _in_brief(operators: list[str]) -> str:
@@ -114,6 +106,18 @@ def _in_brief(operators: list[str]) -> str:
     half = _SHOWN_OPERATORS // 2
     left_out = len(words) - 2 * half
     return " ".join([*words[:half], f"... {left_out} more ...", *words[-half:]])
+
+
+def architectures(items: Sequence[Architecture]) -> RenderableType:
+    """One line an architecture."""
+    table = Table("name", "library", "family", "task")
+    table.add_column("parameters", justify="right")
+    table.add_column("nodes", justify="right")
+    for item in items:
+        labels, graph = item.labels, item.graph
+        sizes = (human(graph.parameters), f"{graph.nodes:,}")
+        table.add_row(labels.name, labels.library, labels.family, labels.task, *sizes)
+    return table
 
 
 def manifest(found: Manifest) -> RenderableType:

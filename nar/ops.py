@@ -50,6 +50,8 @@ OPS: tuple[str, ...] = (
     "max_pool_3x3", "avg_pool_3x3",
     # a function that stays opaque on purpose
     "ctc", "state_space", "quantize", "dequantize",
+    # reductions met later
+    "vector_norm",
 )  # fmt: skip
 
 ATTRIBUTES: tuple[str, ...] = (

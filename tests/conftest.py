@@ -1,1 +1,28 @@
 """Fixtures that several suites share."""
+
+import pytest
+from backends import BACKENDS, Backend, Exact, Published
+from milvus_server import milvus_server
+
+from nar.config import IndexConfig
+
+
+@pytest.fixture(scope="session")
+def milvus_uri(tmp_path_factory):
+    """URI of a Milvus server that lives as long as the tests."""
+    with milvus_server(tmp_path_factory.mktemp("milvus")) as uri:
+        yield uri
+
+
+@pytest.fixture(scope="session", params=BACKENDS)
+def backend(request, tmp_path_factory) -> Backend:
+    """Every kind of index, empty at first: `Backend.fill` says what it holds."""
+    if request.param == "exact":
+        yield Exact()
+        return
+    if request.param == "server":
+        config = IndexConfig(uri=request.getfixturevalue("milvus_uri"), alias="conformance")
+    else:
+        config = IndexConfig(uri=str(tmp_path_factory.mktemp("lite") / "index.db"))
+    with Published(config) as published:
+        yield published

@@ -24,12 +24,17 @@ RANKS = """
     growth
     motifs
     contexts macro_graph splitting
-    losses
-    encoders
-    checkpoint
+    batches
+    samples
+    losses encoders
+    objectives checkpoint training_state
     pretraining
     embed
     filters
+    rows
+    ranking milvus
+    milvus_collection
+    bulk
     index
     retrieve
     capture
@@ -40,8 +45,8 @@ RANKS = """
     evaluation
     serve
     client
+    console reports
     display
-    reports
     cli
     __init__
 """
@@ -50,14 +55,14 @@ RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in l
 # What captures models and what searches them meet in the records only.
 RECORDS = {"errors", "config", "ops", "graph", "canonical", "architecture"}
 SOURCES = {"capture", "zoo", "manifest", "corpus"}
-BOTH = {"workspace", "evaluation", "display", "reports", "cli", "__init__"}
+BOTH = {"workspace", "evaluation", "console", "display", "reports", "cli", "__init__"}
 SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
 
 # Third-party packages that belong to some modules of `nar`; every other library may be anywhere.
 OWNERS = {
     "ray": (),
     "cluster": (),
-    "grpc": ("nar/serve/", "nar/client.py", "nar/v1/"),
+    "grpc": ("nar/serve/", "nar/client.py", "nar/v1/", "nar/milvus"),
     "grpc_health": ("nar/serve/",),
     "grpc_reflection": ("nar/serve/",),
     "grpc_status": ("nar/serve/", "nar/client.py"),
@@ -70,7 +75,7 @@ OWNERS = {
     "torchvision": ("nar/zoo/",),
     "transformers": ("nar/zoo/",),
     "onnx": ("nar/capture/",),
-    "typer": ("nar/cli.py",),
+    "typer": ("nar/cli.py", "nar/console.py"),
 }
 
 

@@ -7,7 +7,7 @@ they were given.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
 
@@ -35,7 +35,7 @@ class Operation:
     operands: tuple[int, ...] = ()
     shape: Shape = ()
     numbers: tuple[float, ...] = ()
-    attributes: Mapping[str, int] = NO_ATTRIBUTES
+    attributes: Mapping[str, int] = field(default_factory=lambda: NO_ATTRIBUTES)
     reads_data: bool = False
 
     @property

@@ -1,10 +1,9 @@
 """Which value a tensor holds: by object, and by storage where something was written in place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-import torch
 from torch import Tensor
 
 from nar.capture.trace import Shape, TraceBuilder
@@ -44,8 +43,8 @@ class TensorValues:
     """Values of the tensors of one forward pass.
 
     Args:
-        builder: Receives the leaves, and the reads and writes of parts that in-place operators mean.
-        parameters: Storage key of each learned tensor -> that tensor.
+        builder: Receives the leaves, and what in-place operators on parts of a tensor mean.
+        parameters: The learned tensors, by storage key.
     """
 
     def __init__(self, builder: TraceBuilder, parameters: Mapping[int, Tensor]) -> None:
@@ -103,9 +102,9 @@ class TensorValues:
 
 def _covers_storage(tensor: Tensor) -> bool:
     size = tensor.untyped_storage().nbytes()
-    return prod(shape_of(tensor)) * tensor.element_size() == size
+    return prod(shape_of(tensor)) * tensor.element_size() >= size
 
 
-def learned_tensors(module: torch.nn.Module) -> dict[int, Tensor]:
-    """The parameters a module owns, tied ones once, by storage key."""
-    return {storage_key(parameter): parameter for parameter in module.parameters()}
+def by_storage(tensors: Iterable[Tensor]) -> dict[int, Tensor]:
+    """One tensor for every storage: tied parameters count once."""
+    return {storage_key(tensor): tensor for tensor in tensors}

@@ -1,0 +1,1 @@
+"""How good an answer is: metrics, untrained baselines, and tables of both."""

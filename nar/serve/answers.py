@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from nar.index import Hit
+from nar.index import Hit, IndexRow
 from nar.retrieve import Answer
 from nar.v1 import retrieval_pb2
 
@@ -11,15 +11,14 @@ from nar.v1 import retrieval_pb2
 FIELDS: Final = tuple(field.name for field in retrieval_pb2.Architecture.DESCRIPTOR.fields)
 
 
-def encode_architecture(hit: Hit) -> retrieval_pb2.Architecture:
+def encode_architecture(hit: Hit | IndexRow) -> retrieval_pb2.Architecture:
     """The message of an indexed architecture."""
     return retrieval_pb2.Architecture(**{name: getattr(hit, name) for name in FIELDS})
 
 
-def decode_hit(message: retrieval_pb2.Hit) -> Hit:
-    """The hit of a message."""
-    known = {name: getattr(message.architecture, name) for name in FIELDS}
-    return Hit(**known, score=message.score)
+def decode_architecture(message: retrieval_pb2.Architecture, score: float = 1.0) -> Hit:
+    """The hit of a message; an architecture looked up by name is its own, of score 1."""
+    return Hit(**{name: getattr(message, name) for name in FIELDS}, score=score)
 
 
 def encode_answer(answer: Answer) -> retrieval_pb2.SearchResult:
@@ -34,10 +33,14 @@ def encode_answer(answer: Answer) -> retrieval_pb2.SearchResult:
 def decode_answer(message: retrieval_pb2.SearchResult) -> Answer:
     """The answer of a result whose status is OK."""
     return Answer(
-        hits=tuple(map(decode_hit, message.hits)),
-        same_network=tuple(map(decode_hit, message.same_network)),
-        same_design=tuple(map(decode_hit, message.same_design)),
+        hits=_decode_hits(message.hits),
+        same_network=_decode_hits(message.same_network),
+        same_design=_decode_hits(message.same_design),
     )
+
+
+def _decode_hits(messages: Iterable[retrieval_pb2.Hit]) -> tuple[Hit, ...]:
+    return tuple(decode_architecture(message.architecture, message.score) for message in messages)
 
 
 def _encode_hits(hits: Iterable[Hit]) -> Iterable[retrieval_pb2.Hit]:

@@ -5,40 +5,20 @@ Errors name their field by its path from the message that was given.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.errors import InvalidInputError, InvalidQueryError
-from nar.filters import Filter
-from nar.graph import ComputationalGraph
-from nar.index import Hit
+from nar.errors import InvalidInputError, InvalidQueryError, NarError
+from nar.filters import MAX_VALUE_BYTES, Filter, Range, text_fault
+from nar.retrieve import Query, Target
 from nar.serve.graphs import decode_graph
 from nar.serve.limits import Limits
 from nar.v1 import retrieval_pb2
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")
-Target = ComputationalGraph | str | NDArray[np.float32]
-
-MAX_NAME_CHARS: Final = 1_024
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One question.
-
-    Attributes:
-        target: A canonical graph, the name or id of an architecture, or a vector of shape (dim,).
-        top_k: Number of hits wanted.
-        filter: What hits must be.
-    """
-
-    target: Target
-    top_k: int
-    filter: Filter
 
 
 @contextmanager
@@ -54,7 +34,7 @@ def at(path: str) -> Iterator[None]:
 
 def decode_each(
     field: str, items: Sequence[Item], decode: Callable[[Item], Record], *, max_items: int
-) -> list[Record | InvalidInputError]:
+) -> list[Record | NarError]:
     """Decode the items of a call; an item at fault gives its error in its place.
 
     Raises:
@@ -65,9 +45,7 @@ def decode_each(
     return [_decoded(f"{field}[{position}]", item, decode) for position, item in enumerate(items)]
 
 
-def _decoded(
-    path: str, item: Item, decode: Callable[[Item], Record]
-) -> Record | InvalidInputError:
+def _decoded(path: str, item: Item, decode: Callable[[Item], Record]) -> Record | NarError:
     try:
         with at(path):
             return decode(item)
@@ -118,22 +96,66 @@ def _decode_top_k(top_k: int, limits: Limits) -> int:
 
 def decode_name(name: str) -> str:
     """A name or id that an architecture may have."""
-    if not 0 < len(name) <= MAX_NAME_CHARS:
-        reason = f"wanted a name or id of 1 to {MAX_NAME_CHARS} characters, came {len(name)}"
-        raise InvalidQueryError("", reason)
+    fault = text_fault(name, MAX_VALUE_BYTES) if name else "wanted a name or id, came none"
+    if fault:
+        raise InvalidQueryError("", fault)
     return name
 
 
 def decode_vector(message: retrieval_pb2.Vector, dim: int) -> NDArray[np.float32]:
-    """The vector of a message, scaled to length 1. Shape (dim,)."""
-    vector = np.array(message.values, dtype=np.float64)
+    """The vector of a message, of the length it came with. Shape (dim,)."""
+    vector = np.array(message.values, dtype=np.float32)
     if len(vector) != dim:
         raise InvalidQueryError("values", f"wanted {dim} numbers, came {len(vector)}")
     finite = np.isfinite(vector)
     if not finite.all():
         first = int(np.argmin(finite))
         raise InvalidQueryError(f"values[{first}]", f"wanted a finite number, came {vector[first]}")
-    norm = float(np.linalg.norm(vector))
-    if norm == 0:
+    if not vector.any():
         raise InvalidQueryError("values", "wanted a direction, came only zeros")
-    return (vector / norm).astype(np.float32)
+    return vector
+
+
+def decode_filter(message: retrieval_pb2.Filter) -> Filter:
+    """The filter of a message."""
+    return Filter(
+        names=tuple(message.names),
+        sources=tuple(message.sources),
+        libraries=tuple(message.libraries),
+        families=tuple(message.families),
+        blocks=tuple(message.blocks),
+        tasks=tuple(message.tasks),
+        topologies=tuple(message.topologies),
+        exacts=tuple(message.exacts),
+        parameters=_decode_range(message.parameters),
+        flops=_decode_range(message.flops),
+        nodes=_decode_range(message.nodes),
+    )
+
+
+def encode_filter(wanted: Filter) -> retrieval_pb2.Filter:
+    """The message of a filter."""
+    return retrieval_pb2.Filter(
+        names=wanted.names,
+        sources=wanted.sources,
+        libraries=wanted.libraries,
+        families=wanted.families,
+        blocks=wanted.blocks,
+        tasks=wanted.tasks,
+        topologies=wanted.topologies,
+        exacts=wanted.exacts,
+        parameters=_encode_range(wanted.parameters),
+        flops=_encode_range(wanted.flops),
+        nodes=_encode_range(wanted.nodes),
+    )
+
+
+def _decode_range(message: retrieval_pb2.Range) -> Range:
+    return Range(
+        minimum=message.minimum if message.HasField("minimum") else None,
+        maximum=message.maximum if message.HasField("maximum") else None,
+    )
+
+
+def _encode_range(wanted: Range) -> retrieval_pb2.Range:
+    return retrieval_pb2.Range(minimum=wanted.minimum, maximum=wanted.maximum)

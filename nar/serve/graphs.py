@@ -82,7 +82,7 @@ def _op_ids(message: Graph) -> NDArray[np.uint16]:
         dtype=np.uint16,
     )
     positions = np.array(message.nodes, dtype=np.int64)
-    _check_all("nodes", positions, (positions < len(table)), f"an operator below {len(table)}")
+    _check_all("nodes", positions, positions < len(table), f"an operator below {len(table)}")
     return table[positions]
 
 
@@ -130,4 +130,6 @@ def _edge_index(message: Graph) -> NDArray[np.int32]:
 def _check_all(field: str, values: NDArray[np.int64], good: NDArray[np.bool_], wanted: str) -> None:
     if not good.all():
         first = int(np.argmin(good))
-        raise InvalidGraphError(f"{field}[{first}]", f"wanted {wanted}, came {values[first]}")
+        raise InvalidGraphError(
+            f"{field}[{first}]", f"wanted {wanted}, came {values[first].tolist()}"
+        )

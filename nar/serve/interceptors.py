@@ -4,12 +4,13 @@ The outcome comes first, so that metrics also see what the other layers refuse. 
 reflection pass untouched: a probe must work without a token and while the server is full.
 """
 
+import asyncio
 import hmac
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NoReturn, Protocol, cast
+from typing import Any, Final, NoReturn, Protocol, TypeAlias, cast
 
 import grpc
 from google.protobuf.message import Message
@@ -26,8 +27,9 @@ from nar.serve.status import (
 )
 from nar.serve.telemetry import Telemetry
 
-Context = grpc.aio.ServicerContext[Any, Any]
-Handler = grpc.RpcMethodHandler[Any, Any]
+# Quoted: these are generic in the stubs only.
+Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Proceed = Callable[[], Awaitable[Message]]
 Behaviour = Callable[[Message, Context], Awaitable[Message]]
 
@@ -67,22 +69,23 @@ class Outcome:
     async def __call__(self, call: Call, proceed: Proceed) -> Message:
         """Proceed; whatever is raised becomes the status of the call."""
         started = time.perf_counter()
-        code = None
         try:
             response = await proceed()
-            code = "OK"
+        except asyncio.CancelledError:
+            self._ended(call, _given_up(call.context), started)
+            raise
         # The last resort: whatever escapes is a fault of ours, and the caller learns only its id.
         except Exception as error:
+            status = status_of(error)
             if type(error) in REJECTIONS:
                 self._telemetry.rejected(REJECTIONS[type(error)])
-            status = status_of(error)
-            code = code_name(status)
+            self._ended(call, code_name(status), started)
             await _abort(call.context, status)
-        else:
-            return response
-        finally:
-            seconds = time.perf_counter() - started
-            self._telemetry.call_ended(call.method, code or _given_up(call.context), seconds)
+        self._ended(call, "OK", started)
+        return response
+
+    def _ended(self, call: Call, code: str, started: float) -> None:
+        self._telemetry.call_ended(call.method, code, time.perf_counter() - started)
 
 
 def _given_up(context: Context) -> str:
@@ -147,7 +150,7 @@ def _time_remaining_s(context: Context) -> float | None:
     return remaining
 
 
-class Interceptor(grpc.aio.ServerInterceptor[Any, Any]):
+class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     """Puts layers around the unary methods of one service.
 
     Args:

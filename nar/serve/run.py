@@ -1,8 +1,91 @@
 """`nar serve`: open checkpoint and index, serve until SIGTERM or SIGINT, leave nothing behind."""
 
 import asyncio
+import logging
 import signal
 from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
-from nar.config import NarConfig
+from prometheus_client import disable_created_metrics
+
+from nar.checkpoint import load_checkpoint
+from nar.config import NarConfig, ServerConfig
+from nar.embed import Embedder
+from nar.index import ArchitectureIndex
+from nar.serve.retrieval import Retrieval
+from nar.serve.server import QueryServer
+from nar.serve.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+
+OnReady = Callable[[QueryServer], None]
+
+
+def serve(config: NarConfig, checkpoint_dir: Path, on_ready: OnReady | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; calls in flight are finished first.
+
+    Args:
+        config: All settings.
+        checkpoint_dir: The encoder; the index must hold its vectors.
+        on_ready: Called once the ports are open; they are the server's `port` and `metrics_port`.
+
+    Raises:
+        CheckpointError: The checkpoint is missing or damaged.
+        IndexMismatchError: The index holds the vectors of another encoder.
+        IndexUnavailableError: The index cannot be reached, or another process holds it.
+        ConfigError: A port is taken.
+    """
+    # A time of creation for every series would double their number.
+    disable_created_metrics()  # type: ignore[no-untyped-call]
+    embedder = Embedder(load_checkpoint(checkpoint_dir))
+    with ArchitectureIndex(config.index, encoder=embedder.fingerprint) as index:
+        build = partial(build_server, config.server, embedder, index)
+        asyncio.run(_serve_until_signal(build, on_ready or _announce))
+
+
+async def _serve_until_signal(build: Callable[[], QueryServer], on_ready: OnReady) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await serve_until(stop, build, on_ready)
+
+
+async def serve_until(
+    stop: asyncio.Event, build: Callable[[], QueryServer], on_ready: OnReady
+) -> None:
+    """Serve until the event is set, then drain.
+
+    Args:
+        stop: Set by whoever wants the server to end.
+        build: Makes the server, inside the running event loop.
+        on_ready: Called once the ports are open.
+
+    Raises:
+        ConfigError: A port is taken.
+    """
+    server = build()
+    try:
+        await server.start()
+        on_ready(server)
+        await server.run_until(stop)
+    finally:
+        await server.drain()
+
+
+def build_server(config: ServerConfig, embedder: Embedder, index: ArchitectureIndex) -> QueryServer:
+    """A server that is not yet started; call it inside the event loop that will run it."""
+    telemetry = Telemetry()
+    telemetry.identify(
+        version=version("nar"),
+        fingerprint=embedder.fingerprint,
+        name=embedder.name,
+        dim=embedder.dim,
+    )
+    retrieval = Retrieval(embedder, index, config=config, telemetry=telemetry)
+    return QueryServer(config, retrieval, telemetry)
+
+
+def _announce(server: QueryServer) -> None:
+    log.info("serving on port %d, metrics on port %d", server.port, server.metrics_port)

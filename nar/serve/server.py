@@ -22,7 +22,8 @@ from nar.serve.interceptors import (
     Outcome,
     deadline,
 )
-from nar.serve.service import Retrieval, Servicer
+from nar.serve.retrieval import Retrieval
+from nar.serve.service import Servicer
 from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
 from nar.v1 import retrieval_pb2, retrieval_pb2_grpc
 
@@ -74,7 +75,7 @@ class QueryServer:
         retrieval_pb2_grpc.add_ArchitectureRetrievalServiceServicer_to_server(
             servicer, self._server
         )
-        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
 
@@ -109,13 +110,27 @@ class QueryServer:
         except (RuntimeError, OSError) as error:
             raise ConfigError(f"cannot listen on {address}: {error}") from error
 
+    async def run_until(self, stop: asyncio.Event) -> None:
+        """Serve until told to stop.
+
+        Raises:
+            Exception: The health probe failed in an unforeseen way; better gone than falsely
+                healthy.
+        """
+        assert self._probing, "start() comes first"
+        waiting = asyncio.create_task(stop.wait())
+        ended, _ = await asyncio.wait({waiting, self._probing}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if self._probing in ended:
+            self._probing.result()
+
     async def drain(self) -> None:
         """Say NOT_SERVING, refuse new calls, finish those in flight, close both ports."""
         await self._health.drain()
         await self._server.stop(self._config.drain_grace_s)
         if self._probing:
             self._probing.cancel()
-        self._pool.shutdown()
+        self._pool.shutdown(cancel_futures=True)
         if self._metrics:
             await asyncio.to_thread(self._metrics.stop)
 

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import grpc
-
+from nar.serve.interceptors import Context
 from nar.serve.retrieval import Retrieval
 from nar.v1.retrieval_pb2 import (
     DescribeRequest,
@@ -20,7 +19,6 @@ from nar.v1.retrieval_pb2 import (
 )
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceServicer
 
-Context = grpc.aio.ServicerContext[Any, Any]
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 

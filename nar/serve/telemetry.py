@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 from wsgiref.simple_server import WSGIServer
 
@@ -22,12 +23,14 @@ CALL_CODES: Final = (
     "OK",
     "CANCELLED",
     "INVALID_ARGUMENT",
+    "NOT_FOUND",
     "UNAUTHENTICATED",
     "DEADLINE_EXCEEDED",
     "RESOURCE_EXHAUSTED",
     "UNAVAILABLE",
     "INTERNAL",
 )
+ITEM_METHODS: Final = ("Search", "Embed", "Get")
 ITEM_CODES: Final = ("OK", "INVALID_ARGUMENT", "NOT_FOUND")
 
 # A vector query takes 1 to 20 ms: the default buckets would put all of them into two.
@@ -92,10 +95,10 @@ class Telemetry:
         """Start every series at 0, so that a rate sees the first error."""
         for method in METHODS:
             self._seconds.labels(method)
-            for code in CALL_CODES:
-                self._calls.labels(method, code)
-            for code in ITEM_CODES:
-                self._items.labels(method, code)
+        for method, code in product(METHODS, CALL_CODES):
+            self._calls.labels(method, code)
+        for method, code in product(ITEM_METHODS, ITEM_CODES):
+            self._items.labels(method, code)
         for reason in REJECTIONS:
             self._rejected.labels(reason)
         for stage in STAGES:

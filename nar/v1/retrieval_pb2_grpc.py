@@ -36,6 +36,7 @@ class ArchitectureRetrievalServiceStub:
     NOT_FOUND         no architecture of that name or id is indexed.
     The call itself fails only for what concerns all of it:
     INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows;
+    NOT_FOUND            an architecture was deleted while the call ran: ask again;
     UNAUTHENTICATED      a token is required and is missing or wrong;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
@@ -82,6 +83,7 @@ class ArchitectureRetrievalServiceServicer:
     NOT_FOUND         no architecture of that name or id is indexed.
     The call itself fails only for what concerns all of it:
     INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows;
+    NOT_FOUND            an architecture was deleted while the call ran: ask again;
     UNAUTHENTICATED      a token is required and is missing or wrong;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
@@ -159,6 +161,7 @@ class ArchitectureRetrievalService:
     NOT_FOUND         no architecture of that name or id is indexed.
     The call itself fails only for what concerns all of it:
     INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows;
+    NOT_FOUND            an architecture was deleted while the call ran: ask again;
     UNAUTHENTICATED      a token is required and is missing or wrong;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;

@@ -1,7 +1,7 @@
 """Genotypes of the DARTS space (paper, A.4): record, text form, and number.
 
-A genotype is two cells; a cell is 4 ADD nodes of 2 edges each; an edge applies one of 7 operations
-to one value: ``c_{k-2}`` (source 0), ``c_{k-1}`` (source 1) or an earlier ADD node j (source 2 + j).
+A genotype is two cells, a cell is 4 ADD nodes of 2 edges each, an edge applies one of 7 operations
+to one value: ``c_{k-2}`` (source 0), ``c_{k-1}`` (source 1), or earlier ADD node j (source 2 + j).
 """
 
 from dataclasses import dataclass

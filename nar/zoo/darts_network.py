@@ -1,8 +1,8 @@
 """From a DARTS genotype straight to its computational graph (paper, A.4): no torch, no capture.
 
-Stem, 20 cells, global pool, linear. Each edge of a cell becomes a node of its operation. The two
-projections before each cell, which the paper leaves out, are nodes neither here, but their weights
-count: parameters and FLOPs are those of the CIFAR-10 network of Liu et al. (2018), 36 channels wide.
+Stem, 20 cells, global pool, linear; each edge of a cell becomes a node of its operation. Like the
+paper's graphs these leave out the two projections before each cell, but their weights count:
+parameters and FLOPs are those of the CIFAR-10 network of Liu et al. (2018), 36 channels wide.
 """
 
 from dataclasses import dataclass, field
@@ -82,9 +82,7 @@ class _Drawing:
         return ComputationalGraph(op_ids, attributes, edge_index, parameters, flops)
 
 
-def _draw_cell(
-    drawing: _Drawing, cell: Cell, *, inputs: tuple[int, int], reduces: bool
-) -> int:
+def _draw_cell(drawing: _Drawing, cell: Cell, *, inputs: tuple[int, int], reduces: bool) -> int:
     """Draw one cell and give the number of its concatenation."""
     values = list(inputs)
     for node in cell.nodes:

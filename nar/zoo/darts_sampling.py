@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from random import Random
 
 from nar.errors import InvalidInputError
@@ -60,9 +59,7 @@ def sample_classes(count: int, *, distance: int = 4, seed: int = 0) -> list[Memb
         _members(centre, distance, Random(f"class {label} {seed}"))
         for label, centre in enumerate(sample_centres(seed))
     ]
-    return [
-        Member(next(streams[number % CLASSES]), number % CLASSES) for number in range(count)
-    ]
+    return [Member(next(streams[number % CLASSES]), number % CLASSES) for number in range(count)]
 
 
 def _members(centre: Genotype, distance: int, random: Random) -> Iterator[Genotype]:
@@ -84,9 +81,8 @@ def walk(centre: Genotype, distance: int, random: Random) -> Genotype:
     genotype = centre
     for step in range(1, distance + 1):
         choices = edits(genotype)
-        random.shuffle(choices)
-        candidates = (apply_edit(genotype, edit) for edit in choices)
-        genotype = next(
-            candidate for candidate in candidates if edit_distance(candidate, centre) == step
-        )
+        candidate = centre
+        while edit_distance(candidate, centre) != step:
+            candidate = apply_edit(genotype, random.choice(choices))
+        genotype = candidate
     return genotype

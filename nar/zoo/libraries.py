@@ -30,6 +30,14 @@ _OFFLINE = {
     "TRANSFORMERS_VERBOSITY": "error",
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
 }
+# A failed capture is told once, by its CaptureError; torch would print the traceback as well.
+_LOG_LEVELS = {
+    "timm": logging.ERROR,
+    "torchvision": logging.ERROR,
+    "transformers": logging.ERROR,
+    "huggingface_hub": logging.ERROR,
+    "torch._subclasses.fake_tensor": logging.CRITICAL,
+}
 
 
 def import_library(name: str) -> ModuleType:
@@ -74,13 +82,13 @@ def _prepare_process() -> torch.library.Library | None:
         The library of stand-in operators, if any: they exist only as long as it does.
     """
     os.environ.update(_OFFLINE)
-    for logger in ("timm", "torchvision", "transformers", "huggingface_hub"):
-        logging.getLogger(logger).setLevel(logging.ERROR)
+    for logger, level in _LOG_LEVELS.items():
+        logging.getLogger(logger).setLevel(level)
     if util.find_spec("torchvision") is None or _load_native_operators():
         return None
-    operators = torch.library.Library("torchvision", "FRAGMENT")  # noqa: TOR901
+    operators = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
     for schema in _SCHEMAS:
-        operators.define(schema)
+        operators.define(schema)  # type: ignore[no-untyped-call]
     return operators
 
 
@@ -92,7 +100,7 @@ def _load_native_operators() -> bool:
     binaries = sorted(Path(found.origin).parent.glob("_C*.so"))
     try:
         for binary in binaries:
-            torch.ops.load_library(str(binary))
+            torch.ops.load_library(str(binary))  # type: ignore[no-untyped-call]
     except OSError:
         return False
     return bool(binaries)

@@ -1,13 +1,15 @@
 """The models that timm registers, at the input size that their default configuration names."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.zoo.building import capture_weightless
+from nar.zoo.building import Recipe, capture_recipe
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.spec import ArchitectureSpec, unknown_architecture
 
@@ -36,10 +38,10 @@ def resolve_timm(name: str) -> ArchitectureSpec:
         family=timm.models.model_entrypoint(model).__module__.rpartition(".")[2],
         task="image-classification",
     )
-    return ArchitectureSpec(labels, partial(capture_weightless, name, partial(_build, model)))
+    recipe = Recipe(partial(timm.create_model, model, pretrained=False), _inputs)
+    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
 
 
-def _build(model: str) -> tuple[nn.Module, CaptureInputs]:
-    module: nn.Module = import_library("timm").create_model(model, pretrained=False)
-    size = module.pretrained_cfg["input_size"]
-    return module, CaptureInputs((torch.empty(1, *size),), {})
+def _inputs(module: nn.Module) -> CaptureInputs:
+    config = cast("Mapping[str, Any]", module.pretrained_cfg)
+    return CaptureInputs((torch.empty(1, *config["input_size"]),))

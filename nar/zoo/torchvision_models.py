@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.zoo.building import capture_weightless
+from nar.zoo.building import Recipe, capture_recipe
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.spec import ArchitectureSpec, unknown_architecture
 
@@ -20,26 +21,97 @@ SEGMENTATION_SIZE = 520
 FLOW_SIZE = (360, 480)
 
 
+class _Preset(Protocol):
+    """Preprocessing of published weights."""
+
+    crop_size: list[int]
+
+
+def _image(module: nn.Module, preset: _Preset) -> tuple[Tensor, ...]:
+    """The size of the published weights, unless the model was built for one size only."""
+    size = getattr(module, "image_size", preset.crop_size[0])
+    return (torch.empty(1, 3, size, size),)
+
+
+def _clip(_module: nn.Module, preset: _Preset) -> tuple[Tensor, ...]:
+    return (torch.empty(1, 3, FRAMES, *preset.crop_size),)
+
+
+def _scene(_module: nn.Module, _preset: _Preset) -> tuple[Tensor, ...]:
+    return (torch.empty(1, 3, SEGMENTATION_SIZE, SEGMENTATION_SIZE),)
+
+
+def _two_frames(_module: nn.Module, _preset: _Preset) -> tuple[Tensor, ...]:
+    return torch.empty(1, 3, *FLOW_SIZE), torch.empty(1, 3, *FLOW_SIZE)
+
+
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """One registry of torchvision.
+class _Registry:
+    """One of torchvision's registries.
 
     Attributes:
-        module: Module that registers the models.
-        task: Their task.
-        weights: Arguments that keep them from being downloaded.
-        inputs: From a model and the image size of its published weights to its inputs.
+        module: Where its models are registered.
+        task: What they are for.
+        inputs: From a model and the preprocessing of its published weights to its inputs.
+        weights: Arguments that would download weights, were they not None.
     """
 
     module: str
     task: str
-    weights: tuple[str, ...]
-    inputs: Callable[[int], tuple[Tensor, ...]]
+    inputs: Callable[[nn.Module, _Preset], tuple[Tensor, ...]]
+    weights: tuple[str, ...] = ("weights",)
+
+    def names(self) -> list[str]:
+        found: list[str] = _models().list_models(module=import_library(self.module))
+        return found
 
 
-def _image(size: int) -> tuple[Tensor, ...]:
-    return (torch.empty(1, 3, size, size),)
+_REGISTRIES = (
+    _Registry("torchvision.models", "image-classification", _image),
+    _Registry(
+        "torchvision.models.segmentation",
+        "image-segmentation",
+        _scene,
+        weights=("weights", "weights_backbone"),
+    ),
+    _Registry("torchvision.models.video", "video-classification", _clip),
+    _Registry("torchvision.models.optical_flow", "optical-flow", _two_frames),
+)
 
 
-def _clip(size: int) -> tuple[Tensor, ...]:
-    return (torch.empty(1, 3, FRAMES, size, size),)
+def list_torchvision() -> list[str]:
+    """Every model of the registries that are read, registry by registry."""
+    return [f"{SOURCE}:{model}" for registry in _REGISTRIES for model in registry.names()]
+
+
+def resolve_torchvision(name: str) -> ArchitectureSpec:
+    """The spec behind ``torchvision:<model>``.
+
+    Raises:
+        UnknownArchitectureError: torchvision registers no such model of these tasks.
+    """
+    model = name.removeprefix(f"{SOURCE}:")
+    registry = next((found for found in _REGISTRIES if model in found.names()), None)
+    if registry is None:
+        way_out = "torchvision.models.list_models() names them all"
+        raise unknown_architecture(name, list_torchvision(), way_out=way_out)
+    labels = Labels(
+        name=name,
+        source=SOURCE,
+        library=library_version(SOURCE),
+        family=_models().get_model_builder(model).__module__.rpartition(".")[2],
+        task=registry.task,
+    )
+    recipe = Recipe(
+        partial(_models().get_model, model, **dict.fromkeys(registry.weights)),
+        partial(_inputs, registry, _models().get_model_weights(model).DEFAULT.transforms()),
+    )
+    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
+
+
+def _inputs(registry: _Registry, preset: _Preset, module: nn.Module) -> CaptureInputs:
+    return CaptureInputs(registry.inputs(module, preset))
+
+
+def _models() -> ModuleType:
+    return import_library("torchvision.models")

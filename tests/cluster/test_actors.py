@@ -7,8 +7,9 @@ import time
 import pytest
 import ray
 
-from cluster.actors import ActorPool, Backlog, Done, Failed, Item, Recruiter, WorkerStartError
+from cluster.actors import ActorPool, Recruiter, WorkerStartError
 from cluster.config import PoolConfig
+from cluster.items import Done, Failed, Item
 from nar.errors import CaptureError
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
@@ -67,7 +68,24 @@ def test_an_item_that_raises_keeps_its_error_and_its_worker():
 def test_a_poison_item_is_given_up_and_its_neighbours_are_not():
     items = ["die 1", *(f"ok {number}" for number in range(20))]
     found = failures(outcomes(items, max_in_flight=8, max_attempts=2))
-    assert found == {"die 1": "its worker process died, 2 times of as many"}
+    assert found == {"die 1": "its worker process died on each of 2 tries"}
+
+
+def test_an_item_whose_worker_dies_once_is_done_by_another(tmp_path):
+    first_try = tmp_path / "tried"
+
+    class Worker:
+        def work(self, item: str) -> str:
+            if item == "unlucky" and not first_try.exists():
+                first_try.touch()
+                os._exit(1)
+            return item
+
+    start = ray.remote(Worker).options(num_cpus=0).remote
+    pool = ActorPool(Recruiter(start, lambda actor, key: actor.work.remote(key)), 2, PoolConfig())
+    found = list(pool.run([Item("unlucky"), *(Item(f"ok {number}") for number in range(9))]))
+    assert len(found) == 10
+    assert Done("unlucky", "unlucky") in found
 
 
 def test_an_item_over_its_limit_is_given_up_at_once():
@@ -92,15 +110,3 @@ def test_a_run_that_is_dropped_stops_its_workers():
     run.close()
     with pytest.raises(ray.exceptions.RayActorError):
         ray.get(handles[0].work.remote("ok"))
-
-
-def test_backlog_keeps_to_a_group_while_it_lasts():
-    backlog = Backlog([Item(name, name[0]) for name in ("a1", "b1", "b2", "a2", "b3")])
-    assert [backlog.take("a").key for _ in range(5)] == ["a1", "a2", "b1", "b2", "b3"]
-
-
-def test_backlog_gives_returned_items_first():
-    backlog = Backlog([Item(name, "a") for name in ("a1", "a2", "a3")])
-    first, second = backlog.take("a"), backlog.take("a")
-    backlog.put_back([first, second])
-    assert [backlog.take("a").key for _ in range(len(backlog))] == ["a1", "a2", "a3"]

@@ -3,12 +3,13 @@
 from io import StringIO
 from pathlib import Path
 
+import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 from rich.table import Table
 
-from cluster.demo import building, closing_words, mean_seconds, metrics_table
+from cluster.demo import building, closing_words, mean_seconds, metrics_table, tour
 from nar.serve.telemetry import Telemetry
 
 
@@ -61,3 +62,14 @@ def test_the_closing_words_say_where_everything_lies():
     text = closing_words(Path("work/demo"))
     assert "work/demo/corpus" in text
     assert "nar search" in text
+
+
+@pytest.mark.ray
+def test_the_whole_way_on_a_handful_of_models(tmp_path, capfd):
+    names = ["timm:resnet18", "timm:resnet34", "timm:resnet50", "timm:vit_tiny_patch16_224"]
+    tour(names, "timm:resnet26", tmp_path)
+    lines = capfd.readouterr().out.splitlines()
+    assert any("relatives of timm:resnet26, which is not in the corpus" in line for line in lines)
+    assert any("resnet50" in line and "timm" in line for line in lines)
+    assert any("calls Search OK" in line for line in lines)
+    assert any("architectures in the index" in line and " 4 " in line for line in lines)

@@ -1,4 +1,4 @@
-"""How the jobs speak: progress and errors to stderr, the answer to stdout."""
+"""How commands and jobs speak: progress and errors to stderr, the answer to stdout."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -28,10 +28,6 @@ P = ParamSpec("P")
 
 DEFAULT_WORK = Path("work")
 Work = Annotated[Path, typer.Option("--work", help="Directory of corpus, checkpoint and index.")]
-Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; default: all CPUs.")]
-ClusterFile = Annotated[
-    Path | None, typer.Option("--cluster-config", help="Sizes; default: ./ray_config.yaml.")
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -78,7 +74,7 @@ def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
             stderr.print(f"[bold red]error[/bold red] {error}", highlight=False, soft_wrap=True)
             raise typer.Exit(1) from error
         except KeyboardInterrupt:
-            stderr.print("interrupted; what is finished is kept, and the next run goes on there")
+            stderr.print("interrupted; what is finished is kept")
             raise typer.Exit(130) from None
 
     return run

@@ -1,0 +1,79 @@
+"""The command of bulk embedding: ``python -m cluster.embed --work DIR``."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from cluster.config import load_cluster_config
+from cluster.embedding import EmbedReport, embed
+from cluster.options import ClusterFile, Workers
+from cluster.resources import resized
+from cluster.session import connect
+from nar.config import IndexConfig, load_config
+from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
+from nar.workspace import Workspace
+
+
+def as_dict(report: EmbedReport) -> dict[str, object]:
+    """The report for a program."""
+    return {**asdict(report), "rows_per_s": round(report.embedded / report.seconds, 1)}
+
+
+def view(report: EmbedReport) -> RenderableType:
+    """The report for a person: what the index holds, and below it what it lacks."""
+    pace = f"{report.embedded / report.seconds:,.0f} rows/s"
+    line = (
+        f"{report.rows:,} architectures in {report.uri}; {report.embedded:,} of them embedded now, "
+        f"in {report.seconds:.0f} s by {report.workers} workers ({pace})"
+    )
+    if not report.failures:
+        return line
+    table = Table(title="Not embedded", title_justify="left")
+    for column in ("name", "reason"):
+        table.add_column(column, overflow="fold")
+    for name, reason in report.failures.items():
+        table.add_row(name, reason)
+    return Group(table, line)
+
+
+def index_of(work: Path, uri: str | None, config: Path | None) -> IndexConfig:
+    """Settings of the index: the command line before the file, the file before the default."""
+    chosen = load_config(config).index
+    place = uri or (chosen.uri if config else str(Workspace(work).index))
+    return chosen.model_copy(update={"uri": place})
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+@reporting_errors
+def main(
+    work: Work = DEFAULT_WORK,
+    uri: Annotated[
+        str | None, typer.Option(help="Milvus server; default: index.db below --work.")
+    ] = None,
+    workers: Workers = None,
+    config: Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")] = None,
+    cluster_config: ClusterFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Embed WORK/corpus into the index. Run twice, it changes nothing; killed, it goes on."""
+    sizes = load_cluster_config(cluster_config)
+    index = index_of(work, uri, config)
+    with connect(sizes):
+        report = embed(Workspace(work), index, resized(sizes.embed, workers))
+    if as_json:
+        sys.stdout.write(json.dumps(as_dict(report), indent=2) + "\n")
+    else:
+        stdout.print(view(report))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,181 @@
+"""Embedding on the cluster: the shards of a corpus into one index.
+
+Actors embed; this process alone owns the index. It fills a collection aside, which knows the rows
+it has acknowledged: a job that was killed goes on with what is missing, one that is repeated finds
+nothing to do. Readers see the new collection when it is complete and verified.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import ray
+from numpy.typing import NDArray
+from ray.actor import ActorHandle
+
+from cluster.actors import ActorPool, Recruiter, starter
+from cluster.config import EmbedConfig
+from cluster.items import Done, Failed, Item
+from cluster.ledger import digest
+from cluster.resources import bound_memory, pool_size, worker_share
+from nar.architecture import Architecture
+from nar.checkpoint import fingerprint, load_checkpoint
+from nar.config import IndexConfig
+from nar.console import progress
+from nar.corpus import iterate_shards, read_shard
+from nar.embed import Embedder
+from nar.encoders import PaperEncoder
+from nar.graph import ComputationalGraph
+from nar.index import ArchitectureIndex, IndexBuild, architecture_id, index_row
+from nar.manifest import Manifest
+from nar.workspace import Workspace
+
+Vectors = NDArray[np.float32]
+JOB_LETTERS = 16
+
+
+class EmbedWorker:
+    """Embeds graphs; remembers the motifs it has encoded."""
+
+    def __init__(self, encoder: PaperEncoder, memory_limit_bytes: int | None) -> None:
+        bound_memory(memory_limit_bytes)
+        self._embedder = Embedder(encoder)
+
+    def embed(self, graphs: Sequence[ComputationalGraph]) -> Vectors:
+        """Embed graphs: shape (graphs, dim)."""
+        return self._embedder.embed(graphs)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedReport:
+    """What an embedding left behind.
+
+    Attributes:
+        uri: Where the index is.
+        encoder: Fingerprint of the encoder.
+        rows: Rows of the published collection.
+        embedded: Rows that this run embedded.
+        failures: Names of architectures that are not in the index, with the reason.
+        seconds: Wall time, from the corpus to the published collection.
+        workers: Processes that shared it.
+    """
+
+    uri: str
+    encoder: str
+    rows: int
+    embedded: int
+    failures: dict[str, str]
+    seconds: float
+    workers: int
+
+
+class Desk:
+    """Hands parts of the corpus to workers, and writes to the index what comes back.
+
+    A part is a shard, by its file, or one of its rows, as ``file#row``.
+
+    Args:
+        corpus: Directory of the corpus.
+        build: The collection to fill.
+        batch_rows: Rows of one write.
+    """
+
+    def __init__(self, corpus: Path, build: IndexBuild, batch_rows: int) -> None:
+        self._corpus = corpus
+        self._build = build
+        self._batch_rows = batch_rows
+        self._lent: dict[str, list[Architecture]] = {}
+
+    def read(self, part: str) -> list[Architecture]:
+        """The architectures of a part."""
+        file, _, row = part.partition("#")
+        shard = read_shard(self._corpus / file)
+        return [shard[int(row)]] if row else shard
+
+    def lend(self, worker: ActorHandle[EmbedWorker], part: str) -> "ray.ObjectRef[Vectors]":
+        """Ask a worker for the vectors of a part, whose rows are kept until they come."""
+        self._lent[part] = self.read(part)
+        return worker.embed.remote([item.graph for item in self._lent[part]])
+
+    def take(self, outcome: Done[Vectors] | Failed) -> int:
+        """Write what became of a part; when this returns, its rows are acknowledged.
+
+        Returns:
+            How many there were.
+        """
+        rows = self._lent.pop(outcome.key)
+        if isinstance(outcome, Failed):
+            return 0
+        written = [index_row(*pair) for pair in zip(rows, outcome.value, strict=True)]
+        for start in range(0, len(written), self._batch_rows):
+            self._build.upsert(written[start : start + self._batch_rows])
+        return len(written)
+
+
+def embed(workspace: Workspace, index_config: IndexConfig, config: EmbedConfig) -> EmbedReport:
+    """Embed a corpus on the connected cluster and publish it as the index.
+
+    Args:
+        workspace: Has ``corpus/`` and ``checkpoint/``.
+        index_config: Where the index is.
+        config: Sizes of the workers.
+
+    Raises:
+        CorpusError: The corpus is missing or damaged.
+        CheckpointError: The checkpoint is missing or damaged.
+        IndexUnavailableError: The index does not answer, or another process holds it.
+        WorkerStartError: The cluster has no room.
+    """
+    started = time.monotonic()
+    encoder = load_checkpoint(workspace.checkpoint)
+    code, job = fingerprint(encoder), _job(workspace.corpus)
+    share = worker_share(config)
+    workers = pool_size(config, share)
+    start = starter(EmbedWorker, share, ray.put(encoder), config.memory_limit_bytes)
+    with (
+        ArchitectureIndex(index_config) as index,
+        index.build(code, encoder.config.dim, job=job) as build,
+    ):
+        desk = Desk(workspace.corpus, build, index_config.batch_rows)
+        before = len(build.ids)
+        pool = ActorPool(Recruiter(start, desk.lend), workers, config)
+        failures = _embed_all(pool, desk, _missing(workspace.corpus, build.ids))
+        rows = build.publish()
+    seconds = round(time.monotonic() - started, 3)
+    return EmbedReport(index_config.uri, code, rows, rows - before, failures, seconds, workers)
+
+
+def _job(corpus: Path) -> str:
+    """Name of the build: the same shards belong to the same build."""
+    return digest(*(entry.sha256 for entry in Manifest.read(corpus).shards))[:JOB_LETTERS]
+
+
+def _missing(corpus: Path, ids: frozenset[str]) -> dict[str, int]:
+    """Shards with a row that is not acknowledged yet, and how many rows each has."""
+    return {
+        entry.file: len(rows)
+        for entry, rows in iterate_shards(corpus)
+        if not ids.issuperset(architecture_id(item.labels.name) for item in rows)
+    }
+
+
+def _embed_all(pool: ActorPool[Vectors], desk: Desk, shards: dict[str, int]) -> dict[str, str]:
+    """Embed shards; of one that fails, each row by itself. The reason for each row that is lost."""
+    with progress("embedding", sum(shards.values())) as advance:
+        spoilt = _embed_parts(pool, desk, list(shards), advance)
+        rows = [f"{part.key}#{row}" for part in spoilt for row in range(shards[part.key])]
+        lost = _embed_parts(pool, desk, rows, advance)
+    return {desk.read(part.key)[0].labels.name: str(part.error) for part in lost}
+
+
+def _embed_parts(
+    pool: ActorPool[Vectors], desk: Desk, parts: Sequence[str], advance: Callable[[int], None]
+) -> list[Failed]:
+    failed = []
+    for outcome in pool.run([Item(part) for part in parts]):
+        advance(desk.take(outcome))
+        if isinstance(outcome, Failed):
+            failed.append(outcome)
+    return failed

@@ -1,0 +1,11 @@
+"""Command-line options that several jobs share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Workers = Annotated[int | None, typer.Option(min=1, help="Worker processes; default: all CPUs.")]
+ClusterFile = Annotated[
+    Path | None, typer.Option("--cluster-config", help="Sizes; default: ./ray_config.yaml.")
+]

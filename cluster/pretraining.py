@@ -1,0 +1,262 @@
+"""Pretraining on the cluster: both stages of Algorithm 1 in one run of Ray Train.
+
+A run is named by its settings and its corpus: started again, it goes on after its last epoch, and
+once finished it only writes its checkpoint anew.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from shutil import rmtree
+from threading import Thread
+
+import ray.train
+import torch
+from ray.train import (
+    Checkpoint,
+    CheckpointConfig,
+    FailureConfig,
+    RunConfig,
+    ScalingConfig,
+    TrainingFailedError,
+    WorkerGroupError,
+)
+from ray.train.torch import TorchTrainer, get_device, prepare_model
+from ray.util.queue import Queue
+
+from cluster.config import PretrainConfig
+from cluster.resources import cluster_totals, worker_share
+from nar.batches import Share, epoch_batches
+from nar.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from nar.config import MotifConfig, NarConfig, PretrainingConfig
+from nar.console import progress
+from nar.corpus import read_corpus
+from nar.errors import ConfigError, NarError
+from nar.manifest import Manifest
+from nar.pretraining import EpochReport, Worker, pretrain
+from nar.samples import collect_samples, printed_labels
+from nar.training_state import TrainingState, load_state, save_state
+from nar.workspace import Workspace
+
+RUNS = "pretraining"
+CHECKPOINTS_KEPT = 2
+
+
+class TrainingLostError(NarError):
+    """Workers died more often than the configuration lets them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker is told; it reads everything else from shared storage.
+
+    Attributes:
+        corpus: Directory to learn from.
+        checkpoint: Directory that gets the encoder.
+        motifs: How graphs are cut.
+        recipe: Both stages.
+        threads: Of each worker.
+        epochs: Gets the report of every epoch.
+    """
+
+    corpus: Path
+    checkpoint: Path
+    motifs: MotifConfig
+    recipe: PretrainingConfig
+    threads: int
+    epochs: Queue
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainReport:
+    """What pretraining left behind.
+
+    Attributes:
+        directory: Of the checkpoint.
+        fingerprint: Of the encoder.
+        architectures: Learned from.
+        epochs: Reports of the epochs that this run trained.
+        seconds: Wall time.
+    """
+
+    directory: Path
+    fingerprint: str
+    architectures: int
+    epochs: tuple[EpochReport, ...]
+    seconds: float
+
+
+def pretrain_on_cluster(
+    workspace: Workspace, config: NarConfig, sizes: PretrainConfig, *, restart: bool = False
+) -> PretrainReport:
+    """Pretrain on the corpus of a workspace and write the workspace's checkpoint.
+
+    Args:
+        workspace: On storage that every node of the cluster sees.
+        config: How graphs are cut, and the recipe.
+        sizes: Workers and what they reserve.
+        restart: Forget what an earlier run of the same name has done.
+
+    Raises:
+        CorpusError: There is no corpus, or it is damaged.
+        ConfigError: The recipe does not fit corpus or cluster.
+        TrainingLostError: Too many workers died.
+    """
+    started = time.monotonic()
+    root = workspace.root.resolve()
+    manifest = Manifest.read(workspace.corpus)
+    rows = sum(entry.rows for entry in manifest.shards)
+    _check_batches(rows, config.pretraining, sizes)
+    name = run_name(manifest, config)
+    if restart:
+        rmtree(root / RUNS / name, ignore_errors=True)
+    recipe = config.pretraining
+    with _shown(recipe.motif.epochs + recipe.graph.epochs) as (queue, reports):
+        place = Workspace(root)
+        threads = max(1, int(sizes.cpus))
+        job = Job(place.corpus, place.checkpoint, config.motifs, recipe, threads, queue)
+        _fit(job, sizes, RunConfig(name=name, storage_path=str(root / RUNS)))
+    return PretrainReport(
+        directory=workspace.checkpoint,
+        fingerprint=fingerprint(load_checkpoint(workspace.checkpoint)),
+        architectures=rows,
+        epochs=tuple(reports),
+        seconds=time.monotonic() - started,
+    )
+
+
+def run_name(manifest: Manifest, config: NarConfig) -> str:
+    """Digest of everything that decides the result but rounding: corpus, cutting and recipe."""
+    parts = [entry.sha256 for entry in manifest.shards]
+    parts += [config.motifs.model_dump_json(), config.pretraining.model_dump_json()]
+    return sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _check_batches(rows: int, recipe: PretrainingConfig, sizes: PretrainConfig) -> None:
+    """Fail before the cluster is asked for anything."""
+    share = Share(rank=0, world=sizes.num_workers)
+    epoch_batches(rows, recipe.graph.batch_size, seed=0, epoch=0, share=share)
+
+
+def scaling(sizes: PretrainConfig) -> ScalingConfig:
+    """What Ray Train reserves: never more CPUs than there are, or the run would wait for ever.
+
+    Raises:
+        ConfigError: There is not a GPU for every worker.
+    """
+    share, has = worker_share(sizes), cluster_totals()
+    if share.gpus * sizes.num_workers > has.get("GPU", 0.0):
+        raise ConfigError(
+            f"pretrain.num_workers: wanted at most one worker a GPU, came {sizes.num_workers} "
+            f"workers for {has.get('GPU', 0.0):g} GPUs; take fewer workers, or gpus: 0"
+        )
+    reserved = {"CPU": min(share.cpus, has.get("CPU", 0.0) / sizes.num_workers)}
+    if share.gpus:
+        reserved["GPU"] = share.gpus
+    if share.memory_bytes is not None:
+        reserved["memory"] = share.memory_bytes
+    return ScalingConfig(
+        num_workers=sizes.num_workers,
+        use_gpu=share.gpus > 0,
+        resources_per_worker=reserved,
+    )
+
+
+def _fit(job: Job, sizes: PretrainConfig, run: RunConfig) -> None:
+    limit = sizes.max_failures
+    # The annotations are those of Train v1, which had no second limit.
+    run.failure_config = FailureConfig(
+        max_failures=limit,
+        controller_failure_limit=limit,  # type: ignore[call-arg]
+    )
+    run.checkpoint_config = CheckpointConfig(num_to_keep=CHECKPOINTS_KEPT)
+    trainer = TorchTrainer(
+        train_on_worker,
+        train_loop_config={"job": job},
+        scaling_config=scaling(sizes),
+        run_config=run,
+    )
+    try:
+        trainer.fit()
+    except TrainingFailedError as error:
+        raise _cause(error) from error
+
+
+def _cause(error: TrainingFailedError) -> NarError:
+    """The error of ours that a worker raised, or one that says what Ray Train saw."""
+    failures = error.worker_failures.values() if isinstance(error, WorkerGroupError) else ()
+    ours = (failure for failure in failures if isinstance(failure, NarError))
+    last_line = str(error).strip().rpartition("\n")[2].strip()
+    lost = TrainingLostError(f"pretraining failed: {last_line}; run it again to go on")
+    return next(ours, lost)
+
+
+def train_on_worker(config: dict[str, Job]) -> None:
+    """What every worker of the group runs, from the start or from the last epoch's state."""
+    job = config["job"]
+    torch.set_num_threads(job.threads)
+    context = ray.train.get_context()
+    share = Share(context.get_world_rank(), context.get_world_size())
+    architectures = read_corpus(job.corpus)
+    samples = collect_samples(
+        [item.graph for item in architectures], printed_labels(architectures), job.motifs
+    )
+
+    def after_epoch(report: EpochReport, state: TrainingState) -> None:
+        _report(job, share, report, state)
+
+    encoder = pretrain(
+        samples,
+        job.recipe,
+        worker=Worker(share, get_device(), prepare_model),
+        start=_last_state(),
+        after_epoch=after_epoch,
+    )
+    if share.rank == 0:
+        save_checkpoint(job.checkpoint, encoder)
+
+
+def _last_state() -> TrainingState | None:
+    checkpoint = ray.train.get_checkpoint()
+    if checkpoint is None:
+        return None
+    with checkpoint.as_directory() as directory:
+        return load_state(Path(directory))
+
+
+def _report(job: Job, share: Share, report: EpochReport, state: TrainingState) -> None:
+    """Hand the state to Ray Train; every worker has to, for this is a barrier."""
+    metrics = {"stage": report.stage, "epoch": report.epoch, "loss": report.loss}
+    if share.rank:
+        ray.train.report(metrics)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        save_state(Path(directory), state)
+        ray.train.report(metrics, checkpoint=Checkpoint.from_directory(directory))
+    job.epochs.put(report)
+
+
+@contextmanager
+def _shown(epochs: int) -> Iterator[tuple[Queue, list[EpochReport]]]:
+    """A queue for reports, whose arrivals are shown and kept in the list."""
+    queue = Queue(actor_options={"num_cpus": 0})
+    reports: list[EpochReport] = []
+    with progress("Pretrain", epochs) as advance:
+
+        def relay() -> None:
+            for report in iter(queue.get, None):
+                reports.append(report)
+                advance(1)
+
+        reader = Thread(target=relay)
+        reader.start()
+        try:
+            yield queue, reports
+        finally:
+            queue.put(None)
+            reader.join()
+            queue.shutdown()

@@ -1,0 +1,141 @@
+"""Many small graphs as one: collation, the adjacency of Eq. 3, and who takes which batch."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nar.errors import ConfigError
+
+SMALLEST_SHARE = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowGraph:
+    """A graph whose nodes are rows of a table of features.
+
+    Attributes:
+        rows: Shape (nodes,), int64.
+        edge_index: Shape (2, edges), int32.
+    """
+
+    rows: NDArray[np.int64]
+    edge_index: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphBatch:
+    """Graphs laid end to end, as an encoder reads them.
+
+    Nodes of equal features share a row, so that the first layer transforms each row once.
+
+    Attributes:
+        features: Shape (rows, features).
+        index: Shape (nodes,), row of each node.
+        adjacency: Shape (nodes, nodes), sparse: D^-1/2 (M + I) D^-1/2 of Eq. 3, edges undirected.
+        readout: Shape (graphs, nodes), sparse: the mean over a graph's nodes of ``adjacency``.
+    """
+
+    features: Tensor
+    index: Tensor
+    adjacency: Tensor
+    readout: Tensor
+
+
+def collate(graphs: Sequence[RowGraph], table: Tensor) -> GraphBatch:
+    """Lay graphs end to end on the device of their features.
+
+    Args:
+        graphs: At least one graph.
+        table: Shape (all rows, features), what the rows of the graphs refer to.
+    """
+    sizes = np.array([len(graph.rows) for graph in graphs])
+    first = np.cumsum(sizes) - sizes
+    used, index = np.unique(np.concatenate([graph.rows for graph in graphs]), return_inverse=True)
+    shifted = [graph.edge_index + start for graph, start in zip(graphs, first, strict=True)]
+    target, source, weight = _normalised(np.concatenate(shifted, axis=1), len(index))
+    owner = np.repeat(np.arange(len(graphs)), sizes)
+    share = np.bincount(source, weight) / sizes[owner]
+    nodes, device = len(index), table.device
+    return GraphBatch(
+        features=table[torch.from_numpy(used).to(device)],
+        index=torch.from_numpy(index).to(device),
+        adjacency=_sparse(target, source, weight, (nodes, nodes)).to(device),
+        readout=_sparse(owner, np.arange(nodes), share, (len(graphs), nodes)).to(device),
+    )
+
+
+def _normalised(
+    edge_index: NDArray[np.int64], nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Rows, columns and values of the normalised adjacency, in row order."""
+    loops = np.arange(nodes)
+    one, other = edge_index.astype(np.int64)
+    source = np.concatenate([one, other, loops])
+    target = np.concatenate([other, one, loops])
+    target, source = np.divmod(np.unique(target * nodes + source), nodes)
+    degree = np.bincount(target, minlength=nodes)
+    return target, source, 1 / np.sqrt(degree[target] * degree[source])
+
+
+def _sparse(
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    values: NDArray[np.float64],
+    shape: tuple[int, int],
+) -> Tensor:
+    return torch.sparse_coo_tensor(
+        torch.from_numpy(np.stack([rows, columns])),
+        torch.from_numpy(values.astype(np.float32)),
+        shape,
+        is_coalesced=True,
+        check_invariants=False,
+    )
+
+
+def runs(sizes: Sequence[int], budget: int) -> Iterator[slice]:
+    """Consecutive items whose sizes add up to the budget at most; a larger item stands alone."""
+    start = total = 0
+    for position, size in enumerate(sizes):
+        if position > start and total + size > budget:
+            yield slice(start, position)
+            start, total = position, 0
+        total += size
+    if start < len(sizes):
+        yield slice(start, len(sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which part of every batch a worker takes."""
+
+    rank: int = 0
+    world: int = 1
+
+
+ALONE = Share()
+
+
+def epoch_batches(
+    items: int, batch_size: int, *, seed: int, epoch: int, share: Share
+) -> list[NDArray[np.int64]]:
+    """One worker's part of every batch of an epoch.
+
+    The order depends on seed and epoch alone. Batches are of even size, every item is in one, and
+    every worker has a part of each.
+
+    Raises:
+        ConfigError: There are too few items to give every worker a part worth contrasting.
+    """
+    order = np.random.default_rng([seed, epoch]).permutation(items)
+    batches = np.array_split(order, max(1, -(-items // batch_size)))
+    if len(batches[-1]) < SMALLEST_SHARE * share.world:
+        raise ConfigError(
+            f"wanted batches of at least {SMALLEST_SHARE} items for each of {share.world} workers, "
+            f"came {len(batches[-1])} of {items} in all; take fewer workers, a larger batch or a "
+            "larger corpus"
+        )
+    return [batch[share.rank :: share.world] for batch in batches]

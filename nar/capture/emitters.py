@@ -1,0 +1,206 @@
+"""How a call of one ATen operator enters the trace. `nar.capture.aten` says which one goes where."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from nar.capture.call import Call
+from nar.capture.trace import Shape, TraceBuilder
+from nar.capture.window import channel_ratio, window
+
+Emit = Callable[[TraceBuilder, Call], int]
+
+
+def fold(_builder: TraceBuilder, call: Call) -> int:
+    """A structural operator: its result is the value it was given."""
+    return call.values[0]
+
+
+def constant(builder: TraceBuilder, call: Call) -> int:
+    """A result that holds nothing of its operands."""
+    return builder.constant(call.shape)
+
+
+def node(operator: str) -> Emit:
+    """One operation that reads every tensor argument."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        return builder.emit(operator, call.values, call.shape)
+
+    return emit
+
+
+def arithmetic(operator: str) -> Emit:
+    """One operation that keeps its literal operands for the rewrites."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        return builder.emit(operator, call.values, call.shape, numbers=call.literals())
+
+    return emit
+
+
+def part(operator: str) -> Emit:
+    """Moves values about; transparent where nothing is left out, added or repeated."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        elements = prod(call.shape)
+        for tensor, value in zip(call.tensors, call.values, strict=True):
+            if elements and tensor.numel() == elements:
+                return value
+        return builder.emit(operator, call.values, call.shape)
+
+    return emit
+
+
+def reduction(operator: str, axes_at: int = 1) -> Emit:
+    """One operation that keeps the axes it reduces, counted from the end; none: all of them."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        axes = negative_axes(call.argument(axes_at), call.tensors[0].dim())
+        return builder.emit(operator, call.values, call.shape, numbers=axes)
+
+    return emit
+
+
+def mean(builder: TraceBuilder, call: Call) -> int:
+    """A mean over all spatial axes is the global pooling that ATen decomposed."""
+    rank = call.tensors[0].dim()
+    axes = negative_axes(call.argument(1), rank)
+    spatial = rank in (4, 5) and axes == tuple(range(2 - rank, 0))
+    operator = "adaptive_avg_pool" if spatial else "mean"
+    return builder.emit(operator, call.values, call.shape, numbers=axes)
+
+
+def negative_axes(axes: Any, rank: int) -> tuple[int, ...]:
+    """Axes as negative numbers in ascending order."""
+    if axes is None or axes == []:
+        return tuple(range(-rank, 0))
+    if isinstance(axes, int):
+        axes = (axes,)
+    return tuple(sorted(axis if axis < 0 else axis - rank for axis in axes))
+
+
+def clamp(builder: TraceBuilder, call: Call) -> int:
+    """Clamping at 0 is relu, between 0 and 6 relu6."""
+    bounds = (call.argument(1), call.argument(2))
+    if call.name == "clamp_max":
+        bounds = (None, bounds[0])
+    operator = {(0, None): "relu", (0, 6): "relu6", (-1, 1): "hard_tanh"}.get(bounds, "clamp")
+    return builder.emit(operator, call.values, call.shape, numbers=call.literals())
+
+
+def hardtanh(builder: TraceBuilder, call: Call) -> int:
+    """Relu6 reaches ATen as a hard tanh between 0 and 6."""
+    bounds = (call.argument(1, -1), call.argument(2, 1))
+    operator = "relu6" if bounds == (0, 6) else "hard_tanh"
+    return builder.emit(operator, call.values, call.shape)
+
+
+def power(builder: TraceBuilder, call: Call) -> int:
+    """Powers of a half and of minus a half have names of their own."""
+    exponent = call.argument(1)
+    operator = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}.get(
+        exponent if isinstance(exponent, int | float) else 0, "pow"
+    )
+    return builder.emit(operator, call.values, call.shape, numbers=call.literals())
+
+
+def convolution(builder: TraceBuilder, call: Call) -> int:
+    """``convolution(input, weight, bias, stride, padding, dilation, transposed, _, groups)``."""
+    source, weight = call.tensors[0], call.tensors[1]
+    transposed, groups = bool(call.args[6]), int(call.args[8])
+    kernel = tuple(weight.shape[2:])
+    channels = (source.shape[1], call.shape[1])
+    builder.flops += 2 * prod(weight.shape[1:]) * prod(source.shape if transposed else call.shape)
+    attributes = window(kernel, call.args[3], call.args[5]) | channel_ratio(*channels)
+    operator = "conv_transpose" if transposed else _conv_class(groups, channels[0])
+    return builder.emit(operator, call.values, call.shape, attributes=attributes)
+
+
+def _conv_class(groups: int, in_channels: int) -> str:
+    if groups == 1:
+        return "conv"
+    return "conv_depthwise" if groups == in_channels else "conv_grouped"
+
+
+def pool(operator: str, spatial: int) -> Emit:
+    """``pool(input, kernel, stride, padding, dilation...)``; an empty stride is the kernel."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        kernel = extents(call.args[1], spatial)
+        stride = extents(call.argument(2) or kernel, spatial)
+        dilation = call.argument(4) if operator == "max_pool" else None
+        attributes = window(kernel, stride, extents(dilation or 1, spatial))
+        return builder.emit(operator, call.values[:1], call.shape, attributes=attributes)
+
+    return emit
+
+
+def extents(value: Any, rank: int) -> tuple[int, ...]:
+    """One number for every axis, or the numbers as they are."""
+    given = (value,) if isinstance(value, int) else tuple(value)
+    return given * rank if len(given) == 1 else given
+
+
+def product(builder: TraceBuilder, call: Call) -> int:
+    """A matrix product of the last two tensors, plus the first where there are three."""
+    *bias, left, right = call.values
+    first, second = call.tensors[-2], call.tensors[-1]
+    return _product(builder, (left, right, *bias), (first.shape, second.shape), call.shape)
+
+
+def _product(
+    builder: TraceBuilder, operands: Sequence[int], shapes: tuple[Any, Any], shape: Shape
+) -> int:
+    left, right = shapes
+    sizes = (left[-2] if len(left) > 1 else 1, left[-1], right[-1] if len(right) > 1 else 1)
+    numbers = tuple(size if isinstance(size, int) else 0 for size in sizes)
+    builder.flops += 2 * prod(shape) * numbers[1]
+    value = builder.emit("matmul", operands[:2], shape, numbers=numbers)
+    for bias in operands[2:]:
+        value = builder.emit("add", (value, bias), shape)
+    return value
+
+
+def attention(builder: TraceBuilder, call: Call) -> int:
+    """Scaled dot-product attention over (..., length, width): query, key, value and any mask."""
+    query, key, value = (tensor.shape for tensor in call.tensors[:3])
+    scores = prod(query[:-1]) * key[-2]
+    builder.flops += 2 * scores * (query[-1] + value[-1])
+    heads = {"heads": query[1]} if len(query) == 4 else {}
+    return builder.emit("attention", call.values, call.shape, attributes=heads)
+
+
+def recurrent(operator: str) -> Emit:
+    """A whole recurrent layer over a sequence: every weight matrix once a step."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        source = call.tensors[0]
+        weights = sum(tensor.numel() for tensor in call.tensors[1:] if tensor.dim() == 2)
+        builder.flops += 2 * weights * prod(source.shape[:-1])
+        ratio = channel_ratio(source.shape[-1], call.shape[-1])
+        return builder.emit(operator, call.values, call.shape, attributes=ratio)
+
+    return emit
+
+
+def first_operand(operator: str) -> Emit:
+    """One operation of its first tensor; the others only steer it."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        return builder.emit(operator, call.values[:1], call.shape)
+
+    return emit
+
+
+def unknown(name: str) -> Emit:
+    """An operator outside the vocabulary: it keeps its name and is counted."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        builder.count_unknown(name)
+        return builder.emit(name, call.values, call.shape)
+
+    return emit
+
+
+Table = Mapping[str, Emit]

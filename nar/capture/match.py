@@ -1,0 +1,114 @@
+"""Matcher: the operations of a trace as the rewrite rules look at them."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from math import prod
+
+from nar.capture.trace import Operation
+
+_MAX_CONE = 16
+
+
+class Matcher:
+    """Operations by value, as far as they are rewritten.
+
+    Args:
+        operations: Earlier ones are rewritten already.
+    """
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self._operations = list(operations)
+        self._readers = Counter(v for operation in operations for v in operation.operands)
+
+    def __getitem__(self, value: int) -> Operation:
+        return self._operations[value]
+
+    def replace(self, value: int, operation: Operation) -> None:
+        """Let a value be made by another operation."""
+        self._operations[value] = operation
+
+    def operations(self) -> tuple[Operation, ...]:
+        """All operations, rewritten."""
+        return tuple(self._operations)
+
+    def is_read_once(self, value: int) -> bool:
+        """Whether one operation only reads a value."""
+        return self._readers[value] == 1
+
+    def is_parameter(self, value: int) -> bool:
+        """Whether a value is a learned tensor of more than one element."""
+        operation = self[value]
+        return operation.operator == "parameter" and operation.elements > 1
+
+    def is_literal(self, value: int) -> bool:
+        """Whether a value is a constant of one element."""
+        operation = self[value]
+        return operation.operator == "constant" and operation.elements == 1
+
+    def tensors(self, operation: Operation) -> list[int]:
+        """Operands that are no literals."""
+        return [value for value in operation.operands if not self.is_literal(value)]
+
+    def numbers(self, operation: Operation) -> list[float]:
+        """Literal operands of which the number is known."""
+        literals = [self[value] for value in operation.operands if self.is_literal(value)]
+        return [*operation.numbers, *(n for literal in literals for n in literal.numbers)]
+
+    def only_operand(self, value: int, operators: Collection[str]) -> int | None:
+        """The tensor that an operation of one of some classes reads, if it reads just one."""
+        operation = self[value]
+        if operation.operator not in operators:
+            return None
+        tensors = self.tensors(operation)
+        return tensors[0] if len(tensors) == 1 else None
+
+    def skip(self, value: int, operators: Collection[str]) -> int:
+        """Go up through operations of some classes while they read just one tensor."""
+        above = self.only_operand(value, operators)
+        while above is not None:
+            value, above = above, self.only_operand(above, operators)
+        return value
+
+    def pairs(self, operation: Operation) -> Iterator[tuple[int, int]]:
+        """The two tensors of an operation in both orders; nothing for any other number."""
+        tensors = self.tensors(operation)
+        if len(tensors) == 2:
+            yield tensors[0], tensors[1]
+            yield tensors[1], tensors[0]
+
+    def factors(self, operation: Operation) -> tuple[list[int], float]:
+        """A product laid flat: its tensors, and the product of its literals.
+
+        Divisions by a literal count as products.
+        """
+        tensors: list[int] = []
+        scale = self._scale(operation)
+        for value in self.tensors(operation):
+            inner = self[value]
+            if inner.operator in ("mul", "div") and self._scale(inner) != 0:
+                deeper, factor = self.factors(inner)
+                tensors.extend(deeper)
+                scale *= factor
+            else:
+                tensors.append(value)
+        return tensors, scale
+
+    def _scale(self, operation: Operation) -> float:
+        """Product of the literals; 0 for a division by a tensor, which is no product."""
+        scale = prod(self.numbers(operation))
+        if operation.operator == "mul":
+            return scale
+        return 1 / scale if scale and len(self.tensors(operation)) == 1 else 0.0
+
+    def cone_reads_only(self, value: int, leaf: int, operators: Collection[str]) -> bool:
+        """Whether a small expression of some operators has one value at all its ends."""
+        waiting, steps = [value], 0
+        while waiting and steps < _MAX_CONE:
+            value = waiting.pop()
+            steps += 1
+            if value == leaf:
+                continue
+            if self[value].operator not in operators:
+                return False
+            waiting.extend(self.tensors(self[value]))
+        return not waiting

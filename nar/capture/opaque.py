@@ -1,0 +1,100 @@
+"""Functions recorded as one operation: what they are made of would hide the design or explode."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from nar.capture.recorder import Recorder
+
+Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
+Shape = tuple[int, ...]
+aten = torch.ops.aten
+
+
+def attention_shapes(args: tuple[Any, ...]) -> tuple[Shape]:
+    """Shape of attention's result: query's length, value's width."""
+    query, _, value = args[:3]
+    return ((*query.shape[:-1], value.shape[-1]),)
+
+
+def sequence_shapes(args: tuple[Any, ...]) -> tuple[Shape, ...]:
+    """Shapes of what a recurrent layer returns: the sequence, then the state it ends with.
+
+    Args:
+        args: ``(input, state, weights, has_biases, layers, dropout, train, bidirectional, ...)`` or,
+            for packed sequences, ``(input, batch_sizes, state, weights, ...)``.
+    """
+    is_packed = isinstance(args[3], list | tuple)
+    state = args[2] if is_packed else args[1]
+    states = [state] if isinstance(state, Tensor) else list(state)
+    layers = next(argument for argument in args[3:] if type(argument) is int)
+    directions = states[0].shape[0] // layers
+    sequence = (*args[0].shape[:-1], directions * states[0].shape[-1])
+    return (sequence, *(tuple(tensor.shape) for tensor in states))
+
+
+def same_shape(args: tuple[Any, ...]) -> tuple[Shape]:
+    """Shape of an elementwise result."""
+    return (tuple(args[0].shape),)
+
+
+def opaque_functions() -> dict[Callable[..., Any], tuple[OpOverload, Callable[..., Any]]]:
+    """Function -> the ATen operator it is recorded as, and the shapes it returns."""
+    functions = torch._C._VariableFunctions
+    return {
+        functional.scaled_dot_product_attention: (
+            aten.scaled_dot_product_attention.default,
+            attention_shapes,
+        ),
+        functions.lstm: (aten.lstm.input, sequence_shapes),
+        functions.gru: (aten.gru.input, sequence_shapes),
+        functions.rnn_tanh: (aten.rnn_tanh.input, sequence_shapes),
+        functions.rnn_relu: (aten.rnn_relu.input, sequence_shapes),
+        functions.instance_norm: (aten.instance_norm.default, same_shape),
+    }
+
+
+class OpaqueFunctions(TorchFunctionMode):
+    """Keeps some functions whole. Without memory behind the tensors they are not even run.
+
+    Args:
+        recorder: Records them; must be active below.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+        self._functions = opaque_functions()
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run a function, or record it as one operation."""
+        kwargs = kwargs or {}
+        entry = self._functions.get(func)
+        if entry is None:
+            return func(*args, **kwargs)
+        overload, shapes = entry
+        every = (*args, *kwargs.values())
+
+        def run() -> Any:
+            if not _is_weightless(every[0]):
+                return func(*args, **kwargs)
+            made = tuple([every[0].new_empty(shape) for shape in shapes(every)])
+            return made[0] if len(made) == 1 else made
+
+        return self._recorder.record(overload, every, run)
+
+
+def _is_weightless(tensor: Tensor) -> bool:
+    return tensor.is_meta or isinstance(tensor, FakeTensor)

@@ -1,0 +1,153 @@
+"""Recorder: sees every ATen call of a forward pass and writes it to a trace."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from nar.capture.aten import aten_table, unknown_name
+from nar.capture.call import Call
+from nar.capture.emitters import Emit, Table, unknown
+from nar.capture.trace import TraceBuilder
+from nar.capture.values import TensorValues, shape_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to do for one overload.
+
+    Attributes:
+        name: ATen name without the underscore of in-place variants.
+        emit: Writes the call to the trace.
+        writes: Position and name of each argument that is written in place.
+    """
+
+    name: str
+    emit: Emit
+    writes: tuple[tuple[int, str], ...]
+
+
+@cache
+def _table() -> Table:
+    return aten_table()
+
+
+@cache
+def _plan(overload: OpOverload) -> _Plan:
+    namespace, _, packet = overload.name().partition("::")
+    name = packet.partition(".")[0]
+    name = name if name.startswith("__") else name.rstrip("_")
+    known = _table().get(name)
+    emit = known if known is not None else unknown(unknown_name(namespace, name))
+    arguments = overload._schema.arguments
+    writes = tuple(
+        (position, argument.name)
+        for position, argument in enumerate(arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    )
+    return _Plan(name, emit, writes)
+
+
+class Recorder(TorchDispatchMode):
+    """Writes every ATen call to a trace while it is active.
+
+    Args:
+        builder: Receives the operations.
+        values: Knows which value each tensor holds.
+
+    Attributes:
+        last_operator: The last operator called, for error reports.
+    """
+
+    def __init__(self, builder: TraceBuilder, values: TensorValues) -> None:
+        super().__init__()
+        self.builder = builder
+        self.values = values
+        self.last_operator = "-"
+        self._paused = 0
+
+    def __torch_dispatch__(
+        self,
+        func: OpOverload,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run the call, then record it."""
+        kwargs = kwargs or {}
+        if self._paused:
+            return func(*args, **kwargs)
+        self.last_operator = func.name()
+        with torch._C.DisableTorchFunction():
+            tensors = tuple(tensors_of((*args, *kwargs.values())))
+            values = tuple([self.values.read(tensor) for tensor in tensors])
+            result = func(*args, **kwargs)
+            self._record(_plan(func), (args, kwargs), (tensors, values), result)
+        return result
+
+    def record(self, overload: OpOverload, args: tuple[Any, ...], run: Callable[[], Any]) -> Any:
+        """Record one call as a whole, without what it consists of.
+
+        Args:
+            overload: The operator it stands for.
+            args: Its arguments.
+            run: Computes the result.
+        """
+        self.last_operator = overload.name()
+        self._paused += 1
+        try:
+            result = run()
+        finally:
+            self._paused -= 1
+        with torch._C.DisableTorchFunction():
+            tensors = tuple(tensors_of(args))
+            values = tuple([self.values.read(tensor) for tensor in tensors])
+            self._record(_plan(overload), (args, {}), (tensors, values), result)
+        return result
+
+    def _record(
+        self,
+        plan: _Plan,
+        arguments: tuple[tuple[Any, ...], Mapping[str, Any]],
+        operands: tuple[tuple[Tensor, ...], tuple[int, ...]],
+        result: Any,
+    ) -> None:
+        args, kwargs = arguments
+        results = tuple(tensors_of((result,)))
+        written = [_argument(args, kwargs, place) for place in plan.writes]
+        targets = [tensor for tensor in written if isinstance(tensor, Tensor)]
+        if not results and not targets:
+            return
+        shape = shape_of(results[0] if results else targets[0])
+        value = self._emit(plan, Call(plan.name, args, kwargs, *operands, shape))
+        for tensor in targets:
+            self.values.write(tensor, value)
+        for tensor in results:
+            if not any(tensor is target for target in targets):
+                self.values.bind(tensor, value)
+
+    def _emit(self, plan: _Plan, call: Call) -> int:
+        if plan.name == "copy" and len(call.values) > 1:
+            return call.values[1]
+        return plan.emit(self.builder, call) if call.values else self.builder.constant(call.shape)
+
+
+def _argument(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], place: tuple[int, str]
+) -> Any:
+    position, name = place
+    return args[position] if position < len(args) else kwargs.get(name)
+
+
+def tensors_of(values: Iterable[Any]) -> Iterator[Tensor]:
+    """The tensors among arguments or results, lists laid flat, in order."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from tensors_of(value)

@@ -1,0 +1,85 @@
+"""Rules for norms written out in arithmetic."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nar.capture.match import Matcher
+from nar.capture.trace import Operation
+
+_NORM_OF = {"mean": "rms_norm", "sum": "l2_norm"}
+_GUARDS = ("add", "clamp", "maximum")  # an epsilon that keeps a denominator off zero
+
+
+def norm(match: Matcher, operation: Operation) -> Operation | None:
+    """x / sqrt(mean(x^2) + eps), the same of x - mean(x), or with a sum."""
+    for value, size in _quotients(match, operation):
+        found = _magnitude(match, size)
+        if found is None:
+            continue
+        kind, measured = found
+        source = _centred(match, value)
+        if source is not None and measured in (value, source) and kind != "sum":
+            return replace(operation, operator="layer_norm", operands=(source,), numbers=())
+        if measured == value and kind in _NORM_OF:
+            return replace(operation, operator=_NORM_OF[kind], operands=(value,), numbers=())
+    return None
+
+
+def _quotients(match: Matcher, operation: Operation) -> Iterator[tuple[int, int]]:
+    """(numerator, denominator squared or not) of a division, or of a product with a reciprocal."""
+    if operation.operator == "div" and len(operation.operands) == 2:
+        yield operation.operands[0], operation.operands[1]
+    if operation.operator == "mul":
+        for value, inverse in match.pairs(operation):
+            size = match.only_operand(inverse, ("rsqrt", "reciprocal"))
+            if size is not None:
+                yield value, size
+
+
+def _magnitude(match: Matcher, value: int) -> tuple[str, int] | None:
+    """("mean" | "sum" | "var", x) of an expression that measures how large x is."""
+    value = match.skip(match.skip(match.skip(value, _GUARDS), ("sqrt",)), _GUARDS)
+    measure = match[value]
+    if measure.operator == "vector_norm":
+        return "sum", measure.operands[0]
+    if measure.operator == "var":
+        return "var", measure.operands[0]
+    if measure.operator not in _NORM_OF:
+        return None
+    base = _squared(match, measure.operands[0])
+    return None if base is None else (measure.operator, base)
+
+
+def _squared(match: Matcher, value: int) -> int | None:
+    square = match[value]
+    is_power = square.operator == "pow" and match.numbers(square) in ([2], [])
+    is_product = square.operator == "mul" and len(set(square.operands)) == 1
+    return square.operands[0] if is_power or is_product else None
+
+
+def _centred(match: Matcher, value: int) -> int | None:
+    """x where the value is x - mean(x)."""
+    difference = match[value]
+    if difference.operator != "sub" or len(difference.operands) != 2:
+        return None
+    source, centre = difference.operands
+    return source if match.only_operand(centre, ("mean",)) == source else None
+
+
+def norm_weight(match: Matcher, operation: Operation) -> Operation | None:
+    """A learned scale right after a norm that has none."""
+    return _absorb(match, operation, {"rms_norm": 1, "layer_norm": 1})
+
+
+def norm_bias(match: Matcher, operation: Operation) -> Operation | None:
+    """A learned shift right after a scaled norm."""
+    return _absorb(match, operation, {"layer_norm": 2})
+
+
+def _absorb(match: Matcher, operation: Operation, operands: dict[str, int]) -> Operation | None:
+    for value, learned in match.pairs(operation):
+        layer = match[value]
+        is_open = operands.get(layer.operator) == len(layer.operands)
+        if is_open and match.is_parameter(learned) and match.is_read_once(value):
+            return replace(layer, operands=(*layer.operands, learned), shape=operation.shape)
+    return None

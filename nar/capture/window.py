@@ -1,0 +1,38 @@
+"""Attributes of layers: windows and widths as small integers."""
+
+from collections.abc import Sequence
+from math import log2
+
+SQUARE, WIDE, TALL = 1, 2, 3
+
+
+def window(kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> dict[str, int]:
+    """Attributes of a sliding window.
+
+    Args:
+        kernel: Extent along each spatial axis.
+        stride: Step along each spatial axis, or one for all.
+        dilation: Distance of taps along each spatial axis, or one for all.
+    """
+    return {
+        "kernel": max(kernel, default=0),
+        "kernel_shape": _kernel_shape(kernel),
+        "stride": max(stride, default=1),
+        "dilation": max(dilation, default=1),
+        "rank": len(kernel),
+    }
+
+
+def _kernel_shape(kernel: Sequence[int]) -> int:
+    if len(kernel) < 2 or kernel[0] == kernel[-1]:
+        return SQUARE
+    return WIDE if kernel[-1] > kernel[0] else TALL
+
+
+def channel_ratio(channels_in: object, channels_out: object) -> dict[str, int]:
+    """Quarter octaves from the input width to the output width; nothing where one is unknown."""
+    if not (isinstance(channels_in, int) and isinstance(channels_out, int)):
+        return {}
+    if channels_in <= 0 or channels_out <= 0:
+        return {}
+    return {"channel_ratio": round(4 * log2(channels_out / channels_in))}

@@ -1,0 +1,88 @@
+"""The training objectives as pure functions: Eq. 4 for motifs, Eq. 5 and 6 for macro graphs."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, normalize
+
+
+def cosine_similarities(one: Tensor, other: Tensor) -> Tensor:
+    """Cosine of every pair of rows.
+
+    Args:
+        one: Shape (rows, dim).
+        other: Shape (columns, dim).
+
+    Returns:
+        Shape (rows, columns).
+    """
+    return normalize(one, dim=1) @ normalize(other, dim=1).T
+
+
+def structural_negatives(motif_codes: Tensor, context_codes: Tensor) -> Tensor:
+    """Which contexts of a batch may stand against which motifs.
+
+    A context that equals the motif's own, or that surrounds an equal motif, is no negative.
+
+    Args:
+        motif_codes: Shape (batch,), motif type of each pair.
+        context_codes: Shape (batch,), structure of each pair's context.
+
+    Returns:
+        Shape (batch, batch), True where the column's context is a negative of the row's motif.
+    """
+    same_motif = motif_codes[:, None] == motif_codes
+    same_context = context_codes[:, None] == context_codes
+    return ~(same_motif | same_context)
+
+
+def motif_contrastive_loss(
+    motifs: Tensor, contexts: Tensor, *, negatives: Tensor, temperature: float
+) -> Tensor:
+    """Eq. 4: a motif against its own context and those of other motifs, mean over the batch.
+
+    Args:
+        motifs: Shape (batch, dim), F_s of each motif.
+        contexts: Shape (batch, dim), F_c of each motif's context, in the same order.
+        negatives: Shape (batch, batch), see `structural_negatives`.
+        temperature: Divides the cosines.
+    """
+    scores = cosine_similarities(motifs, contexts) / temperature
+    is_own = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+    candidates = scores.masked_fill(~(negatives | is_own), -torch.inf)
+    return (candidates.logsumexp(dim=1) - scores.diagonal()).mean()
+
+
+def graph_contrastive_loss(embeddings: Tensor, families: Tensor, *, temperature: float) -> Tensor:
+    """Eq. 5 for every anchor: its family, summed inside the logarithm, against all others.
+
+    An anchor is no positive of its own. The mean is over anchors that have a positive in the
+    batch; without any the loss is 0.
+
+    Args:
+        embeddings: Shape (batch, dim).
+        families: Shape (batch,), integers.
+        temperature: Divides the cosines.
+    """
+    is_self = torch.eye(len(families), dtype=torch.bool, device=families.device)
+    is_positive = (families[:, None] == families) & ~is_self
+    is_anchor = is_positive.any(dim=1)
+    scores = cosine_similarities(embeddings, embeddings) / temperature
+    everyone = scores.masked_fill(is_self, -torch.inf)[is_anchor].logsumexp(dim=1)
+    relatives = scores.masked_fill(~is_positive, -torch.inf)[is_anchor].logsumexp(dim=1)
+    return (everyone - relatives).sum() / is_anchor.sum().clamp(min=1)
+
+
+def pretraining_loss(
+    embeddings: Tensor, logits: Tensor, *, families: Tensor, classes: Tensor, temperature: float
+) -> Tensor:
+    """Eq. 6: Eq. 5 over families plus the cross-entropy of the classifier head.
+
+    Args:
+        embeddings: Shape (batch, dim).
+        logits: Shape (batch, classes).
+        families: Shape (batch,), what the contrastive part groups by.
+        classes: Shape (batch,), what the head predicts.
+        temperature: Divides the cosines of Eq. 5.
+    """
+    contrast = graph_contrastive_loss(embeddings, families, temperature=temperature)
+    return contrast + cross_entropy(logits, classes)

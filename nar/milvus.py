@@ -1,0 +1,166 @@
+"""One connection to Milvus: the embedded one of a `.db` directory, or a server by its URI.
+
+Everything that pymilvus or gRPC can raise leaves here as an error of NAR, within a bounded time.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import grpc
+from milvus_lite.adapter.grpc.server import start_server_in_thread
+from milvus_lite.db import LOCK_FILENAME
+from milvus_lite.exceptions import DataDirLockedError, MilvusLiteError
+from pymilvus import MilvusClient, MilvusException
+
+from nar.config import IndexConfig
+from nar.errors import ConfigError, IndexUnavailableError
+
+# Building and loading an index takes longer than a call; a dead server is still noticed.
+PATIENCE_S: Final = 300.0
+LOOPBACK: Final = "127.0.0.1"
+CONNECT_FAILED: Final = 2  # the code of pymilvus for it
+
+
+class RefusedError(IndexUnavailableError):
+    """Milvus answered, but refused: most often, the collection was replaced meanwhile."""
+
+
+class EmbeddedServer:
+    """Milvus Lite, run as threads of this process on a loopback port of its own.
+
+    Args:
+        path: Directory ending in ``.db``; made if missing.
+
+    Raises:
+        IndexUnavailableError: Another process has it open, or it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._server, self._database, port = start_server_in_thread(str(path), LOOPBACK)
+        except DataDirLockedError as error:
+            raise IndexUnavailableError(_in_use(path)) from error
+        except (OSError, ValueError, MilvusLiteError) as error:
+            raise IndexUnavailableError(f"{path} cannot be opened as an index: {error}") from error
+        self.uri = f"http://{LOOPBACK}:{port}"
+
+    def close(self) -> None:
+        """Stop serving and release the directory."""
+        self._server.stop(grace=1).wait()
+        self._database.close()
+
+
+def _in_use(path: Path) -> str:
+    pid = _holder(path / LOCK_FILENAME)
+    holder = "another process" if pid is None else f"process {pid}"
+    return (
+        f"{path} is in use by {holder}, and an embedded index has one owner at a time: "
+        "wait for it or end it, or give the URI of a Milvus server, which many may share"
+    )
+
+
+def _holder(lock: Path) -> int | None:
+    """The process that holds a lock file, where the system tells (Linux)."""
+    try:
+        inode = lock.stat().st_ino
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return None
+    held = (line.split() for line in lines if "FLOCK" in line and "->" not in line)
+    pids = [int(words[4]) for words in held if words[5].endswith(f":{inode}")]
+    return pids[0] if pids and pids[0] > 0 else None
+
+
+class Milvus:
+    """The calls that NAR makes, with bounded time and errors of its own.
+
+    Args:
+        config: Where, as whom, and how long to wait.
+
+    Raises:
+        ConfigError: The URI is neither a ``.db`` path nor an address.
+        IndexUnavailableError: Nothing answers there, or the directory is in use.
+    """
+
+    def __init__(self, config: IndexConfig) -> None:
+        # pymilvus logs each error with its traceback before it raises it; ours says it once.
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+        self._uri = config.uri
+        self._timeout_s = config.timeout_s
+        self._closed = False
+        self._embedded: EmbeddedServer | None = None
+        if config.uri.endswith(".db"):
+            self._embedded = EmbeddedServer(Path(config.uri))
+        elif not config.uri.startswith(("http://", "https://")):
+            raise ConfigError(
+                f"index uri: wanted a path ending in .db or an http:// address, came {config.uri!r}"
+            )
+        try:
+            self._client = self._connect(config)
+        except BaseException:
+            self._stop_embedded()
+            raise
+
+    def _connect(self, config: IndexConfig) -> MilvusClient:
+        uri = self._embedded.uri if self._embedded else config.uri
+        token = config.token or ""
+        with self.reaching("connect"):
+            return MilvusClient(uri, token=token, timeout=self._timeout_s, dedicated=True)
+
+    def close(self) -> None:
+        """End the connection; an embedded index is released for other processes."""
+        self._closed = True
+        self._client.close()
+        self._stop_embedded()
+
+    def _stop_embedded(self) -> None:
+        if self._embedded:
+            self._embedded.close()
+            self._embedded = None
+
+    @property
+    def client(self) -> MilvusClient:
+        """The client itself, to be called inside `reaching`."""
+        return self._client
+
+    @property
+    def timeout_s(self) -> float:
+        """How long one call may take."""
+        return self._timeout_s
+
+    @contextmanager
+    def reaching(self, purpose: str) -> Iterator[None]:
+        """Turn whatever the client raises into IndexUnavailableError.
+
+        Raises:
+            RefusedError: Milvus runs, but could not do it.
+            IndexUnavailableError: It cannot be reached.
+        """
+        if self._closed:
+            raise IndexUnavailableError(f"the index at {self._uri} was closed; open it again")
+        try:
+            yield
+        except grpc.RpcError as error:
+            code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
+            raise IndexUnavailableError(self._unreachable(purpose, code)) from error
+        except MilvusException as error:
+            if _is_refusal(error):
+                reason = f"the index at {self._uri} refused to {purpose}: {error.message}"
+                raise RefusedError(reason) from error
+            raise IndexUnavailableError(self._unreachable(purpose, error.message)) from error
+        except ValueError as error:  # gRPC's way to say that the channel is closed
+            raise IndexUnavailableError(self._unreachable(purpose, str(error))) from error
+
+    def _unreachable(self, purpose: str, reason: str) -> str:
+        return (
+            f"the index at {self._uri} did not {purpose} within {self._timeout_s:g} s ({reason}); "
+            "check that Milvus runs there"
+        )
+
+
+def _is_refusal(error: MilvusException) -> bool:
+    """Whether Milvus itself said no; pymilvus puts gRPC's own codes in the same place."""
+    return isinstance(error.code, int) and error.code != CONNECT_FAILED

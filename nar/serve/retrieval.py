@@ -1,0 +1,181 @@
+"""What the methods of the service do, synchronously: decode, call the library, encode.
+
+An item at fault gets a status of its own; what is raised here concerns the whole call.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import version
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.canonical import exact_fingerprint, topology_fingerprint
+from nar.config import ServerConfig
+from nar.embed import Embedder
+from nar.errors import NarError, UnknownArchitectureError
+from nar.graph import ComputationalGraph
+from nar.index import ArchitectureIndex, IndexRow
+from nar.ops import ATTRIBUTES, OPS
+from nar.retrieve import Answer, Query, Retriever
+from nar.serve.answers import encode_answer, encode_architecture
+from nar.serve.convert import decode_each, decode_name, decode_query
+from nar.serve.graphs import decode_graph
+from nar.serve.limits import encode_limits, limits_of
+from nar.serve.stages import StageClock, TimedEmbedder
+from nar.serve.status import code_name, status_of
+from nar.serve.telemetry import Telemetry
+from nar.v1 import retrieval_pb2 as wire
+
+Embedding = NDArray[np.float32]
+Item = TypeVar("Item")
+Record = TypeVar("Record")
+Result = TypeVar("Result")
+
+
+class Retrieval:
+    """The work behind the service; called from several threads at once.
+
+    Args:
+        embedder: Turns graphs into vectors.
+        index: Holds vectors of the same encoder.
+        config: Limits.
+        telemetry: Counts items and times stages.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        index: ArchitectureIndex,
+        *,
+        config: ServerConfig,
+        telemetry: Telemetry,
+    ) -> None:
+        self._embedder = embedder
+        self._index = index
+        self._limits = limits_of(config)
+        self._telemetry = telemetry
+
+    def count_rows(self) -> int:
+        """Architectures in the index, asked of the index itself."""
+        return self._index.count()
+
+    def search(self, request: wire.SearchRequest) -> wire.SearchResponse:
+        """Find the nearest architectures of each query, all of them together."""
+        clock = StageClock()
+        with clock.stage("parse"):
+            queries = self._decode("queries", request.queries, self._decode_query)
+        with clock.stage("search"):
+            answers = self._answer(queries, clock)
+        results = self._encode("Search", answers, encode_answer, wire.SearchResult)
+        return wire.SearchResponse(results=results, timings=clock.report(self._telemetry))
+
+    def embed(self, request: wire.EmbedRequest) -> wire.EmbedResponse:
+        """Turn graphs into vectors, all of them together."""
+        clock = StageClock()
+        with clock.stage("parse"):
+            graphs = self._decode("graphs", request.graphs, self._decode_graph)
+        good = [graph for graph in graphs if isinstance(graph, ComputationalGraph)]
+        vectors = self._embedder.embed(good, observe=clock.add)
+        embedded = _in_place(graphs, zip(good, vectors, strict=True))
+        results = self._encode("Embed", embedded, _encode_embedding, wire.EmbedResult)
+        return wire.EmbedResponse(results=results, timings=clock.report(self._telemetry))
+
+    def get(self, request: wire.GetRequest) -> wire.GetResponse:
+        """Look architectures up."""
+        names = self._decode("architectures", request.architectures, decode_name)
+        rows = self._index.get([name for name in names if isinstance(name, str)])
+        found = [_found(name, rows) if isinstance(name, str) else name for name in names]
+        return wire.GetResponse(results=self._encode("Get", found, _encode_row, wire.GetResult))
+
+    def describe(self, _: wire.DescribeRequest) -> wire.DescribeResponse:
+        """Say what this server holds and accepts."""
+        embedder = self._embedder
+        return wire.DescribeResponse(
+            version=version("nar"),
+            encoder=wire.Encoder(
+                name=embedder.name, fingerprint=embedder.fingerprint, dim=embedder.dim
+            ),
+            index_rows=self.count_rows(),
+            limits=encode_limits(self._limits),
+            operators=OPS,
+            attribute_names=ATTRIBUTES,
+        )
+
+    def _decode(
+        self, field: str, items: Sequence[Item], decode: Callable[[Item], Record]
+    ) -> list[Record | NarError]:
+        return decode_each(field, items, decode, max_items=self._limits.max_items)
+
+    def _decode_query(self, message: wire.Query) -> Query:
+        return decode_query(message, self._limits, self._embedder.dim)
+
+    def _decode_graph(self, message: wire.Graph) -> ComputationalGraph:
+        limits = self._limits
+        return decode_graph(message, max_nodes=limits.max_nodes, max_edges=limits.max_edges)
+
+    def _answer(
+        self, queries: Sequence[Query | NarError], clock: StageClock
+    ) -> list[Answer | NarError]:
+        """Answer what can be answered, in one go; errors keep their places."""
+        queries = self._without_unknown(queries)
+        good = [query for query in queries if isinstance(query, Query)]
+        retriever = Retriever(TimedEmbedder(self._embedder, clock), self._index)
+        return _in_place(queries, retriever.search_all(good) if good else ())
+
+    def _without_unknown(self, queries: Sequence[Query | NarError]) -> list[Query | NarError]:
+        """Put an error in the place of each query for an architecture that is not indexed."""
+        targets = [query.target if isinstance(query, Query) else None for query in queries]
+        rows = self._index.get([target for target in targets if isinstance(target, str)])
+        return [
+            _unknown(target) if isinstance(target, str) and target not in rows else query
+            for query, target in zip(queries, targets, strict=True)
+        ]
+
+    def _encode(
+        self,
+        method: str,
+        outcomes: Sequence[Record | NarError],
+        encode: Callable[[Record], Result],
+        refusal: Callable[..., Result],
+    ) -> list[Result]:
+        """The result of each item: its answer, or its error as a status of its own."""
+        results = []
+        for outcome in outcomes:
+            if isinstance(outcome, NarError):
+                status = status_of(outcome)
+                result, code = refusal(status=status), code_name(status)
+            else:
+                result, code = encode(outcome), "OK"
+            self._telemetry.item_answered(method, code)
+            results.append(result)
+        return results
+
+
+def _in_place(
+    items: Sequence[Item | NarError], answers: Iterable[Record]
+) -> list[Record | NarError]:
+    """Answers of the good items, in order, with the errors of the others between them."""
+    remaining = iter(answers)
+    return [item if isinstance(item, NarError) else next(remaining) for item in items]
+
+
+def _found(name: str, rows: Mapping[str, IndexRow]) -> IndexRow | NarError:
+    return rows[name] if name in rows else _unknown(name)
+
+
+def _unknown(name: str) -> UnknownArchitectureError:
+    return UnknownArchitectureError(f"no architecture of the name or id {name!r} is indexed")
+
+
+def _encode_row(row: IndexRow) -> wire.GetResult:
+    return wire.GetResult(architecture=encode_architecture(row))
+
+
+def _encode_embedding(embedded: tuple[ComputationalGraph, Embedding]) -> wire.EmbedResult:
+    graph, vector = embedded
+    return wire.EmbedResult(
+        vector=wire.Vector(values=vector.tolist()),
+        topology=topology_fingerprint(graph),
+        exact=exact_fingerprint(graph),
+    )

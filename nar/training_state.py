@@ -1,0 +1,89 @@
+"""The state of a training run between two epochs, as safetensors and JSON, never as a pickle."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch.optim import Optimizer
+
+from nar.errors import CheckpointError
+
+_TENSORS = "state.safetensors"
+_PLACE = "state.json"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingState:
+    """Everything the rest of a run depends on; random numbers follow from seed and epoch.
+
+    Attributes:
+        stage: Number of the stage, from 0.
+        epoch: Epochs of this stage that are done.
+        networks: Weights of all networks by name.
+        optimizer: Moments and step counts of the stage's optimizer, by parameter and name.
+    """
+
+    stage: int
+    epoch: int
+    networks: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+
+
+def save_state(directory: Path, state: TrainingState) -> None:
+    """Write a state into a directory, the file that makes it complete last."""
+    directory.mkdir(parents=True, exist_ok=True)
+    tensors = {f"networks/{name}": tensor for name, tensor in state.networks.items()}
+    tensors |= {f"optimizer/{name}": tensor for name, tensor in state.optimizer.items()}
+    part = directory / f"{_TENSORS}.part"
+    save_file({name: tensor.detach().cpu() for name, tensor in tensors.items()}, part)
+    part.replace(directory / _TENSORS)
+    part = directory / f"{_PLACE}.part"
+    part.write_text(json.dumps({"stage": state.stage, "epoch": state.epoch}))
+    part.replace(directory / _PLACE)
+
+
+def load_state(directory: Path) -> TrainingState:
+    """Read a state back.
+
+    Raises:
+        CheckpointError: It is missing or damaged.
+    """
+    try:
+        place = json.loads((directory / _PLACE).read_text())
+        tensors = load_file(directory / _TENSORS)
+        stage, epoch = int(place["stage"]), int(place["epoch"])
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise CheckpointError(
+            f"no state of a training run at {directory} ({error}); start again with --restart"
+        ) from error
+    return TrainingState(stage, epoch, _below("networks/", tensors), _below("optimizer/", tensors))
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+def optimizer_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
+    """The state of an optimizer whose state is tensors only, as Adam's is."""
+    return {
+        f"{parameter}.{name}": tensor
+        for parameter, values in optimizer.state_dict()["state"].items()
+        for name, tensor in values.items()
+    }
+
+
+def restore_optimizer(optimizer: Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put an optimizer over the same parameters back into a state."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        parameter, _, name = key.partition(".")
+        state.setdefault(int(parameter), {})[name] = tensor
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

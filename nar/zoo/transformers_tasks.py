@@ -1,0 +1,73 @@
+"""Which classes transformers offers for which model type, and for what: its auto-class tables.
+
+The tables are lists of names: reading them imports no model.
+"""
+
+from functools import cache
+
+from nar.zoo.libraries import import_library
+
+_TABLES = "transformers.models.auto.modeling_auto"
+
+# A class may stand in several tables: the most telling one names its task.
+_SPECIFIC_FIRST = (
+    "FOR_SPEECH_SEQ_2_SEQ",
+    "FOR_DOCUMENT_QUESTION_ANSWERING",
+    "FOR_VISUAL_QUESTION_ANSWERING",
+    "FOR_IMAGE_TEXT_TO_TEXT",
+    "FOR_TEXT_TO_WAVEFORM",
+    "FOR_MULTIMODAL_LM",
+    "FOR_SEQ_TO_SEQ_CAUSAL_LM",
+)
+_GENERAL_LAST = ("FOR_PRETRAINING", "FOR_TEXT_ENCODING", "FOR_BACKBONE", "FOR_IMAGE", "")
+
+# The names under which people look for a task, where a table is called otherwise.
+_TASK_OF = {
+    "": "feature-extraction",
+    "FOR_BACKBONE": "feature-extraction",
+    "FOR_IMAGE": "feature-extraction",
+    "FOR_TEXT_ENCODING": "feature-extraction",
+    "FOR_AUDIO_XVECTOR": "speaker-verification",
+    "FOR_CAUSAL_LM": "text-generation",
+    "FOR_CTC": "automatic-speech-recognition",
+    "FOR_INSTANCE_SEGMENTATION": "image-segmentation",
+    "FOR_MASKED_LM": "fill-mask",
+    "FOR_MULTIMODAL_LM": "any-to-any",
+    "FOR_RNNT": "automatic-speech-recognition",
+    "FOR_SEMANTIC_SEGMENTATION": "image-segmentation",
+    "FOR_SEQUENCE_CLASSIFICATION": "text-classification",
+    "FOR_SEQ_TO_SEQ_CAUSAL_LM": "text2text-generation",
+    "FOR_SPEECH_SEQ_2_SEQ": "automatic-speech-recognition",
+    "FOR_TDT": "automatic-speech-recognition",
+    "FOR_UNIVERSAL_SEGMENTATION": "image-segmentation",
+}
+
+Pair = tuple[str, str]
+
+
+@cache
+def task_of_pairs() -> dict[Pair, str]:
+    """Task of every (model type, class name), sorted by pair."""
+    tables = import_library(_TABLES)
+    stems = {
+        name.removeprefix("MODEL").removesuffix("_MAPPING_NAMES").lstrip("_"): name
+        for name in vars(tables)
+        if name.startswith("MODEL_") and name.endswith("_MAPPING_NAMES")
+    }
+    found: dict[Pair, str] = {}
+    for stem in sorted(stems, key=_rank):
+        for model_type, classes in getattr(tables, stems[stem]).items():
+            for class_name in (classes,) if isinstance(classes, str) else classes:
+                found.setdefault((model_type, class_name), _task(stem))
+    return dict(sorted(found.items()))
+
+
+def _rank(stem: str) -> tuple[int, str]:
+    if stem in _SPECIFIC_FIRST:
+        return _SPECIFIC_FIRST.index(stem), stem
+    last = _GENERAL_LAST.index(stem) + 1 if stem in _GENERAL_LAST else 0
+    return len(_SPECIFIC_FIRST) + last, stem
+
+
+def _task(stem: str) -> str:
+    return _TASK_OF.get(stem, stem.removeprefix("FOR_").lower().replace("_", "-"))

@@ -1,0 +1,37 @@
+"""Small things that every test of a running server asks."""
+
+import urllib.request
+from typing import TypeVar
+
+import grpc
+from google.protobuf.message import Message
+from grpc_status import rpc_status
+from live_server import LiveServer
+from prometheus_client.parser import text_string_to_metric_families
+from tiny_index import known
+
+from nar.serve.graphs import encode_graph
+from nar.v1 import retrieval_pb2 as wire
+
+Detail = TypeVar("Detail", bound=Message)
+
+
+def one_query() -> wire.SearchRequest:
+    """A search that has to embed a graph."""
+    return wire.SearchRequest(queries=[wire.Query(graph=encode_graph(known("timm:plain")))])
+
+
+def sample(server: LiveServer, name: str, **labels: str) -> float:
+    """Sum of the samples of a metric that have these labels, as the metrics port shows them."""
+    with urllib.request.urlopen(server.metrics_url) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    samples = (sample for family in families for sample in family.samples)
+    return sum(s.value for s in samples if s.name == name and labels.items() <= s.labels.items())
+
+
+def detail(error: grpc.RpcError, kind: type[Detail]) -> Detail:
+    """The one rich detail of a call that failed."""
+    (packed,) = rpc_status.from_call(error).details
+    message = kind()
+    assert packed.Unpack(message)
+    return message

@@ -1,0 +1,69 @@
+"""What a worker asks for, from sizes and what the cluster has."""
+
+import subprocess
+import sys
+
+import pytest
+
+from cluster import resources
+from cluster.config import EmbedConfig, PoolConfig
+from cluster.resources import Share, pool_size, resized, worker_share
+
+
+@pytest.fixture
+def totals(monkeypatch) -> dict[str, float]:
+    """What the cluster has; a test writes it."""
+    has = {"CPU": 8.0, "memory": 100.0}
+    monkeypatch.setattr(resources, "cluster_totals", lambda: has)
+    return has
+
+
+@pytest.mark.parametrize(("gpus", "wanted"), [(0.0, 0.0), (4.0, 1.0)])
+def test_auto_takes_a_gpu_where_there_is_one(totals, gpus, wanted):
+    totals["GPU"] = gpus
+    assert worker_share(EmbedConfig()).gpus == wanted
+
+
+@pytest.mark.parametrize(
+    ("share", "size"),
+    [
+        (Share(1, 0, None), 8),
+        (Share(3, 0, None), 2),
+        (Share(1, 1, None), 2),
+        (Share(0.5, 0.5, None), 4),
+        (Share(1, 0, 30), 3),
+        (Share(16, 0, None), 1),
+        (Share(0, 0, None), 1),
+    ],
+)
+def test_auto_fills_the_scarcest_resource(totals, share, size):
+    totals["GPU"] = 2.0
+    assert pool_size(PoolConfig(), share) == size
+
+
+def test_a_number_of_workers_is_obeyed(totals):
+    assert pool_size(PoolConfig(num_workers=5), Share(1, 0, None)) == 5
+
+
+def test_options_reserve_memory_only_where_asked():
+    assert "memory" not in Share(1, 0, None).options()
+    assert Share(1, 0.5, 7).options() == {
+        "num_cpus": 1,
+        "num_gpus": 0.5,
+        "memory": 7,
+        "max_restarts": 0,
+    }
+
+
+def test_resized_leaves_the_size_unless_told():
+    assert resized(PoolConfig(), None) == PoolConfig()
+    assert resized(PoolConfig(), 3).num_workers == 3
+
+
+def test_memory_over_the_bound_is_refused_to_the_process():
+    code = (
+        "from cluster.resources import bound_memory; bound_memory(200_000_000);"
+        "bytearray(100_000_000); bytearray(400_000_000)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stderr.rstrip().endswith("MemoryError")

@@ -1,0 +1,79 @@
+"""Baselines: what each sees of a graph, and what it does not."""
+
+import numpy as np
+import pytest
+from graphs import bert, graph_of, renumbered, resnet
+
+from nar.canonical import canonical
+from nar.evaluation.baselines import (
+    bag_of_operators,
+    label_histograms,
+    random_vectors,
+    sizes,
+)
+from nar.ops import op_id
+
+CHAIN = canonical(graph_of("input; conv 0; relu 1"))
+FLIPPED = canonical(graph_of("input; relu 0; conv 1"))
+
+
+def cosine(left, right):
+    left, right = left.ravel(), right.ravel()
+    return float(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
+
+
+def test_bag_of_operators_counts_and_ignores_wiring():
+    bags = bag_of_operators([CHAIN, FLIPPED, graph_of("input; conv 0; conv 1")]).toarray()
+    assert bags[0].tolist() == bags[1].tolist()
+    assert bags[0, op_id("conv")] == pytest.approx(np.log(2))
+    assert bags[2, op_id("conv")] == pytest.approx(np.log(3))
+    assert bags[2].astype(bool).sum() == 2
+
+
+def test_histograms_without_steps_see_operators_only():
+    zero = label_histograms([CHAIN, FLIPPED], 0, "presence").toarray()
+    assert zero[0].tolist() == zero[1].tolist()
+    one = label_histograms([CHAIN, FLIPPED], 1, "presence").toarray()
+    assert one[0].tolist() != one[1].tolist()
+
+
+@pytest.mark.parametrize("weighting", ["presence", "log_counts", "idf"])
+def test_histograms_do_not_depend_on_numbering(weighting):
+    graph = resnet([1, 1])
+    copies = [canonical(renumbered(graph, np.random.default_rng(seed))) for seed in range(3)]
+    rows = label_histograms(copies, 3, weighting).toarray()
+    assert (rows == rows[0]).all()
+
+
+def test_presence_forgets_depth_and_counts_keep_it():
+    short, long = canonical(resnet([3, 4, 6, 3])), canonical(resnet([3, 4, 23, 3]))
+    presence = label_histograms([short, long], 2, "presence").toarray()
+    counts = label_histograms([short, long], 2, "log_counts").toarray()
+    assert cosine(*presence) == pytest.approx(1.0)
+    assert cosine(*counts) < 1.0
+
+
+def test_relatives_are_nearer_than_strangers():
+    graphs = [canonical(graph) for graph in (bert(2), bert(4), resnet([1, 1]))]
+    base, large, stranger = label_histograms(graphs, 2, "idf").toarray()
+    assert cosine(base, large) > 0.9 > 0.2 > cosine(base, stranger)
+
+
+def test_idf_lifts_what_is_rare():
+    weights = label_histograms([CHAIN, CHAIN, bert(1)], 0, "idf").toarray()
+    common, rare = weights[0].max(), weights[2].max()
+    assert common == pytest.approx(np.log(1 + 3 / 2))
+    assert rare == pytest.approx(np.log(1 + 3))
+
+
+def test_sizes_are_standardised():
+    found = sizes([resnet([1]), resnet([2]), bert(1)])
+    assert found.shape == (3, 3)
+    assert found.mean(axis=0).tolist() == pytest.approx([0, 0, 0], abs=1e-6)
+    assert found[:, 0].tolist() == [0, 0, 0]  # nothing here has parameters
+
+
+def test_random_vectors_follow_their_seed():
+    assert random_vectors(3, 7).shape == (3, 64)
+    assert (random_vectors(3, 7) == random_vectors(3, 7)).all()
+    assert (random_vectors(3, 7) != random_vectors(3, 8)).any()

@@ -1,0 +1,45 @@
+"""Embedders that misbehave on purpose, around a real one."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.embed import Embedder
+from nar.graph import ComputationalGraph
+
+
+class Delegating:
+    """An embedder that does something before each graph it embeds."""
+
+    def __init__(self, embedder: Embedder, before: Callable[[], object]) -> None:
+        self.name, self.dim, self.fingerprint = embedder.name, embedder.dim, embedder.fingerprint
+        self._embedder, self._before = embedder, before
+
+    def embed(
+        self, graphs: Sequence[ComputationalGraph], *, observe: Callable[[str, float], None]
+    ) -> NDArray[np.float32]:
+        self._before()
+        return self._embedder.embed(graphs, observe=observe)
+
+
+class Gate:
+    """Holds everyone who passes until it is opened, and counts them."""
+
+    def __init__(self) -> None:
+        self.arrived = 0
+        self._open = threading.Event()
+        self._lock = threading.Lock()
+
+    def __call__(self) -> None:
+        with self._lock:
+            self.arrived += 1
+        assert self._open.wait(30), "the gate was never opened"
+
+    def open(self) -> None:
+        self._open.set()
+
+
+def fail() -> None:
+    raise ZeroDivisionError("the secret of the engine room")

@@ -1,0 +1,114 @@
+"""Exact search over rows in a dict: what every index must agree with."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.filters import Filter, Range
+from nar.ranking import check_top_k, check_vectors, rank
+from nar.rows import Hit, IndexRow, architecture_id, check_rows, is_id
+
+DIM = 8
+PLAIN: dict[str, object] = {
+    "source": "timm",
+    "library": "timm 1",
+    "family": "resnet",
+    "block": "cnn",
+    "task": "image-classification",
+    "parameters": 10,
+    "flops": 20,
+    "nodes": 30,
+    "topology": "a" * 64,
+    "exact": "b" * 64,
+}
+
+
+def row(name: str, *vector: float, **fields: object) -> IndexRow:
+    """A row with plain values for all that is not given; the vector is filled up with zeros."""
+    embedding = np.zeros(DIM, dtype=np.float32)
+    embedding[: len(vector)] = vector
+    return IndexRow(id=architecture_id(name), name=name, **PLAIN | fields, embedding=embedding)
+
+
+def within(bounds: Range, value: int) -> bool:
+    """The meaning of a range."""
+    return (bounds.minimum is None or value >= bounds.minimum) and (
+        bounds.maximum is None or value <= bounds.maximum
+    )
+
+
+def passes(wanted: Filter, item: IndexRow) -> bool:
+    """The meaning of a filter."""
+    lists = [
+        (wanted.names, item.name),
+        (wanted.sources, item.source),
+        (wanted.libraries, item.library),
+        (wanted.families, item.family),
+        (wanted.blocks, item.block),
+        (wanted.tasks, item.task),
+        (wanted.topologies, item.topology),
+        (wanted.exacts, item.exact),
+    ]
+    ranges = [
+        (wanted.parameters, item.parameters),
+        (wanted.flops, item.flops),
+        (wanted.nodes, item.nodes),
+    ]
+    return all(not values or value in values for values, value in lists) and all(
+        within(bounds, value) for bounds, value in ranges
+    )
+
+
+class Oracle:
+    """The calls of an ArchitectureIndex, answered by brute force."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, IndexRow] = {}
+
+    def count(self) -> int:
+        return len(self.rows)
+
+    def upsert(self, rows: Sequence[IndexRow]) -> None:
+        check_rows(rows, DIM)
+        self.rows.update((item.id, item) for item in rows)
+
+    def delete(self, ids: Iterable[str]) -> int:
+        return sum(self.rows.pop(key, None) is not None for key in ids)
+
+    def contains(self, ids: Iterable[str]) -> set[str]:
+        return self.rows.keys() & set(ids)
+
+    def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
+        ids = {key: key if is_id(key) else architecture_id(key) for key in keys}
+        return {key: self.rows[one] for key, one in ids.items() if one in self.rows}
+
+    def find_by_fingerprint(
+        self, *, topologies: Sequence[str] = (), exacts: Sequence[str] = ()
+    ) -> list[IndexRow]:
+        found = [
+            item
+            for item in self.rows.values()
+            if item.topology in topologies or item.exact in exacts
+        ]
+        return sorted(found, key=lambda item: item.id)
+
+    def search(
+        self, vectors: NDArray[np.float32], top_k: int, wanted: Filter | None = None
+    ) -> list[list[Hit]]:
+        check_top_k(top_k)
+        directions = check_vectors(vectors, DIM)
+        kept = [item for item in self.rows.values() if passes(wanted or Filter(), item)]
+        return [self._nearest(direction, kept, top_k) for direction in directions]
+
+    def _nearest(
+        self, direction: NDArray[np.float32], kept: Sequence[IndexRow], top_k: int
+    ) -> list[Hit]:
+        hits = [item.hit(cosine(direction, item.embedding)) for item in kept]
+        return rank(hits, top_k, complete=True) or []
+
+
+def cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
+    """In double precision."""
+    left, right = left.astype(np.float64), right.astype(np.float64)
+    return float(left @ right / np.linalg.norm(left) / np.linalg.norm(right))

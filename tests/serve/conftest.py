@@ -1,0 +1,51 @@
+import grpc
+import pytest
+from live_server import live_server
+from tiny_index import tiny_embedder, tiny_index
+
+from nar.client import Client
+from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+
+
+@pytest.fixture(scope="session")
+def embedder():
+    return tiny_embedder()
+
+
+@pytest.fixture(scope="session")
+def index(tmp_path_factory, embedder):
+    with tiny_index(tmp_path_factory.mktemp("index"), embedder) as index:
+        yield index
+
+
+@pytest.fixture(scope="session")
+def server(embedder, index):
+    with live_server(embedder, index, max_queries=4, max_top_k=3, max_nodes=8, max_edges=8) as live:
+        yield live
+
+
+@pytest.fixture(scope="session")
+def stub(server):
+    with grpc.insecure_channel(server.target) as channel:
+        yield ArchitectureRetrievalServiceStub(channel)
+
+
+@pytest.fixture(scope="session")
+def client(server):
+    with Client(server.target) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def raw_call(server):
+    """Send bytes to a method; gives the number of the status code."""
+    with grpc.insecure_channel(server.target) as channel:
+
+        def call(method, sent):
+            try:
+                channel.unary_unary(f"/nar.v1.ArchitectureRetrievalService/{method}")(sent)
+            except grpc.RpcError as error:
+                return error.code().value[0]
+            return 0
+
+        yield call

@@ -1,0 +1,197 @@
+"""The life of a server: ready, sick, drained, gone."""
+
+import logging
+import signal
+import subprocess
+import sys
+
+import grpc
+import pytest
+from asking import detail, one_query, sample
+from gated import Delegating, Gate
+from google.rpc.error_details_pb2 import RetryInfo
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
+from live_server import live_server
+from tiny_index import KNOWN, tiny_encoder, tiny_index
+from waiting import wait_for
+
+from nar.checkpoint import save_checkpoint
+from nar.client import Client
+from nar.config import IndexConfig, NarConfig, ServerConfig
+from nar.embed import Embedder
+from nar.errors import ConfigError, IndexMismatchError
+from nar.index import ArchitectureIndex
+from nar.serve.run import serve
+from nar.serve.server import SERVICE, warn_if_open
+from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+@pytest.fixture
+def channel(server):
+    with grpc.insecure_channel(server.target) as channel:
+        yield channel
+
+
+def test_health_of_the_server_and_of_the_service(channel):
+    health = health_pb2_grpc.HealthStub(channel)
+    for service in ("", SERVICE):
+        assert health.Check(health_pb2.HealthCheckRequest(service=service)).status == SERVING
+    statuses = health.List(health_pb2.HealthListRequest()).statuses
+    assert {name: told.status for name, told in statuses.items()} == {"": SERVING, SERVICE: SERVING}
+
+
+def test_health_of_a_stranger(channel):
+    health = health_pb2_grpc.HealthStub(channel)
+    with pytest.raises(grpc.RpcError) as caught:
+        health.Check(health_pb2.HealthCheckRequest(service="other"))
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    watching = health.Watch(health_pb2.HealthCheckRequest(service="other"))
+    assert next(watching).status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+    watching.cancel()
+
+
+def test_reflection_names_the_services(channel):
+    services = ProtoReflectionDescriptorDatabase(channel).get_services()
+    assert {SERVICE, "grpc.health.v1.Health"} <= set(services)
+
+
+def test_health_answers_while_every_thread_computes(embedder, index):
+    gate = Gate()
+    with (
+        live_server(Delegating(embedder, gate), index, compute_threads=1) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        waiting = ArchitectureRetrievalServiceStub(channel).Search.future(one_query())
+        wait_for(lambda: gate.arrived == 1)
+        health = health_pb2_grpc.HealthStub(channel)
+        assert health.Check(health_pb2.HealthCheckRequest(), timeout=5).status == SERVING
+        gate.open()
+        assert waiting.result().results
+
+
+def test_a_dead_index_is_unavailable_and_unhealthy(embedder, tmp_path):
+    with (
+        tiny_index(tmp_path, embedder) as index,
+        live_server(embedder, index, probe_interval_s=0.05) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        watching = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        assert next(watching).status == SERVING
+        index.close()
+        assert next(watching).status == NOT_SERVING
+        with pytest.raises(grpc.RpcError) as caught:
+            ArchitectureRetrievalServiceStub(channel).Search(one_query())
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert detail(caught.value, RetryInfo).retry_delay.seconds == 1
+        assert str(tmp_path) not in str(caught.value)
+
+
+def test_a_drain_finishes_what_is_in_flight(embedder, index):
+    gate = Gate()
+    with (
+        live_server(Delegating(embedder, gate), index) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        watching = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        assert next(watching).status == SERVING
+        calls = [stub.Search.future(one_query()) for _ in range(12)]
+        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 12)
+        server.begin_stop()
+        assert [told.status for told in watching] == [NOT_SERVING]
+        gate.open()
+        assert [len(call.result(30).results) for call in calls] == [1] * 12
+        server.join()
+    with grpc.insecure_channel(server.target) as late, pytest.raises(grpc.RpcError) as caught:
+        ArchitectureRetrievalServiceStub(late).Search(one_query())
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+def test_a_drain_gives_up_after_its_grace(embedder, index):
+    gate = Gate()
+    with (
+        live_server(Delegating(embedder, gate), index, drain_grace_s=0.2) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        call = ArchitectureRetrievalServiceStub(channel).Search.future(one_query())
+        wait_for(lambda: gate.arrived == 1)
+        server.begin_stop()
+        assert call.code() is grpc.StatusCode.UNAVAILABLE
+        gate.open()
+
+
+@pytest.mark.parametrize("which", ["port", "metrics_port"])
+def test_a_port_that_is_taken(embedder, index, server, which):
+    taken = server.target if which == "port" else server.metrics_url.removesuffix("/metrics")
+    port = int(taken.rpartition(":")[2])
+    failing = live_server(embedder, index, **{which: port})
+    with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}"), failing:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "warns"),
+    [
+        ({}, False),
+        ({"host": "localhost"}, False),
+        ({"host": "::1"}, False),
+        ({"host": "0.0.0.0"}, True),
+        ({"host": "nar.example"}, True),
+        ({"host": "0.0.0.0", "token": "x"}, False),
+    ],
+)
+def test_an_open_door_is_announced(settings, warns, caplog):
+    warn_if_open(ServerConfig(**settings))
+    assert ("ANYONE" in caplog.text) is warns
+    assert all(record.levelno == logging.WARNING for record in caplog.records)
+
+
+@pytest.fixture
+def installation(tmp_path):
+    """A checkpoint and its index, both closed, as `nar serve` finds them."""
+    encoder = tiny_encoder()
+    save_checkpoint(tmp_path / "checkpoint", encoder)
+    with tiny_index(tmp_path, Embedder(encoder)):
+        return tmp_path
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from nar.config import NarConfig
+from nar.serve.run import serve
+config, checkpoint = NarConfig.model_validate_json(sys.argv[1]), Path(sys.argv[2])
+serve(config, checkpoint, lambda server: print(server.port, flush=True))
+"""
+
+
+def config_of(installation):
+    return NarConfig(
+        index=IndexConfig(uri=str(installation / "index.db")),
+        server=ServerConfig(port=0, metrics_port=0),
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_process_cleanly(installation, number):
+    arguments = [config_of(installation).model_dump_json(), str(installation / "checkpoint")]
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with Client(f"127.0.0.1:{process.stdout.readline().strip()}") as client:
+            assert client.search("timm:plain", top_k=1).hits
+        process.send_signal(number)
+        assert process.wait(30) == 0
+    with ArchitectureIndex(IndexConfig(uri=str(installation / "index.db"))) as index:
+        assert index.count() == len(KNOWN)
+
+
+def test_vectors_of_another_encoder_are_not_served(installation):
+    save_checkpoint(installation / "checkpoint", tiny_encoder(seed=1))
+    with pytest.raises(IndexMismatchError, match="load the other checkpoint"):
+        serve(config_of(installation), installation / "checkpoint")

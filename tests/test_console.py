@@ -1,0 +1,55 @@
+"""What a job says: lines in a log, one red line for an error, 130 for ctrl-c."""
+
+import io
+
+import pytest
+import typer
+from rich.console import Console
+
+from nar import console
+from nar.console import progress, reporting_errors
+from nar.errors import ConfigError
+
+
+def shown(steps: list[int], total: int, *, terminal: bool = False) -> str:
+    text = io.StringIO()
+    place = Console(file=text, force_terminal=terminal, width=100)
+    with progress("capturing", total, place) as advance:
+        for amount in steps:
+            advance(amount)
+    return text.getvalue()
+
+
+def test_a_log_gets_the_last_line_and_no_bar():
+    assert shown([3, 4, 3], 10) == "capturing: 10/10, 0 s left\n"
+
+
+def test_a_log_gets_lines_on_the_way_with_the_time_left(monkeypatch):
+    monkeypatch.setattr(console, "LOG_EVERY_S", 0.0)
+    lines = shown([5, 5], 10).splitlines()
+    assert [line.split(",")[0] for line in lines] == ["capturing: 5/10", "capturing: 10/10"]
+
+
+def test_a_terminal_gets_a_bar():
+    assert "10/10" in shown([10], 10, terminal=True)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (ConfigError("extract.cpu: unknown"), 1, "error extract.cpu: unknown"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_errors_become_exit_codes(error, code, said, monkeypatch):
+    text = io.StringIO()
+    monkeypatch.setattr(console, "stderr", Console(file=text, width=200))
+
+    @reporting_errors
+    def command() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as stopped:
+        command()
+    assert stopped.value.exit_code == code
+    assert said in text.getvalue()
