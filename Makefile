@@ -46,7 +46,7 @@ proto: $(STAMP)  ## generate nar/v1 from proto/
 proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part of pytest, too)
 	$(BIN)/pytest tests/test_generated.py
 
-pytest: $(STAMP) prometheus  ## the tests
+pytest: $(STAMP) prometheus milvus  ## the tests, against the real Prometheus and Milvus
 	$(BIN)/pytest
 
 bench: $(STAMP)  ## every benchmark of tests/bench, one table each

@@ -33,7 +33,7 @@ class Share:
 
 def cluster_totals() -> dict[str, float]:
     """What the connected cluster has in all, by Ray's names: CPU, GPU, memory."""
-    return cast("dict[str, float]", ray.cluster_resources())  # type: ignore[no-untyped-call]
+    return cast("dict[str, float]", ray.cluster_resources())
 
 
 def worker_share(config: WorkerConfig) -> Share:

@@ -21,7 +21,7 @@ class IndexBuild:
     acknowledged then are still there, and writing them again changes nothing.
 
     Args:
-        staging: The collection to fill.
+        staging: The collection to fill; no reader looks there.
         lock: Held while rows are written: Milvus Lite takes one writer at a time.
         adopt: Puts the verified collection in the place of the one that is live.
         keep: Whether to keep an unpublished collection for another attempt.
@@ -35,7 +35,7 @@ class IndexBuild:
         *,
         keep: bool,
     ) -> None:
-        self._staging = staging
+        self.staging = staging
         self._lock = lock
         self._adopt = adopt
         self._keep = keep
@@ -55,7 +55,7 @@ class IndexBuild:
         traceback: TracebackType | None,
     ) -> None:
         if not (self._published or self._keep):
-            self._staging.drop()
+            self.staging.drop()
 
     @property
     def ids(self) -> frozenset[str]:
@@ -71,9 +71,9 @@ class IndexBuild:
         """
         if not rows:
             return
-        check_rows(rows, self._staging.dim)
+        check_rows(rows, self.staging.dim)
         with self._lock:
-            self._staging.upsert(rows)
+            self.staging.upsert(rows)
         self._digests.update((row.id, row.digest()) for row in rows)
 
     def publish(self) -> int:
@@ -86,9 +86,9 @@ class IndexBuild:
             IndexVerificationError: A row is missing, damaged, or was never acknowledged.
         """
         with self._lock:
-            self._staging.flush()
-            verify(self._staging, self._digests)
-            self._adopt(self._staging)
+            self.staging.flush()
+            verify(self.staging, self._digests)
+            self._adopt(self.staging)
         self._published = True
         return len(self._digests)
 

@@ -21,6 +21,7 @@ from nar.config import NarConfig, ServerConfig, load_config
 from nar.console import DEFAULT_WORK, AsJson, Work, progress, reporting_errors, stderr, stdout
 from nar.corpus import iterate_shards, read_corpus
 from nar.embed import Embedder
+from nar.evaluation.comparison import Method, compare, untrained_methods
 from nar.filters import Filter, Range
 from nar.graph import ComputationalGraph
 from nar.index import ArchitectureIndex, index_row
@@ -219,3 +220,17 @@ def serve(
     changed = {name: value for name, value in given.items() if value is not None}
     server = chosen.server.model_copy(update=changed)
     run_server(chosen.model_copy(update={"server": server}), Workspace(work).checkpoint)
+
+
+@app.command()
+@reporting_errors
+def evaluate(work: Work = DEFAULT_WORK, as_json: AsJson = False) -> None:
+    """MRR, MAP and NDCG of the workspace's encoder on its corpus, beside untrained baselines."""
+    place = Workspace(work)
+    embedder = Embedder(load_checkpoint(place.checkpoint))
+    methods = (*untrained_methods(), Method(f"{embedder.name} encoder, trained", embedder.embed))
+    items = read_corpus(place.corpus)
+    with progress("evaluating", 2 * len(methods)) as advance:
+        rows = compare(items, methods, done=advance)
+    result = {"rows": [row.to_dict() for row in rows]}
+    show(result, lambda: display.comparisons(rows), as_json=as_json)

@@ -184,7 +184,8 @@ class Client:
             return response.results
 
         vectors = self._in_batches("graphs", messages, ask, _decode_embedding)
-        return np.stack([_value(vector) for vector in vectors])
+        rows = [_value(vector) for vector in vectors]
+        return np.array(rows, dtype=np.float32).reshape(len(graphs), self._server().dim)
 
     def get(self, names: Sequence[str]) -> list[Hit | NarError]:
         """What is known of architectures, by name or id; an unknown one gives its error."""

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nar.architecture import Architecture
+from nar.evaluation.comparison import Comparison
 from nar.index import Hit
 from nar.manifest import Manifest
 from nar.motifs import MotifPartition
@@ -143,6 +144,23 @@ def _shortcomings(found: Manifest) -> Iterable[RenderableType]:
         for failure in found.failures:
             table.add_row(failure.name, failure.operator, failure.reason)
         yield table
+
+
+def comparisons(rows: Sequence[Comparison]) -> RenderableType:
+    """Mean MRR, MAP and NDCG at every depth; `--json` has intervals and macro means too."""
+    table = Table("data", "method", title="Family retrieval, twins left out", title_justify="left")
+    cuts = rows[0].evaluation.cuts
+    for name in ("MRR", "MAP", "NDCG"):
+        for cut in cuts:
+            table.add_column(f"{name}@{cut.k}", justify="right")
+    for before, row in zip([None, *rows], rows, strict=False):
+        if before is not None and before.data != row.data:
+            table.add_section()
+        scores = [
+            getattr(cut, metric) for metric in ("mrr", "map", "ndcg") for cut in row.evaluation.cuts
+        ]
+        table.add_row(row.data, row.method, *(f"{score.mean:.3f}" for score in scores))
+    return table
 
 
 def properties(title: str, rows: dict[str, object]) -> RenderableType:

@@ -238,15 +238,12 @@ class ArchitectureIndex:
             before.drop()
 
     def _read(self, ask: Callable[[Collection], Answer]) -> Answer:
-        """Ask the live collection; if another build replaced it meanwhile, ask that one."""
-        live = self.live
+        """Ask the live collection; once more if it was replaced or unloaded meanwhile."""
         try:
-            return ask(live)
+            return ask(self.live)
         except RefusedError:
             self._live = self._follow_alias()
-            if self._live is None or self._live.name == live.name:
-                raise
-            return ask(self._live)
+            return ask(self.live)
 
     def _follow_alias(self) -> Collection | None:
         found = find_collection(self._milvus, self._config.alias)

@@ -5,23 +5,36 @@ Everything that pymilvus or gRPC can raise leaves here as an error of NAR, withi
 
 import logging
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import grpc
-from milvus_lite.adapter.grpc.server import start_server_in_thread
-from milvus_lite.db import LOCK_FILENAME
+from milvus_lite.adapter.grpc.servicer import MilvusServicer
+from milvus_lite.db import LOCK_FILENAME, MilvusLite
 from milvus_lite.exceptions import DataDirLockedError, MilvusLiteError
 from pymilvus import MilvusClient, MilvusException
+from pymilvus.grpc_gen.milvus_pb2_grpc import add_MilvusServiceServicer_to_server
 
 from nar.config import IndexConfig
 from nar.errors import ConfigError, IndexUnavailableError
 
 # Building and loading an index takes longer than a call; a dead server is still noticed.
-PATIENCE_S: Final = 300.0
+PATIENCE_S: Final = 120.0
 LOOPBACK: Final = "127.0.0.1"
+LITE_THREADS: Final = 10
 CONNECT_FAILED: Final = 2  # the code of pymilvus for it
+
+_UNBOUNDED: Final = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+)
+# gRPC's own bound is two minutes, in which a server that is back is not tried.
+_RECONNECT: Final = {
+    "grpc.initial_reconnect_backoff_ms": 100,
+    "grpc.max_reconnect_backoff_ms": 1_000,
+}
 
 
 class RefusedError(IndexUnavailableError):
@@ -29,7 +42,7 @@ class RefusedError(IndexUnavailableError):
 
 
 class EmbeddedServer:
-    """Milvus Lite, run as threads of this process on a loopback port of its own.
+    """Milvus Lite, run by threads of this process on a loopback port of its own.
 
     Args:
         path: Directory ending in ``.db``; made if missing.
@@ -40,16 +53,22 @@ class EmbeddedServer:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._server, self._database, port = start_server_in_thread(str(path), LOOPBACK)
+            self._database = MilvusLite(str(path))
         except DataDirLockedError as error:
             raise IndexUnavailableError(_in_use(path)) from error
         except (OSError, ValueError, MilvusLiteError) as error:
             raise IndexUnavailableError(f"{path} cannot be opened as an index: {error}") from error
-        self.uri = f"http://{LOOPBACK}:{port}"
+        # Not milvus-lite's own starter: its threads outlive the server.
+        self._threads = ThreadPoolExecutor(LITE_THREADS, thread_name_prefix="milvus-lite")
+        self._server = grpc.server(self._threads, options=_UNBOUNDED)
+        add_MilvusServiceServicer_to_server(MilvusServicer(self._database), self._server)
+        self.uri = f"http://{LOOPBACK}:{self._server.add_insecure_port(f'{LOOPBACK}:0')}"
+        self._server.start()
 
     def close(self) -> None:
         """Stop serving and release the directory."""
         self._server.stop(grace=1).wait()
+        self._threads.shutdown()
         self._database.close()
 
 
@@ -108,7 +127,13 @@ class Milvus:
         uri = self._embedded.uri if self._embedded else config.uri
         token = config.token or ""
         with self.reaching("connect"):
-            return MilvusClient(uri, token=token, timeout=self._timeout_s, dedicated=True)
+            return MilvusClient(
+                uri,
+                token=token,
+                timeout=self._timeout_s,
+                dedicated=True,
+                grpc_options=_RECONNECT,
+            )
 
     def close(self) -> None:
         """End the connection; an embedded index is released for other processes."""

@@ -19,7 +19,7 @@ IndexKind = Literal["FLAT", "HNSW"]
 # What a Milvus server gives at most in one answer.
 MAX_ROWS: Final = 16_384
 _ENCODER: Final = "nar.encoder"
-_PAGE_ROWS: Final = 2_000
+PAGE_ROWS: Final = 2_000
 _HEX_DIGITS: Final = "0123456789abcdef"
 _BUILD: Final[dict[IndexKind, dict[str, int]]] = {
     "FLAT": {},
@@ -110,7 +110,7 @@ class Collection:
         Ids are hashes, so their first digits cut the rows evenly; the iterators of Milvus and of
         Milvus Lite have dropped rows in several versions.
         """
-        pages = self.count(settled=True) / _PAGE_ROWS
+        pages = self.count(settled=True) / PAGE_ROWS
         digits = max(0, math.ceil(math.log(max(pages, 1), 16)))
         for number in range(16**digits):
             prefix = format(number, f"0{digits}x") if digits else ""
@@ -168,7 +168,7 @@ def create_collection(
             schema=_schema(dim),
             index_params=indexes,
             properties={_ENCODER: encoder},
-            timeout=milvus.timeout_s,
+            timeout=PATIENCE_S,
         )
     return Collection(milvus, name, encoder, dim)
 

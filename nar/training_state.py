@@ -84,6 +84,6 @@ def restore_optimizer(optimizer: Optimizer, tensors: dict[str, Tensor]) -> None:
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         parameter, _, name = key.partition(".")
-        state.setdefault(int(parameter), {})[name] = tensor
+        state.setdefault(int(parameter), {})[name] = tensor.clone()
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": state, "param_groups": groups})

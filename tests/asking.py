@@ -1,15 +1,20 @@
 """Small things that every test of a running server asks."""
 
 import urllib.request
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import grpc
+import numpy as np
 from google.protobuf.message import Message
 from grpc_status import rpc_status
 from live_server import LiveServer
 from prometheus_client.parser import text_string_to_metric_families
 from tiny_index import known
 
+from nar.index import Hit
+from nar.retrieve import Answer
 from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
 
@@ -35,3 +40,23 @@ def detail(error: grpc.RpcError, kind: type[Detail]) -> Detail:
     message = kind()
     assert packed.Unpack(message)
     return message
+
+
+def assert_alike(given: Sequence[Answer], wanted: Sequence[Answer]) -> None:
+    """The same hits in the same order; a score depends a little on what is computed beside it."""
+    assert [[unscored(hits) for hits in lists(answer)] for answer in given] == [
+        [unscored(hits) for hits in lists(answer)] for answer in wanted
+    ]
+    np.testing.assert_allclose(scores(given), scores(wanted), atol=1e-5)
+
+
+def lists(answer: Answer) -> tuple[tuple[Hit, ...], ...]:
+    return answer.hits, answer.same_network, answer.same_design
+
+
+def unscored(hits: tuple[Hit, ...]) -> list[Hit]:
+    return [replace(hit, score=0.0) for hit in hits]
+
+
+def scores(answers: Sequence[Answer]) -> list[float]:
+    return [hit.score for answer in answers for hits in lists(answer) for hit in hits]

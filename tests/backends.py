@@ -14,9 +14,13 @@ BACKENDS = ["exact", "lite", pytest.param("server", marks=pytest.mark.milvus_ser
 
 
 class Backend(Protocol):
-    """An index whose content a test chooses."""
+    """An index whose content a test chooses.
 
-    index: ArchitectureIndex | Oracle
+    Attributes:
+        examples: How many generated cases a test may ask of it.
+    """
+
+    examples: int
 
     def fill(self, rows: Sequence[IndexRow]) -> ArchitectureIndex | Oracle: ...
 
@@ -24,18 +28,19 @@ class Backend(Protocol):
 class Exact:
     """The oracle itself: what the suite says is true."""
 
-    index: Oracle
+    examples = 200
 
     def fill(self, rows: Sequence[IndexRow]) -> Oracle:
-        self.index = Oracle()
-        self.index.upsert(rows)
-        return self.index
+        index = Oracle()
+        index.upsert(rows)
+        return index
 
 
 class Published:
     """A live collection; emptied rather than made anew, which takes a server seconds."""
 
-    def __init__(self, config: IndexConfig) -> None:
+    def __init__(self, config: IndexConfig, examples: int) -> None:
+        self.examples = examples
         self.index = ArchitectureIndex(config)
         with self.index.build(ENCODER, DIM) as build:
             build.publish()

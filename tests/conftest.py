@@ -24,5 +24,6 @@ def backend(request, tmp_path_factory) -> Backend:
         config = IndexConfig(uri=request.getfixturevalue("milvus_uri"), alias="conformance")
     else:
         config = IndexConfig(uri=str(tmp_path_factory.mktemp("lite") / "index.db"))
-    with Published(config) as published:
+    # A server takes 0.2 s until readers see a write.
+    with Published(config, examples=10 if request.param == "server" else 200) as published:
         yield published

@@ -1,5 +1,6 @@
 """Small encoders, graphs and samples for the tests of everything learned."""
 
+import numpy as np
 import torch
 from graphs import bert, resnet, swin
 
@@ -11,10 +12,11 @@ from nar.config import (
     PretrainingConfig,
 )
 from nar.encoders import EncoderConfig, PaperEncoder, paper_encoder
+from nar.samples import Samples, TrainingLabels, collect_samples
 
 RECIPE = PretrainingConfig(
-    motif=MotifPretrainingConfig(epochs=2, batch_size=4, dim=16),
-    graph=GraphPretrainingConfig(epochs=3, batch_size=4, dim=16),
+    motif=MotifPretrainingConfig(epochs=2, batch_size=8, dim=16),
+    graph=GraphPretrainingConfig(epochs=3, batch_size=8, dim=16),
 )
 
 
@@ -34,3 +36,10 @@ def three_families():
         )
         for graph in family
     ]
+
+
+def three_family_samples() -> Samples:
+    """What pretraining reads of `three_families`: the first is a CNN, the others attend."""
+    families = np.repeat(np.arange(3), 3)
+    labels = TrainingLabels(classes=np.minimum(families, 1), families=families)
+    return collect_samples(three_families(), labels, MotifConfig())

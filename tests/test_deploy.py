@@ -109,11 +109,20 @@ def test_the_image_runs_as_a_user_of_its_own():
     assert {1000} == {uid for _, document in DOCUMENTS for uid in values(document, "runAsUser")}
 
 
-def test_what_the_image_copies_exists():
+def test_what_the_image_copies_exists_and_is_sent():
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.M)
     names = [name for line in copied for name in line.split()]
     assert [name for name in names if not (ROOT / name).exists()] == []
     assert {"nar", "cluster", "ray_config.yaml"} < set(names)
+    sent = re.findall(r"^!(.+)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.M)
+    assert sorted(sent) == sorted(names)
+
+
+def test_what_the_library_reads_beside_its_code_is_installed_with_it():
+    tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    installed = {path for glob in tool["package-data"]["nar"] for path in (ROOT / "nar").glob(glob)}
+    read = {path for path in (ROOT / "nar").rglob("*") if path.is_file()}
+    assert {path.name for path in read - installed if path.suffix[:3] != ".py"} == set()
 
 
 def test_ports_agree_with_the_defaults_of_the_server():

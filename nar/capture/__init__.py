@@ -4,6 +4,8 @@ Every front end writes the same raw trace; the same rewrites bring it to canonic
 """
 
 from nar.capture.dispatch import capture_module
+from nar.capture.exported import capture_exported
+from nar.capture.onnx_file import capture_onnx
 from nar.capture.record import Capture, CaptureInputs
 
-__all__ = ["Capture", "CaptureInputs", "capture_module"]
+__all__ = ["Capture", "CaptureInputs", "capture_exported", "capture_module", "capture_onnx"]

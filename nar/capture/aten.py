@@ -18,7 +18,6 @@ from nar.capture.emitters import (
     product,
     recurrent,
     reduction,
-    unknown,
 )
 
 # Another view of the same numbers: shape, stride or axis order.
@@ -45,8 +44,8 @@ INERT = (
 CONSTANTS = (
     "_efficientzerotensor arange bartlett_window blackman_window empty empty_like empty_permuted "
     "empty_strided eye fft_fftfreq fft_rfftfreq fill full full_like hamming_window hann_window "
-    "kaiser_window linspace logspace new_empty new_empty_strided new_full new_ones new_zeros normal "
-    "ones ones_like rand rand_like randint randint_like randn randn_like randperm range "
+    "kaiser_window linspace logspace new_empty new_empty_strided new_full new_ones new_zeros "
+    "normal ones ones_like rand rand_like randint randint_like randn randn_like randperm range "
     "scalar_tensor tril_indices triu_indices zero zeros zeros_like uniform exponential log_normal "
     "cauchy geometric random"
 )
@@ -105,8 +104,8 @@ NODES = {
     "take_along_dim": "gather", "scatter": "scatter", "scatter_add": "scatter",
     "scatter_reduce": "scatter", "index_put": "scatter", "_index_put_impl": "scatter",
     "_unsafe_index_put": "scatter", "index_add": "scatter", "index_copy": "scatter",
-    "index_fill": "scatter", "index_reduce": "scatter", "masked_scatter": "scatter", "put": "scatter",
-    "slice_scatter": "scatter", "select_scatter": "scatter", "diagonal_scatter": "scatter",
+    "index_fill": "scatter", "index_reduce": "scatter", "masked_scatter": "scatter",
+    "put": "scatter", "slice_scatter": "scatter", "select_scatter": "scatter", "diagonal_scatter": "scatter",
     "as_strided_scatter": "scatter", "roll": "roll", "flip": "flip", "rot90": "flip",
     "reflection_pad1d": "pad", "reflection_pad2d": "pad",
     "reflection_pad3d": "pad", "replication_pad1d": "pad", "replication_pad2d": "pad",
@@ -203,11 +202,3 @@ def aten_table() -> Table:
         "max_unpool2d": node("upsample"),
         "nms": first_operand("nms"),
     }
-
-
-def unknown_name(namespace: str, name: str) -> str:
-    """The name under which an operator outside the table keeps its identity."""
-    return f"{namespace}::{name}"
-
-
-__all__ = ["aten_table", "unknown", "unknown_name"]

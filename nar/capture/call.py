@@ -29,7 +29,7 @@ class Call:
     values: tuple[int, ...]
     shape: Shape
 
-    def argument(self, position: int, default: object = None) -> Any:
+    def argument(self, position: int, default: object = None) -> Any:  # noqa: ANN401
         """A positional argument, or what stands for it where the call leaves it out."""
         return self.args[position] if position < len(self.args) else default
 

@@ -63,7 +63,7 @@ def _run(
 ) -> list[int]:
     args, kwargs = place.inputs(inputs)
     for tensor in flat_tensors((args, kwargs)):
-        recorder.values.bind(tensor, _input_value(recorder.builder, tensor))
+        recorder.values.bind(tensor, input_value(recorder.builder, tensor))
     with ExitStack() as stack:
         for context in (inference(module), *place.contexts, recorder, OpaqueFunctions(recorder)):
             stack.enter_context(context)
@@ -71,7 +71,8 @@ def _run(
     return [recorder.values.read(tensor) for tensor in flat_tensors(result)]
 
 
-def _input_value(builder: TraceBuilder, tensor: Tensor) -> int:
+def input_value(builder: TraceBuilder, tensor: Tensor) -> int:
+    """The value of a model's input: integers and masks say where to read, not what."""
     if tensor.is_floating_point() or tensor.is_complex():
         return builder.input(shape_of(tensor))
     return builder.constant(shape_of(tensor), reads_data=True)

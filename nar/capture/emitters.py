@@ -1,4 +1,4 @@
-"""How a call of one ATen operator enters the trace. `nar.capture.aten` says which one goes where."""
+"""How a call of one ATen operator enters the trace. `nar.capture.aten` says which goes where."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
@@ -71,9 +71,9 @@ def mean(builder: TraceBuilder, call: Call) -> int:
     return builder.emit(operator, call.values, call.shape, numbers=axes)
 
 
-def negative_axes(axes: Any, rank: int) -> tuple[int, ...]:
+def negative_axes(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """Axes as negative numbers in ascending order."""
-    if axes is None or axes == []:
+    if axes is None or axes in ([], ()):
         return tuple(range(-rank, 0))
     if isinstance(axes, int):
         axes = (axes,)
@@ -136,7 +136,7 @@ def pool(operator: str, spatial: int) -> Emit:
     return emit
 
 
-def extents(value: Any, rank: int) -> tuple[int, ...]:
+def extents(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
     """One number for every axis, or the numbers as they are."""
     given = (value,) if isinstance(value, int) else tuple(value)
     return given * rank if len(given) == 1 else given

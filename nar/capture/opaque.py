@@ -1,20 +1,19 @@
 """Functions recorded as one operation: what they are made of would hide the design or explode."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from nar.capture.recorder import Recorder
+from nar.capture.trace import Shape
 
-Arguments = tuple[tuple[Any, ...], Mapping[str, Any]]
-Shape = tuple[int, ...]
-aten = torch.ops.aten
+Shapes = Callable[[tuple[Any, ...]], tuple[Shape, ...]]
 
 
 def attention_shapes(args: tuple[Any, ...]) -> tuple[Shape]:
@@ -27,7 +26,7 @@ def sequence_shapes(args: tuple[Any, ...]) -> tuple[Shape, ...]:
     """Shapes of what a recurrent layer returns: the sequence, then the state it ends with.
 
     Args:
-        args: ``(input, state, weights, has_biases, layers, dropout, train, bidirectional, ...)`` or,
+        args: ``(input, state, weights, has_biases, layers, dropout, train, bidirectional, ..)`` or,
             for packed sequences, ``(input, batch_sizes, state, weights, ...)``.
     """
     is_packed = isinstance(args[3], list | tuple)
@@ -44,19 +43,17 @@ def same_shape(args: tuple[Any, ...]) -> tuple[Shape]:
     return (tuple(args[0].shape),)
 
 
-def opaque_functions() -> dict[Callable[..., Any], tuple[OpOverload, Callable[..., Any]]]:
+def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes]]:
     """Function -> the ATen operator it is recorded as, and the shapes it returns."""
     functions = torch._C._VariableFunctions
+    attention = functional.scaled_dot_product_attention
     return {
-        functional.scaled_dot_product_attention: (
-            aten.scaled_dot_product_attention.default,
-            attention_shapes,
-        ),
-        functions.lstm: (aten.lstm.input, sequence_shapes),
-        functions.gru: (aten.gru.input, sequence_shapes),
-        functions.rnn_tanh: (aten.rnn_tanh.input, sequence_shapes),
-        functions.rnn_relu: (aten.rnn_relu.input, sequence_shapes),
-        functions.instance_norm: (aten.instance_norm.default, same_shape),
+        attention: ("aten::scaled_dot_product_attention", attention_shapes),
+        functions.lstm: ("aten::lstm", sequence_shapes),
+        functions.gru: ("aten::gru", sequence_shapes),
+        functions.rnn_tanh: ("aten::rnn_tanh", sequence_shapes),
+        functions.rnn_relu: ("aten::rnn_relu", sequence_shapes),
+        functions.instance_norm: ("aten::instance_norm", same_shape),
     }
 
 
@@ -78,22 +75,23 @@ class OpaqueFunctions(TorchFunctionMode):
         types: Iterable[type],
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    ) -> object:
         """Run a function, or record it as one operation."""
         kwargs = kwargs or {}
         entry = self._functions.get(func)
         if entry is None:
             return func(*args, **kwargs)
-        overload, shapes = entry
+        operator, shapes = entry
         every = (*args, *kwargs.values())
+        run = partial(_empty, every[0], shapes, every)
+        if not _is_weightless(every[0]):
+            run = partial(func, *args, **kwargs)
+        return self._recorder.record(operator, every, run)
 
-        def run() -> Any:
-            if not _is_weightless(every[0]):
-                return func(*args, **kwargs)
-            made = tuple([every[0].new_empty(shape) for shape in shapes(every)])
-            return made[0] if len(made) == 1 else made
 
-        return self._recorder.record(overload, every, run)
+def _empty(like: Tensor, shapes: Shapes, args: tuple[Any, ...]) -> object:
+    made = tuple([like.new_empty(shape) for shape in shapes(args)])
+    return made[0] if len(made) == 1 else made
 
 
 def _is_weightless(tensor: Tensor) -> bool:

@@ -54,7 +54,7 @@ def placements(module: nn.Module, inputs: CaptureInputs) -> tuple[Placement, ...
     fakes = [tensor for tensor in (*deciding, *given) if isinstance(tensor, FakeTensor)]
     if not fakes and not any(tensor.is_meta for tensor in (*deciding, *given)):
         return (Placement(),)
-    mode = fakes[0].fake_mode if fakes else _fake_mode()
+    mode = fakes[0].fake_mode if fakes else fake_mode()
     if not any(_is_meta(tensor) for tensor in deciding):
         return (Placement((mode,), _faker(mode, deciding[0].device)),)
     meta = torch.device("meta")
@@ -70,7 +70,8 @@ def _is_meta(tensor: Tensor) -> bool:
     return tensor.is_meta and not isinstance(tensor, FakeTensor)
 
 
-def _fake_mode() -> FakeTensorMode:
+def fake_mode() -> FakeTensorMode:
+    """A mode of its own, whose numbers read from tensors are symbols."""
     return FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
 
 
@@ -100,7 +101,7 @@ def inference(module: nn.Module) -> Iterator[None]:
             child.training = is_training
 
 
-def flat_tensors(value: Any) -> Iterator[Tensor]:
+def flat_tensors(value: object) -> Iterator[Tensor]:
     """Every tensor in a nest of sequences, mappings and dataclasses, in order."""
     if isinstance(value, Tensor):
         yield value

@@ -1,20 +1,23 @@
 """Recorder: sees every ATen call of a forward pass and writes it to a trace."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nar.capture.aten import aten_table, unknown_name
+from nar.capture.aten import aten_table
 from nar.capture.call import Call
 from nar.capture.emitters import Emit, Table, unknown
 from nar.capture.trace import TraceBuilder
 from nar.capture.values import TensorValues, shape_of
+
+T = TypeVar("T")
+Operands = tuple[tuple[Tensor, ...], tuple[int, ...]]  # tensors, and the values they hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class _Plan:
 
     name: str
     emit: Emit
-    writes: tuple[tuple[int, str], ...]
+    writes: tuple[tuple[int, str], ...] = ()
 
 
 @cache
@@ -39,18 +42,21 @@ def _table() -> Table:
 
 @cache
 def _plan(overload: OpOverload) -> _Plan:
-    namespace, _, packet = overload.name().partition("::")
-    name = packet.partition(".")[0]
-    name = name if name.startswith("__") else name.rstrip("_")
-    known = _table().get(name)
-    emit = known if known is not None else unknown(unknown_name(namespace, name))
-    arguments = overload._schema.arguments
     writes = tuple(
         (position, argument.name)
-        for position, argument in enumerate(arguments)
+        for position, argument in enumerate(overload._schema.arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     )
-    return _Plan(name, emit, writes)
+    return replace(_whole(str(overload.name())), writes=writes)
+
+
+@cache
+def _whole(operator: str) -> _Plan:
+    namespace, _, overload = operator.partition("::")
+    name = overload.partition(".")[0]
+    name = name if name.startswith("__") else name.rstrip("_")
+    known = _table().get(name)
+    return _Plan(name, unknown(f"{namespace}::{name}") if known is None else known)
 
 
 class Recorder(TorchDispatchMode):
@@ -77,45 +83,46 @@ class Recorder(TorchDispatchMode):
         types: Iterable[type],
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    ) -> object:
         """Run the call, then record it."""
         kwargs = kwargs or {}
         if self._paused:
             return func(*args, **kwargs)
-        self.last_operator = func.name()
+        self.last_operator = str(func.name())
         with torch._C.DisableTorchFunction():
-            tensors = tuple(tensors_of((*args, *kwargs.values())))
-            values = tuple([self.values.read(tensor) for tensor in tensors])
+            operands = self._operands((*args, *kwargs.values()))
             result = func(*args, **kwargs)
-            self._record(_plan(func), (args, kwargs), (tensors, values), result)
+            self._record(_plan(func), (args, kwargs), operands, result)
         return result
 
-    def record(self, overload: OpOverload, args: tuple[Any, ...], run: Callable[[], Any]) -> Any:
+    def record(self, operator: str, args: tuple[Any, ...], run: Callable[[], T]) -> T:
         """Record one call as a whole, without what it consists of.
 
         Args:
-            overload: The operator it stands for.
+            operator: The operator it stands for, as ``aten::lstm``.
             args: Its arguments.
             run: Computes the result.
         """
-        self.last_operator = overload.name()
+        self.last_operator = operator
         self._paused += 1
         try:
             result = run()
         finally:
             self._paused -= 1
         with torch._C.DisableTorchFunction():
-            tensors = tuple(tensors_of(args))
-            values = tuple([self.values.read(tensor) for tensor in tensors])
-            self._record(_plan(overload), (args, {}), (tensors, values), result)
+            self._record(_whole(operator), (args, {}), self._operands(args), result)
         return result
+
+    def _operands(self, args: tuple[Any, ...]) -> Operands:
+        tensors = tuple(tensors_of(args))
+        return tensors, tuple([self.values.read(tensor) for tensor in tensors])
 
     def _record(
         self,
         plan: _Plan,
         arguments: tuple[tuple[Any, ...], Mapping[str, Any]],
-        operands: tuple[tuple[Tensor, ...], tuple[int, ...]],
-        result: Any,
+        operands: Operands,
+        result: object,
     ) -> None:
         args, kwargs = arguments
         results = tuple(tensors_of((result,)))
@@ -137,9 +144,7 @@ class Recorder(TorchDispatchMode):
         return plan.emit(self.builder, call) if call.values else self.builder.constant(call.shape)
 
 
-def _argument(
-    args: tuple[Any, ...], kwargs: Mapping[str, Any], place: tuple[int, str]
-) -> Any:
+def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], place: tuple[int, str]) -> object:
     position, name = place
     return args[position] if position < len(args) else kwargs.get(name)
 

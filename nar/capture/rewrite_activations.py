@@ -12,12 +12,15 @@ _QUICK_GELU = 1.702
 
 
 def gated(match: Matcher, operation: Operation) -> Operation | None:
-    """x * gate(x): silu, hard swish, mish, and gelu by x * sigmoid(1.702 x)."""
+    """X * gate(x): silu, hard swish, mish, and gelu by x * sigmoid(1.702 x)."""
     for value, gate in match.pairs(operation):
         inner = match[gate]
         if inner.operator in _GATES and inner.operands[0] == value:
             return _activation(operation, _GATES[inner.operator], value)
-        if inner.operator == "tanh" and match.only_operand(inner.operands[0], ("softplus",)) == value:
+        if (
+            inner.operator == "tanh"
+            and match.only_operand(inner.operands[0], ("softplus",)) == value
+        ):
             return _activation(operation, "mish", value)
         if inner.operator == "sigmoid" and _is_scaled(match, inner.operands[0], value):
             return _activation(operation, "gelu", value)
@@ -27,7 +30,9 @@ def gated(match: Matcher, operation: Operation) -> Operation | None:
 def _is_scaled(match: Matcher, scaled: int, value: int) -> bool:
     if match.only_operand(scaled, ("mul",)) != value:
         return False
-    return any(isclose(number, _QUICK_GELU, rel_tol=1e-3) for number in match.numbers(match[scaled]))
+    return any(
+        isclose(number, _QUICK_GELU, rel_tol=1e-3) for number in match.numbers(match[scaled])
+    )
 
 
 def gelu(match: Matcher, operation: Operation) -> Operation | None:
@@ -54,7 +59,7 @@ def hard_sigmoid(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def hard_swish(match: Matcher, operation: Operation) -> Operation | None:
-    """x * relu6(x + 3) / 6, divided last."""
+    """X * relu6(x + 3) / 6, divided last."""
     tensors, scale = match.factors(operation)
     if len(tensors) != 2 or not isclose(scale, 1 / 6, rel_tol=1e-3):
         return None

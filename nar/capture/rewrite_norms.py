@@ -11,7 +11,7 @@ _GUARDS = ("add", "clamp", "maximum")  # an epsilon that keeps a denominator off
 
 
 def norm(match: Matcher, operation: Operation) -> Operation | None:
-    """x / sqrt(mean(x^2) + eps), the same of x - mean(x), or with a sum."""
+    """X / sqrt(mean(x^2) + eps), the same of x - mean(x), or with a sum."""
     for value, size in _quotients(match, operation):
         found = _magnitude(match, size)
         if found is None:
@@ -58,7 +58,7 @@ def _squared(match: Matcher, value: int) -> int | None:
 
 
 def _centred(match: Matcher, value: int) -> int | None:
-    """x where the value is x - mean(x)."""
+    """X where the value is x - mean(x)."""
     difference = match[value]
     if difference.operator != "sub" or len(difference.operands) != 2:
         return None

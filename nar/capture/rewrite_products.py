@@ -36,6 +36,13 @@ def linear(match: Matcher, operation: Operation) -> Operation | None:
     )
 
 
+def embedding(match: Matcher, operation: Operation) -> Operation | None:
+    """Rows of a learned table, however they are looked up."""
+    if len(operation.operands) != 2 or not match.is_parameter(operation.operands[0]):
+        return None
+    return replace(operation, operator="embedding")
+
+
 def _is_weight(match: Matcher, value: int, steps: int) -> bool:
     operation = match[value]
     if operation.operator not in _ON_WEIGHT or not steps:

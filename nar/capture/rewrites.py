@@ -10,7 +10,7 @@ from dataclasses import replace
 from nar.capture.match import Matcher
 from nar.capture.rewrite_activations import gated, gelu, hard_sigmoid, hard_swish
 from nar.capture.rewrite_norms import norm, norm_bias, norm_weight
-from nar.capture.rewrite_products import attention, fused_attention, linear, linear_bias
+from nar.capture.rewrite_products import attention, embedding, fused_attention, linear, linear_bias
 from nar.capture.trace import Operation, Trace
 
 Rule = Callable[[Matcher, Operation], Operation | None]
@@ -18,6 +18,7 @@ Rule = Callable[[Matcher, Operation], Operation | None]
 # Operator of the last operation of a pattern -> what the pattern may be, the first match wins.
 RULES: dict[str, tuple[Rule, ...]] = {
     "matmul": (attention, linear),
+    "index": (embedding,),
     "attention": (fused_attention,),
     "add": (linear_bias, norm_bias),
     "mul": (gated, gelu, hard_swish, hard_sigmoid, norm, norm_weight),

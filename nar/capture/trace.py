@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
 
-
 LEAVES = frozenset({"input", "parameter", "constant"})
 NO_ATTRIBUTES: Mapping[str, int] = MappingProxyType({})
 Shape = tuple[int, ...]
@@ -85,7 +84,9 @@ class TraceBuilder:
             self._parameters[key] = value
         return value
 
-    def constant(self, shape: Shape, *, reads_data: bool = False, number: float | None = None) -> int:
+    def constant(
+        self, shape: Shape, *, reads_data: bool = False, number: float | None = None
+    ) -> int:
         """A buffer, a mask, an integer input, or anything computed from them only."""
         numbers = () if number is None else (number,)
         return self._append(Operation("constant", (), shape, numbers, NO_ATTRIBUTES, reads_data))

@@ -18,7 +18,7 @@ def shape_of(tensor: Tensor) -> Shape:
 
 def storage_key(tensor: Tensor) -> int:
     """Identity of the memory behind a tensor, real or not, while the tensor lives."""
-    return tensor.untyped_storage()._cdata
+    return int(tensor.untyped_storage()._cdata)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,6 @@ from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +19,8 @@ from nar.architecture import Labels
 from nar.capture import Capture, CaptureInputs, capture_module
 from nar.capture.dispatch import one_line
 from nar.errors import CaptureError, UnknownArchitectureError
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+from nar.zoo.building import weightless
+from nar.zoo.spec import ArchitectureSpec
 
 SOURCE = "file"
 DEFAULT_SHAPE = (1, 3, 224, 224)
@@ -52,35 +52,49 @@ def resolve_file(name: str) -> ArchitectureSpec:
 
 
 def _capture(name: str, path: Path, factory: str) -> Capture:
-    """Without memory for weights if the factory bears it, else as the user would run it."""
+    """Without weights if the model bears it, else as its owner would run it."""
     try:
-        with warnings.catch_warnings(), torch.device("meta"):
+        with warnings.catch_warnings(), weightless():
             warnings.simplefilter("ignore")
-            return _capture_here(name, path, factory)
+            module, inputs = _make(name, path, factory)
+        return _capture_made(name, module.to("meta"), inputs)
     except CaptureError:
-        return _capture_here(name, path, factory)
+        module, inputs = _make(name, path, factory)
+        return _capture_made(name, module, inputs)
 
 
-def _capture_here(name: str, path: Path, factory: str) -> Capture:
-    # The user's code can raise anything; the person wants the reason, not our traceback.
-    try:
-        with _importable(path.parent):
-            made, offered = _call(name, _run(path), factory)
-    except UnknownArchitectureError:
-        raise
-    except Exception as error:
-        raise CaptureError(name, "-", one_line(error)) from error
-    module, inputs = made if isinstance(made, tuple) else (made, offered)
-    if not isinstance(module, nn.Module):
-        wanted = f"wanted an nn.Module or (nn.Module, inputs), came {type(module).__name__}"
-        raise CaptureError(name, "-", wanted)
-    inputs = getattr(module, "example_inputs", None) if inputs is None else inputs
+def _capture_made(name: str, module: nn.Module, inputs: object) -> Capture:
     if inputs is not None:
         return capture_module(module, _as_call(inputs), name=name)
     try:
-        return capture_module(module, CaptureInputs((torch.empty(DEFAULT_SHAPE),)), name=name)
+        return capture_module(module, CaptureInputs((torch.zeros(DEFAULT_SHAPE),)), name=name)
     except CaptureError as error:
         raise CaptureError(name, error.operator, f"{error.reason}; {_WAY_OUT}") from error
+
+
+def _make(name: str, path: Path, factory: str) -> tuple[nn.Module, object]:
+    """Run the file and its factory: a module, and its inputs or None.
+
+    Raises:
+        UnknownArchitectureError: The file has no such factory.
+        CaptureError: The user's code failed, or made no module.
+    """
+    with _importable(path.parent):
+        # A user's code can raise anything; its owner wants the reason, not our traceback.
+        try:
+            target = getattr(_run(path), factory, None)
+            made = target() if callable(target) and not isinstance(target, nn.Module) else target
+        except Exception as error:
+            raise CaptureError(name, "-", one_line(error)) from error
+    if target is None:
+        raise UnknownArchitectureError(f"{name}: {path} defines no {factory}")
+    module, inputs = made if isinstance(made, tuple) else (made, None)
+    if not isinstance(module, nn.Module):
+        wanted = f"wanted an nn.Module or (nn.Module, inputs), came {type(module).__name__}"
+        raise CaptureError(name, "-", wanted)
+    for holder in (module, target):
+        inputs = getattr(holder, "example_inputs", None) if inputs is None else inputs
+    return module, inputs
 
 
 def _run(path: Path) -> ModuleType:
@@ -91,16 +105,6 @@ def _run(path: Path) -> ModuleType:
     sys.modules[found.name] = module
     found.loader.exec_module(module)
     return module
-
-
-def _call(name: str, module: ModuleType, factory: str) -> tuple[Any, Any]:
-    """What the factory makes, and the inputs that stand beside the factory, if any."""
-    target = getattr(module, factory, None)
-    if target is None:
-        callables = [key for key, value in vars(module).items() if callable(value)]
-        raise unknown_architecture(name, callables, way_out=f"the file has no {factory}")
-    made = target if isinstance(target, nn.Module) else target()
-    return made, getattr(target, "example_inputs", None)
 
 
 def _as_call(inputs: object) -> CaptureInputs:

@@ -45,6 +45,6 @@ def unknown_architecture(
         candidates: All names it might have been.
         way_out: What to do where nothing is near.
     """
-    near = get_close_matches(name, candidates, n=3, cutoff=0.6)
+    near = get_close_matches(name, candidates, n=3, cutoff=0.7)
     hint = f"did you mean {', '.join(near)}?" if near else way_out
     return UnknownArchitectureError(f"{name}: no such architecture; {hint}")

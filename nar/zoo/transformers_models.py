@@ -11,12 +11,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-    FakeTensorMode,
-)
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from nar.architecture import Labels
 from nar.capture import Capture
@@ -31,12 +27,8 @@ from nar.zoo.transformers_tasks import task_of_pairs
 SOURCE = "transformers"
 MAX_REAL_PARAMETERS = 300_000_000
 
-# What a fake tensor answers to control flow that asks for its values.
-_READS_VALUES = (
-    GuardOnDataDependentSymNode,
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-)
+# What a forward raises that was given None where it wants a tensor: no weights would help.
+_MISSING_INPUT = (AttributeError, TypeError)
 
 
 def list_transformers() -> list[str]:
@@ -69,7 +61,7 @@ def _capture(name: str, model_type: str, class_name: str) -> Capture:
     try:
         return capture_recipe(name, full, place=_on_fake_tensors)
     except CaptureError as at_full_width:
-        if not isinstance(at_full_width.__cause__, _READS_VALUES):
+        if isinstance(at_full_width.__cause__, _MISSING_INPUT):
             raise
         try:
             return _at_full_size(capture_recipe(name, narrow, place=_with_real_weights), full)
@@ -121,5 +113,8 @@ def _with_real_weights(recipe: Recipe) -> Built:
     size = _size(recipe)
     if size > MAX_REAL_PARAMETERS:
         raise ValueError(f"wanted at most {MAX_REAL_PARAMETERS:,} parameters, came {size:,}")
-    module = recipe.build()
+    # Experts are chosen by what the weights give: the same weights each time.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = recipe.build()
     return module, recipe.inputs(module)

@@ -1,11 +1,19 @@
-"""The one local Ray cluster that every cluster test shares."""
+"""The one local Ray cluster that every cluster test shares, and one corpus made on it."""
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from cluster.config import ClusterConfig
+from cluster.config import ClusterConfig, ExtractConfig
+from cluster.extraction import ExtractReport, extract
 from cluster.session import connect
+from nar.workspace import Workspace
+from nar.zoo.darts import genotype_at
+
+DARTS = tuple(f"darts:{genotype_at(number * 10**15)}" for number in range(10))
+ONE_WORKER = ExtractConfig(num_workers=1, shard_size=4)
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +21,42 @@ def ray_cluster() -> Iterator[None]:
     """A private cluster of this machine's size, started on first use, stopped at the end."""
     with connect(ClusterConfig()):
         yield
+
+
+@pytest.fixture(scope="session")
+def darts_names() -> tuple[str, ...]:
+    """Ten networks of the DARTS space: three shards of four."""
+    return DARTS
+
+
+@pytest.fixture(scope="session")
+def one_worker() -> ExtractConfig:
+    """Sizes of the extraction behind `darts_extracted`."""
+    return ONE_WORKER
+
+
+@pytest.fixture(scope="session")
+def darts_extracted(ray_cluster, tmp_path_factory) -> ExtractReport:
+    """An extraction of them that went undisturbed. Not to be changed."""
+    place = Workspace(tmp_path_factory.mktemp("darts"))
+    return extract(DARTS, place, ONE_WORKER)
+
+
+@pytest.fixture
+def darts_workspace(darts_extracted, tmp_path) -> Workspace:
+    """A copy of its workspace, to be changed."""
+    shutil.copytree(darts_extracted.directory.parent, tmp_path / "work")
+    return Workspace(tmp_path / "work")
+
+
+@pytest.fixture
+def bad_models(tmp_path) -> Path:
+    """A user's file with a model that kills its process, one that never ends, one that raises."""
+    path = tmp_path / "bad.py"
+    path.write_text(
+        "import os, threading\n"
+        "def dies(): os._exit(1)\n"
+        "def hangs(): threading.Event().wait()\n"
+        "def refuses(): raise ValueError('no such width')\n"
+    )
+    return path

@@ -1,0 +1,108 @@
+"""Search latency over loopback by kind of query and by stage, on an index of 1,300 rows.
+
+Run: python tests/bench/bench_serve.py [results.json]
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import grpc
+import numpy as np
+from graphs import bert, resnet
+from measure import report
+from server_process import server_process
+
+from nar.architecture import Labels, architecture
+from nar.canonical import canonical
+from nar.checkpoint import save_checkpoint
+from nar.config import IndexConfig, MotifConfig, PretrainingConfig
+from nar.encoders import EncoderConfig, paper_encoder
+from nar.index import ArchitectureIndex, index_row
+from nar.serve.graphs import encode_graph
+from nar.v1 import retrieval_pb2 as wire
+from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.workspace import Workspace
+
+ROWS = 1_300
+CALLS = 300
+STAGES = ("parse", "motifs", "encode", "search")
+
+
+@contextmanager
+def installation() -> Iterator[Workspace]:
+    """An untrained encoder of full width and random rows: time does not ask what they mean."""
+    with tempfile.TemporaryDirectory() as directory:
+        workspace = Workspace(Path(directory))
+        encoder = paper_encoder(EncoderConfig.of(MotifConfig(), PretrainingConfig()))
+        fingerprint = save_checkpoint(workspace.checkpoint, encoder)
+        vectors = np.random.default_rng(0).normal(size=(ROWS, encoder.config.dim))
+        graph = canonical(resnet([3, 4, 6, 3]))
+        with (
+            ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index,
+            index.build(fingerprint, encoder.config.dim) as build,
+        ):
+            for row, vector in enumerate(vectors.astype(np.float32)):
+                labels = Labels(f"timm:{row}", "timm", "timm 1", "resnet", "t")
+                build.upsert([index_row(architecture(labels, graph), vector)])
+            build.publish()
+        yield workspace
+
+
+def requests() -> dict[str, Callable[[int], wire.SearchRequest]]:
+    vectors = np.random.default_rng(1).normal(size=(CALLS * 64, 512)).astype(np.float32)
+    queries = [wire.Query(vector=wire.Vector(values=vector), top_k=10) for vector in vectors]
+    resnet50 = wire.Query(graph=encode_graph(canonical(resnet([3, 4, 6, 3]))), top_k=10)
+    large = wire.Query(graph=encode_graph(canonical(bert(1_000))), top_k=10)
+    return {
+        "vector": lambda call: wire.SearchRequest(queries=[queries[call]]),
+        "name": lambda call: wire.SearchRequest(
+            queries=[wire.Query(architecture=f"timm:{call}", top_k=10)]
+        ),
+        "resnet-50": lambda _: wire.SearchRequest(queries=[resnet50]),
+        "graph of 10,000 nodes": lambda _: wire.SearchRequest(queries=[large]),
+        "64 vectors": lambda call: wire.SearchRequest(queries=queries[64 * call : 64 * call + 64]),
+    }
+
+
+def measured(
+    search: Callable[[wire.SearchRequest], wire.SearchResponse],
+    request: Callable[[int], wire.SearchRequest],
+    calls: int,
+) -> dict[str, np.ndarray]:
+    """Milliseconds of each call: as the client sees it, and by stage."""
+    times: dict[str, list[float]] = {name: [] for name in ("call", *STAGES)}
+    for call in range(calls):
+        sent = request(call)
+        started = time.perf_counter()
+        response = search(sent)
+        times["call"].append(1000 * (time.perf_counter() - started))
+        assert not any(result.status.code for result in response.results)
+        for stage in STAGES:
+            times[stage].append(getattr(response.timings, f"{stage}_ns") / 1e6)
+    return {name: np.array(values) for name, values in times.items()}
+
+
+def main() -> None:
+    rows = []
+    with installation() as workspace, server_process(workspace) as server:
+        with grpc.insecure_channel(server.target) as channel:
+            search = ArchitectureRetrievalServiceStub(channel).Search
+            for kind, request in requests().items():
+                measured(search, request, 10)
+                times = measured(search, request, CALLS // 10 if "10,000" in kind else CALLS)
+                shown = {
+                    name: f"{np.percentile(values, 50):.1f} / {np.percentile(values, 99):.1f}"
+                    for name, values in times.items()
+                }
+                rows.append({"query": kind, **shown})
+    report(f"Search over loopback, {ROWS:,} rows of 512: ms, p50 / p99", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Pretraining under Ray Train: what one process gives, to the bit, even when its worker dies."""
+
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from encoding import RECIPE, three_families
+from typer.testing import CliRunner
+from waiting import wait_for
+
+from cluster.config import PretrainConfig
+from cluster.pretrain import app, last_losses, summary
+from cluster.pretraining import (
+    RUNS,
+    PretrainReport,
+    pretrain_on_cluster,
+    run_name,
+    scaling,
+)
+from nar.architecture import Labels, architecture
+from nar.checkpoint import fingerprint, load_checkpoint
+from nar.config import NarConfig
+from nar.corpus import read_corpus, write_shard
+from nar.embed import Embedder
+from nar.errors import ConfigError, CorpusError
+from nar.manifest import Manifest, count_sources
+from nar.pretraining import EpochReport, pretrain
+from nar.samples import collect_samples, printed_labels
+from nar.workspace import Workspace
+
+CONFIG = NarConfig(pretraining=RECIPE)
+FAMILIES = ("resnet", "bert", "swin")
+
+
+def write_corpus(directory: Path) -> Manifest:
+    rows = [
+        architecture(Labels(f"file:{n}", "file", "-", FAMILIES[n // 3], "-"), graph)
+        for n, graph in enumerate(three_families())
+    ]
+    directory.mkdir(parents=True)
+    shard = write_shard(directory / "shard-0.parquet", rows)
+    manifest = Manifest(packages={}, shards=(shard,), sources=count_sources(rows, []))
+    manifest.write(directory)
+    return manifest
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    write_corpus(tmp_path / "corpus")
+    return Workspace(tmp_path)
+
+
+def in_this_process(workspace: Workspace, config: NarConfig = CONFIG) -> str:
+    """Fingerprint of the encoder that the library alone makes of a corpus."""
+    rows = read_corpus(workspace.corpus)
+    graphs = [row.graph for row in rows]
+    samples = collect_samples(graphs, printed_labels(rows), config.motifs)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    encoder = pretrain(samples, config.pretraining)
+    torch.set_num_threads(threads)
+    return fingerprint(encoder)
+
+
+def training_processes() -> list[int]:
+    """The workers of Ray Train below this process."""
+    below = psutil.Process().children(recursive=True)
+    return [process.pid for process in below if "RayTrainWorker" in process.name()]
+
+
+@pytest.mark.ray
+def test_a_killed_worker_changes_nothing(workspace, ray_cluster):
+    long = RECIPE.model_copy(update={"graph": RECIPE.graph.model_copy(update={"epochs": 30})})
+    config = NarConfig(pretraining=long)
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(pretrain_on_cluster, workspace, config, PretrainConfig())
+        wait_for(lambda: run.done() or any(workspace.root.glob(f"{RUNS}/*/checkpoint_*/*.json")))
+        killed = training_processes()
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        report = run.result()
+    assert killed
+    assert {epoch.epoch for epoch in report.epochs if epoch.stage == "graphs"} == set(range(1, 31))
+    assert report.fingerprint == in_this_process(workspace, config)
+
+
+@pytest.mark.ray
+def test_run_again_it_changes_nothing_and_trains_nothing(workspace, ray_cluster):
+    once = pretrain_on_cluster(workspace, CONFIG, PretrainConfig())
+    again = pretrain_on_cluster(workspace, CONFIG, PretrainConfig())
+    assert [epoch.stage for epoch in once.epochs] == ["motifs"] * 2 + ["graphs"] * 3
+    assert again.epochs == ()
+    assert once.fingerprint == again.fingerprint == in_this_process(workspace)
+
+
+@pytest.mark.ray
+def test_two_workers_share_every_batch(workspace, ray_cluster):
+    sizes = PretrainConfig(num_workers=2)
+    report = pretrain_on_cluster(workspace, CONFIG, sizes)
+    assert len(report.epochs) == 5
+    embedder = Embedder(load_checkpoint(workspace.checkpoint))
+    assert embedder.fingerprint == report.fingerprint
+    assert embedder.embed(three_families()).shape == (9, 16)
+
+
+@pytest.mark.ray
+def test_the_errors_of_a_worker_arrive_as_what_they_are(workspace, ray_cluster):
+    steep = RECIPE.model_copy(
+        update={"motif": RECIPE.motif.model_copy(update={"learning_rate": 1e30})}
+    )
+    with pytest.raises(ConfigError, match="learning_rate below"):
+        pretrain_on_cluster(workspace, NarConfig(pretraining=steep), PretrainConfig(max_failures=0))
+
+
+@pytest.mark.ray
+def test_more_workers_than_cpus_share_them(ray_cluster):
+    wanted = scaling(PretrainConfig(num_workers=64, gpus=0))
+    assert wanted.resources_per_worker["CPU"] < 1
+    with pytest.raises(ConfigError, match=r"64 workers for \d+ GPUs"):
+        scaling(PretrainConfig(num_workers=64, gpus=1))
+
+
+def test_a_missing_corpus_is_said_before_anything_starts(tmp_path):
+    with pytest.raises(CorpusError, match=r"cluster\.extract"):
+        pretrain_on_cluster(Workspace(tmp_path), CONFIG, PretrainConfig())
+
+
+def test_too_small_a_corpus_is_said_before_anything_starts(workspace):
+    with pytest.raises(ConfigError, match="each of 6 workers, came"):
+        pretrain_on_cluster(workspace, CONFIG, PretrainConfig(num_workers=6))
+
+
+def test_a_run_is_named_by_corpus_and_recipe(tmp_path):
+    manifest = write_corpus(tmp_path / "corpus")
+    other = manifest.model_copy(update={"shards": ()})
+    names = {run_name(manifest, CONFIG), run_name(other, CONFIG), run_name(manifest, NarConfig())}
+    assert len(names) == 3
+
+
+REPORT = PretrainReport(
+    directory=Path("work/checkpoint"),
+    fingerprint="0123456789abcdef",
+    architectures=1300,
+    epochs=(
+        EpochReport("motifs", 1, 1, 4.5),
+        EpochReport("graphs", 1, 2, 3.5),
+        EpochReport("graphs", 2, 2, 2.25),
+    ),
+    seconds=12.3,
+)
+
+
+def test_the_report_names_the_last_loss_of_each_stage():
+    assert last_losses(REPORT) == {"motifs": 4.5, "graphs": 2.25}
+    assert summary(REPORT) == (
+        "encoder 0123456789ab from 1,300 architectures in 12 s (3 epochs, loss motifs 4.500, "
+        "graphs 2.250), in work/checkpoint"
+    )
+
+
+def test_a_run_with_nothing_left_says_so():
+    assert "(nothing left to train)" in summary(replace(REPORT, epochs=()))
+
+
+@pytest.mark.ray
+def test_the_command_answers_a_program(workspace, ray_cluster, tmp_path):
+    settings = tmp_path / "nar.yaml"
+    settings.write_text(json.dumps({"pretraining": RECIPE.model_dump()}))
+    options = ["--work", str(tmp_path), "--config", str(settings), "--json"]
+    result = CliRunner().invoke(app, options)
+    answer = json.loads(result.stdout)
+    assert answer["architectures"] == 9
+    assert answer["fingerprint"] == fingerprint(load_checkpoint(workspace.checkpoint))
+    assert set(answer["losses"]) == {"motifs", "graphs"}

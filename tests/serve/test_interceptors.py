@@ -1,0 +1,75 @@
+import asyncio
+
+import pytest
+
+from nar.config import ServerConfig
+from nar.serve.interceptors import Admission, Authentication, Call, Outcome, deadline
+from nar.serve.server import layers
+from nar.serve.status import ExpiredError, OverloadedError, UnauthenticatedError
+from nar.serve.telemetry import Telemetry
+
+
+class Context:
+    """As much of a call's context as the layers look at."""
+
+    def __init__(self, remaining_s=None, metadata=()):
+        self.remaining_s, self.metadata = remaining_s, metadata
+
+    def time_remaining(self):
+        return self.remaining_s
+
+    def invocation_metadata(self):
+        return self.metadata
+
+
+async def answer():
+    return "answer"
+
+
+def through(layer, **context):
+    return asyncio.run(layer(Call("Search", Context(**context)), answer))
+
+
+@pytest.mark.parametrize("remaining_s", [None, 0.001, 5])
+def test_there_is_time(remaining_s):
+    assert through(deadline, remaining_s=remaining_s) == "answer"
+
+
+@pytest.mark.parametrize("remaining_s", [0, -1])
+def test_there_is_no_time_left(remaining_s):
+    with pytest.raises(ExpiredError):
+        through(deadline, remaining_s=remaining_s)
+
+
+@pytest.mark.parametrize(
+    ("value", "passes"),
+    [("Bearer höher", True), ("Bearer hoher", False), ("höher", False), ("", False)],
+)
+def test_token(value, passes):
+    layer, metadata = Authentication("höher"), (("other", "x"), ("authorization", value))
+    if passes:
+        assert through(layer, metadata=metadata) == "answer"
+    else:
+        with pytest.raises(UnauthenticatedError):
+            through(layer, metadata=metadata)
+
+
+def test_admission_frees_the_place_of_a_call_that_fails():
+    gauge = Telemetry().in_flight
+    layer = Admission(1, gauge)
+
+    async def fail():
+        with pytest.raises(OverloadedError):
+            await layer(Call("Search", Context()), answer)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(layer(Call("Search", Context()), fail))
+    assert through(layer) == "answer"
+    assert gauge._value.get() == 0
+
+
+def test_a_token_is_asked_for_before_a_place_is_taken():
+    kinds = [type(layer) for layer in layers(ServerConfig(token="x"), Telemetry())[:3]]
+    assert kinds == [Outcome, Authentication, Admission]
+    assert Authentication not in map(type, layers(ServerConfig(token=None), Telemetry()))

@@ -1,0 +1,224 @@
+import threading
+from concurrent import futures
+
+import grpc
+import numpy as np
+import pytest
+from asking import assert_alike
+from gated import Delegating, Gate, fail
+from graphs import graph_of
+from hypothesis import given
+from hypothesis import strategies as st
+from live_server import live_server
+from tiny_index import KNOWN, known, tiny_embedder, tiny_index
+from waiting import wait_for
+
+from nar.client import ENVELOPE_BYTES, Client, batches
+from nar.config import ServerConfig
+from nar.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
+from nar.filters import Filter, Range
+from nar.retrieve import Retriever
+from nar.serve.limits import limits_of
+from nar.serve.remote import ServiceError
+from nar.v1 import retrieval_pb2 as wire
+from nar.v1.retrieval_pb2_grpc import (
+    ArchitectureRetrievalServiceServicer,
+    add_ArchitectureRetrievalServiceServicer_to_server,
+)
+
+CYCLE = graph_of("add 1; add 0")
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    return tiny_embedder()
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory, embedder):
+    with tiny_index(tmp_path_factory.mktemp("index"), embedder) as index:
+        yield index
+
+
+@pytest.fixture(scope="module")
+def client(embedder, index):
+    with live_server(embedder, index, max_queries=3) as server, Client(server.target) as client:
+        yield client
+
+
+def test_describe(client, embedder):
+    told = client.describe()
+    assert (told.encoder, told.fingerprint, told.dim) == ("paper", embedder.fingerprint, 16)
+    assert (told.index_rows, told.limits.max_items) == (len(KNOWN), 3)
+    assert told.operators[0] == "input"
+    assert told.attribute_names[0] == "kernel"
+
+
+def test_search_gives_the_library_s_records(client, embedder, index):
+    retriever = Retriever(embedder, index)
+    wanted = Filter(sources=("timm",), nodes=Range(minimum=7))
+    vector = np.arange(16, dtype=np.float32)
+    for target in (known("timm:plain"), "timm:plain", vector):
+        expected = retriever.search(target, top_k=2, wanted=wanted)
+        assert_alike([client.search(target, top_k=2, wanted=wanted)], [expected])
+
+
+def test_top_k_is_the_server_s_unless_given(client):
+    assert len(client.search("timm:plain").hits) == len(KNOWN) - 1
+    assert len(client.search("timm:plain", top_k=1).hits) == 1
+
+
+def test_errors_are_those_of_the_library(client):
+    with pytest.raises(InvalidQueryError) as caught:
+        client.search(CYCLE)
+    assert caught.value.field == "queries[0].graph.edge_index"
+    with pytest.raises(UnknownArchitectureError, match="timm:nobody"):
+        client.search("timm:nobody")
+    with pytest.raises(InvalidQueryError, match="wanted 1 to 1000, came 2000"):
+        client.search("timm:plain", top_k=2_000)
+
+
+def test_many_targets_go_in_several_calls_and_errors_know_their_place(client):
+    targets = ["timm:plain", "timm:mixer", "timm:nobody", "timm:plain", CYCLE, "timm:plain", "x"]
+    outcomes = client.search_many(targets)
+    unknown = UnknownArchitectureError
+    kinds = [type(outcome) for outcome in outcomes]
+    assert [kinds[2], kinds[4], kinds[6]] == [unknown, InvalidQueryError, unknown]
+    assert_alike(
+        [outcomes[i] for i in (0, 1, 3, 5)], [client.search(targets[i]) for i in (0, 1, 3, 5)]
+    )
+    assert outcomes[4].field == "queries[4].graph.edge_index"
+
+
+def test_embed(client, embedder):
+    graphs = [known(name) for name in KNOWN]
+    vectors = client.embed(graphs)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, embedder.embed(graphs), atol=1e-6)
+    assert client.embed([]).shape == (0, 16)
+
+
+def test_embed_names_the_first_graph_at_fault(client):
+    with pytest.raises(InvalidQueryError) as caught:
+        client.embed([known("timm:plain")] * 4 + [CYCLE])
+    assert caught.value.field == "graphs[4].edge_index"
+
+
+def test_get(client, index):
+    names = ["timm:plain", "timm:nobody", "darts:cell", "timm:mixer"]
+    plain, nobody, cell, _ = client.get(names)
+    assert plain == index.get(["timm:plain"])["timm:plain"].hit(1.0)
+    assert cell.source == "darts"
+    assert isinstance(nobody, UnknownArchitectureError)
+
+
+def test_token(embedder, index):
+    with live_server(embedder, index, token="open sesame") as server:
+        with Client(server.target, token="open sesame") as client:
+            assert client.describe().index_rows == len(KNOWN)
+        with Client(server.target) as stranger, pytest.raises(ServiceError) as caught:
+            stranger.describe()
+    assert caught.value.code == "UNAUTHENTICATED"
+    assert "open sesame" not in str(caught.value)
+
+
+def test_a_fault_of_the_server_has_an_id(embedder, index):
+    with (
+        live_server(Delegating(embedder, fail), index) as server,
+        Client(server.target) as client,
+        pytest.raises(ServiceError, match="internal error") as caught,
+    ):
+        client.search(known("timm:plain"))
+    assert caught.value.code == "INTERNAL"
+
+
+def test_a_full_server_says_when_to_come_back(embedder, index):
+    gate = Gate()
+    with (
+        live_server(Delegating(embedder, gate), index, max_in_flight=1) as server,
+        Client(server.target) as client,
+        futures.ThreadPoolExecutor(1) as pool,
+    ):
+        client.describe()
+        first = pool.submit(client.search, known("timm:plain"))
+        wait_for(lambda: gate.arrived == 1)
+        with pytest.raises(ServiceError) as caught:
+            client.search("timm:plain")
+        gate.open()
+        assert first.result().hits
+    assert (caught.value.code, caught.value.retry_after_s) == ("RESOURCE_EXHAUSTED", 1.0)
+
+
+def test_a_call_that_takes_too_long(embedder, index):
+    gate = Gate()
+    with (
+        live_server(Delegating(embedder, gate), index) as server,
+        Client(server.target, timeout_s=0.5) as client,
+    ):
+        with pytest.raises(ServiceError) as caught:
+            client.search(known("timm:plain"))
+        gate.open()
+    assert caught.value.code == "DEADLINE_EXCEEDED"
+
+
+class Flaky(ArchitectureRetrievalServiceServicer):
+    """Describes itself at the third call; before, it is not to be had."""
+
+    def __init__(self):
+        self.calls = 0
+        self._lock = threading.Lock()
+
+    def Describe(self, request, context):
+        with self._lock:
+            self.calls += 1
+        if self.calls < 3:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "not yet")
+        return wire.DescribeResponse(version="3")
+
+
+@pytest.fixture
+def flaky():
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    servicer = Flaky()
+    add_ArchitectureRetrievalServiceServicer_to_server(servicer, server)
+    servicer.target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    yield servicer
+    server.stop(None).wait()
+
+
+def test_unavailable_is_tried_again(flaky):
+    with Client(flaky.target) as client:
+        assert client.describe().version == "3"
+    assert flaky.calls == 3
+
+
+def test_unavailable_for_good(embedder, index):
+    with live_server(embedder, index) as server:
+        target = server.target
+    with Client(target) as client, pytest.raises(IndexUnavailableError):
+        client.describe()
+
+
+@given(
+    sizes=st.lists(st.integers(0, 2_000), max_size=30),
+    max_items=st.integers(1, 5),
+    max_bytes=st.integers(1_024, 4_000),
+)
+def test_batches_keep_order_and_limits(sizes, max_items, max_bytes):
+    limits = limits_of(ServerConfig(max_queries=max_items, max_message_bytes=max_bytes))
+    runs = list(batches(sizes, limits))
+    assert [place for start, stop in runs for place in range(start, stop)] == [*range(len(sizes))]
+    for start, stop in runs:
+        assert 1 <= stop - start <= max_items
+        total = sum(size + ENVELOPE_BYTES for size in sizes[start:stop])
+        assert total <= max_bytes or stop - start == 1
+
+
+def test_batches_are_as_long_as_allowed():
+    limits = limits_of(ServerConfig(max_queries=3, max_message_bytes=1_024))
+    assert list(batches([0] * 7, limits)) == [(0, 3), (3, 6), (6, 7)]
+    assert list(batches([500, 500, 500], limits)) == [(0, 1), (1, 2), (2, 3)]
+    assert list(batches([490, 490, 490], limits)) == [(0, 2), (2, 3)]
+    assert list(batches([5_000, 1], limits)) == [(0, 1), (1, 2)]
+    assert list(batches([], limits)) == []

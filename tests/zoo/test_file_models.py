@@ -1,0 +1,108 @@
+"""A user's own file: every way to give a module and its inputs, and what is said when one fails."""
+
+import pytest
+
+from nar.errors import CaptureError, UnknownArchitectureError
+from nar.ops import op_name
+from nar.zoo import capture_architecture
+
+SOURCE = """
+import torch
+from torch import nn
+from neighbour import WIDTH
+
+def image():
+    return nn.Sequential(nn.Conv2d(3, WIDTH, 3), nn.ReLU())
+
+def pair():
+    return nn.Linear(WIDTH, 2), (torch.zeros(1, WIDTH),)
+
+def beside():
+    return nn.Linear(WIDTH, 2)
+beside.example_inputs = torch.zeros(5, WIDTH)
+
+class Named(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.example_inputs = {"x": torch.zeros(1, WIDTH)}
+    def forward(self, x):
+        return x.tanh()
+
+class Choosy(nn.Module):
+    def forward(self, x):
+        return x.tanh() if x.sum() == 0 else x.sigmoid()
+
+ready = nn.Sequential(nn.Linear(224, 4), nn.GELU())
+
+def no_module():
+    return 5
+
+def broken():
+    raise ValueError("no such width")
+
+def words():
+    return nn.Embedding(10, 4)
+"""
+
+
+@pytest.fixture
+def models(tmp_path):
+    (tmp_path / "neighbour.py").write_text("WIDTH = 8\n")
+    path = tmp_path / "models.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def operators(name):
+    graph = capture_architecture(name).architecture.graph
+    return [op_name(identifier) for identifier in graph.op_ids.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("factory", "wanted"),
+    [
+        ("image", ["input", "conv", "relu"]),
+        ("pair", ["input", "linear"]),
+        ("beside", ["input", "linear"]),
+        ("Named", ["input", "tanh"]),
+        ("Choosy", ["input", "tanh"]),
+        ("ready", ["input", "linear", "gelu"]),
+    ],
+)
+def test_a_factory_gives_a_graph(models, factory, wanted):
+    assert operators(f"{models}:{factory}") == wanted
+
+
+def test_labels_claim_nothing_about_a_users_file(models):
+    labels = capture_architecture(f"{models}:image").architecture.labels
+    assert (labels.source, labels.library, labels.family, labels.task) == (
+        "file",
+        "models.py",
+        "unknown",
+        "unknown",
+    )
+
+
+@pytest.mark.parametrize(
+    ("factory", "said"),
+    [
+        ("no_module", "wanted an nn.Module or .* came int"),
+        ("broken", "ValueError: no such width"),
+        ("words", r"it was given one image \(1, 3, 224, 224\); for other inputs let the factory"),
+    ],
+)
+def test_a_factory_that_fails_is_told_why(models, factory, said):
+    with pytest.raises(CaptureError, match=said):
+        capture_architecture(f"{models}:{factory}")
+
+
+def test_a_factory_that_is_not_there_is_missed_by_name(models):
+    with pytest.raises(UnknownArchitectureError, match=r"models.py defines no besides"):
+        capture_architecture(f"{models}:besides")
+
+
+def test_a_file_that_does_not_run_says_so(tmp_path):
+    path = tmp_path / "half.py"
+    path.write_text("def make(:\n")
+    with pytest.raises(CaptureError, match="SyntaxError"):
+        capture_architecture(f"{path}:make")

@@ -1,0 +1,37 @@
+"""Model libraries: imported on demand, and missed in words that help."""
+
+import subprocess
+import sys
+
+import pytest
+
+from nar.errors import MissingLibraryError
+from nar.zoo import libraries
+from nar.zoo.libraries import import_library, library_version
+
+
+def test_versions_name_the_distribution():
+    name, version = library_version("timm").split()
+    assert name == "timm"
+    assert version == import_library("timm").__version__
+
+
+@pytest.mark.parametrize("ask", [import_library, library_version])
+def test_a_missing_library_names_the_extra_that_installs_it(monkeypatch, ask):
+    monkeypatch.setitem(libraries.EXTRA_OF, "no_such_library", "zoo")
+    with pytest.raises(MissingLibraryError, match=r"pip install 'nar\[zoo\]'"):
+        ask("no_such_library")
+
+
+def test_torchvision_imports_with_or_without_its_native_operators():
+    operators = import_library("torchvision.ops")
+    assert callable(operators.nms)
+
+
+def test_naming_an_architecture_imports_no_model_library():
+    script = (
+        "import sys, nar.zoo; nar.zoo.resolve(nar.zoo.list_specs('darts')[0]);"
+        "print([name for name in ('timm', 'torchvision', 'transformers') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
