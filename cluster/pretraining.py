@@ -115,7 +115,7 @@ def pretrain_on_cluster(
     if restart:
         rmtree(root / RUNS / name, ignore_errors=True)
     recipe = config.pretraining
-    with _shown(recipe.motif.epochs + recipe.graph.epochs) as (queue, reports):
+    with _shown(recipe) as (queue, reports):
         place = Workspace(root)
         threads = max(1, int(sizes.cpus))
         job = Job(place.corpus, place.checkpoint, config.motifs, recipe, threads, queue)
@@ -124,7 +124,7 @@ def pretrain_on_cluster(
         directory=workspace.checkpoint,
         fingerprint=fingerprint(load_checkpoint(workspace.checkpoint)),
         architectures=rows,
-        epochs=tuple(reports),
+        epochs=tuple(reports.values()),
         seconds=time.monotonic() - started,
     )
 
@@ -183,10 +183,10 @@ def _fit(job: Job, sizes: PretrainConfig, run: RunConfig) -> None:
     try:
         trainer.fit()
     except TrainingFailedError as error:
-        raise _cause(error) from error
+        raise cause(error) from error
 
 
-def _cause(error: TrainingFailedError) -> NarError:
+def cause(error: TrainingFailedError) -> NarError:
     """The error of ours that a worker raised, or one that says what Ray Train saw."""
     failures = error.worker_failures.values() if isinstance(error, WorkerGroupError) else ()
     ours = (failure for failure in failures if isinstance(failure, NarError))
@@ -234,23 +234,28 @@ def _report(job: Job, share: Share, report: EpochReport, state: TrainingState) -
     if share.rank:
         ray.train.report(metrics)
         return
+    job.epochs.put(report)
     with tempfile.TemporaryDirectory() as directory:
         save_state(Path(directory), state)
         ray.train.report(metrics, checkpoint=Checkpoint.from_directory(directory))
-    job.epochs.put(report)
 
 
 @contextmanager
-def _shown(epochs: int) -> Iterator[tuple[Queue, list[EpochReport]]]:
-    """A queue for reports, whose arrivals are shown and kept in the list."""
+def _shown(recipe: PretrainingConfig) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
+    """A queue whose reports are shown, and kept by their place among the epochs of both stages.
+
+    An epoch may come twice, when its worker dies before its state is safe.
+    """
+    first = {"motifs": 0, "graphs": recipe.motif.epochs}
     queue = Queue(actor_options={"num_cpus": 0})
-    reports: list[EpochReport] = []
-    with progress("Pretrain", epochs) as advance:
+    reports: dict[int, EpochReport] = {}
+    with progress("Pretrain", recipe.motif.epochs + recipe.graph.epochs) as advance:
 
         def relay() -> None:
             for report in iter(queue.get, None):
-                reports.append(report)
-                advance(1)
+                place = first[report.stage] + report.epoch
+                advance(max(0, place - max(reports, default=0)))
+                reports[place] = report
 
         reader = Thread(target=relay)
         reader.start()

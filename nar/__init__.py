@@ -1,1 +1,82 @@
-"""NAR, the search engine for neural architectures."""
+"""NAR, the search engine for neural architectures: the pipeline in a few names.
+
+    graph = nar.capture_architecture("timm:resnet50").architecture.graph   # nodes, edges
+    cut = nar.partition(graph)                    # every node in one motif
+    embedder = nar.Embedder(nar.load_checkpoint(Path("work/demo/checkpoint")))
+    vectors = embedder.embed([graph])             # (1, dim) float32, rows of length 1
+    with nar.ArchitectureIndex(nar.IndexConfig(uri="work/demo/index.db")) as index:
+        answer = nar.Retriever(embedder, index).search(graph, top_k=10)
+
+Names are imported when they are first used: `import nar` itself costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nar.capture import CaptureInputs, capture_exported, capture_module, capture_onnx
+    from nar.checkpoint import load_checkpoint
+    from nar.client import Client
+    from nar.config import IndexConfig
+    from nar.corpus import read_corpus
+    from nar.embed import Embedder
+    from nar.errors import NarError
+    from nar.filters import Filter
+    from nar.graph import ComputationalGraph
+    from nar.index import ArchitectureIndex
+    from nar.macro_graph import macro_graph
+    from nar.motifs import partition
+    from nar.retrieve import Retriever
+    from nar.zoo import capture_architecture
+
+_HOME = {
+    "ComputationalGraph": "nar.graph",
+    "CaptureInputs": "nar.capture",
+    "capture_module": "nar.capture",
+    "capture_exported": "nar.capture",
+    "capture_onnx": "nar.capture",
+    "capture_architecture": "nar.zoo",
+    "read_corpus": "nar.corpus",
+    "partition": "nar.motifs",
+    "macro_graph": "nar.macro_graph",
+    "load_checkpoint": "nar.checkpoint",
+    "Embedder": "nar.embed",
+    "IndexConfig": "nar.config",
+    "ArchitectureIndex": "nar.index",
+    "Filter": "nar.filters",
+    "Retriever": "nar.retrieve",
+    "Client": "nar.client",
+    "NarError": "nar.errors",
+}
+
+__all__ = [
+    "ArchitectureIndex",
+    "CaptureInputs",
+    "Client",
+    "ComputationalGraph",
+    "Embedder",
+    "Filter",
+    "IndexConfig",
+    "NarError",
+    "Retriever",
+    "capture_architecture",
+    "capture_exported",
+    "capture_module",
+    "capture_onnx",
+    "load_checkpoint",
+    "macro_graph",
+    "partition",
+    "read_corpus",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its module."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'nar' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return __all__

@@ -1,5 +1,6 @@
 """Many small graphs as one: collation, the adjacency of Eq. 3, and who takes which batch."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,19 +31,18 @@ class RowGraph:
 class GraphBatch:
     """Graphs laid end to end, as an encoder reads them.
 
-    Nodes of equal features share a row, so that the first layer transforms each row once.
-
     Attributes:
-        features: Shape (rows, features).
-        index: Shape (nodes,), row of each node.
-        adjacency: Shape (nodes, nodes), sparse: D^-1/2 (M + I) D^-1/2 of Eq. 3, edges undirected.
-        readout: Shape (graphs, nodes), sparse: the mean over a graph's nodes of ``adjacency``.
+        x: Shape (nodes, features).
+        adjacency: Shape (nodes, nodes), sparse rows: D^-1/2 (M + I) D^-1/2 of Eq. 3, edges
+            undirected.
+        batch: Shape (nodes,), graph of each node.
+        count: Number of graphs.
     """
 
-    features: Tensor
-    index: Tensor
+    x: Tensor
     adjacency: Tensor
-    readout: Tensor
+    batch: Tensor
+    count: int
 
 
 def collate(graphs: Sequence[RowGraph], table: Tensor) -> GraphBatch:
@@ -54,46 +54,37 @@ def collate(graphs: Sequence[RowGraph], table: Tensor) -> GraphBatch:
     """
     sizes = np.array([len(graph.rows) for graph in graphs])
     first = np.cumsum(sizes) - sizes
-    used, index = np.unique(np.concatenate([graph.rows for graph in graphs]), return_inverse=True)
+    rows = np.concatenate([graph.rows for graph in graphs])
     shifted = [graph.edge_index + start for graph, start in zip(graphs, first, strict=True)]
-    target, source, weight = _normalised(np.concatenate(shifted, axis=1), len(index))
-    owner = np.repeat(np.arange(len(graphs)), sizes)
-    share = np.bincount(source, weight) / sizes[owner]
-    nodes, device = len(index), table.device
+    device = table.device
     return GraphBatch(
-        features=table[torch.from_numpy(used).to(device)],
-        index=torch.from_numpy(index).to(device),
-        adjacency=_sparse(target, source, weight, (nodes, nodes)).to(device),
-        readout=_sparse(owner, np.arange(nodes), share, (len(graphs), nodes)).to(device),
+        x=table[torch.from_numpy(rows).to(device)],
+        adjacency=_normalised(np.concatenate(shifted, axis=1), len(rows)).to(device),
+        batch=torch.from_numpy(np.repeat(np.arange(len(graphs)), sizes)).to(device),
+        count=len(graphs),
     )
 
 
-def _normalised(
-    edge_index: NDArray[np.int64], nodes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Rows, columns and values of the normalised adjacency, in row order."""
+def _normalised(edge_index: NDArray[np.int64], nodes: int) -> Tensor:
+    """The normalised adjacency, shape (nodes, nodes), in compressed rows."""
     loops = np.arange(nodes)
     one, other = edge_index.astype(np.int64)
     source = np.concatenate([one, other, loops])
     target = np.concatenate([other, one, loops])
     target, source = np.divmod(np.unique(target * nodes + source), nodes)
     degree = np.bincount(target, minlength=nodes)
-    return target, source, 1 / np.sqrt(degree[target] * degree[source])
-
-
-def _sparse(
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    values: NDArray[np.float64],
-    shape: tuple[int, int],
-) -> Tensor:
-    return torch.sparse_coo_tensor(
-        torch.from_numpy(np.stack([rows, columns])),
-        torch.from_numpy(values.astype(np.float32)),
-        shape,
-        is_coalesced=True,
-        check_invariants=False,
-    )
+    weight = 1 / np.sqrt(degree[target] * degree[source])
+    row_start = np.concatenate([[0], np.cumsum(degree)])
+    with warnings.catch_warnings():
+        # torch calls its compressed rows a beta; products with dense matrices are all we ask.
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(row_start),
+            torch.from_numpy(source),
+            torch.from_numpy(weight.astype(np.float32)),
+            (nodes, nodes),
+            check_invariants=False,
+        )
 
 
 def runs(sizes: Sequence[int], budget: int) -> Iterator[slice]:

@@ -73,8 +73,7 @@ class IndexBuild:
             return
         check_rows(rows, self.staging.dim)
         with self._lock:
-            self.staging.upsert(rows)
-        self._digests.update((row.id, row.digest()) for row in rows)
+            self._digests |= self.staging.upsert(rows)
 
     def publish(self) -> int:
         """Seal, verify and switch: afterwards every reader gets these rows.

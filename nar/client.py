@@ -62,6 +62,7 @@ OPTIONS: Final = (
     # Requests are kept within the server's limits; answers are as long as was asked for.
     ("grpc.max_receive_message_length", -1),
 )
+MAX_UINT32: Final = 2**32 - 1
 ANYTHING: Final = Filter()
 # Room for tags and lengths around the items of a request.
 ENVELOPE_BYTES: Final = 16
@@ -275,6 +276,8 @@ def _value(outcome: Record | NarError) -> Record:
 
 
 def _encode_query(target: Target, top_k: int | None, wanted: Filter) -> retrieval_pb2.Query:
+    if top_k is not None and not 1 <= top_k <= MAX_UINT32:
+        raise InvalidQueryError("top_k", f"wanted 1 to {MAX_UINT32}, came {top_k}")
     query = retrieval_pb2.Query(top_k=top_k or 0, filter=encode_filter(wanted))
     if isinstance(target, str):
         query.architecture = target

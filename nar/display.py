@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -31,12 +32,14 @@ def human(value: float) -> str:
 
 def answer(query: str, found: Answer) -> RenderableType:
     """Ranked relatives, and below them whether the design is already known."""
-    table = Table(title=f"Relatives of [bold]{query}[/bold]", title_justify="left")
-    table.add_column("", justify="right")
-    for name in ("name", "library", "family", "task"):
-        table.add_column(name, overflow="fold")
-    table.add_column("parameters", justify="right")
-    table.add_column("score", justify="right")
+    table = Table(title=f"Relatives of [bold]{query}[/bold]", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("", justify="right", no_wrap=True)
+    # Where the terminal is narrow, words are cut and numbers are not.
+    table.add_column("name", overflow="ellipsis", max_width=48)
+    for name in ("library", "family", "task"):
+        table.add_column(name, overflow="ellipsis", max_width=22)
+    table.add_column("params", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
     for rank, hit in enumerate(found.hits, start=1):
         table.add_row(str(rank), *_hit_cells(hit))
     return Group(table, *_known(found))
@@ -44,7 +47,8 @@ def answer(query: str, found: Answer) -> RenderableType:
 
 def _hit_cells(hit: Hit) -> tuple[str, ...]:
     parameters = human(hit.parameters) if hit.parameters else "-"
-    return (hit.name, hit.library, hit.family, hit.task, parameters, f"{hit.score:.3f}")
+    library = hit.library.partition(" ")[0]
+    return (hit.name, library, hit.family, hit.task, parameters, f"{hit.score:.3f}")
 
 
 def _known(found: Answer) -> Iterable[Text]:

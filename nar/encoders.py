@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import dropout, relu
+from torch_geometric.nn import GCNConv, global_mean_pool
 
 from nar.batches import GraphBatch, RowGraph, collate, runs
 from nar.config import MotifConfig, PretrainingConfig, Settings
@@ -41,9 +42,6 @@ class Encoder(Protocol):
 class GraphEncoder(nn.Module):
     """F_s, F_c and F_m of Eq. 3: H' = relu(A H W) a layer, the last without relu, mean-pooled.
 
-    A is linear and so is the mean: the last layer pools before it multiplies by W, which costs a
-    product a graph instead of one a node.
-
     Args:
         features: Width of the node features.
         dim: Width of every layer.
@@ -56,23 +54,20 @@ class GraphEncoder(nn.Module):
         if layers < 2:
             raise ConfigError(f"layers: wanted at least 2 graph convolutions, came {layers}")
         widths = [features] + [dim] * (layers - 1)
-        convolutions = [nn.Linear(width, dim, bias=False) for width in widths]
-        for layer in convolutions:
-            nn.init.xavier_uniform_(layer.weight)
-        self.layers = nn.ModuleList(convolutions)
+        # A batch brings A already normalised: once for all layers.
+        self.layers = nn.ModuleList(
+            GCNConv(width, dim, normalize=False, bias=False) for width in widths
+        )
         self.rate = rate
 
-    def forward(self, batch: GraphBatch) -> Tensor:
+    def forward(self, graphs: GraphBatch) -> Tensor:
         """Embed a batch: shape (graphs, dim)."""
-        first, *inner, last = self.layers
-        x = self._activate(batch.adjacency @ first(batch.features)[batch.index])
+        *inner, last = self.layers
+        x = graphs.x
         for layer in inner:
-            x = self._activate(batch.adjacency @ layer(x))
-        pooled: Tensor = last(batch.readout @ x)
+            x = dropout(relu(layer(x, graphs.adjacency)), self.rate, training=self.training)
+        pooled: Tensor = global_mean_pool(last(x, graphs.adjacency), graphs.batch, graphs.count)
         return pooled
-
-    def _activate(self, x: Tensor) -> Tensor:
-        return dropout(relu(x), self.rate, training=self.training)
 
 
 def encode_all(encoder: GraphEncoder, graphs: Sequence[RowGraph], table: Tensor) -> Tensor:

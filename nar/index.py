@@ -52,7 +52,7 @@ Answer = TypeVar("Answer")
 _JOB: Final = re.compile(r"[a-z0-9]{1,40}")
 _ENCODER: Final = re.compile(r"[0-9a-f]{64}")
 # Rows fetched beyond top_k, so that equal scores at the border are ordered by id.
-_TIE_ROOM: Final = 16
+_TIE_ROOM: Final = 6
 _EVERYTHING: Final = Filter()
 
 
@@ -167,18 +167,21 @@ class ArchitectureIndex:
         """
         check_top_k(top_k)
         directions = check_vectors(vectors, self.dim)
-        if not len(directions):
-            return []
-        ask = partial(Collection.search, vectors=directions, expression=wanted.expression())
+        expression = wanted.expression()
+        ranked: list[list[Hit] | None] = [None] * len(directions)
+        pending = list(range(len(directions)))
         limit = min(top_k + _TIE_ROOM, MAX_TOP_K)
-        while True:
-            found = self._read(partial(ask, limit=limit))
-            last = limit == MAX_TOP_K
-            ranked = [rank(hits, top_k, complete=last or len(hits) < limit) for hits in found]
-            whole = [hits for hits in ranked if hits is not None]
-            if len(whole) == len(ranked):
-                return whole
+        while pending:
+            asked = directions[pending]
+            found = self._read(
+                partial(Collection.search, vectors=asked, limit=limit, expression=expression)
+            )
+            for position, hits in zip(pending, found, strict=True):
+                complete = len(hits) < limit or limit == MAX_TOP_K
+                ranked[position] = rank(hits, top_k, complete=complete)
+            pending = [position for position in pending if ranked[position] is None]
             limit = min(4 * limit, MAX_TOP_K)
+        return [hits for hits in ranked if hits is not None]
 
     def upsert(self, rows: Sequence[IndexRow]) -> None:
         """Write rows into the live collection; a row of the same id is replaced.

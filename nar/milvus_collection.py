@@ -67,11 +67,17 @@ class Collection:
         with self.milvus.reaching("drop the collection"):
             self.milvus.client.drop_collection(self.name, timeout=self.milvus.timeout_s)
 
-    def upsert(self, rows: Sequence[IndexRow]) -> None:
-        """Write rows that were checked; a row of the same id is replaced."""
-        written = [_record(row) for row in rows]
+    def upsert(self, rows: Sequence[IndexRow]) -> dict[str, str]:
+        """Write rows that were checked; a row of the same id is replaced.
+
+        Returns:
+            The digest of each row by its id.
+        """
+        digests = {row.id: row.digest() for row in rows}
+        written = [_record(row, digests[row.id]) for row in rows]
         with self.milvus.reaching("upsert"):
             self.milvus.client.upsert(self.name, written, timeout=self.milvus.timeout_s)
+        return digests
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete rows by ids that were checked."""
@@ -215,9 +221,9 @@ def _schema(dim: int) -> Any:  # noqa: ANN401 -- pymilvus has no types
     return schema
 
 
-def _record(row: IndexRow) -> dict[str, object]:
+def _record(row: IndexRow, digest: str) -> dict[str, object]:
     record = {column: getattr(row, column) for column in COLUMNS}
-    return {**record, "embedding": row.embedding, "digest": row.digest()}
+    return {**record, "embedding": row.embedding, "digest": digest}
 
 
 def _stored(record: dict[str, Any]) -> StoredRow:

@@ -12,7 +12,6 @@ from nar.rows import Embedding, Hit
 
 # What float32 arithmetic can tell: equal vectors get scores that differ by less.
 RESOLUTION: Final = 5e-7
-DECIMALS: Final = 6
 # What a Milvus server gives at most.
 MAX_TOP_K: Final = 16_384
 
@@ -75,8 +74,8 @@ def rank(hits: Sequence[Hit], top_k: int, *, complete: bool) -> list[Hit] | None
 
 def _settled(hits: Sequence[Hit]) -> Iterator[Hit]:
     """Hits with one score for all that float32 cannot tell apart, within [-1, 1]."""
-    highest = score = 1.0
+    score = 1.0
     for hit in sorted(hits, key=lambda hit: -hit.score):
-        if hit.score < highest - RESOLUTION:
-            highest, score = hit.score, max(round(hit.score, DECIMALS), -1.0)
+        if hit.score < score - RESOLUTION:
+            score = max(hit.score, -1.0)
         yield replace(hit, score=score)

@@ -16,10 +16,8 @@ def row_graph(rows, *edges):
     return RowGraph(np.array(rows), np.array(edges, dtype=np.int32).reshape(-1, 2).T)
 
 
-def test_nodes_of_equal_features_share_a_row():
-    batch = collate([row_graph([2, 0, 2])], TABLE)
-    assert batch.features.tolist() == [[1], [3]]
-    assert batch.index.tolist() == [1, 0, 1]
+def test_nodes_take_their_rows_of_the_table():
+    assert collate([row_graph([2, 0, 2])], TABLE).x.tolist() == [[3], [1], [3]]
 
 
 def test_adjacency_is_undirected_normalised_and_has_self_loops():
@@ -37,14 +35,7 @@ def test_edges_both_ways_are_one_link():
 def test_graphs_stay_apart():
     batch = collate([row_graph([0, 1], (0, 1)), row_graph([2])], TABLE)
     assert batch.adjacency.to_dense()[2].tolist() == [0, 0, 1]
-    assert batch.readout.to_dense().tolist() == [[0.5, 0.5, 0], [0, 0, 1]]
-
-
-def test_readout_is_the_mean_of_what_the_adjacency_gives():
-    batch = collate([row_graph([0, 1, 2], (0, 1), (0, 2)), row_graph([1, 1], (0, 1))], TABLE)
-    dense = batch.adjacency.to_dense()
-    expected = torch.stack([dense[:3].mean(dim=0), dense[3:].mean(dim=0)])
-    assert torch.allclose(batch.readout.to_dense(), expected)
+    assert (batch.batch.tolist(), batch.count) == ([0, 0, 1], 2)
 
 
 def test_runs_stay_below_the_budget_and_a_large_item_stands_alone():

@@ -168,6 +168,19 @@ def test_many_pages_are_verified(index, monkeypatch):
     assert sorted(stored.row.id for page in pages for stored in page) == sorted(r.id for r in many)
 
 
+def test_hnsw_finds_nearly_what_exact_search_finds(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [row(f"row {number}", *rng.normal(size=DIM)) for number in range(1_000)]
+    found = {}
+    for kind in ("FLAT", "HNSW"):
+        config = IndexConfig(uri=str(tmp_path / f"{kind}.db"), kind=kind)
+        with ArchitectureIndex(config) as index:
+            load(index, rows)
+            answers = index.search(np.ones((1, DIM)), 50)
+            found[kind] = {hit.id for hit in answers[0]}
+    assert len(found["FLAT"] & found["HNSW"]) >= 48
+
+
 @on_both
 def test_a_collection_of_others_is_left_alone(index, config):
     with index.build(ENCODER, DIM) as build:

@@ -102,7 +102,7 @@ def replace_weights(directory, edit):
     [
         (lambda tensors: tensors.popitem(), "holds other tensors"),
         (lambda tensors: tensors.update(extra=torch.zeros(1)), "holds other tensors"),
-        (lambda tensors: tensors["macro.layers.0.weight"].fill_(float("nan")), "no numbers"),
+        (lambda tensors: tensors["macro.layers.0.lin.weight"].fill_(float("nan")), "no numbers"),
     ],
     ids=["missing", "extra", "nan"],
 )

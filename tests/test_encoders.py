@@ -35,7 +35,7 @@ def reference(network, graph):
     scale = adjacency.sum(dim=1).rsqrt().diag()
     x = TABLE[torch.from_numpy(graph.rows)]
     for number, layer in enumerate(network.layers):
-        x = scale @ adjacency @ scale @ x @ layer.weight.T
+        x = scale @ adjacency @ scale @ x @ layer.lin.weight.T
         x = x.relu() if number < len(network.layers) - 1 else x
     return x.mean(dim=0)
 

@@ -141,7 +141,7 @@ def test_nothing_there_is_said_in_time():
     config = IndexConfig(uri=f"http://127.0.0.1:{free_port()}", timeout_s=TIMEOUT_S)
     with pytest.raises(IndexUnavailableError, match="check that Milvus runs there"):
         ArchitectureIndex(config)
-    assert time.monotonic() - started < TIMEOUT_S + 1
+    assert time.monotonic() - started < TIMEOUT_S + 2
 
 
 @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "hung"])
@@ -156,7 +156,7 @@ def test_a_server_that_went_away_is_noticed_in_time_by_all_threads(served, fault
 
     os.kill(process.pid, fault)
     with ThreadPoolExecutor(8) as pool:
-        assert max(pool.map(ask, range(16))) < TIMEOUT_S + 1
+        assert max(pool.map(ask, range(16))) < TIMEOUT_S + 2
 
 
 def test_a_server_that_comes_back_is_used_again(served):

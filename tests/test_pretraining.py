@@ -119,25 +119,27 @@ def test_the_motif_encoder_is_frozen_in_stage_2():
 
     def note(report, state):
         if report.epoch == report.epochs:
-            motif_weights.append(state.networks["motif.layers.0.weight"].clone())
+            motif_weights.append(state.networks["motif.layers.0.lin.weight"].clone())
 
     encoder = pretrain(SAMPLES, RECIPE, after_epoch=note)
     assert torch.equal(motif_weights[0], motif_weights[1])
-    assert torch.equal(motif_weights[0], encoder.motif.layers[0].weight)
+    assert torch.equal(motif_weights[0], encoder.motif.layers[0].lin.weight)
 
 
 def test_all_four_networks_start_different():
     networks = Networks(RECIPE, classes=2)
-    assert not torch.equal(networks.motif.layers[1].weight, networks.context.layers[1].weight)
+    assert not torch.equal(
+        networks.motif.layers[1].lin.weight, networks.context.layers[1].lin.weight
+    )
     assert networks.head.out_features == 2
 
 
 def test_contexts_change_from_epoch_to_epoch_and_not_with_the_share():
     batches = MotifBatches(SAMPLES, seed=0, device=torch.device("cpu"))
     everyone = np.arange(len(SAMPLES.motifs))
-    sizes = [batches(everyone, epoch).contexts.index.tolist() for epoch in range(8)]
+    sizes = [batches(everyone, epoch).contexts.batch.tolist() for epoch in range(8)]
     assert sizes[1:] != sizes[:-1]
-    assert batches(everyone, 3).contexts.index.tolist() == sizes[3]
+    assert batches(everyone, 3).contexts.batch.tolist() == sizes[3]
 
 
 def test_too_few_motifs_for_the_workers_are_refused():

@@ -68,6 +68,10 @@ def names(hits):
     return [hit.name for hit in hits]
 
 
+def scores(hits):
+    return [hit.score for hit in hits]
+
+
 def test_a_new_graph_finds_relatives_and_is_new(retriever):
     answer = retriever.search(graph("input; linear 0; gelu 1"), top_k=2)
     assert names(answer.hits)[0] == "timm:mlp"
@@ -121,7 +125,12 @@ def test_queries_together_are_answered_as_alone(retriever):
     ]
     together = retriever.search_all(queries)
     assert retriever.embedder.batches == [2]
-    assert together == [retriever.search_all([query])[0] for query in queries]
+    for answer, query in zip(together, queries, strict=True):
+        [alone] = retriever.search_all([query])
+        assert names(answer.hits) == names(alone.hits)
+        assert scores(answer.hits) == pytest.approx(scores(alone.hits))
+        assert answer.same_network == alone.same_network
+        assert answer.same_design == alone.same_design
     assert retriever.search_all([]) == []
 
 

@@ -1,12 +1,12 @@
 """Capture by one forward pass of a module on tensors that have shapes and no memory."""
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 from torch import Tensor, nn
 
 from nar.capture.graphs import to_capture
 from nar.capture.opaque import OpaqueFunctions
-from nar.capture.placement import Placement, flat_tensors, inference, placements
+from nar.capture.placement import Placement, flat_tensors, inference, placements, quiet
 from nar.capture.record import Capture, CaptureInputs
 from nar.capture.recorder import Recorder
 from nar.capture.trace import Trace, TraceBuilder
@@ -37,11 +37,13 @@ def capture_module(module: nn.Module, inputs: CaptureInputs, *, name: str) -> Ca
 
 def trace_module(module: nn.Module, inputs: CaptureInputs, *, name: str) -> Trace:
     """The raw trace of one forward pass. Arguments and errors as in `capture_module`."""
-    *fast, last = placements(module, inputs)
-    for place in fast:
-        with suppress(CaptureError):
+    failure = CaptureError(name, "-", "nowhere to run")
+    for place in placements(module, inputs):
+        try:
             return _trace(module, inputs, place, name=name)
-    return _trace(module, inputs, last, name=name)
+        except CaptureError as error:
+            failure = error
+    raise failure
 
 
 def _trace(module: nn.Module, inputs: CaptureInputs, place: Placement, *, name: str) -> Trace:
@@ -65,8 +67,9 @@ def _run(
     for tensor in flat_tensors((args, kwargs)):
         recorder.values.bind(tensor, input_value(recorder.builder, tensor))
     with ExitStack() as stack:
-        for context in (inference(module), *place.contexts, recorder, OpaqueFunctions(recorder)):
+        for context in (quiet(), inference(module), *place.contexts, recorder):
             stack.enter_context(context)
+        stack.enter_context(OpaqueFunctions(recorder))
         result = place.call(module, args, kwargs)
     return [recorder.values.read(tensor) for tensor in flat_tensors(result)]
 

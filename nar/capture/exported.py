@@ -12,7 +12,7 @@ from nar.capture.dispatch import input_value, one_line
 from nar.capture.exported_archive import Json, Program, empty_tensor, read_program
 from nar.capture.exported_graph import GraphRunner
 from nar.capture.graphs import to_capture
-from nar.capture.placement import fake_mode
+from nar.capture.placement import fake_mode, quiet
 from nar.capture.record import Capture
 from nar.capture.recorder import Recorder, tensors_of
 from nar.capture.trace import Trace, TraceBuilder
@@ -60,7 +60,7 @@ def _run(
         if "user_input" in spec and isinstance(entry, Tensor):
             recorder.values.bind(entry, input_value(recorder.builder, entry))
     with ExitStack() as stack:
-        for context in (torch.no_grad(), torch.device("meta"), mode, recorder):
+        for context in (quiet(), torch.no_grad(), torch.device("meta"), mode, recorder):
             stack.enter_context(context)
         results = GraphRunner(recorder, environment).run(program.graph)
     return [recorder.values.read(tensor) for tensor in tensors_of(results)]

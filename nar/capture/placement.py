@@ -1,5 +1,6 @@
 """Where a forward pass runs: on meta tensors, on fake ones, or for real."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -43,7 +44,7 @@ class Placement:
         return moved
 
 
-def placements(module: nn.Module, inputs: CaptureInputs) -> tuple[Placement, ...]:
+def placements(module: nn.Module, inputs: CaptureInputs) -> Iterator[Placement]:
     """Ways to run a module, the fastest first. They follow its weights, or its inputs without any.
 
     Meta tensors are twice as fast as fake ones; fake ones let control flow read values.
@@ -51,19 +52,21 @@ def placements(module: nn.Module, inputs: CaptureInputs) -> tuple[Placement, ...
     owned = dict(chain(module.named_parameters(), module.named_buffers()))
     given = list(flat_tensors((inputs.args, inputs.kwargs)))
     deciding = list(owned.values()) or given
-    fakes = [tensor for tensor in (*deciding, *given) if isinstance(tensor, FakeTensor)]
-    if not fakes and not any(tensor.is_meta for tensor in (*deciding, *given)):
-        return (Placement(),)
-    mode = fakes[0].fake_mode if fakes else fake_mode()
-    if not any(_is_meta(tensor) for tensor in deciding):
-        return (Placement((mode,), _faker(mode, deciding[0].device)),)
+    every = (*deciding, *given)
+    fakes = [tensor for tensor in every if isinstance(tensor, FakeTensor)]
+    if not fakes and not any(tensor.is_meta for tensor in every):
+        yield Placement()
+        return
     meta = torch.device("meta")
-    move = _faker(mode, meta)
-    # Converting a real meta tensor takes milliseconds, making a fake one microseconds.
-    fake = Placement((meta, mode), move, {name: move(owned[name]) for name in owned})
-    if fakes or not all(_is_meta(tensor) for tensor in deciding):
-        return (fake,)
-    return Placement((meta,), lambda tensor: tensor.to(meta)), fake
+    if not fakes and all(_is_meta(tensor) for tensor in deciding):
+        yield Placement((meta,), lambda tensor: tensor.to(meta))
+    mode = fakes[0].fake_mode if fakes else fake_mode()
+    if any(_is_meta(tensor) for tensor in deciding):
+        move = _faker(mode, meta)
+        # Converting a real meta tensor takes milliseconds, making a fake one microseconds.
+        yield Placement((meta, mode), move, {name: move(owned[name]) for name in owned})
+    else:
+        yield Placement((mode,), _faker(mode, deciding[0].device))
 
 
 def _is_meta(tensor: Tensor) -> bool:
@@ -83,6 +86,18 @@ def _faker(mode: FakeTensorMode, device: torch.device) -> Callable[[Tensor], Ten
             return torch.empty(shape_of(tensor), dtype=tensor.dtype, device=device)
 
     return move
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Fake tensors log the traceback of every failing operator; the error raised says enough."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    was_disabled = logger.disabled
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = was_disabled
 
 
 @contextmanager

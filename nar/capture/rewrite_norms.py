@@ -17,12 +17,26 @@ def norm(match: Matcher, operation: Operation) -> Operation | None:
         if found is None:
             continue
         kind, measured = found
-        source = _centred(match, value)
-        if source is not None and measured in (value, source) and kind != "sum":
-            return replace(operation, operator="layer_norm", operands=(source,), numbers=())
-        if measured == value and kind in _NORM_OF:
-            return replace(operation, operator=_NORM_OF[kind], operands=(value,), numbers=())
+        bare, weights = _unweighted(match, value)
+        source = _centred(match, bare)
+        if source is not None and kind != "sum" and source in (measured, _centred(match, measured)):
+            return _norm(operation, "layer_norm", (source, *weights))
+        if measured == bare and kind in _NORM_OF:
+            return _norm(operation, _NORM_OF[kind], (bare, *weights))
     return None
+
+
+def _norm(operation: Operation, operator: str, operands: tuple[int, ...]) -> Operation:
+    return replace(operation, operator=operator, operands=operands, numbers=())
+
+
+def _unweighted(match: Matcher, value: int) -> tuple[int, tuple[int, ...]]:
+    """The value below a learned scale, and that scale."""
+    if match[value].operator == "mul":
+        for inner, weight in match.pairs(match[value]):
+            if match.is_parameter(weight):
+                return inner, (weight,)
+    return value, ()
 
 
 def _quotients(match: Matcher, operation: Operation) -> Iterator[tuple[int, int]]:

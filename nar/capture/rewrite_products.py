@@ -43,6 +43,13 @@ def embedding(match: Matcher, operation: Operation) -> Operation | None:
     return replace(operation, operator="embedding")
 
 
+def learned_part(match: Matcher, operation: Operation) -> Operation | None:
+    """A part of a parameter is a parameter: how weights are stored together is no design."""
+    if len(operation.operands) != 1 or not match.is_parameter(operation.operands[0]):
+        return None
+    return replace(operation, operator="parameter", operands=())
+
+
 def _is_weight(match: Matcher, value: int, steps: int) -> bool:
     operation = match[value]
     if operation.operator not in _ON_WEIGHT or not steps:

@@ -10,7 +10,14 @@ from dataclasses import replace
 from nar.capture.match import Matcher
 from nar.capture.rewrite_activations import gated, gelu, hard_sigmoid, hard_swish
 from nar.capture.rewrite_norms import norm, norm_bias, norm_weight
-from nar.capture.rewrite_products import attention, embedding, fused_attention, linear, linear_bias
+from nar.capture.rewrite_products import (
+    attention,
+    embedding,
+    fused_attention,
+    learned_part,
+    linear,
+    linear_bias,
+)
 from nar.capture.trace import Operation, Trace
 
 Rule = Callable[[Matcher, Operation], Operation | None]
@@ -19,6 +26,8 @@ Rule = Callable[[Matcher, Operation], Operation | None]
 RULES: dict[str, tuple[Rule, ...]] = {
     "matmul": (attention, linear),
     "index": (embedding,),
+    "slice": (learned_part,),
+    "split": (learned_part,),
     "attention": (fused_attention,),
     "add": (linear_bias, norm_bias),
     "mul": (gated, gelu, hard_swish, hard_sigmoid, norm, norm_weight),

@@ -100,10 +100,10 @@ class QueryServer:
 
     def _listen(self) -> None:
         config = self._config
-        address = f"{config.host}:{config.port}"
+        address = _address(config.host, config.port)
         try:
             self.port = self._server.add_insecure_port(address)
-            address = f"{config.metrics_host}:{config.metrics_port}"
+            address = _address(config.metrics_host, config.metrics_port)
             self._metrics = serve_metrics(
                 self._telemetry.registry, config.metrics_host, config.metrics_port
             )
@@ -152,6 +152,10 @@ def warn_if_open(config: ServerConfig) -> None:
             config.host,
             config.port,
         )
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _is_loopback(host: str) -> bool:

@@ -13,6 +13,7 @@ from google.rpc.error_details_pb2 import BadRequest, RequestInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from nar.errors import (
+    IndexMismatchError,
     IndexUnavailableError,
     InvalidInputError,
     NarError,
@@ -44,6 +45,7 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     UnauthenticatedError: grpc.StatusCode.UNAUTHENTICATED,
     OverloadedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ExpiredError: grpc.StatusCode.DEADLINE_EXCEEDED,
+    IndexMismatchError: grpc.StatusCode.FAILED_PRECONDITION,
     IndexUnavailableError: grpc.StatusCode.UNAVAILABLE,
 }
 
@@ -58,11 +60,13 @@ def _bad_request(error: Exception) -> Message:
     assert isinstance(error, InvalidInputError)
     description = error.reason[:MAX_MESSAGE_CHARS]
     violation = BadRequest.FieldViolation(field=error.field, description=description)
-    return BadRequest(field_violations=[violation])
+    detail: Message = BadRequest(field_violations=[violation])
+    return detail
 
 
 def _retry_info(_: Exception) -> Message:
-    return RetryInfo(retry_delay=Duration(seconds=RETRY_AFTER_S))
+    detail: Message = RetryInfo(retry_delay=Duration(seconds=RETRY_AFTER_S))
+    return detail
 
 
 DETAILS: Final[Mapping[type[Exception], Callable[[Exception], Message]]] = {

@@ -40,6 +40,7 @@ class ArchitectureRetrievalServiceStub:
     UNAUTHENTICATED      a token is required and is missing or wrong;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
+    FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
     UNAVAILABLE          the index cannot be reached, or the server drains (google.rpc.RetryInfo);
     INTERNAL             a fault of the server; google.rpc.RequestInfo carries the id of its log line.
     """
@@ -87,6 +88,7 @@ class ArchitectureRetrievalServiceServicer:
     UNAUTHENTICATED      a token is required and is missing or wrong;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
+    FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
     UNAVAILABLE          the index cannot be reached, or the server drains (google.rpc.RetryInfo);
     INTERNAL             a fault of the server; google.rpc.RequestInfo carries the id of its log line.
     """
@@ -165,6 +167,7 @@ class ArchitectureRetrievalService:
     UNAUTHENTICATED      a token is required and is missing or wrong;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
+    FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
     UNAVAILABLE          the index cannot be reached, or the server drains (google.rpc.RetryInfo);
     INTERNAL             a fault of the server; google.rpc.RequestInfo carries the id of its log line.
     """

@@ -5,8 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from torch import nn
-from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_parameter_registration_hook,
+)
 
 from nar.capture import Capture, CaptureInputs, capture_module
 from nar.capture.dispatch import one_line
@@ -31,29 +34,36 @@ Built = tuple[nn.Module, CaptureInputs]
 
 @contextmanager
 def weightless() -> Iterator[None]:
-    """Modules made inside keep their weights on the meta device: no memory, no initialisation.
+    """Modules made inside keep their state on the meta device: no memory, no initialisation.
 
     Unlike ``torch.device("meta")`` this leaves constants alone, whose values constructors read.
     """
-    hook = register_module_parameter_registration_hook(
-        _without_memory  # type: ignore[arg-type]  # annotated as if it gave nothing back
-    )
+    hooks = [
+        register_module_parameter_registration_hook(_parameter_on_meta),  # type: ignore[arg-type]
+        register_module_buffer_registration_hook(_buffer_on_meta),  # type: ignore[arg-type]
+    ]
     try:
         yield
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
 
 
-def _without_memory(_module: nn.Module, _name: str, weight: nn.Parameter) -> nn.Parameter:
+def _parameter_on_meta(_module: nn.Module, _name: str, weight: nn.Parameter) -> nn.Parameter:
+    """The parameter itself where it is there already, so that tied ones stay tied."""
     if weight.is_meta:
         return weight
     return nn.Parameter(weight.to("meta"), requires_grad=weight.requires_grad)
 
 
+def _buffer_on_meta(_module: nn.Module, _name: str, buffer: Tensor | None) -> Tensor | None:
+    return None if buffer is None else buffer.to("meta")
+
+
 def on_meta(recipe: Recipe) -> Built:
-    """Follow a recipe without weights; the module's buffers move to the meta device too."""
+    """Follow a recipe without weights."""
     with weightless():
-        module = recipe.build().to("meta")
+        module = recipe.build()
     return module, recipe.inputs(module)
 
 

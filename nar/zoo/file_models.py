@@ -57,7 +57,7 @@ def _capture(name: str, path: Path, factory: str) -> Capture:
         with warnings.catch_warnings(), weightless():
             warnings.simplefilter("ignore")
             module, inputs = _make(name, path, factory)
-        return _capture_made(name, module.to("meta"), inputs)
+        return _capture_made(name, module, inputs)
     except CaptureError:
         module, inputs = _make(name, path, factory)
         return _capture_made(name, module, inputs)

@@ -1,18 +1,15 @@
 """The models of transformers: every class of its auto tables, in its type's default configuration.
 
-Two rungs: fake tensors at full size; where control flow reads values, real weights of the same
-depth and small width.
+Two rungs: at full size without weights; where control flow reads values, with real weights of the
+same depth and small width.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from nar.architecture import Labels
 from nar.capture import Capture
@@ -59,7 +56,7 @@ def _capture(name: str, model_type: str, class_name: str) -> Capture:
         for config_of in (default_config, narrow_config)
     )
     try:
-        return capture_recipe(name, full, place=_on_fake_tensors)
+        return capture_recipe(name, full, place=_without_weights)
     except CaptureError as at_full_width:
         if isinstance(at_full_width.__cause__, _MISSING_INPUT):
             raise
@@ -94,18 +91,11 @@ def _build(config_of: Callable[[str], Config], model_type: str, class_name: str)
     return model
 
 
-def _on_fake_tensors(recipe: Recipe) -> Built:
-    """Build without weights, then give every weight a shape on the CPU but no memory there.
-
-    Masks and experts read values unless they meet fake tensors; building under them would make
-    the constants of a constructor fake too.
-    """
+def _without_weights(recipe: Recipe) -> Built:
+    """Build everything on the meta device: one layer of experts may be larger than the memory."""
     with torch.device("meta"):
-        module: Any = recipe.build()
-    with FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True):
-        module.to_empty(device="cpu")
-        module.tie_weights()
-        return module, recipe.inputs(module)
+        module = recipe.build()
+    return module, recipe.inputs(module)
 
 
 def _with_real_weights(recipe: Recipe) -> Built:

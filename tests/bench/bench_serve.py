@@ -6,8 +6,8 @@ Run: python tests/bench/bench_serve.py [results.json]
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -30,28 +30,29 @@ from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.workspace import Workspace
 
 ROWS = 1_300
-CALLS = 300
+CALLS = 200
 STAGES = ("parse", "motifs", "encode", "search")
 
 
-@contextmanager
-def installation() -> Iterator[Workspace]:
+def installed(directory: Path) -> Workspace:
     """An untrained encoder of full width and random rows: time does not ask what they mean."""
-    with tempfile.TemporaryDirectory() as directory:
-        workspace = Workspace(Path(directory))
-        encoder = paper_encoder(EncoderConfig.of(MotifConfig(), PretrainingConfig()))
-        fingerprint = save_checkpoint(workspace.checkpoint, encoder)
-        vectors = np.random.default_rng(0).normal(size=(ROWS, encoder.config.dim))
-        graph = canonical(resnet([3, 4, 6, 3]))
-        with (
-            ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index,
-            index.build(fingerprint, encoder.config.dim) as build,
-        ):
-            for row, vector in enumerate(vectors.astype(np.float32)):
-                labels = Labels(f"timm:{row}", "timm", "timm 1", "resnet", "t")
-                build.upsert([index_row(architecture(labels, graph), vector)])
-            build.publish()
-        yield workspace
+    workspace = Workspace(directory)
+    encoder = paper_encoder(EncoderConfig.of(MotifConfig(), PretrainingConfig()))
+    fingerprint = save_checkpoint(workspace.checkpoint, encoder)
+    draw = np.random.default_rng(0)
+    graph = canonical(bert(1))
+    rows = []
+    for number in range(ROWS):
+        labels = Labels(f"timm:{number}", "timm", "timm 1", "resnet", "t")
+        item = replace(architecture(labels, graph), topology=draw.bytes(32).hex())
+        rows.append(index_row(item, draw.normal(size=encoder.config.dim).astype(np.float32)))
+    with (
+        ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index,
+        index.build(fingerprint, encoder.config.dim) as build,
+    ):
+        build.upsert(rows)
+        build.publish()
+    return workspace
 
 
 def requests() -> dict[str, Callable[[int], wire.SearchRequest]]:
@@ -90,17 +91,20 @@ def measured(
 
 def main() -> None:
     rows = []
-    with installation() as workspace, server_process(workspace) as server:
-        with grpc.insecure_channel(server.target) as channel:
-            search = ArchitectureRetrievalServiceStub(channel).Search
-            for kind, request in requests().items():
-                measured(search, request, 10)
-                times = measured(search, request, CALLS // 10 if "10,000" in kind else CALLS)
-                shown = {
-                    name: f"{np.percentile(values, 50):.1f} / {np.percentile(values, 99):.1f}"
-                    for name, values in times.items()
-                }
-                rows.append({"query": kind, **shown})
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        server_process(installed(Path(directory))) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        search = ArchitectureRetrievalServiceStub(channel).Search
+        for kind, request in requests().items():
+            measured(search, request, 10)
+            times = measured(search, request, CALLS // 10 if "10,000" in kind else CALLS)
+            shown = {
+                name: f"{np.percentile(values, 50):.1f} / {np.percentile(values, 99):.1f}"
+                for name, values in times.items()
+            }
+            rows.append({"query": kind, **shown})
     report(f"Search over loopback, {ROWS:,} rows of 512: ms, p50 / p99", rows)
 
 

@@ -7,6 +7,7 @@ import time
 import pytest
 import ray
 
+from cluster import actors
 from cluster.actors import ActorPool, Recruiter, WorkerStartError
 from cluster.config import PoolConfig
 from cluster.items import Done, Failed, Item
@@ -98,6 +99,16 @@ def test_an_item_over_its_limit_is_given_up_at_once():
 def test_a_worker_whose_state_does_not_load_ends_the_run():
     pool = ActorPool(recruiter(broken=True), 1, PoolConfig())
     with pytest.raises(WorkerStartError, match="no state to load"):
+        list(pool.run([Item("ok 1")]))
+
+
+def test_workers_that_find_no_room_end_the_run_with_the_sizes(monkeypatch):
+    monkeypatch.setattr(actors, "START_LIMIT_S", 1.0)
+    start = ray.remote(type("Huge", (), {})).options(num_cpus=1_000).remote
+    pool = ActorPool(
+        Recruiter(start, lambda actor, key: actor.__ray_ready__.remote()), 1, PoolConfig(cpus=1_000)
+    )
+    with pytest.raises(WorkerStartError, match=r"cpus=1000.*the cluster has CPU="):
         list(pool.run([Item("ok 1")]))
 
 

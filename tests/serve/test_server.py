@@ -2,8 +2,6 @@
 
 import logging
 import signal
-import subprocess
-import sys
 
 import grpc
 import pytest
@@ -15,18 +13,20 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 from live_server import live_server
+from server_process import config_of, server_process
 from tiny_index import KNOWN, tiny_encoder, tiny_index
 from waiting import wait_for
 
 from nar.checkpoint import save_checkpoint
 from nar.client import Client
-from nar.config import IndexConfig, NarConfig, ServerConfig
+from nar.config import IndexConfig, ServerConfig
 from nar.embed import Embedder
 from nar.errors import ConfigError, IndexMismatchError
 from nar.index import ArchitectureIndex
 from nar.serve.run import serve
 from nar.serve.server import SERVICE, warn_if_open
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.workspace import Workspace
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -153,45 +153,26 @@ def test_an_open_door_is_announced(settings, warns, caplog):
 
 
 @pytest.fixture
-def installation(tmp_path):
+def workspace(tmp_path):
     """A checkpoint and its index, both closed, as `nar serve` finds them."""
-    encoder = tiny_encoder()
-    save_checkpoint(tmp_path / "checkpoint", encoder)
+    encoder, workspace = tiny_encoder(), Workspace(tmp_path)
+    save_checkpoint(workspace.checkpoint, encoder)
     with tiny_index(tmp_path, Embedder(encoder)):
-        return tmp_path
-
-
-PROGRAM = """
-import sys
-from pathlib import Path
-from nar.config import NarConfig
-from nar.serve.run import serve
-config, checkpoint = NarConfig.model_validate_json(sys.argv[1]), Path(sys.argv[2])
-serve(config, checkpoint, lambda server: print(server.port, flush=True))
-"""
-
-
-def config_of(installation):
-    return NarConfig(
-        index=IndexConfig(uri=str(installation / "index.db")),
-        server=ServerConfig(port=0, metrics_port=0),
-    )
+        return workspace
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_process_cleanly(installation, number):
-    arguments = [config_of(installation).model_dump_json(), str(installation / "checkpoint")]
-    command = [sys.executable, "-c", PROGRAM, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        with Client(f"127.0.0.1:{process.stdout.readline().strip()}") as client:
+def test_a_signal_ends_the_process_cleanly(workspace, number):
+    with server_process(workspace) as server:
+        with Client(server.target) as client:
             assert client.search("timm:plain", top_k=1).hits
-        process.send_signal(number)
-        assert process.wait(30) == 0
-    with ArchitectureIndex(IndexConfig(uri=str(installation / "index.db"))) as index:
+        server.process.send_signal(number)
+        assert server.process.wait(60) == 0
+    with ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index:
         assert index.count() == len(KNOWN)
 
 
-def test_vectors_of_another_encoder_are_not_served(installation):
-    save_checkpoint(installation / "checkpoint", tiny_encoder(seed=1))
+def test_vectors_of_another_encoder_are_not_served(workspace):
+    save_checkpoint(workspace.checkpoint, tiny_encoder(seed=1))
     with pytest.raises(IndexMismatchError, match="load the other checkpoint"):
-        serve(config_of(installation), installation / "checkpoint")
+        serve(config_of(workspace), workspace.checkpoint)

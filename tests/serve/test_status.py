@@ -35,7 +35,7 @@ from nar.serve.status import (
         (OverloadedError("full"), "RESOURCE_EXHAUSTED"),
         (ExpiredError("late"), "DEADLINE_EXCEEDED"),
         (IndexUnavailableError("gone"), "UNAVAILABLE"),
-        (IndexMismatchError("other encoder"), "INTERNAL"),
+        (IndexMismatchError("other encoder"), "FAILED_PRECONDITION"),
         (ZeroDivisionError("secret"), "INTERNAL"),
     ],
 )

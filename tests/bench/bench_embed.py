@@ -1,0 +1,55 @@
+"""Embedding: architectures a second with an empty and a full motif memory, and one alone.
+
+Run: python tests/bench/bench_embed.py [results.json]
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import torch
+from graphs import bert, resnet
+from measure import best_seconds, peak_memory_mib, report
+
+from nar.canonical import canonical
+from nar.config import MotifConfig, PretrainingConfig
+from nar.embed import Embedder
+from nar.encoders import EncoderConfig, paper_encoder
+from nar.graph import ComputationalGraph
+from nar.zoo.darts_network import darts_graph
+from nar.zoo.darts_sampling import sample_classes
+
+
+def untrained() -> Embedder:
+    torch.manual_seed(0)
+    return Embedder(paper_encoder(EncoderConfig.of(MotifConfig(), PretrainingConfig())))
+
+
+def row(name: str, graphs: list[ComputationalGraph], seconds: float) -> dict[str, object]:
+    return {
+        "graphs": name,
+        "nodes": f"{sum(graph.nodes for graph in graphs):,}",
+        "graphs a call": len(graphs),
+        "ms a call": f"{1000 * seconds:.1f}",
+        "graphs/s": f"{len(graphs) / seconds:,.0f}",
+    }
+
+
+def main() -> None:
+    cells = [canonical(darts_graph(member.genotype)) for member in sample_classes(1_000)]
+    large = [canonical(resnet([3, 4, 400, 3])), canonical(bert(400))]
+    warm = untrained()
+    warm.embed(cells + large)
+    rows = [
+        row("DARTS, nothing known", cells, best_seconds(lambda: untrained().embed(cells), 3)),
+        row("DARTS, motifs known", cells, best_seconds(lambda: warm.embed(cells), 3)),
+        row("DARTS, one alone", cells[:1], best_seconds(lambda: warm.embed(cells[:1]))),
+        row("400 blocks", large, best_seconds(lambda: warm.embed(large))),
+    ]
+    threads = torch.get_num_threads()
+    report(f"Embedding on {threads} threads (peak memory {peak_memory_mib():.0f} MiB)", rows)
+
+
+if __name__ == "__main__":
+    main()
