@@ -139,6 +139,8 @@ NODES = {
     "stft": "stft", "istft": "stft", "complex": "concat", "polar": "concat", "imag": "slice",
     "bernoulli": "random", "multinomial": "random", "poisson": "random",
     "_standard_gamma": "random", "_sample_dirichlet": "random", "_ctc_loss": "ctc",
+    "deform_conv2d": "deform_conv", "roi_align": "roi_align", "roi_pool": "roi_align",
+    "ps_roi_align": "roi_align", "ps_roi_pool": "roi_align",
     "fake_quantize_per_tensor_affine": "quantize", "quantize_per_tensor": "quantize",
     "quantize_per_channel": "quantize", "dequantize": "dequantize",
 }  # fmt: skip
@@ -165,11 +167,7 @@ ATTENTIONS = (
     "_scaled_dot_product_cudnn_attention _scaled_dot_product_attention_math "
     "_scaled_dot_product_fused_attention_overrideable"
 )
-RECURRENT = {
-    "lstm": "lstm", "lstm_cell": "lstm", "_thnn_fused_lstm_cell": "lstm", "gru": "gru",
-    "gru_cell": "gru", "_thnn_fused_gru_cell": "gru", "rnn_tanh": "rnn", "rnn_relu": "rnn",
-    "rnn_tanh_cell": "rnn", "rnn_relu_cell": "rnn", "mkldnn_rnn_layer": "lstm",
-}  # fmt: skip
+RECURRENT = {"lstm": "lstm", "gru": "gru", "rnn_tanh": "rnn", "rnn_relu": "rnn"}
 
 
 def aten_table() -> Table:

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
 from nar.capture.trace import Shape
 
 
@@ -17,16 +15,16 @@ class Call:
         name: ATen name without overload and without the underscore of in-place variants.
         args: Positional arguments.
         kwargs: Keyword-only arguments.
-        tensors: Tensor arguments in order, lists of tensors laid flat.
-        values: Their values.
+        values: Tensor arguments in order, lists of tensors laid flat.
+        shapes: Their shapes.
         shape: Shape of the (first) result.
     """
 
     name: str
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    tensors: tuple[Tensor, ...]
     values: tuple[int, ...]
+    shapes: tuple[Shape, ...]
     shape: Shape
 
     def argument(self, position: int, default: object = None) -> Any:  # noqa: ANN401

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any
 
 from nar.capture.call import Call
-from nar.capture.trace import Shape, TraceBuilder
+from nar.capture.trace import TraceBuilder
 from nar.capture.window import channel_ratio, window
 
 Emit = Callable[[TraceBuilder, Call], int]
+Table = Mapping[str, Emit]
 
 
 def fold(_builder: TraceBuilder, call: Call) -> int:
@@ -44,8 +44,8 @@ def part(operator: str) -> Emit:
 
     def emit(builder: TraceBuilder, call: Call) -> int:
         elements = prod(call.shape)
-        for tensor, value in zip(call.tensors, call.values, strict=True):
-            if elements and tensor.numel() == elements:
+        for value, shape in zip(call.values, call.shapes, strict=True):
+            if elements and prod(shape) == elements:
                 return value
         return builder.emit(operator, call.values, call.shape)
 
@@ -56,7 +56,7 @@ def reduction(operator: str, axes_at: int = 1) -> Emit:
     """One operation that keeps the axes it reduces, counted from the end; none: all of them."""
 
     def emit(builder: TraceBuilder, call: Call) -> int:
-        axes = negative_axes(call.argument(axes_at), call.tensors[0].dim())
+        axes = negative_axes(call.argument(axes_at), len(call.shapes[0]))
         return builder.emit(operator, call.values, call.shape, numbers=axes)
 
     return emit
@@ -64,7 +64,7 @@ def reduction(operator: str, axes_at: int = 1) -> Emit:
 
 def mean(builder: TraceBuilder, call: Call) -> int:
     """A mean over all spatial axes is the global pooling that ATen decomposed."""
-    rank = call.tensors[0].dim()
+    rank = len(call.shapes[0])
     axes = negative_axes(call.argument(1), rank)
     spatial = rank in (4, 5) and axes == tuple(range(2 - rank, 0))
     operator = "adaptive_avg_pool" if spatial else "mean"
@@ -107,12 +107,11 @@ def power(builder: TraceBuilder, call: Call) -> int:
 
 def convolution(builder: TraceBuilder, call: Call) -> int:
     """``convolution(input, weight, bias, stride, padding, dilation, transposed, _, groups)``."""
-    source, weight = call.tensors[0], call.tensors[1]
+    source, weight = call.shapes[0], call.shapes[1]
     transposed, groups = bool(call.args[6]), int(call.args[8])
-    kernel = tuple(weight.shape[2:])
-    channels = (source.shape[1], call.shape[1])
-    builder.flops += 2 * prod(weight.shape[1:]) * prod(source.shape if transposed else call.shape)
-    attributes = window(kernel, call.args[3], call.args[5]) | channel_ratio(*channels)
+    channels = (source[1], call.shape[1])
+    builder.flops += 2 * prod(weight[1:]) * prod(source if transposed else call.shape)
+    attributes = window(weight[2:], call.args[3], call.args[5]) | channel_ratio(*channels)
     operator = "conv_transpose" if transposed else _conv_class(groups, channels[0])
     return builder.emit(operator, call.values, call.shape, attributes=attributes)
 
@@ -145,26 +144,20 @@ def extents(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
 def product(builder: TraceBuilder, call: Call) -> int:
     """A matrix product of the last two tensors, plus the first where there are three."""
     *bias, left, right = call.values
-    first, second = call.tensors[-2], call.tensors[-1]
-    return _product(builder, (left, right, *bias), (first.shape, second.shape), call.shape)
-
-
-def _product(
-    builder: TraceBuilder, operands: Sequence[int], shapes: tuple[Any, Any], shape: Shape
-) -> int:
-    left, right = shapes
-    sizes = (left[-2] if len(left) > 1 else 1, left[-1], right[-1] if len(right) > 1 else 1)
-    numbers = tuple(size if isinstance(size, int) else 0 for size in sizes)
-    builder.flops += 2 * prod(shape) * numbers[1]
-    value = builder.emit("matmul", operands[:2], shape, numbers=numbers)
-    for bias in operands[2:]:
-        value = builder.emit("add", (value, bias), shape)
+    first, second = call.shapes[-2:]
+    rows = first[-2] if len(first) > 1 else 1
+    columns = second[-1] if len(second) > 1 else 1
+    builder.flops += 2 * prod(call.shape) * first[-1]
+    sizes = (rows, first[-1], columns)
+    value = builder.emit("matmul", (left, right), call.shape, numbers=sizes)
+    for addend in bias:
+        value = builder.emit("add", (value, addend), call.shape)
     return value
 
 
 def attention(builder: TraceBuilder, call: Call) -> int:
     """Scaled dot-product attention over (..., length, width): query, key, value and any mask."""
-    query, key, value = (tensor.shape for tensor in call.tensors[:3])
+    query, key, value = call.shapes[:3]
     scores = prod(query[:-1]) * key[-2]
     builder.flops += 2 * scores * (query[-1] + value[-1])
     heads = {"heads": query[1]} if len(query) == 4 else {}
@@ -175,10 +168,10 @@ def recurrent(operator: str) -> Emit:
     """A whole recurrent layer over a sequence: every weight matrix once a step."""
 
     def emit(builder: TraceBuilder, call: Call) -> int:
-        source = call.tensors[0]
-        weights = sum(tensor.numel() for tensor in call.tensors[1:] if tensor.dim() == 2)
-        builder.flops += 2 * weights * prod(source.shape[:-1])
-        ratio = channel_ratio(source.shape[-1], call.shape[-1])
+        source, *others = call.shapes
+        weights = sum(prod(shape) for shape in others if len(shape) == 2)
+        builder.flops += 2 * weights * prod(source[:-1])
+        ratio = channel_ratio(source[-1], call.shape[-1])
         return builder.emit(operator, call.values, call.shape, attributes=ratio)
 
     return emit
@@ -201,6 +194,3 @@ def unknown(name: str) -> Emit:
         return builder.emit(name, call.values, call.shape)
 
     return emit
-
-
-Table = Mapping[str, Emit]

@@ -7,6 +7,7 @@ from math import prod
 from nar.capture.trace import Operation
 
 _MAX_CONE = 16
+_MAX_FACTORS = 4  # products nested deeper are no activation, and chains of them must stay linear
 
 
 class Matcher:
@@ -76,17 +77,17 @@ class Matcher:
             yield tensors[0], tensors[1]
             yield tensors[1], tensors[0]
 
-    def factors(self, operation: Operation) -> tuple[list[int], float]:
+    def factors(self, operation: Operation, depth: int = _MAX_FACTORS) -> tuple[list[int], float]:
         """A product laid flat: its tensors, and the product of its literals.
 
-        Divisions by a literal count as products.
+        Divisions by a literal count as products. What lies below ``depth`` stays one tensor.
         """
         tensors: list[int] = []
         scale = self._scale(operation)
         for value in self.tensors(operation):
             inner = self[value]
-            if inner.operator in ("mul", "div") and self._scale(inner) != 0:
-                deeper, factor = self.factors(inner)
+            if depth and inner.operator in ("mul", "div") and self._scale(inner) != 0:
+                deeper, factor = self.factors(inner, depth - 1)
                 tensors.extend(deeper)
                 scale *= factor
             else:

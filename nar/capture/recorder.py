@@ -13,11 +13,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from nar.capture.aten import aten_table
 from nar.capture.call import Call
 from nar.capture.emitters import Emit, Table, unknown
-from nar.capture.trace import TraceBuilder
+from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.values import TensorValues, shape_of
 
 T = TypeVar("T")
-Operands = tuple[tuple[Tensor, ...], tuple[int, ...]]  # tensors, and the values they hold
+_NAMESPACES = frozenset({"aten", "prims", "torchvision"})  # elsewhere a name means anything
+Operands = tuple[tuple[int, ...], tuple[Shape, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def _whole(operator: str) -> _Plan:
     namespace, _, overload = operator.partition("::")
     name = overload.partition(".")[0]
     name = name if name.startswith("__") else name.rstrip("_")
-    known = _table().get(name)
+    known = _table().get(name) if namespace in _NAMESPACES else None
     return _Plan(name, unknown(f"{namespace}::{name}") if known is None else known)
 
 
@@ -114,8 +115,9 @@ class Recorder(TorchDispatchMode):
         return result
 
     def _operands(self, args: tuple[Any, ...]) -> Operands:
-        tensors = tuple(tensors_of(args))
-        return tensors, tuple([self.values.read(tensor) for tensor in tensors])
+        tensors = list(tensors_of(args))
+        values = tuple([self.values.read(tensor) for tensor in tensors])
+        return values, tuple([shape_of(tensor) for tensor in tensors])
 
     def _record(
         self,

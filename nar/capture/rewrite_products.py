@@ -122,15 +122,15 @@ def bare_attention(match: Matcher, operation: Operation) -> Operation:
     return replace(operation, operands=(query, key, value, *bare))
 
 
-def _unmasked(match: Matcher, bias: int) -> list[int]:
+def _unmasked(match: Matcher, bias: int, steps: int = _MAX_STEPS_ON_SCORES) -> list[int]:
     """A bias and the constants that mask it, if that is how it was made."""
     operation = match[bias]
     tensors = match.tensors(operation)
     variable = [value for value in tensors if match[value].operator != "constant"]
-    if operation.operator not in _MASKS or len(variable) != 1:
+    if operation.operator not in _MASKS or len(variable) != 1 or not steps:
         return [bias]
     constants = [value for value in tensors if value not in variable]
-    return [*_unmasked(match, variable[0]), *constants]
+    return [*_unmasked(match, variable[0], steps - 1), *constants]
 
 
 def fused_attention(match: Matcher, operation: Operation) -> Operation | None:

@@ -29,10 +29,8 @@ def _kernel_shape(kernel: Sequence[int]) -> int:
     return WIDE if kernel[-1] > kernel[0] else TALL
 
 
-def channel_ratio(channels_in: object, channels_out: object) -> dict[str, int]:
+def channel_ratio(channels_in: int, channels_out: int) -> dict[str, int]:
     """Quarter octaves from the input width to the output width; nothing where one is unknown."""
-    if not (isinstance(channels_in, int) and isinstance(channels_out, int)):
-        return {}
     if channels_in <= 0 or channels_out <= 0:
         return {}
     return {"channel_ratio": round(4 * log2(channels_out / channels_in))}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import (
     register_module_buffer_registration_hook,
@@ -32,12 +33,24 @@ class Recipe:
 Built = tuple[nn.Module, CaptureInputs]
 
 
+def on_meta(recipe: Recipe) -> Built:
+    """Follow a recipe on the meta device: nothing takes memory, no weight is initialised.
+
+    A constructor that reads values of its constants gets them, from a second try that keeps only
+    parameters and buffers there.
+    """
+    try:
+        with torch.device("meta"):
+            module = recipe.build()
+    except (NotImplementedError, RuntimeError):
+        with weightless():
+            module = recipe.build()
+    return module, recipe.inputs(module)
+
+
 @contextmanager
 def weightless() -> Iterator[None]:
-    """Modules made inside keep their state on the meta device: no memory, no initialisation.
-
-    Unlike ``torch.device("meta")`` this leaves constants alone, whose values constructors read.
-    """
+    """Modules made inside keep their state, and nothing else, on the meta device."""
     hooks = [
         register_module_parameter_registration_hook(_parameter_on_meta),  # type: ignore[arg-type]
         register_module_buffer_registration_hook(_buffer_on_meta),  # type: ignore[arg-type]
@@ -58,13 +71,6 @@ def _parameter_on_meta(_module: nn.Module, _name: str, weight: nn.Parameter) -> 
 
 def _buffer_on_meta(_module: nn.Module, _name: str, buffer: Tensor | None) -> Tensor | None:
     return None if buffer is None else buffer.to("meta")
-
-
-def on_meta(recipe: Recipe) -> Built:
-    """Follow a recipe without weights."""
-    with weightless():
-        module = recipe.build()
-    return module, recipe.inputs(module)
 
 
 def capture_recipe(

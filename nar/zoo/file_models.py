@@ -1,127 +1,41 @@
-"""A user's own models: a factory in a Python file.
+"""A user's own models: a factory in a Python file, an exported program, an ONNX file."""
 
-The file is run: only ever on the explicit request of the person whose machine it is.
-"""
-
-import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
-
-import torch
-from torch import Tensor, nn
 
 from nar.architecture import Labels
-from nar.capture import Capture, CaptureInputs, capture_module
-from nar.capture.dispatch import one_line
-from nar.errors import CaptureError, UnknownArchitectureError
-from nar.zoo.building import weightless
+from nar.capture import Capture, capture_exported, capture_onnx
+from nar.errors import UnknownArchitectureError
+from nar.zoo.factories import capture_factory
 from nar.zoo.spec import ArchitectureSpec
 
 SOURCE = "file"
-DEFAULT_SHAPE = (1, 3, 224, 224)
-_WAY_OUT = (
-    f"it was given one image {DEFAULT_SHAPE}; for other inputs let the factory return "
-    "(module, inputs), or give the module or the factory an attribute `example_inputs`: "
-    "a tensor, a tuple of positional or a dict of keyword arguments"
-)
+
+_READERS: dict[str, Callable[..., Capture]] = {".pt2": capture_exported, ".onnx": capture_onnx}
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a name means a file of the user: ``path/to/file.py:factory``."""
-    return name.rpartition(":")[0].endswith(".py")
+    """Whether a name means a file: ``path/to/file.py:factory``, ``model.pt2``, ``model.onnx``."""
+    path, factory = _path_and_factory(name)
+    return bool(factory) or path.suffix in _READERS
 
 
 def resolve_file(name: str) -> ArchitectureSpec:
-    """The spec behind ``path/to/file.py:factory``; the file is not run yet.
+    """The spec behind the name of a file, which is not read yet.
 
     Raises:
         UnknownArchitectureError: There is no such file.
     """
-    path, _, factory = name.rpartition(":")
-    if not Path(path).is_file():
+    path, factory = _path_and_factory(name)
+    if not path.is_file():
         raise UnknownArchitectureError(f"{name}: there is no file {path}")
-    labels = Labels(
-        name=name, source=SOURCE, library=Path(path).name, family="unknown", task="unknown"
-    )
-    return ArchitectureSpec(labels, partial(_capture, name, Path(path), factory))
+    labels = Labels(name=name, source=SOURCE, library=path.name, family="unknown", task="unknown")
+    if factory:
+        return ArchitectureSpec(labels, partial(capture_factory, path, factory, name=name))
+    return ArchitectureSpec(labels, partial(_READERS[path.suffix], path, name=name))
 
 
-def _capture(name: str, path: Path, factory: str) -> Capture:
-    """Without weights if the model bears it, else as its owner would run it."""
-    try:
-        with warnings.catch_warnings(), weightless():
-            warnings.simplefilter("ignore")
-            module, inputs = _make(name, path, factory)
-        return _capture_made(name, module, inputs)
-    except CaptureError:
-        module, inputs = _make(name, path, factory)
-        return _capture_made(name, module, inputs)
-
-
-def _capture_made(name: str, module: nn.Module, inputs: object) -> Capture:
-    if inputs is not None:
-        return capture_module(module, _as_call(inputs), name=name)
-    try:
-        return capture_module(module, CaptureInputs((torch.zeros(DEFAULT_SHAPE),)), name=name)
-    except CaptureError as error:
-        raise CaptureError(name, error.operator, f"{error.reason}; {_WAY_OUT}") from error
-
-
-def _make(name: str, path: Path, factory: str) -> tuple[nn.Module, object]:
-    """Run the file and its factory: a module, and its inputs or None.
-
-    Raises:
-        UnknownArchitectureError: The file has no such factory.
-        CaptureError: The user's code failed, or made no module.
-    """
-    with _importable(path.parent):
-        # A user's code can raise anything; its owner wants the reason, not our traceback.
-        try:
-            target = getattr(_run(path), factory, None)
-            made = target() if callable(target) and not isinstance(target, nn.Module) else target
-        except Exception as error:
-            raise CaptureError(name, "-", one_line(error)) from error
-    if target is None:
-        raise UnknownArchitectureError(f"{name}: {path} defines no {factory}")
-    module, inputs = made if isinstance(made, tuple) else (made, None)
-    if not isinstance(module, nn.Module):
-        wanted = f"wanted an nn.Module or (nn.Module, inputs), came {type(module).__name__}"
-        raise CaptureError(name, "-", wanted)
-    for holder in (module, target):
-        inputs = getattr(holder, "example_inputs", None) if inputs is None else inputs
-    return module, inputs
-
-
-def _run(path: Path) -> ModuleType:
-    found = spec_from_file_location(f"nar_file_{path.stem}", path)
-    assert found is not None, "a .py suffix always has a loader"
-    assert found.loader is not None, "and is no namespace package"
-    module = module_from_spec(found)
-    sys.modules[found.name] = module
-    found.loader.exec_module(module)
-    return module
-
-
-def _as_call(inputs: object) -> CaptureInputs:
-    if isinstance(inputs, CaptureInputs):
-        return inputs
-    if isinstance(inputs, dict):
-        return CaptureInputs((), inputs)
-    if isinstance(inputs, Tensor):
-        return CaptureInputs((inputs,))
-    return CaptureInputs(tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,))
-
-
-@contextmanager
-def _importable(directory: Path) -> Iterator[None]:
-    """Let the file import its neighbours, as it could were it run as a script."""
-    sys.path.insert(0, str(directory.resolve()))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(directory.resolve()))
+def _path_and_factory(name: str) -> tuple[Path, str]:
+    path, _, factory = name.rpartition(":")
+    return (Path(path), factory) if path.endswith(".py") else (Path(name), "")

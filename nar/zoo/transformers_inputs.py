@@ -16,6 +16,7 @@ from nar.zoo.transformers_configs import Config, parts
 
 TOKENS = 16
 CHOICES = 2
+REGIONS = 36
 FRAMES = 16
 IMAGE_SIZE = 224
 SAMPLES = 16_000
@@ -94,6 +95,14 @@ def _series(config: Config) -> Tensor:
     return torch.zeros(1, config.context_length, config.num_input_channels)
 
 
+def _regions(config: Config) -> Tensor:
+    return torch.zeros(1, REGIONS, config.visual_feat_dim)
+
+
+def _region_boxes(_config: Config) -> Tensor:
+    return torch.zeros(1, REGIONS, 4)
+
+
 def image_size(config: Config) -> tuple[int, int]:
     """Height and width of the images that a model is configured for."""
     size = _setting(config, "image_size", IMAGE_SIZE)
@@ -126,6 +135,8 @@ _MAKERS: dict[str, Maker] = {
     "input_values": _samples,
     "input_features": _mel,
     "past_values": _series,
+    "visual_feats": _regions,
+    "visual_pos": _region_boxes,
 }
 
 # Model types whose inputs have another shape under the same name.

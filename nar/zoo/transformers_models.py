@@ -56,7 +56,7 @@ def _capture(name: str, model_type: str, class_name: str) -> Capture:
         for config_of in (default_config, narrow_config)
     )
     try:
-        return capture_recipe(name, full, place=_without_weights)
+        return capture_recipe(name, full)
     except CaptureError as at_full_width:
         if isinstance(at_full_width.__cause__, _MISSING_INPUT):
             raise
@@ -89,13 +89,6 @@ def _build(config_of: Callable[[str], Config], model_type: str, class_name: str)
         config_of(model_type), experts_implementation="batched_mm"
     )
     return model
-
-
-def _without_weights(recipe: Recipe) -> Built:
-    """Build everything on the meta device: one layer of experts may be larger than the memory."""
-    with torch.device("meta"):
-        module = recipe.build()
-    return module, recipe.inputs(module)
 
 
 def _with_real_weights(recipe: Recipe) -> Built:

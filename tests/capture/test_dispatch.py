@@ -101,6 +101,16 @@ def test_a_write_to_a_part_is_a_scatter_into_the_whole(drawn):
     assert drawn(forward, (4, 8)) == expected
 
 
+def test_the_other_parts_are_read_anew_after_a_write(drawn):
+    def forward(self, x):
+        left, right = (x @ self.matrix).chunk(2, dim=-1)
+        left.relu_()
+        return right.sigmoid()
+
+    expected = "input; linear 0; split 1; relu 2; scatter 1 3; split 4; sigmoid 5"
+    assert drawn(forward, (4, 8)) == expected
+
+
 def test_structural_operators_leave_no_trace(drawn):
     def forward(self, x):
         x = x.view(2, 2, 8).transpose(0, 1).contiguous().unsqueeze(0).squeeze(0).clone()

@@ -136,7 +136,9 @@ def set_target(target):
 
 
 def test_an_operator_nobody_registered_is_recorded_by_name(archive):
-    capture = capture_exported(rewritten(archive, set_target("torch.ops.mine.conv.default")), name="m")
+    capture = capture_exported(
+        rewritten(archive, set_target("torch.ops.mine.conv.default")), name="m"
+    )
     assert capture.unknown_operators == {"mine::conv": 1}
     assert capture.graph.nodes == 5
 

@@ -191,5 +191,5 @@ def test_a_missing_file_is_refused(tmp_path):
 
 
 def test_a_value_nobody_makes_is_named(read):
-    with pytest.raises(CaptureError, match="Relu: .*nowhere"):
+    with pytest.raises(CaptureError, match=r"Relu: .*nowhere"):
         read([node("Relu nowhere -> y")], {}, [2, 8])

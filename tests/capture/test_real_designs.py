@@ -34,9 +34,7 @@ def of_transformers(config_name, class_name, attention, **options):
     transformers = import_library("transformers")
     config = getattr(transformers, config_name)(**options)
     with torch.device("meta"):
-        return getattr(transformers, class_name)._from_config(
-            config, attn_implementation=attention
-        )
+        return getattr(transformers, class_name)._from_config(config, attn_implementation=attention)
 
 
 def counts(graph):
@@ -97,9 +95,7 @@ LAYER = {"linear": 6, "attention": 1, "add": 2, "layer_norm": 2, "gelu": 1}
 def test_each_layer_of_bert(attention):
     graphs = []
     for layers in (2, 3):
-        module = of_transformers(
-            "BertConfig", "BertModel", attention, num_hidden_layers=layers
-        )
+        module = of_transformers("BertConfig", "BertModel", attention, num_hidden_layers=layers)
         graphs.append(counts(capture_module(module, tokens(), name="bert").graph))
     assert {name: graphs[1][name] - graphs[0][name] for name in graphs[1]} == {
         **dict.fromkeys(graphs[1], 0),

@@ -1,6 +1,7 @@
 """A user's own file: every way to give a module and its inputs, and what is said when one fails."""
 
 import pytest
+import torch
 
 from nar.errors import CaptureError, UnknownArchitectureError
 from nar.ops import op_name
@@ -106,3 +107,15 @@ def test_a_file_that_does_not_run_says_so(tmp_path):
     path.write_text("def make(:\n")
     with pytest.raises(CaptureError, match="SyntaxError"):
         capture_architecture(f"{path}:make")
+
+
+def test_an_exported_program_needs_no_factory(tmp_path):
+    model = torch.nn.Sequential(torch.nn.Linear(8, 2), torch.nn.ReLU())
+    path = tmp_path / "model.pt2"
+    torch.export.save(torch.export.export(model, (torch.zeros(1, 8),)), path)
+    assert operators(str(path)) == ["input", "linear", "relu"]
+
+
+def test_a_file_that_is_not_there_is_missed_by_its_path():
+    with pytest.raises(UnknownArchitectureError, match=r"no file lost.onnx"):
+        capture_architecture("lost.onnx")
