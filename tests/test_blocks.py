@@ -67,7 +67,8 @@ def test_two_sizes_share_their_blocks_and_differ_only_in_the_count(shallow, deep
         ),
         (
             lambda: bert(12, 768),
-            "linear linear linear attention linear add layer_norm linear gelu linear add layer_norm",
+            "linear linear linear attention linear add layer_norm "
+            "linear gelu linear add layer_norm",
         ),
         (
             lambda: timm_model("convnext_tiny"),

@@ -47,6 +47,7 @@ RANKS = """
     client
     console reports
     display
+    commands
     cli
     __init__
 """
@@ -55,7 +56,7 @@ RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in l
 # What captures models and what searches them meet in the records only.
 RECORDS = {"errors", "config", "ops", "graph", "canonical", "architecture"}
 SOURCES = {"capture", "zoo", "manifest", "corpus"}
-BOTH = {"workspace", "evaluation", "console", "display", "reports", "cli", "__init__"}
+BOTH = {"workspace", "evaluation", "console", "display", "reports", "commands", "cli", "__init__"}
 SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
 
 # Third-party packages that belong to some modules of `nar`; every other library may be anywhere.

@@ -1,8 +1,10 @@
 """Capture by one forward pass of a module on tensors that have shapes and no memory."""
 
 from contextlib import ExitStack
+from itertools import chain
 
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from nar.capture.graphs import to_capture
 from nar.capture.opaque import OpaqueFunctions
@@ -37,7 +39,10 @@ def capture_module(module: nn.Module, inputs: CaptureInputs, *, name: str) -> Ca
 
 def trace_module(module: nn.Module, inputs: CaptureInputs, *, name: str) -> Trace:
     """The raw trace of one forward pass. Arguments and errors as in `capture_module`."""
-    failure = CaptureError(name, "-", "nowhere to run")
+    if any(is_lazy(tensor) for tensor in chain(module.parameters(), module.buffers())):
+        reason = "wanted weights with shapes, came lazy ones: run the module once before"
+        raise CaptureError(name, "-", reason)
+    failure = CaptureError(name, "-", "nowhere to run it")
     for place in placements(module, inputs):
         try:
             return _trace(module, inputs, place, name=name)

@@ -52,11 +52,11 @@ def part(operator: str) -> Emit:
     return emit
 
 
-def reduction(operator: str, axes_at: int = 1) -> Emit:
+def reduction(operator: str) -> Emit:
     """One operation that keeps the axes it reduces, counted from the end; none: all of them."""
 
     def emit(builder: TraceBuilder, call: Call) -> int:
-        axes = negative_axes(call.argument(axes_at), len(call.shapes[0]))
+        axes = negative_axes(call.argument(1), len(call.shapes[0]))
         return builder.emit(operator, call.values, call.shape, numbers=axes)
 
     return emit

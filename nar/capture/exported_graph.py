@@ -70,10 +70,9 @@ class GraphRunner:
         arguments = [entry["arg"] for entry in node["inputs"]]
         at = next(i for i, argument in enumerate(arguments) if "as_graph" in argument)
         inner = arguments[at]["as_graph"]["graph"]
-        names = _names(inner["inputs"])
         operands = [self._value(argument) for argument in arguments[at + 1 :]]
-        self._environment.update(zip(names, operands, strict=True))
-        return list(_flat(self.run(inner)))
+        scope = dict(zip(_names(inner["inputs"]), operands, strict=True))
+        return list(_flat(GraphRunner(self._recorder, scope).run(inner)))
 
     def _call(self, graph: Json, node: Json, operator: tuple[str, str, str]) -> list[Any]:
         self._recorder.last_operator = "::".join(operator[:2])

@@ -43,8 +43,8 @@ def same_shape(args: tuple[Any, ...]) -> tuple[Shape]:
     return (tuple(args[0].shape),)
 
 
-def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes]]:
-    """Function -> the ATen operator it is recorded as, and the shapes it returns."""
+def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
+    """Function -> the ATen operator it is recorded as, and the shapes it returns if it knows."""
     functions = torch._C._VariableFunctions
     attention = functional.scaled_dot_product_attention
     return {
@@ -54,6 +54,7 @@ def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes]]:
         functions.rnn_tanh: ("aten::rnn_tanh", sequence_shapes),
         functions.rnn_relu: ("aten::rnn_relu", sequence_shapes),
         functions.instance_norm: ("aten::instance_norm", same_shape),
+        functions._pad_packed_sequence: ("aten::_pad_packed_sequence", None),
     }
 
 
@@ -83,9 +84,9 @@ class OpaqueFunctions(TorchFunctionMode):
             return func(*args, **kwargs)
         operator, shapes = entry
         every = (*args, *kwargs.values())
-        run = partial(_empty, every[0], shapes, every)
-        if not _is_weightless(every[0]):
-            run = partial(func, *args, **kwargs)
+        run = partial(func, *args, **kwargs)
+        if shapes is not None and _is_weightless(every[0]):
+            run = partial(_empty, every[0], shapes, every)
         return self._recorder.record(operator, every, run)
 
 

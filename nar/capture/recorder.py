@@ -18,6 +18,7 @@ from nar.capture.values import TensorValues, shape_of
 
 T = TypeVar("T")
 _NAMESPACES = frozenset({"aten", "prims", "torchvision"})  # elsewhere a name means anything
+_DEVICE = torch.ops.prim.device.default  # how fake tensors answer for their device
 Operands = tuple[tuple[int, ...], tuple[Shape, ...]]
 
 
@@ -87,7 +88,7 @@ class Recorder(TorchDispatchMode):
     ) -> object:
         """Run the call, then record it."""
         kwargs = kwargs or {}
-        if self._paused:
+        if self._paused or func is _DEVICE:
             return func(*args, **kwargs)
         self.last_operator = str(func.name())
         with torch._C.DisableTorchFunction():

@@ -64,7 +64,12 @@ class Trace:
 
 
 class TraceBuilder:
-    """Collects operations; what is computed from constants alone becomes a constant."""
+    """Collects operations; what is computed from constants alone becomes a constant.
+
+    Attributes:
+        operations: So far, by value.
+        flops: So far; see `Trace`.
+    """
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []

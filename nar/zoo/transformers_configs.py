@@ -37,7 +37,7 @@ def narrow_config(model_type: str) -> Config:
     """The same depth with every width divided by `NARROWING`, special tokens moved into reach."""
     config = default_config(model_type)
     for part in parts(config):
-        for name in {part.attribute_map.get(width, width) for width in _WIDTHS}:
+        for name in dict.fromkeys(part.attribute_map.get(width, width) for width in _WIDTHS):
             width = getattr(part, name, None)
             if isinstance(width, int) and width >= NARROWING:
                 setattr(part, name, width // NARROWING)

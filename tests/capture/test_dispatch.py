@@ -224,6 +224,22 @@ def test_a_recurrent_layer_is_one_node_however_long_its_input(drawn, layer):
     assert text == f"input; {name} 0"
 
 
+@pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU])
+def test_a_packed_sequence_is_one_node_too(drawn, layer):
+    class Packed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps = layer(8, 4, bidirectional=True)
+
+        def forward(self, x):
+            packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([5, 3]))
+            output, _ = self.steps(packed)
+            return nn.utils.rnn.pad_packed_sequence(output)[0].relu()
+
+    name = layer.__name__.lower()
+    assert drawn(Packed(), torch.zeros(5, 2, 8)) == f"input; {name} 0; relu 1"
+
+
 def test_real_inputs_give_control_flow_their_values(drawn):
     def forward(self, x):
         return x.relu() if x.sum().item() > 0 else x.tanh()
@@ -266,6 +282,11 @@ def test_a_failure_names_model_operator_and_reason(captured, capfd):
     assert caught.value.operator == "aten::mm"
     assert caught.value.reason.startswith("RuntimeError: a and b must have same reduction dim")
     assert capfd.readouterr().err == ""
+
+
+def test_lazy_weights_are_refused(captured):
+    with pytest.raises(CaptureError, match="run the module once before"):
+        captured(nn.LazyLinear(8), (4, 8))
 
 
 def test_a_model_without_outputs_cannot_be_captured(captured):

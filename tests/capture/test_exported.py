@@ -43,7 +43,21 @@ def convolutions():
     )
 
 
+class Frozen(nn.Module):
+    """A part without gradients, which export keeps as a graph within the graph."""
+
+    def __init__(self):
+        super().__init__()
+        self.frozen, self.head = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        with torch.no_grad():
+            x = self.frozen(x) + x
+        return self.head(x) + x
+
+
 CASES = {
+    "frozen": (Frozen, lambda: torch.zeros(2, 8)),
     "convolutions": (convolutions, lambda: torch.zeros(2, 3, 8, 8)),
     "encoder": (Encoder, lambda: torch.zeros(2, 5, dtype=torch.long)),
 }
