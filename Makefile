@@ -50,7 +50,8 @@ pytest: $(STAMP) prometheus milvus  ## the tests, against the real Prometheus an
 	$(BIN)/pytest
 
 bench: $(STAMP)  ## every benchmark of tests/bench, one table each
-	for file in tests/bench/bench_*.py; do $(BIN)/python $$file || exit 1; done
+	for name in motifs capture embed serve; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
+	$(BIN)/python tests/bench/bench_ray.py $(DEMO)
 
 lock:  ## resolve pyproject.toml anew and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock

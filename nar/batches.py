@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
@@ -75,16 +76,20 @@ def _normalised(edge_index: NDArray[np.int64], nodes: int) -> Tensor:
     degree = np.bincount(target, minlength=nodes)
     weight = 1 / np.sqrt(degree[target] * degree[source])
     row_start = np.concatenate([[0], np.cumsum(degree)])
-    with warnings.catch_warnings():
-        # torch calls its compressed rows a beta; products with dense matrices are all we ask.
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(row_start),
-            torch.from_numpy(source),
-            torch.from_numpy(weight.astype(np.float32)),
-            (nodes, nodes),
-            check_invariants=False,
-        )
+    _accept_compressed_rows()
+    return torch.sparse_csr_tensor(
+        torch.from_numpy(row_start),
+        torch.from_numpy(source),
+        torch.from_numpy(weight.astype(np.float32)),
+        (nodes, nodes),
+        check_invariants=False,
+    )
+
+
+@cache
+def _accept_compressed_rows() -> None:
+    """Silence torch on its compressed rows: it calls them a beta, we only multiply by them."""
+    warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
 
 
 def runs(sizes: Sequence[int], budget: int) -> Iterator[slice]:

@@ -29,7 +29,7 @@ class MotifPretrainingConfig(Settings):
 
     epochs: int = Field(5, ge=1)
     batch_size: int = Field(256, ge=2, description="motifs a step")
-    layers: int = Field(3, ge=1)
+    layers: int = Field(3, ge=2)
     learning_rate: float = Field(1e-2, gt=0)
     dim: int = Field(512, ge=1)
     temperature: float = Field(1.0, gt=0, description="the paper prints none: 1")
@@ -41,7 +41,7 @@ class GraphPretrainingConfig(Settings):
 
     epochs: int = Field(15, ge=1)
     batch_size: int = Field(512, ge=2, description="architectures a step")
-    layers: int = Field(3, ge=1)
+    layers: int = Field(3, ge=2)
     learning_rate: float = Field(1e-3, gt=0)
     dim: int = Field(512, ge=1)
     dropout: float = Field(0.1, ge=0, lt=1)

@@ -33,6 +33,9 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Proceed = Callable[[], Awaitable[Message]]
 Behaviour = Callable[[Message, Context], Awaitable[Message]]
 
+# At the deadline the client ends the call too, and its word may come before our clock is there.
+CLOCK_MARGIN_S: Final = 0.05
+
 REJECTIONS: Final[dict[type[Exception], str]] = {
     UnauthenticatedError: "unauthenticated",
     OverloadedError: "overloaded",
@@ -91,7 +94,8 @@ class Outcome:
 def _given_up(context: Context) -> str:
     """Why a call was cancelled: grpc does so both when its client leaves and at its deadline."""
     remaining = _time_remaining_s(context)
-    return "DEADLINE_EXCEEDED" if remaining is not None and remaining <= 0 else "CANCELLED"
+    late = remaining is not None and remaining <= CLOCK_MARGIN_S
+    return "DEADLINE_EXCEEDED" if late else "CANCELLED"
 
 
 async def _abort(context: Context, status: Status) -> NoReturn:

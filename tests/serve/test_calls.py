@@ -90,7 +90,7 @@ def test_a_call_that_is_given_up_is_counted(embedder, index, leave):
         grpc.insecure_channel(server.target) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)
-        call = stub.Search.future(one_query(), timeout=0.3 if leave == "deadline" else 30)
+        call = stub.Search.future(one_query(), timeout=1 if leave == "deadline" else 30)
         wait_for(lambda: gate.arrived == 1)
         if leave == "cancel":
             call.cancel()
