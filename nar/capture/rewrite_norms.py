@@ -17,7 +17,7 @@ def norm(match: Matcher, operation: Operation) -> Operation | None:
         if found is None:
             continue
         kind, measured = found
-        bare, weights = _unweighted(match, value)
+        bare, weights = (value, ()) if measured == value else _unweighted(match, value)
         source = _centred(match, bare)
         if source is not None and kind != "sum" and source in (measured, _centred(match, measured)):
             return _norm(operation, "layer_norm", (source, *weights))

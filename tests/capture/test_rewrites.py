@@ -227,6 +227,14 @@ def test_a_norm_however_written(captured, text_of, name, forward):
     assert not graph.attributes.any()
 
 
+def test_the_norm_of_a_scaled_value_keeps_the_scale_before_it(drawn):
+    def forward(self, x):
+        scaled = x * self.w
+        return scaled * torch.rsqrt(scaled.pow(2).mean(-1, keepdim=True) + 1e-6)
+
+    assert drawn(forward, (4, 8)) == "input; mul 0; rms_norm 1"
+
+
 def test_a_scale_after_a_scaled_norm_is_a_scale_of_its_own(drawn):
     def forward(self, x):
         return functional.rms_norm(x, (8,), self.w) * self.v
