@@ -36,8 +36,8 @@ def answer(query: str, found: Answer) -> RenderableType:
     table.add_column("", justify="right", no_wrap=True)
     # Where the terminal is narrow, words are cut and numbers are not.
     table.add_column("name", overflow="ellipsis", max_width=48)
-    for name in ("library", "family", "task"):
-        table.add_column(name, overflow="ellipsis", max_width=22)
+    for name, width in (("library", 12), ("family", 14), ("task", 14)):
+        table.add_column(name, overflow="ellipsis", max_width=width)
     table.add_column("params", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
     for rank, hit in enumerate(found.hits, start=1):

@@ -6,7 +6,7 @@ Run: python tests/bench/bench_capture.py [results.json]
 import statistics
 
 import torch
-from measure import best_seconds, peak_memory_mib, report
+from measure import one_run, peak_memory_mib, report
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from nar.capture import CaptureInputs, capture_module
@@ -32,16 +32,17 @@ def build(name: str) -> torch.nn.Module:
 
 
 def measure(name: str) -> dict[str, object]:
+    """First runs, as a zoo is captured: each model once. Repeats would time torch's caches."""
     module = build(name)
     size = (1, *module.pretrained_cfg["input_size"])
     inputs = CaptureInputs((torch.empty(size, device="meta"),), {})
-    graph = capture_module(module, inputs, name=name).graph
-    capture_s = best_seconds(lambda: capture_module(module, inputs, name=name), 3)
     fake_s, meta_s = bare_fake_seconds(module, size), bare_meta_seconds(module, size)
+    capture_s = one_run(lambda: capture_module(module, inputs, name=name))
+    graph = capture_module(module, inputs, name=name).graph
     return {
-        "model": f"timm:{name}",
+        "model": name,
         "nodes": graph.nodes,
-        "build s": f"{best_seconds(lambda: build(name), 3):.3f}",
+        "build s": f"{one_run(lambda: build(name)):.3f}",
         "bare fake s": f"{fake_s:.3f}",
         "bare meta s": f"{meta_s:.3f}",
         "capture s": f"{capture_s:.3f}",
@@ -57,13 +58,13 @@ def bare_fake_seconds(module: torch.nn.Module, size: tuple[int, ...]) -> float:
             for name, tensor in (*module.named_parameters(), *module.named_buffers())
         }
         image = torch.empty(size)
-        return best_seconds(lambda: torch.func.functional_call(module, state, (image,)), 3)
+        return one_run(lambda: torch.func.functional_call(module, state, (image,)))
 
 
 def bare_meta_seconds(module: torch.nn.Module, size: tuple[int, ...]) -> float:
     image = torch.empty(size, device="meta")
     with torch.no_grad():
-        return best_seconds(lambda: module(image), 3)
+        return one_run(lambda: module(image))
 
 
 def main() -> None:
