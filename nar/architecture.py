@@ -1,6 +1,7 @@
 """Architecture: a captured graph with its name and labels, the row of every corpus and index."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from nar.canonical import exact_fingerprint, topology_fingerprint
 from nar.graph import ComputationalGraph
@@ -12,6 +13,8 @@ CONVOLUTION_IDS = frozenset(
     for name in ("conv", "conv_grouped", "conv_depthwise", "sep_conv_3x3", "dil_conv_3x3")
 )
 
+Tier = Literal["named", "composed", "swept"]
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -21,8 +24,13 @@ class Labels:
         name: Unique, the spec that builds it: ``timm:resnet50``.
         source: Who registers it: ``timm``, ``torchvision``, ``transformers``, ``darts``, ``file``.
         library: The distribution and version that was read: ``timm 1.0.31``.
-        family: Fine class: the defining module or model type, e.g. ``resnet``.
+        family: Fine class: the defining module or model type, one name across libraries
+            (`nar.labels.families`), e.g. ``resnet``. Of a composed model: of its decoder or head.
         task: What it is for, e.g. ``image-classification``.
+        tier: ``named`` where a library registers exactly this, ``composed`` where a public
+            interface combines it from parts that people do combine, ``swept`` for a grid of
+            settings.
+        backbone: Family of the encoder that a composed model stands on, else empty.
     """
 
     name: str
@@ -30,6 +38,8 @@ class Labels:
     library: str
     family: str
     task: str
+    tier: Tier = "named"
+    backbone: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ RANKS = """
     config ops
     graph
     canonical
-    architecture
+    architecture labels
     neighbours
     pieces
     growth
@@ -55,7 +55,7 @@ RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in l
 
 # What captures models and what searches them meet in the records only.
 RECORDS = {"errors", "config", "ops", "graph", "canonical", "architecture"}
-SOURCES = {"capture", "zoo", "manifest", "corpus"}
+SOURCES = {"capture", "labels", "zoo", "manifest", "corpus"}
 BOTH = {"workspace", "evaluation", "console", "display", "reports", "commands", "cli", "__init__"}
 SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from nar.architecture import architecture
 from nar.errors import UnknownArchitectureError
-from nar.zoo.darts_models import list_darts, resolve_darts
+from nar.zoo.darts.models import list_darts, resolve_darts
 from nar.zoo.file_models import is_file_name, resolve_file
 from nar.zoo.spec import ArchitectureSpec, ZooCapture
 from nar.zoo.timm_models import list_timm, resolve_timm
 from nar.zoo.torchvision_models import list_torchvision, resolve_torchvision
-from nar.zoo.transformers_models import list_transformers, resolve_transformers
+from nar.zoo.transformers.models import list_transformers, resolve_transformers
 
 __all__ = [
     "SOURCES",

@@ -4,8 +4,8 @@ from importlib.resources import files
 
 from nar.errors import UnknownArchitectureError
 from nar.zoo import SOURCES, list_specs
-from nar.zoo.darts_models import SEED, member_name
-from nar.zoo.darts_sampling import sample_classes
+from nar.zoo.darts.models import SEED, member_name
+from nar.zoo.darts.sampling import sample_classes
 
 DEMO = "demo"
 # Edits between a network of the DARTS selection and the centre of its class.

@@ -17,8 +17,8 @@ from nar.config import MotifConfig, PretrainingConfig
 from nar.embed import Embedder
 from nar.encoders import EncoderConfig, paper_encoder
 from nar.graph import ComputationalGraph
-from nar.zoo.darts_network import darts_graph
-from nar.zoo.darts_sampling import sample_classes
+from nar.zoo.darts.network import darts_graph
+from nar.zoo.darts.sampling import sample_classes
 
 
 def untrained() -> Embedder:

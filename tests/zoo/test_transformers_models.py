@@ -4,9 +4,9 @@ import pytest
 
 from nar.errors import CaptureError
 from nar.zoo import capture_architecture
-from nar.zoo.transformers_configs import default_config, narrow_config
-from nar.zoo.transformers_inputs import image_size
-from nar.zoo.transformers_tasks import task_of_pairs
+from nar.zoo.transformers.configs import default_config, narrow_config
+from nar.zoo.transformers.inputs import image_size
+from nar.zoo.transformers.tasks import task_of_pairs
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 from nar.canonical import canonical
 from nar.graph import ComputationalGraph
 from nar.ops import ATTRIBUTES, op_id
-from nar.zoo.darts import NODES, Cell, Genotype
+from nar.zoo.darts.genotypes import NODES, Cell, Genotype
 
 CELLS = 20
 REDUCTIONS = frozenset({CELLS // 3, 2 * CELLS // 3})

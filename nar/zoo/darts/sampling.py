@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from random import Random
 
 from nar.errors import InvalidInputError
-from nar.zoo.darts import GENOTYPE_COUNT, Genotype, genotype_at
-from nar.zoo.darts_edits import apply_edit, edit_distance, edits
+from nar.zoo.darts.edits import apply_edit, edit_distance, edits
+from nar.zoo.darts.genotypes import GENOTYPE_COUNT, Genotype, genotype_at
 
 CLASSES = 10
 # Two random genotypes lie 19 edits apart in the median; this keeps the nearest pair of centres

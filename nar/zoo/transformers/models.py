@@ -17,9 +17,9 @@ from nar.errors import CaptureError
 from nar.zoo.building import Built, Recipe, capture_recipe
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.spec import ArchitectureSpec, unknown_architecture
-from nar.zoo.transformers_configs import NARROWING, Config, default_config, narrow_config
-from nar.zoo.transformers_inputs import example_inputs
-from nar.zoo.transformers_tasks import task_of_pairs
+from nar.zoo.transformers.configs import NARROWING, Config, default_config, narrow_config
+from nar.zoo.transformers.inputs import example_inputs
+from nar.zoo.transformers.tasks import task_of_pairs
 
 SOURCE = "transformers"
 MAX_REAL_PARAMETERS = 300_000_000

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from nar.capture import CaptureInputs
-from nar.zoo.transformers_configs import Config, parts
+from nar.zoo.transformers.configs import Config, parts
 
 TOKENS = 16
 CHOICES = 2

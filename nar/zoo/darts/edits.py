@@ -5,7 +5,7 @@ One edit changes the operation of one edge, or the value that one edge reads.
 
 from dataclasses import dataclass, replace
 
-from nar.zoo.darts import NODES, OPERATIONS, Cell, Edge, Genotype, Node
+from nar.zoo.darts.genotypes import NODES, OPERATIONS, Cell, Edge, Genotype, Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from functools import partial
 from nar.architecture import Labels
 from nar.capture import Capture
 from nar.errors import InvalidInputError, UnknownArchitectureError
-from nar.zoo.darts import Genotype, parse_genotype
-from nar.zoo.darts_network import darts_graph
-from nar.zoo.darts_sampling import Member, sample_centres
+from nar.zoo.darts.genotypes import Genotype, parse_genotype
+from nar.zoo.darts.network import darts_graph
+from nar.zoo.darts.sampling import Member, sample_centres
 from nar.zoo.spec import ArchitectureSpec
 
 SOURCE = "darts"

@@ -1,0 +1,1 @@
+"""The NAS space of DARTS: genotypes, edits, networks, and classes of networks."""

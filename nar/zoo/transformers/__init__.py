@@ -1,0 +1,1 @@
+"""The models of transformers: its auto tables, configurations and inputs."""
