@@ -9,6 +9,7 @@ from nar.capture.emitters import (
     convolution,
     first_operand,
     fold,
+    glu,
     hardtanh,
     mean,
     node,
@@ -156,6 +157,8 @@ PARTS = {
     "concat": "concat", "concatenate": "concat", "stack": "concat", "repeat": "repeat",
     "tile": "repeat", "constant_pad_nd": "pad", "pad": "pad",
 }  # fmt: skip
+# Each part is a value of its own until the graph is laid out.
+SPLITS = frozenset(name for name, operator in PARTS.items() if operator == "split")
 POOLS = {
     "max_pool1d": ("max_pool", 1), "max_pool2d": ("max_pool", 2), "max_pool3d": ("max_pool", 3),
     "max_pool1d_with_indices": ("max_pool", 1), "max_pool2d_with_indices": ("max_pool", 2),
@@ -189,6 +192,7 @@ def aten_table() -> Table:
         "clip": clamp,
         "clamp_min": clamp,
         "clamp_max": clamp,
+        "glu": glu,
         "hardtanh": hardtanh,
         "convolution": convolution,
         "_convolution": convolution,

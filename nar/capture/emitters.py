@@ -89,6 +89,13 @@ def clamp(builder: TraceBuilder, call: Call) -> int:
     return builder.emit(operator, call.values, call.shape, numbers=call.literals())
 
 
+def glu(builder: TraceBuilder, call: Call) -> int:
+    """One half gates the other, as it does where a model writes it out."""
+    value, gate = (builder.emit("split", call.values[:1], call.shape) for _ in range(2))
+    gate = builder.emit("sigmoid", (gate,), call.shape)
+    return builder.emit("mul", (value, gate), call.shape)
+
+
 def hardtanh(builder: TraceBuilder, call: Call) -> int:
     """Relu6 reaches ATen as a hard tanh between 0 and 6."""
     bounds = (call.argument(1, -1), call.argument(2, 1))

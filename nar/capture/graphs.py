@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.canonical import canonical
+from nar.capture.loops import fold_steps
 from nar.capture.parts import merge_parts
 from nar.capture.record import Capture
 from nar.capture.rewrites import rewrite
@@ -33,7 +34,7 @@ def to_capture(trace: Trace, *, name: str) -> Capture:
     Raises:
         CaptureError: No output depends on an input or a parameter, or the graph is too large.
     """
-    rewritten = rewrite(trace)
+    rewritten = rewrite(fold_steps(trace))
     graph = to_graph(merge_parts(rewritten, alive_values(rewritten)))
     try:
         graph.validate()

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from math import prod
 
+from nar.capture.parts import PARTS
 from nar.capture.trace import Operation
 
 _MAX_CONE = 16
@@ -20,6 +21,9 @@ class Matcher:
     def __init__(self, operations: Sequence[Operation]) -> None:
         self._operations = list(operations)
         self._readers = Counter(v for operation in operations for v in operation.operands)
+        self._part_readers = Counter(
+            v for operation in operations if operation.operator in PARTS for v in operation.operands
+        )
 
     def __getitem__(self, value: int) -> Operation:
         return self._operations[value]
@@ -35,6 +39,10 @@ class Matcher:
     def is_read_once(self, value: int) -> bool:
         """Whether one operation only reads a value."""
         return self._readers[value] == 1
+
+    def is_read_in_parts(self, value: int) -> bool:
+        """Whether nothing reads a value as a whole."""
+        return self._readers[value] == self._part_readers[value]
 
     def is_parameter(self, value: int) -> bool:
         """Whether a value is a learned tensor of more than one element."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from nar.capture.aten import aten_table
+from nar.capture.aten import SPLITS, aten_table
 from nar.capture.call import Call
 from nar.capture.emitters import Emit, Table, unknown
 from nar.capture.trace import Shape, TraceBuilder
@@ -134,7 +134,13 @@ class Recorder(TorchDispatchMode):
         if not results and not targets:
             return
         shape = shape_of(results[0] if results else targets[0])
-        value = self._emit(plan, Call(plan.name, args, kwargs, *operands, shape))
+        call = Call(plan.name, args, kwargs, *operands, shape)
+        if plan.name in SPLITS and not targets:
+            for tensor in results:
+                part = self._emit(plan, replace(call, shape=shape_of(tensor)))
+                self.values.bind(tensor, part)
+            return
+        value = self._emit(plan, call)
         for tensor in targets:
             self.values.write(tensor, value)
         for tensor in results:

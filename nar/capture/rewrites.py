@@ -17,6 +17,7 @@ from nar.capture.rewrite_products import (
     learned_part,
     linear,
     linear_bias,
+    part_of_linear,
 )
 from nar.capture.trace import Operation, Trace
 
@@ -26,8 +27,8 @@ Rule = Callable[[Matcher, Operation], Operation | None]
 RULES: dict[str, tuple[Rule, ...]] = {
     "matmul": (attention, linear),
     "index": (embedding,),
-    "slice": (learned_part,),
-    "split": (learned_part,),
+    "slice": (learned_part, part_of_linear),
+    "split": (learned_part, part_of_linear),
     "attention": (fused_attention,),
     "add": (linear_bias, norm_bias),
     "mul": (gated, gelu, hard_swish, hard_sigmoid, norm, norm_weight),

@@ -12,13 +12,14 @@ from nar.ops import op_name
 
 
 class Function(nn.Module):
-    """A function of its inputs and of learned vectors ``w``, ``v`` of 8 elements and a matrix."""
+    """A function of its inputs and of learned vectors ``w``, ``v`` of 8 elements and matrices."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__()
         self.w = nn.Parameter(torch.empty(8, device="meta"))
         self.v = nn.Parameter(torch.empty(8, device="meta"))
         self.matrix = nn.Parameter(torch.empty(8, 8, device="meta"))
+        self.packed = nn.Parameter(torch.empty(24, 8, device="meta"))
         self.function = function
 
     def forward(self, *inputs: Tensor) -> object:
