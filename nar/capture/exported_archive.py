@@ -68,8 +68,13 @@ def read_program(path: Path) -> Program:
     except BadZipFile as error:
         raise ValueError(f"wanted an archive of torch.export.save, came {error}") from error
     module = model["graph_module"]
-    weights = {name: entry["path_name"] for name, entry in config.items()}
+    weights = {name: entry["path_name"] for name, entry in config.items() if not _is_meta(entry)}
     return Program(module["graph"], tuple(module["signature"]["input_specs"]), weights)
+
+
+def _is_meta(weight: Json) -> bool:
+    """Whether a weight had no memory when it was saved: then torch stores all under one name."""
+    return bool(weight["tensor_meta"]["device"]["type"] == "meta")
 
 
 def _members(archive: ZipFile, folder: str, suffix: str) -> list[str]:

@@ -153,9 +153,10 @@ def _all_named(environment: Environment, content: list[Json]) -> list[Any]:
 
 
 _DECODERS: Mapping[str, Callable[[Environment, Any], Any]] = {
-    **dict.fromkeys(
-        ("as_int", "as_ints", "as_float", "as_floats", "as_bool", "as_bools", "as_string"), _literal
-    ),
+    **dict.fromkeys(("as_int", "as_ints", "as_bool", "as_bools", "as_string"), _literal),
+    # Infinity is a word in JSON.
+    "as_float": lambda _environment, content: float(content),
+    "as_floats": lambda _environment, content: [float(number) for number in content],
     **dict.fromkeys(
         ("as_tensor", "as_optional_tensor", "as_sym_int", "as_sym_float", "as_sym_bool"), _named
     ),

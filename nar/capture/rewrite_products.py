@@ -10,6 +10,7 @@ SCALES = frozenset({"mul", "div"})
 _ON_SCORES = frozenset({"add", "sub", "mul", "div", "where", "masked_fill", "maximum"})
 _MASKS = frozenset({"add", "where", "masked_fill", "maximum"})
 _MAX_STEPS_ON_SCORES = 6
+_CHOOSES_ROWS = frozenset({"constant", "compare", "logical"})
 _ON_WEIGHT = frozenset({"mul", "div", "add", "sub", "exp", "softmax", "batch_norm", "l2_norm"})
 _MAX_STEPS_ON_WEIGHT = 4
 
@@ -106,7 +107,7 @@ def linear_bias(match: Matcher, operation: Operation) -> Operation | None:
 def attention(match: Matcher, operation: Operation) -> Operation | None:
     """softmax(scale * q k^T + biases, last axis) v, or transposed v^T softmax(...)^T."""
     for side, weights in enumerate(operation.operands):
-        softmax = match[weights]
+        softmax = _safe_softmax(match, weights)
         if softmax.operator != "softmax" or softmax.numbers != (-1,):
             continue
         found = _scores(match, softmax.operands[0], _MAX_STEPS_ON_SCORES)
@@ -126,6 +127,14 @@ def attention(match: Matcher, operation: Operation) -> Operation | None:
             ),
         )
     return None
+
+
+def _safe_softmax(match: Matcher, value: int) -> Operation:
+    """A softmax, also below the choice of zeros for rows that are masked whole."""
+    operation = match[value]
+    others = [v for v in match.tensors(operation) if match[v].operator not in _CHOOSES_ROWS]
+    is_safe = operation.operator == "where" and len(others) == 1
+    return match[others[0]] if is_safe else operation
 
 
 def _scores(match: Matcher, value: int, steps: int) -> tuple[int, tuple[int, ...]] | None:

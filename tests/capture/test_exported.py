@@ -100,11 +100,29 @@ def test_a_program_has_the_graph_of_its_module(tmp_path, case):
     assert exact_fingerprint(exported) == exact_fingerprint(recorded)
 
 
-def test_a_decomposed_program_keeps_its_graph(tmp_path):
-    module, inputs = convolutions().eval(), torch.zeros(2, 3, 8, 8)
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.packed = nn.Linear(8, 24)
+
+    def forward(self, x):
+        q, k, v = self.packed(x).view(2, 5, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        return functional.scaled_dot_product_attention(q, k, v)
+
+
+@pytest.mark.parametrize(("build", "shape"), [(convolutions, (2, 3, 8, 8)), (Attention, (2, 5, 8))])
+def test_a_decomposed_program_keeps_its_graph(tmp_path, build, shape):
+    module, inputs = build().eval(), torch.zeros(shape)
     path = save(module, inputs, tmp_path / "core.pt2", decompose=True)
     recorded = capture_module(module, CaptureInputs((inputs,)), name="module").graph
     assert capture_exported(path, name="core").graph == recorded
+
+
+def test_weights_without_memory_are_not_taken_for_one(tmp_path):
+    module, inputs = convolutions().to("meta"), torch.zeros(2, 3, 8, 8, device="meta")
+    recorded = capture_module(module, CaptureInputs((inputs,)), name="module").graph
+    path = save(module, inputs, tmp_path / "model.pt2")
+    assert capture_exported(path, name="model").graph == recorded
 
 
 def test_free_extents_are_taken_as_exported(tmp_path, text_of):
