@@ -20,7 +20,7 @@ class OnnxCall:
         values: Values of the inputs, those left out not counted.
         shapes: Their shapes, `UNKNOWN_SHAPE` where inference found none.
         numbers: The numbers of each input that is a small constant, in the order of ``values``.
-        shape: Shape of the first output.
+        shape: Shape of the first output, or of the part that is asked for.
     """
 
     attributes: Mapping[str, Any]

@@ -13,7 +13,7 @@ import numpy as np
 from nar.capture.dispatch import one_line
 from nar.capture.graphs import to_capture
 from nar.capture.onnx_emitters import UNKNOWN_SHAPE, OnnxCall
-from nar.capture.onnx_ops import onnx_table
+from nar.capture.onnx_ops import SPLITS, onnx_table
 from nar.capture.record import Capture
 from nar.capture.trace import Shape, Trace, TraceBuilder
 from nar.errors import CaptureError, MissingLibraryError
@@ -88,8 +88,13 @@ class OnnxReader:
                 self._values[entry.name] = self._input(entry)
         for node in self._graph.node:
             self.last_operator = node.op_type
-            value = self._constant(node) if node.op_type == "Constant" else self._node(node)
-            self._values.update(dict.fromkeys(filter(None, node.output), value))
+            outputs = [name for name in node.output if name]
+            if node.op_type in SPLITS:
+                self._values.update({name: self._node(node, name) for name in outputs})
+                continue
+            is_constant = node.op_type == "Constant"
+            value = self._constant(node) if is_constant else self._node(node, node.output[0])
+            self._values.update(dict.fromkeys(outputs, value))
         outputs = [self._read(output.name) for output in self._graph.output]
         return self._builder.trace(outputs, self._parameters)
 
@@ -99,7 +104,7 @@ class OnnxReader:
             return self._builder.input(shape)
         return self._builder.constant(shape, reads_data=True)
 
-    def _node(self, node: Any) -> int:  # noqa: ANN401
+    def _node(self, node: Any, output: str) -> int:  # noqa: ANN401
         emit = onnx_table().get(node.op_type) if node.domain in ("", "ai.onnx") else None
         taken = 3 if node.op_type == "BatchNormalization" else None  # statistics are not learned
         names = [name for name in node.input[:taken] if name]
@@ -111,7 +116,7 @@ class OnnxReader:
             tuple([self._read(name) for name in names]),
             tuple([self._shape(name) for name in names]),
             tuple([self._numbers.get(name) for name in names]),
-            self._shape(node.output[0]),
+            self._shape(output),
         )
         if emit is None:
             operator = f"{node.domain or 'onnx'}::{node.op_type}"

@@ -77,6 +77,10 @@ REDUCTIONS = {
 }  # fmt: skip
 
 
+# Each part is a value of its own until the graph is laid out.
+SPLITS = frozenset({"Split", "SplitToSequence"})
+
+
 def onnx_table() -> Mapping[str, EmitOnnx]:
     """ONNX operator type -> emitter."""
     return {

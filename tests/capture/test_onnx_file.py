@@ -78,6 +78,13 @@ def test_a_product_and_a_sum_are_a_linear_layer(read, text_of):
     assert graph.parameters == 36
 
 
+def test_a_packed_projection_is_as_many_layers(read, text_of):
+    nodes = [node("MatMul x w -> m"), node("Split m sizes -> a b", axis=2), node("Mul a b -> y")]
+    weights = {"w": floats(8, 12), "sizes": np.array([6, 6])}
+    graph = read(nodes, weights, [2, 5, 8]).graph
+    assert text_of(graph) == "input; linear 0; linear 0; mul 1 2"
+
+
 def test_attention_written_out_is_attention(read, text_of):
     nodes = [node(f"MatMul x {name} -> {name}_x") for name in "qkv"]
     nodes += [
