@@ -68,7 +68,7 @@ def onnx_part(operator: str) -> EmitOnnx:
         elements = prod(call.shape)
         if elements and elements == prod(call.shapes[0]):
             return call.values[0]
-        return builder.emit(operator, call.values, call.shape)
+        return builder.emit(operator, call.values[:1], call.shape)
 
     return emit
 
