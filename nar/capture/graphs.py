@@ -88,4 +88,5 @@ def _fill(row: NDArray[np.int16], trace: Trace, operation: Operation) -> None:
     parameters = sum(leaf.operator == "parameter" for leaf in leaves)
     constants = sum(leaf.operator == "constant" and leaf.elements != 1 for leaf in leaves)
     row[_COLUMN["parameter_operands"]] = min(parameters, MAX_COUNT)
-    row[_COLUMN["constant_operands"]] = min(constants, MAX_COUNT)
+    if operation.operator != "attention":  # whose masks come and go with the length of the example
+        row[_COLUMN["constant_operands"]] = min(constants, MAX_COUNT)

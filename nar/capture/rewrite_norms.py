@@ -7,6 +7,9 @@ from nar.capture.match import Matcher
 from nar.capture.trace import Operation
 
 _NORM_OF = {"mean": "rms_norm", "sum": "l2_norm"}
+_CONVOLUTIONS = frozenset({"conv", "conv_grouped", "conv_depthwise", "conv_transpose"})
+_AFFINE = frozenset({"add", "sub", "mul", "div"})
+_MAX_AFFINE_STEPS = 4
 _GUARDS = ("add", "clamp", "maximum")  # an epsilon that keeps a denominator off zero
 
 
@@ -88,6 +91,38 @@ def norm_weight(match: Matcher, operation: Operation) -> Operation | None:
 def norm_bias(match: Matcher, operation: Operation) -> Operation | None:
     """A learned shift right after a scaled norm."""
     return _absorb(match, operation, {"layer_norm": 2})
+
+
+def frozen_norm(match: Matcher, operation: Operation) -> Operation | None:
+    """A batch norm whose statistics are constants: x * scale + shift of a convolution's channels.
+
+    In up to four steps, as (x - mean) / deviation * weight + bias; at least one vector is constant.
+    """
+    channels, source, is_constant = 0, -1, False
+    for step in range(_MAX_AFFINE_STEPS):
+        found = _affine_step(match, operation if step == 0 else match[source], channels)
+        if found is None:
+            return None
+        source, vector = found
+        channels = match[vector].elements
+        is_constant = is_constant or match[vector].operator == "constant"
+        if match[source].operator in _CONVOLUTIONS and step and is_constant:
+            return _norm(operation, "batch_norm", (source,))
+        if not match.is_read_once(source):
+            return None
+    return None
+
+
+def _affine_step(match: Matcher, operation: Operation, channels: int) -> tuple[int, int] | None:
+    """(value, vector) of arithmetic between a value and one number for each channel."""
+    if operation.operator not in _AFFINE:
+        return None
+    for value, vector in match.pairs(operation):
+        elements = match[vector].elements
+        is_vector = match[vector].operator in ("constant", "parameter") and elements > 1
+        if is_vector and elements == (channels or elements) and elements in operation.shape:
+            return value, vector
+    return None
 
 
 def _absorb(match: Matcher, operation: Operation, operands: dict[str, int]) -> Operation | None:

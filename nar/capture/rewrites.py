@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from nar.capture.match import Matcher
 from nar.capture.rewrite_activations import gated, gelu, hard_sigmoid, hard_swish
-from nar.capture.rewrite_norms import norm, norm_bias, norm_weight
+from nar.capture.rewrite_norms import frozen_norm, norm, norm_bias, norm_weight
 from nar.capture.rewrite_products import (
     attention,
     embedding,
@@ -30,7 +30,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "slice": (learned_part, part_of_linear),
     "split": (learned_part, part_of_linear),
     "attention": (fused_attention,),
-    "add": (linear_bias, norm_bias),
+    "add": (linear_bias, norm_bias, frozen_norm),
     "mul": (gated, gelu, hard_swish, hard_sigmoid, norm, norm_weight),
     "div": (gelu, hard_swish, hard_sigmoid, norm),
 }

@@ -156,14 +156,14 @@ def test_a_learned_bias_is_an_operand_of_attention(captured, text_of, attention)
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
-def test_a_mask_is_an_attribute_of_attention(captured, text_of, attention):
+def test_a_mask_is_no_part_of_the_design(captured, text_of, attention):
     def forward(self, x):
         mask = torch.full((4, 4), float("-inf"), device=x.device).triu(1)
         return attention(self, x, mask)
 
     graph = captured(forward, (2, 4, 8)).graph
     assert text_of(graph) == "input; linear 0; linear 0; linear 0; attention 1 2 3"
-    assert graph.attributes[-1].tolist()[-3:] == [2, 0, 1]
+    assert graph.attributes[-1].tolist()[-3:] == [2, 0, 0]
 
 
 def test_attention_over_another_axis_is_not_attention(drawn):
@@ -286,3 +286,36 @@ def test_a_scale_after_a_scaled_norm_is_a_scale_of_its_own(drawn):
         return functional.rms_norm(x, (8,), self.w) * self.v
 
     assert drawn(forward, (4, 8)) == "input; rms_norm 0; mul 1"
+
+
+class Convolved(nn.Module):
+    """A convolution, and its channels scaled and shifted in some way."""
+
+    def __init__(self, scaled):
+        super().__init__()
+        self.convolution = nn.Conv2d(3, 8, 3)
+        self.scaled = scaled
+        self.weight, self.bias = (nn.Parameter(torch.ones(8, 1, 1)) for _ in range(2))
+        for name in ("mean", "deviation"):
+            self.register_buffer(name, torch.ones(1, 8, 1, 1))
+
+    def forward(self, x):
+        return self.scaled(self, self.convolution(x))
+
+
+@pytest.mark.parametrize(
+    ("scaled", "text"),
+    [
+        (lambda self, x: x * self.deviation + self.mean, "batch_norm 1"),
+        (
+            lambda self, x: (x - self.mean) / self.deviation * self.weight + self.bias,
+            "batch_norm 1",
+        ),
+        (lambda self, x: x * self.weight + self.bias, "mul 1; add 2"),
+        (lambda self, x: x.relu() * self.deviation + self.mean, "relu 1; mul 2; add 3"),
+        (lambda self, x: x + self.mean, "add 1"),
+    ],
+    ids=["frozen", "by hand", "learned only", "not of a convolution", "shift only"],
+)
+def test_a_batch_norm_with_frozen_statistics(drawn, scaled, text):
+    assert drawn(Convolved(scaled).to("meta"), (2, 3, 9, 9)) == f"input; conv 0; {text}"
