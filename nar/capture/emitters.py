@@ -62,12 +62,19 @@ def reduction(operator: str) -> Emit:
     return emit
 
 
+# Rank -> the axes of all places, channels first or last. Over the last axis alone norms average.
+_ALL_PLACES = {
+    3: ((-2,),),
+    4: ((-2, -1), (-3, -2)),
+    5: ((-3, -2, -1), (-4, -3, -2)),
+}
+
+
 def mean(builder: TraceBuilder, call: Call) -> int:
-    """A mean over all spatial axes is the global pooling that ATen decomposed."""
+    """A mean over all places is global pooling, wherever the channels stand."""
     rank = len(call.shapes[0])
     axes = negative_axes(call.argument(1), rank)
-    spatial = rank in (4, 5) and axes == tuple(range(2 - rank, 0))
-    operator = "adaptive_avg_pool" if spatial else "mean"
+    operator = "adaptive_avg_pool" if axes in _ALL_PLACES.get(rank, ()) else "mean"
     return builder.emit(operator, call.values, call.shape, numbers=axes)
 
 

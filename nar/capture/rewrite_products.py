@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from nar.capture.match import Matcher
-from nar.capture.trace import Operation, Shape
+from nar.capture.trace import Operation
 from nar.capture.window import channel_ratio
 
 SCALES = frozenset({"mul", "div"})
@@ -35,36 +35,6 @@ def linear(match: Matcher, operation: Operation) -> Operation | None:
         numbers=(out, inner),
         attributes=channel_ratio(int(inner), int(out)),
     )
-
-
-def part_of_linear(match: Matcher, operation: Operation) -> Operation | None:
-    """Some outputs of a linear layer are a linear layer: packed q, k, v are three of them."""
-    if len(operation.operands) != 1 or not match.is_read_in_parts(operation.operands[0]):
-        return None
-    layer = match[operation.operands[0]]
-    if layer.operator != "linear" or len(layer.numbers) != 2:
-        return None
-    out, inner = (int(number) for number in layer.numbers)
-    rows = layer.elements // out if out else 0
-    if not rows or operation.elements % rows or not _keeps_rows(operation.shape, rows):
-        return None
-    width = operation.elements // rows
-    if not 0 < width < out:
-        return None
-    return replace(
-        layer,
-        shape=operation.shape,
-        numbers=(width, inner),
-        attributes=channel_ratio(inner, width),
-    )
-
-
-def _keeps_rows(shape: Shape, rows: int) -> bool:
-    """Whether some of the axes hold all rows: a part of the rows has fewer."""
-    products = {1}
-    for extent in shape:
-        products |= {product * extent for product in products if extent}
-    return rows in products
 
 
 def embedding(match: Matcher, operation: Operation) -> Operation | None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from nar.capture.match import Matcher
 from nar.capture.rewrite_activations import gated, gelu, hard_sigmoid, hard_swish
 from nar.capture.rewrite_norms import frozen_norm, norm, norm_bias, norm_weight
+from nar.capture.rewrite_parts import part_of_linear, rearranged
 from nar.capture.rewrite_products import (
     attention,
     embedding,
@@ -17,7 +18,6 @@ from nar.capture.rewrite_products import (
     learned_part,
     linear,
     linear_bias,
-    part_of_linear,
 )
 from nar.capture.trace import Operation, Trace
 
@@ -29,6 +29,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "index": (embedding,),
     "slice": (learned_part, part_of_linear),
     "split": (learned_part, part_of_linear),
+    "concat": (rearranged,),
     "attention": (fused_attention,),
     "add": (linear_bias, norm_bias, frozen_norm),
     "mul": (gated, gelu, hard_swish, hard_sigmoid, norm, norm_weight),

@@ -1,0 +1,114 @@
+"""Values taken apart and put together, and norms with frozen statistics."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+def packed(self, x):
+    q, k, v = functional.linear(x, self.packed).chunk(3, dim=-1)
+    return functional.scaled_dot_product_attention(q, k, v)
+
+
+def packed_in_front(self, x):
+    """As multi-head attention keeps it: the three stand in an axis of their own, copied."""
+    qkv = functional.linear(x, self.packed).view(2, 4, 3, 8).permute(2, 0, 1, 3).contiguous()
+    return functional.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2])
+
+
+def unpacked(self, x):
+    q, k, v = (functional.linear(x, weight) for weight in self.packed.chunk(3))
+    return functional.scaled_dot_product_attention(q, k, v)
+
+
+@pytest.mark.parametrize("forward", [packed, packed_in_front])
+def test_a_packed_projection_is_as_many_layers(captured, forward):
+    found, wanted = (captured(written, (2, 4, 8)).graph for written in (forward, unpacked))
+    assert found == wanted
+
+
+def test_some_rows_of_a_linear_layer_are_no_layer(drawn):
+    def first_token(self, x):
+        return (x @ self.matrix)[:, 0].relu()
+
+    assert drawn(first_token, (2, 5, 8)) == "input; linear 0; slice 1; relu 2"
+
+
+def test_a_layer_that_is_read_whole_too_stays_whole(drawn):
+    def forward(self, x):
+        hidden = x @ self.matrix
+        return hidden.relu() + hidden[:, :4].sum(-1, keepdim=True)
+
+    assert drawn(forward, (5, 8)).count("linear") == 1
+
+
+def test_a_gated_unit_however_written(drawn):
+    def written_out(self, x):
+        value, gate = x.chunk(2, dim=-1)
+        return value * gate.sigmoid()
+
+    whole = drawn(lambda self, x: functional.glu(x), (4, 8))
+    assert whole == drawn(written_out, (4, 8))
+
+
+class Convolved(nn.Module):
+    """A convolution, and its channels scaled and shifted in some way."""
+
+    def __init__(self, scaled):
+        super().__init__()
+        self.convolution = nn.Conv2d(3, 8, 3)
+        self.scaled = scaled
+        self.weight, self.bias = (nn.Parameter(torch.ones(8, 1, 1)) for _ in range(2))
+        for name in ("mean", "deviation"):
+            self.register_buffer(name, torch.ones(1, 8, 1, 1))
+
+    def forward(self, x):
+        return self.scaled(self, self.convolution(x))
+
+
+@pytest.mark.parametrize(
+    ("scaled", "text"),
+    [
+        (lambda self, x: x * self.deviation + self.mean, "batch_norm 1"),
+        (
+            lambda self, x: (x - self.mean) / self.deviation * self.weight + self.bias,
+            "batch_norm 1",
+        ),
+        (lambda self, x: x * self.weight + self.bias, "mul 1; add 2"),
+        (lambda self, x: x.relu() * self.deviation + self.mean, "relu 1; mul 2; add 3"),
+        (lambda self, x: x + self.mean, "add 1"),
+    ],
+    ids=["frozen", "by hand", "learned only", "not of a convolution", "shift only"],
+)
+def test_a_batch_norm_with_frozen_statistics(drawn, scaled, text):
+    assert drawn(Convolved(scaled).to("meta"), (2, 3, 9, 9)) == f"input; conv 0; {text}"
+
+
+def test_merged_patches_however_written(drawn):
+    def by_slices(self, x):
+        x = x.view(1, 4, 4, 8).relu()
+        corners = [x[:, row::2, column::2] for column in (0, 1) for row in (0, 1)]
+        return torch.cat(corners, dim=-1).tanh()
+
+    def by_shape(self, x):
+        x = x.view(1, 4, 4, 8).relu()
+        return x.view(1, 2, 2, 2, 2, 8).permute(0, 1, 3, 4, 2, 5).flatten(3).tanh()
+
+    assert drawn(by_slices, (16, 8)) == drawn(by_shape, (16, 8)) == "input; relu 0; tanh 1"
+
+
+def test_parts_that_change_places_are_a_design(drawn):
+    def swapped(self, x):
+        left, right = x.relu().chunk(2, dim=-1)
+        return torch.cat([right, left], dim=-1)
+
+    assert drawn(swapped, (4, 8)) == "input; relu 0; split 1; concat 2"
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((2, 5, 8), 1), ((2, 8, 4, 4), (2, 3)), ((2, 4, 4, 8), (1, 2))]
+)
+def test_a_mean_over_all_places_is_global_pooling(drawn, shape, axes):
+    pooled = drawn(lambda self, x: x.relu().mean(axes), shape)
+    assert pooled == "input; relu 0; adaptive_avg_pool 1"
