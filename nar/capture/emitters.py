@@ -169,6 +169,17 @@ def product(builder: TraceBuilder, call: Call) -> int:
     return value
 
 
+def linear(builder: TraceBuilder, call: Call) -> int:
+    """``linear(input, weight, bias)``: the product and the sum that ATen makes of it."""
+    source, (out, inner) = call.shapes[0], call.shapes[1]
+    builder.flops += 2 * prod(call.shape) * inner
+    rows = prod(source[:-1])
+    value = builder.emit("matmul", call.values[:2], call.shape, numbers=(rows, inner, out))
+    for bias in call.values[2:]:
+        value = builder.emit("add", (value, bias), call.shape)
+    return value
+
+
 def attention(builder: TraceBuilder, call: Call) -> int:
     """Scaled dot-product attention over (..., length, width): query, key, value and any mask."""
     query, key, value = call.shapes[:3]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +33,8 @@ class Placement:
 
     def call(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         """One forward pass with the stand-ins in place."""
+        if not self.state:
+            return cast("object", module(*args, **kwargs))
         result: object = torch.func.functional_call(module, dict(self.state), args, kwargs)
         return result
 
