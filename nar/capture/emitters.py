@@ -171,7 +171,8 @@ def product(builder: TraceBuilder, call: Call) -> int:
 
 def linear(builder: TraceBuilder, call: Call) -> int:
     """``linear(input, weight, bias)``: the product and the sum that ATen makes of it."""
-    source, (out, inner) = call.shapes[0], call.shapes[1]
+    source, weight = call.shapes[0], call.shapes[1]
+    inner, out = weight[-1], (weight[0] if len(weight) > 1 else 1)
     builder.flops += 2 * prod(call.shape) * inner
     rows = prod(source[:-1])
     value = builder.emit("matmul", call.values[:2], call.shape, numbers=(rows, inner, out))

@@ -28,6 +28,10 @@ def test_a_linear_layer_however_written(captured, text_of, forward):
     assert not graph.attributes.any()
 
 
+def test_a_linear_layer_of_one_output_may_have_a_vector_for_its_weight(drawn):
+    assert drawn(lambda self, x: functional.linear(x, self.w), (2, 5, 8)) == TEXT_OF_LINEAR
+
+
 def test_a_second_vector_is_no_bias(drawn):
     def forward(self, x):
         return functional.linear(x, self.matrix, self.w) + self.v
