@@ -13,7 +13,7 @@ APT     := apt-get -qq -o APT::Sandbox::User=$$(id -un)
 PIP     := install -qq --no-compile --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types proto proto-check pytest bench lock prometheus milvus clean
+.PHONY: help setup demo test lint types proto proto-check pytest faults bench lock prometheus milvus clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -49,13 +49,16 @@ proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part
 pytest: $(STAMP) prometheus milvus  ## the tests, against the real Prometheus and Milvus
 	$(BIN)/pytest
 
+faults: $(STAMP)  ## campaigns that kill what runs, again and again: minutes
+	$(BIN)/pytest -m faults tests/faults
+
 bench: $(STAMP)  ## every benchmark of tests/bench, one table each
 	for name in motifs capture embed serve; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
 	$(BIN)/python tests/bench/bench_ray.py $(DEMO)
 
 lock:  ## resolve pyproject.toml anew and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock
-	build/lock/bin/pip $(PIP) 'torch==$(TORCH)' -e '.[zoo,onnx,cluster,dev]'
+	build/lock/bin/pip $(PIP) 'torch==$(TORCH)' -e '.[corpus,onnx,plots,cluster,dev]'
 	(echo '# Written by `make lock`: the whole closure of pyproject.toml.'; \
 	 build/lock/bin/pip freeze --exclude-editable | sed 's/+cpu$$//') > requirements.lock
 

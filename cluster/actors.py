@@ -1,46 +1,41 @@
 """A bounded map over a pool of stateful actors: results come in the order of completion.
 
-An item that raises, takes its worker down or runs too long becomes a `Failed` outcome; the
-worker is replaced and the others go on.
+An item that raises becomes a `Failed` outcome. One that takes its worker down, or more time or
+memory than it may, gets another try in a fresh process first: the fault may have been the worker's.
 """
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, cast
 
 import ray
 from ray.actor import ActorHandle
-from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskError
 
 from cluster.config import PoolConfig
 from cluster.items import Backlog, Done, Failed, Item, ValueT
+from cluster.losses import WorkerLostError, WorkerStartError
 from cluster.resources import Share, cluster_totals
-from nar.errors import NarError
 
 START_LIMIT_S = 300.0
-
-
-class WorkerStartError(NarError):
-    """No worker could be started: too little room in the cluster, or its state does not load."""
-
-
-class WorkerLostError(NarError):
-    """An item took its worker down, or longer than its limit."""
+Outcomes = Iterator[Done[ValueT] | Failed]
 
 
 @dataclass(frozen=True, slots=True)
 class Recruiter(Generic[ValueT]):
-    """How to start a worker and how to ask it for an item.
+    """How to start a worker, how to ask it for an item, and when it has done enough.
 
     Attributes:
         start: Starts one actor.
         ask: Submits the item of that key to an actor.
+        is_spent: Whether the worker that gave this value should be replaced.
     """
 
     start: Callable[[], ActorHandle[Any]]
     ask: Callable[[ActorHandle[Any], str], "ray.ObjectRef[ValueT]"]
+    is_spent: Callable[[ValueT], bool] = lambda _: False
 
 
 @dataclass(slots=True)
@@ -52,13 +47,14 @@ class _Worker(Generic[ValueT]):
     group: str
     calls: deque[tuple["ray.ObjectRef[ValueT]", Item]] = field(default_factory=deque)
     since: float = field(default_factory=time.monotonic)
+    settled: int = 0
+    is_spent: bool = False
 
     def awaited(self) -> "ray.ObjectRef[Any]":
         return self.calls[0][0] if self.ready is None else self.ready
 
-    def pop(self) -> str:
-        self.since = time.monotonic()
-        return self.calls.popleft()[1].key
+    def items(self) -> list[Item]:
+        return [item for _, item in self.calls]
 
 
 def starter(worker: type, share: Share, *arguments: object) -> Callable[[], ActorHandle[Any]]:
@@ -73,7 +69,7 @@ class ActorPool(Generic[ValueT]):
     Args:
         recruiter: How to start and ask a worker.
         size: Number of actors.
-        config: Bounds: calls in flight, tries, time.
+        config: Bounds: calls in flight, tries, time, items of one process.
     """
 
     def __init__(self, recruiter: Recruiter[ValueT], size: int, config: PoolConfig) -> None:
@@ -81,11 +77,12 @@ class ActorPool(Generic[ValueT]):
         self._size = size
         self._config = config
         self._workers: list[_Worker[ValueT]] = []
-        self._deaths: dict[str, int] = {}
+        self._tries: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
         self._starts_failed = 0
         self._any_started = False
 
-    def run(self, items: Sequence[Item]) -> Iterator[Done[ValueT] | Failed]:
+    def run(self, items: Sequence[Item]) -> Outcomes[ValueT]:
         """Give every item's outcome exactly once, in order of completion.
 
         Raises:
@@ -95,7 +92,7 @@ class ActorPool(Generic[ValueT]):
         self._workers = [self._recruit("") for _ in range(min(self._size, len(items)))]
         try:
             while backlog or any(worker.calls for worker in self._workers):
-                for worker in self._workers:
+                for worker in list(self._workers):
                     self._fill(worker, backlog)
                 yield from self._collect(backlog)
         finally:
@@ -108,15 +105,22 @@ class ActorPool(Generic[ValueT]):
 
     def _fill(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
         """Submit up to the bound; near the end one call each, so that none waits in vain."""
+        if worker.is_spent:
+            if worker.calls or not backlog:
+                return
+            worker = self._replace(worker)
         room = self._config.max_in_flight if len(backlog) > len(self._workers) else 1
+        others = {other.group for other in self._workers if other is not worker}
         while backlog and len(worker.calls) < room:
-            item = backlog.take(worker.group)
-            if not worker.calls:
-                worker.since = time.monotonic()
-            worker.calls.append((self._recruiter.ask(worker.handle, item.key), item))
-            worker.group = item.group
+            self._submit(worker, backlog.take(worker.group, others))
 
-    def _collect(self, backlog: Backlog) -> Iterator[Done[ValueT] | Failed]:
+    def _submit(self, worker: _Worker[ValueT], item: Item) -> None:
+        if not worker.calls:
+            worker.since = time.monotonic()
+        worker.calls.append((self._recruiter.ask(worker.handle, item.key), item))
+        worker.group = item.group
+
+    def _collect(self, backlog: Backlog) -> Outcomes[ValueT]:
         """Wait for the first call to end or the first limit to pass, and settle what did."""
         waiting = {worker.awaited(): worker for worker in self._workers if worker.calls}
         patience = min(self._time_left(worker) for worker in waiting.values())
@@ -124,52 +128,84 @@ class ActorPool(Generic[ValueT]):
         for reference in ended:
             yield from self._settle(waiting[reference], backlog)
         for reference in running:
-            if self._time_left(waiting[reference]) <= 0:
+            # What ended while this process was busy is late here, not there.
+            if self._time_left(waiting[reference]) <= 0 and not ray.wait([reference], timeout=0)[0]:
                 yield from self._overrun(waiting[reference], backlog)
 
     def _time_left(self, worker: _Worker[ValueT]) -> float:
         limit = self._config.limit_s if worker.ready is None else START_LIMIT_S
         return worker.since + limit - time.monotonic()
 
-    def _settle(self, worker: _Worker[ValueT], backlog: Backlog) -> Iterator[Done[ValueT] | Failed]:
+    def _settle(self, worker: _Worker[ValueT], backlog: Backlog) -> Outcomes[ValueT]:
         try:
             value = ray.get(worker.awaited())
         except RayTaskError as error:
-            yield Failed(worker.pop(), _cause(error))
+            cause = _cause(error)
+            if isinstance(cause, WorkerLostError):
+                yield from self._blame(worker, backlog, cause)
+            else:
+                yield Failed(*self._pop(worker, cause))
         except RayError as error:
             yield from self._bury(worker, backlog, error)
         else:
-            if worker.ready is None:
-                yield Done(worker.pop(), value)
-            else:
+            if worker.ready is not None:
                 worker.ready, worker.since, self._any_started = None, time.monotonic(), True
+            else:
+                worker.is_spent = worker.is_spent or self._recruiter.is_spent(value)
+                yield Done(*self._pop(worker, value))
+
+    def _pop(self, worker: _Worker[ValueT], result: Any) -> tuple[str, Any, float]:  # noqa: ANN401
+        """Take off a worker's first call: its key, what became of it, and all its seconds."""
+        key = worker.calls.popleft()[1].key
+        now = time.monotonic()
+        seconds = self._seconds.pop(key, 0.0) + now - worker.since
+        worker.since, worker.settled = now, worker.settled + 1
+        bound = self._config.items_per_process
+        worker.is_spent = worker.is_spent or (bound is not None and worker.settled >= bound)
+        return key, result, seconds
 
     def _bury(self, worker: _Worker[ValueT], backlog: Backlog, error: RayError) -> Iterator[Failed]:
         """Replace a dead worker; only the call that ran is held to account for the death."""
         if worker.ready is not None:
             self._count_failed_start(error)
+            self._replace(worker, worker.items())
+        elif isinstance(error, OutOfMemoryError):
+            yield from self._blame(worker, backlog, WorkerLostError("memory", _NODE_IS_FULL))
         else:
-            key = worker.calls[0][1].key
-            self._deaths[key] = self._deaths.get(key, 0) + 1
-            if self._deaths[key] == self._config.max_attempts:
-                reason = f"its worker process died on each of {self._deaths[key]} tries"
-                yield Failed(worker.pop(), WorkerLostError(reason))
-        self._replace(worker, backlog)
+            yield from self._blame(worker, backlog, WorkerLostError("died", _DIED))
 
     def _overrun(self, worker: _Worker[ValueT], backlog: Backlog) -> Iterator[Failed]:
         if worker.ready is None:
             reason = f"took longer than its limit of {self._config.limit_s:g} s"
-            yield Failed(worker.pop(), WorkerLostError(reason))
-            self._replace(worker, backlog)
+            yield from self._blame(worker, backlog, WorkerLostError("timeout", reason))
         elif not self._any_started:
             raise WorkerStartError(_no_room(self._config))
         else:
             worker.since = time.monotonic()
 
-    def _replace(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
+    def _blame(
+        self, worker: _Worker[ValueT], backlog: Backlog, error: WorkerLostError
+    ) -> Iterator[Failed]:
+        """Replace a worker. The item that ran is the first of the new one, or is given up."""
+        suspect = worker.calls[0][1]
+        self._tries[suspect.key] += 1
+        backlog.put_back(worker.items()[1:])
+        if self._tries[suspect.key] < self._config.max_attempts:
+            lost = time.monotonic() - worker.since
+            self._seconds[suspect.key] = self._seconds.get(suspect.key, 0.0) + lost
+            self._replace(worker, [suspect])
+        else:
+            yield Failed(*self._pop(worker, error.after(self._tries[suspect.key])))
+            self._replace(worker)
+
+    def _replace(self, worker: _Worker[ValueT], items: Sequence[Item] = ()) -> _Worker[ValueT]:
+        """A fresh process in a worker's place, which begins with these items."""
         ray.kill(worker.handle)
-        backlog.put_back([item for _, item in worker.calls])
-        self._workers[self._workers.index(worker)] = self._recruit(worker.group)
+        successor = self._recruit(worker.group)
+        for item in items:
+            self._submit(successor, item)
+        self._workers[self._workers.index(worker)] = successor
+        return successor
 
     def _count_failed_start(self, error: RayError) -> None:
         self._starts_failed += 1
@@ -177,6 +213,10 @@ class ActorPool(Generic[ValueT]):
         if in_init or self._starts_failed > self._size * self._config.max_attempts:
             last_line = str(error).strip().rpartition("\n")[2].strip()
             raise WorkerStartError(f"workers do not start: {last_line}") from error
+
+
+_DIED = "its worker process died"
+_NODE_IS_FULL = "its worker process was ended because the machine had no memory left"
 
 
 def _cause(error: RayTaskError) -> Exception:

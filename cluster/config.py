@@ -25,17 +25,22 @@ class PoolConfig(WorkerConfig):
 
     num_workers: int | Literal["auto"] = "auto"
     max_in_flight: int = Field(2, ge=1, description="calls of one worker, running and waiting")
-    max_attempts: int = Field(2, ge=1, description="tries of an item whose worker died")
+    max_attempts: int = Field(2, ge=1, description="tries of an item that loses its worker")
     limit_s: float = Field(180, gt=0, description="one item; a worker over it is replaced")
     memory_limit_bytes: int | None = Field(None, ge=1, description="private memory of a worker")
+    items_per_process: int | None = Field(None, ge=1, description="then the worker is replaced")
 
 
 class ExtractConfig(PoolConfig):
     """Capture of models."""
 
     max_in_flight: int = Field(4, ge=1)
-    memory_limit_bytes: int | None = Field(12_000_000_000, ge=1)
-    shard_size: int = Field(64, ge=1, description="architectures a corpus shard")
+    memory_limit_bytes: int | None = Field(8_000_000_000, ge=1)
+    items_per_process: int | None = Field(2_000, ge=1)
+    resident_limit_bytes: int = Field(3_000_000_000, ge=1, description="then it is replaced")
+    shard_size: int = Field(2_048, ge=1, description="models a corpus shard")
+    batch_size: int = Field(64, ge=1, description="models a batch of the journal, at most")
+    batch_s: float = Field(10, ge=0, description="a batch is written after so long")
 
 
 class EmbedConfig(PoolConfig):
@@ -44,6 +49,7 @@ class EmbedConfig(PoolConfig):
     gpus: float | Literal["auto"] = "auto"
     max_attempts: int = Field(3, ge=1)
     limit_s: float = Field(1_800, gt=0)
+    part_rows: int = Field(64, ge=1, description="rows of a shard that a worker takes at once")
 
 
 class PretrainConfig(WorkerConfig):

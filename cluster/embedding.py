@@ -74,7 +74,8 @@ class EmbedReport:
 class Desk:
     """Hands parts of the corpus to workers, and writes to the index what comes back.
 
-    A part is a shard, by its file, or one of its rows, as ``file#row``.
+    A part is a slice of a shard's rows, as ``file#low:high``. The shard that was read last is kept:
+    parts come in order.
 
     Args:
         corpus: Directory of the corpus.
@@ -87,12 +88,14 @@ class Desk:
         self._build = build
         self._batch_rows = batch_rows
         self._lent: dict[str, list[Architecture]] = {}
+        self._shard: tuple[str, list[Architecture]] = ("", [])
 
     def read(self, part: str) -> list[Architecture]:
         """The architectures of a part."""
-        file, _, row = part.partition("#")
-        shard = read_shard(self._corpus / file)
-        return [shard[int(row)]] if row else shard
+        file, rows = parsed_part(part)
+        if file != self._shard[0]:
+            self._shard = (file, read_shard(self._corpus / file))
+        return self._shard[1][rows]
 
     def lend(self, worker: ActorHandle[EmbedWorker], part: str) -> "ray.ObjectRef[Vectors]":
         """Ask a worker for the vectors of a part, whose rows are kept until they come."""
@@ -112,6 +115,18 @@ class Desk:
         for start in range(0, len(written), self._batch_rows):
             self._build.upsert(written[start : start + self._batch_rows])
         return len(written)
+
+
+def named_part(file: str, low: int, high: int) -> str:
+    """Name of the rows of a shard from ``low`` to before ``high``."""
+    return f"{file}#{low}:{high}"
+
+
+def parsed_part(part: str) -> tuple[str, slice]:
+    """File and rows of a part's name."""
+    file, _, rows = part.partition("#")
+    low, _, high = rows.partition(":")
+    return file, slice(int(low), int(high))
 
 
 def embed(workspace: Workspace, index_config: IndexConfig, config: EmbedConfig) -> EmbedReport:
@@ -141,7 +156,8 @@ def embed(workspace: Workspace, index_config: IndexConfig, config: EmbedConfig) 
         desk = Desk(workspace.corpus, build, index_config.batch_rows)
         before = len(build.ids)
         pool = ActorPool(Recruiter(start, desk.lend), workers, config)
-        failures = _embed_all(pool, desk, _missing(workspace.corpus, build.ids))
+        parts = _missing(workspace.corpus, build.ids, config.part_rows)
+        failures = _embed_all(pool, desk, parts)
         rows = build.publish()
     seconds = round(time.monotonic() - started, 3)
     return EmbedReport(index_config.uri, code, rows, rows - before, failures, seconds, workers)
@@ -152,22 +168,29 @@ def _job(corpus: Path) -> str:
     return digest(*(entry.sha256 for entry in Manifest.read(corpus).shards))[:JOB_LETTERS]
 
 
-def _missing(corpus: Path, ids: frozenset[str]) -> dict[str, int]:
-    """Shards with a row that is not acknowledged yet, and how many rows each has."""
-    return {
-        entry.file: len(rows)
-        for entry, rows in iterate_shards(corpus)
-        if not ids.issuperset(architecture_id(item.labels.name) for item in rows)
-    }
+def _missing(corpus: Path, ids: frozenset[str], part_rows: int) -> dict[str, int]:
+    """Parts with a row that is not acknowledged yet, and how many rows each has."""
+    parts = {}
+    for entry, rows in iterate_shards(corpus):
+        for low in range(0, len(rows), part_rows):
+            names = [item.labels.name for item in rows[low : low + part_rows]]
+            if not ids.issuperset(map(architecture_id, names)):
+                parts[named_part(entry.file, low, low + len(names))] = len(names)
+    return parts
 
 
-def _embed_all(pool: ActorPool[Vectors], desk: Desk, shards: dict[str, int]) -> dict[str, str]:
-    """Embed shards; of one that fails, each row by itself. The reason for each row that is lost."""
-    with progress("embedding", sum(shards.values())) as advance:
-        spoilt = _embed_parts(pool, desk, list(shards), advance)
-        rows = [f"{part.key}#{row}" for part in spoilt for row in range(shards[part.key])]
+def _embed_all(pool: ActorPool[Vectors], desk: Desk, parts: dict[str, int]) -> dict[str, str]:
+    """Embed parts; of one that fails, each row by itself. The reason for each row that is lost."""
+    with progress("embedding", sum(parts.values())) as advance:
+        spoilt = _embed_parts(pool, desk, list(parts), advance)
+        rows = [row for part in spoilt for row in _rows_of(part.key)]
         lost = _embed_parts(pool, desk, rows, advance)
     return {desk.read(part.key)[0].labels.name: str(part.error) for part in lost}
+
+
+def _rows_of(part: str) -> list[str]:
+    file, rows = parsed_part(part)
+    return [named_part(file, row, row + 1) for row in range(rows.start, rows.stop)]
 
 
 def _embed_parts(

@@ -1,4 +1,4 @@
-"""The command of extraction: ``python -m cluster.extract --select demo --work DIR``."""
+"""The command of extraction: ``python -m cluster.extract --select corpus --work DIR``."""
 
 import json
 import sys
@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from cluster.config import load_cluster_config
-from cluster.extraction import ExtractReport, extract
+from cluster.extraction import ExtractReport, Job, extract
 from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
 from cluster.session import connect
@@ -17,11 +18,14 @@ from nar import display
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
 from nar.errors import ConfigError
 from nar.workspace import Workspace
-from nar.zoo.selections import select
+from nar.zoo.selections import Selection, select
+
+STEPS = ("build", "forward", "graph", "rest")
+_SHOWN = 3
 
 
-def chosen(names: Sequence[str], selections: Sequence[str], files: Sequence[Path]) -> list[str]:
-    """Every spec that was asked for, once, sorted.
+def chosen(names: Sequence[str], selections: Sequence[str], files: Sequence[Path]) -> Selection:
+    """Every spec that was asked for, once, sorted, and the sources that cannot be had.
 
     Args:
         names: Specs themselves.
@@ -31,10 +35,12 @@ def chosen(names: Sequence[str], selections: Sequence[str], files: Sequence[Path
     Raises:
         ConfigError: Nothing was asked for, or a file cannot be read.
     """
-    wanted = set(names).union(*map(select, selections), *map(_lines, files))
+    selected = [select(selection) for selection in selections]
+    wanted = set(names).union(*(each.names for each in selected), *map(_lines, files))
     if not wanted:
         raise ConfigError("no models were asked for: name specs, or pass --select or --specs")
-    return sorted(wanted)
+    skipped = {source: why for each in selected for source, why in each.skipped.items()}
+    return Selection(tuple(sorted(wanted)), skipped)
 
 
 def _lines(file: Path) -> list[str]:
@@ -56,20 +62,49 @@ def as_dict(report: ExtractReport) -> dict[str, object]:
     """The report for a program: where the corpus lies, what this run did, and the manifest."""
     return {
         "corpus": str(report.directory),
-        "shards_kept": report.kept,
-        "shards_written": report.written,
+        "captured": report.captured,
+        "kept": report.kept,
+        "shards_written": report.published.written,
+        "shards_removed": report.published.removed,
+        "dropped": report.published.dropped,
+        "failures_by_kind": report.kinds,
+        "seconds_by_step": report.steps,
         "manifest": report.manifest.model_dump(mode="json"),
     }
 
 
 def summary(report: ExtractReport) -> str:
-    """The report for a person, in one line."""
-    rows = sum(entry.rows for entry in report.manifest.shards)
-    failed = len(report.manifest.failures)
-    return (
-        f"{rows:,} architectures captured, {failed:,} models failed; {report.written} shards "
-        f"written, {report.kept} kept, in {report.directory}"
-    )
+    """The report for a person, in a few lines."""
+    manifest, published = report.manifest, report.published
+    rows = sum(entry.rows for entry in manifest.shards)
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(report.kinds.items()))
+    lines = [
+        f"{rows:,} architectures captured, {len(manifest.failures):,} models failed"
+        f"{f' ({kinds})' if kinds else ''}; {report.captured:,} tried now, {report.kept:,} kept",
+        f"{published.written} of {len(published.entries)} shards written, in {report.directory}",
+    ]
+    if published.removed:
+        lines.append(f"removed, for nothing in them was asked for: {', '.join(published.removed)}")
+    if published.dropped:
+        few = ", ".join(published.dropped[:_SHOWN])
+        lines.append(f"{len(published.dropped):,} models are no longer in the corpus: {few}, ...")
+    lines += [f"skipped {each.source}: {each.reason}" for each in manifest.skipped]
+    return "\n".join(lines)
+
+
+def times(report: ExtractReport) -> Table:
+    """Where the time of the workers went, by source."""
+    table = Table(title="Worker time, in seconds", title_justify="left")
+    table.add_column("source")
+    for column in (*STEPS, "all", "models/s"):
+        table.add_column(column, justify="right")
+    for source, steps in report.steps.items():
+        taken = [steps.get(step, 0.0) for step in STEPS]
+        rate = (
+            report.manifest.sources[source].models_per_s if source in report.manifest.sources else 0
+        )
+        table.add_row(source, *(f"{each:,.1f}" for each in (*taken, sum(taken))), f"{rate:.2f}")
+    return table
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -89,22 +124,32 @@ def main(
     workers: Workers = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Capture only so many.")] = None,
     restart: Annotated[
-        bool, typer.Option("--restart/--resume", help="Replace the corpus, or go on with it.")
+        bool, typer.Option("--restart/--resume", help="Forget what was captured, or go on.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try models again that failed before.")
     ] = False,
     cluster_config: ClusterFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Capture models into WORK/corpus. Run twice, it changes nothing; killed, it goes on."""
+    """Capture models into WORK/corpus. Run twice, it changes nothing; killed, it goes on.
+
+    Another selection keeps what was captured: only what is new is captured, and the corpus then
+    holds what was asked for last.
+    """
     config = load_cluster_config(cluster_config)
-    wanted = thinned(chosen(names or [], selections or [], files or []), limit)
-    sizes = resized(config.extract, workers)
+    wanted = chosen(names or [], selections or [], files or [])
+    job = Job(
+        thinned(wanted.names, limit), wanted.skipped, restart=restart, retry_failed=retry_failed
+    )
     with connect(config):
-        report = extract(wanted, Workspace(work), sizes, restart=restart)
+        report = extract(job, Workspace(work), resized(config.extract, workers))
     if as_json:
         sys.stdout.write(json.dumps(as_dict(report), indent=2) + "\n")
     else:
         stdout.print(display.manifest(report.manifest))
-        stdout.print(summary(report))
+        stdout.print(times(report))
+        stdout.print(summary(report), highlight=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

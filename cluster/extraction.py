@@ -1,41 +1,30 @@
 """Capture on the cluster: a selection of models into the shards of a corpus.
 
-Actors capture; the driver writes shards of fixed content, so that any number of workers, and a
-job that was killed and goes on, make the same files.
+Actors capture; the driver keeps every result in a journal and, at the end, makes the corpus from
+it. So any number of workers, and a job that was killed and goes on, make the same files.
 """
 
-import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cluster.actors import ActorPool, Recruiter, starter
 from cluster.config import ExtractConfig
-from cluster.items import Failed, Item
-from cluster.ledger import Ledger, digest
-from cluster.resources import Share, bound_memory, pool_size, worker_share
-from cluster.shards import Shard, ShardRecord, ShardStore, cut, is_held, manifest_of
-from nar.console import progress
-from nar.corpus import SCHEMA_VERSION
-from nar.errors import CaptureError, ConfigError, NarError
-from nar.manifest import FILE_NAME, Failure, Manifest
+from cluster.items import Done, Failed, Item
+from cluster.journal import Journal, Result, RunRecord, Scribe, Settled, captured, failed, merged
+from cluster.ledger import Ledger
+from cluster.losses import WorkerLostError
+from cluster.progress import watching
+from cluster.provenance import identity, labels_identity, packages, source_of
+from cluster.resources import cluster_totals, pool_size, worker_share
+from cluster.shards import Published, Publisher, ShardRecord, cut
+from cluster.worker import CaptureWorker, WorkerCapture
+from nar.console import stderr
+from nar.corpus import read_cards
+from nar.errors import CaptureError, ConfigError, CorpusError, NarError
+from nar.manifest import FILE_NAME, Failure, Manifest, Skipped, count_corpus
 from nar.workspace import Workspace
-from nar.zoo import ZooCapture, capture_architecture
-
-PACKAGES = ("nar", "timm", "torch", "torchvision", "transformers")
-
-
-class CaptureWorker:
-    """Captures models; lives long, because importing a model library takes seconds."""
-
-    def __init__(self, memory_limit_bytes: int | None) -> None:
-        bound_memory(memory_limit_bytes)
-
-    def capture(self, name: str) -> ZooCapture:
-        """Capture one model."""
-        return capture_architecture(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,115 +34,187 @@ class ExtractReport:
     Attributes:
         directory: Of the corpus.
         manifest: Of the corpus.
-        kept: Shards that an earlier run had finished.
-        written: Shards that this run wrote.
+        captured: Models that this run tried.
+        kept: Models that an earlier run had settled.
+        published: What this run changed in the directory.
+        kinds: Failures by kind: ``capture``, ``died``, ``timeout``, ``memory``.
+        steps: Seconds of workers by source and step; ``rest`` is what no step accounts for:
+            failures, tries that were lost, the way to the worker and back.
     """
 
     directory: Path
     manifest: Manifest
+    captured: int
     kept: int
-    written: int
+    published: Published
+    kinds: dict[str, int]
+    steps: dict[str, dict[str, float]]
 
 
-def extract(
-    names: Sequence[str], workspace: Workspace, config: ExtractConfig, *, restart: bool = False
-) -> ExtractReport:
-    """Capture models on the connected cluster, shard by shard.
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What an extraction is asked for.
+
+    Attributes:
+        names: Specs, in any order.
+        skipped: Sources that belong to it and are not installed, with the way out.
+        restart: Forget what an earlier job left in the workspace.
+        retry_failed: Try models again that failed before.
+    """
+
+    names: Collection[str]
+    skipped: Mapping[str, str]
+    restart: bool = False
+    retry_failed: bool = False
+
+
+def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractReport:
+    """Capture models on the connected cluster and make a corpus of them.
 
     Args:
-        names: Specs, in any order.
+        job: What is wanted.
         workspace: Gets ``corpus/`` and ``ledger/extract/``.
-        config: Sizes of the workers and of the shards.
-        restart: Forget what an earlier job left there.
+        config: Sizes of the workers, batches and shards.
 
     Raises:
-        ConfigError: The workspace holds the corpus of another selection, or of other versions.
+        ConfigError: The workspace holds a corpus that was not made here.
         WorkerStartError: The cluster has no room.
     """
-    started = time.monotonic()
-    shards = cut(names, config.shard_size)
-    ledger = Ledger(workspace.root / "ledger" / "extract", ShardRecord)
-    _begin(ledger, shards, workspace.corpus, restart=restart)
-    store = ShardStore(workspace.corpus, ledger)
-    records = {shard.part: record for shard in shards if (record := store.finished(shard))}
-    missing = [shard for shard in shards if shard.part not in records]
-    workers = 0
+    place = workspace.root / "ledger" / "extract"
+    _begin(place, workspace.corpus, restart=job.restart)
+    identities = {name: identity(name) for name in sorted(set(job.names))}
+    journal = Journal(place / "journal")
+    missing = _missing(identities, journal, retry_failed=job.retry_failed)
     if missing:
-        share = worker_share(config)
-        workers = pool_size(config, share)
-        pool = ActorPool(_recruiter(config, share), workers, config)
-        records |= _capture_all(pool, missing, store)
-    seconds = round(time.monotonic() - started, 3)
-    manifest = manifest_of(workspace.corpus, [records[shard.part] for shard in shards], versions())
-    if missing or not is_held(manifest, workspace.corpus):
-        timed = {"seconds": seconds, "workers": workers}
-        manifest.model_copy(update=timed).write(workspace.corpus)
-    held = Manifest.read(workspace.corpus)
-    return ExtractReport(workspace.corpus, held, len(shards) - len(missing), len(missing))
-
-
-def _begin(
-    ledger: Ledger[ShardRecord], shards: Sequence[Shard], corpus: Path, *, restart: bool
-) -> None:
-    """Make sure that what lies in the corpus directory is of this job and no other."""
-    way_out = "pass --restart to replace its corpus, or another --work"
-    if restart:
-        for path in (*corpus.glob(FILE_NAME), *corpus.glob("shard-*.parquet")):
-            path.unlink()
-        ledger.clear()
-    elif ledger.job() is None and (corpus / FILE_NAME).exists():
-        raise ConfigError(f"{corpus} holds a corpus without its ledger; {way_out}")
-    ledger.begin(_job(shards), way_out=way_out)
-    corpus.mkdir(parents=True, exist_ok=True)
-
-
-def _job(shards: Sequence[Shard]) -> str:
-    """Digest of all that decides the files: selection, cut, schema, libraries, users' files."""
-    files = {Path(name.rpartition(":")[0]) for shard in shards for name in shard.names}
-    contents = [sha256(file.read_bytes()).hexdigest() for file in sorted(files) if file.is_file()]
-    selection = [digest(*shard.names) for shard in shards]
-    return digest(str(SCHEMA_VERSION), *map(str, versions().items()), *selection, *contents)
-
-
-def _recruiter(config: ExtractConfig, share: Share) -> Recruiter[ZooCapture]:
-    return Recruiter(
-        start=starter(CaptureWorker, share, config.memory_limit_bytes),
-        ask=lambda worker, name: worker.capture.remote(name),
+        _capture_all(missing, journal, config)
+    settled = {name: _settled(journal, name, code) for name, code in identities.items()}
+    publisher = Publisher(workspace.corpus, Ledger(place / "shards", ShardRecord), journal)
+    published = publisher.publish(cut(identities, config.shard_size), settled)
+    manifest = _manifest(workspace.corpus, published, journal, settled, job.skipped)
+    if _held(workspace.corpus) != manifest:
+        manifest.write(workspace.corpus)
+    return ExtractReport(
+        workspace.corpus,
+        manifest,
+        captured=len(missing),
+        kept=len(identities) - len(missing),
+        published=published,
+        kinds=dict(Counter(each.record.kind for each in settled.values() if each.record.kind)),
+        steps=_steps(settled),
     )
 
 
-def _capture_all(
-    pool: ActorPool[ZooCapture], shards: Sequence[Shard], store: ShardStore
-) -> dict[str, ShardRecord]:
-    """Capture every model of the shards; their records by part."""
-    home = {name: shard for shard in shards for name in shard.names}
-    items = [Item(name, group=name.partition(":")[0]) for name in home]
-    records = {}
-    with progress("capturing", len(items)) as advance:
-        for outcome in pool.run(items):
-            result = _failure(outcome) if isinstance(outcome, Failed) else outcome.value
-            shard = home[outcome.key]
-            record = store.settle(shard, outcome.key, result)
-            if record is not None:
-                records[shard.part] = record
-            advance(1)
-    return records
+def _begin(place: Path, corpus: Path, *, restart: bool) -> None:
+    """Make sure that what lies in the corpus directory was made here."""
+    if restart:
+        old = (*corpus.glob("*.parquet"), *place.glob("*/*"), *place.glob("*.json"))
+        for path in (corpus / FILE_NAME, *old):
+            path.unlink(missing_ok=True)
+    elif (corpus / FILE_NAME).exists() and not (place / "shards").is_dir():
+        raise ConfigError(
+            f"{corpus} holds a corpus without its ledger; pass --restart to replace it, "
+            "or another --work"
+        )
 
 
-def _failure(outcome: Failed) -> Failure:
-    error = outcome.error
-    if isinstance(error, CaptureError):
-        return Failure(name=outcome.key, operator=error.operator, reason=error.reason)
-    text = str(error) if isinstance(error, NarError) else f"{type(error).__name__}: {error}"
-    return Failure(name=outcome.key, operator="-", reason=text.strip().partition("\n")[0])
+def _held(corpus: Path) -> Manifest | None:
+    try:
+        return Manifest.read(corpus)
+    except CorpusError:
+        return None
 
 
-def versions() -> dict[str, str]:
-    """Version of each library that decides what a capture gives, if it is installed."""
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
+def _missing(
+    identities: Mapping[str, str], journal: Journal, *, retry_failed: bool
+) -> dict[str, str]:
+    """Models that have to be captured, with the digest of what decides them."""
+    settled = {name: journal.find(name, code) for name, code in identities.items()}
+    return {
+        name: identities[name]
+        for name, found in settled.items()
+        if found is None or (retry_failed and found.record.failure is not None)
+    }
+
+
+def _settled(journal: Journal, name: str, code: str) -> Settled:
+    found = journal.find(name, code)
+    assert found is not None, f"{name} was captured or has failed"
     return found
+
+
+def _capture_all(identities: Mapping[str, str], journal: Journal, config: ExtractConfig) -> None:
+    """Capture models into the journal; what was finished is in it, whatever ends this."""
+    share = worker_share(config)
+    workers = pool_size(config, share)
+    recruiter: Recruiter[WorkerCapture] = Recruiter(
+        start=starter(CaptureWorker, share, config.memory_limit_bytes),
+        ask=lambda worker, name: worker.capture.remote(name),
+        is_spent=lambda value: value.resident_bytes > config.resident_limit_bytes,
+    )
+    cores = int(cluster_totals().get("CPU", 0.0))
+    run = RunRecord(seconds=0.0, workers=workers, cores=cores, labels=labels_identity())
+    scribe = Scribe(journal, config.batch_size, config.batch_s, run)
+    items = [Item(name, group=name.partition(":")[0]) for name in identities]
+    totals = Counter(source_of(name) for name in identities)
+    pool = ActorPool(recruiter, workers, config)
+    try:
+        with watching(totals, stderr) as advance:
+            for outcome in pool.run(items):
+                result = _result(outcome, identities[outcome.key])
+                scribe.add(result)
+                advance(source_of(outcome.key), result.row is not None)
+    finally:
+        scribe.close()
+
+
+def _result(outcome: Done[WorkerCapture] | Failed, code: str) -> Result:
+    if isinstance(outcome, Done):
+        return captured(outcome.value.capture, code, outcome.seconds)
+    error = outcome.error
+    kind = error.kind if isinstance(error, WorkerLostError) else "capture"
+    return failed(_failure(outcome.key, error), kind, code, outcome.seconds)
+
+
+def _failure(name: str, error: Exception) -> Failure:
+    if isinstance(error, CaptureError):
+        return Failure(name=name, operator=error.operator, reason=error.reason)
+    text = str(error) if isinstance(error, NarError) else f"{type(error).__name__}: {error}"
+    return Failure(name=name, operator="-", reason=text.strip().partition("\n")[0])
+
+
+def _manifest(
+    corpus: Path,
+    published: Published,
+    journal: Journal,
+    settled: Mapping[str, Settled],
+    skipped: Mapping[str, str],
+) -> Manifest:
+    """The manifest of published shards: the same journal gives the same manifest."""
+    records = [each.record for each in settled.values()]
+    failures = tuple(record.failure for record in records if record.failure is not None)
+    runs = [journal.run_of(batch) for batch in sorted({each.batch for each in settled.values()})]
+    cards = (card for entry in published.entries for card in read_cards(corpus / entry.file))
+    spent = merged({source_of(record.name): record.seconds} for record in records)
+    counts = count_corpus(cards, failures, spent)
+    unknown = merged(record.unknown_operators for record in records)
+    return Manifest(
+        packages=packages({source_of(name) for name in settled}),
+        shards=published.entries,
+        sources=counts.sources,
+        totals=counts.totals,
+        failures=failures,
+        skipped=tuple(Skipped(source=name, reason=skipped[name]) for name in sorted(skipped)),
+        unknown_operators={name: int(count) for name, count in unknown.items()},
+        seconds=round(sum(run.seconds for run in runs), 3),
+        workers=max((run.workers for run in runs), default=1),
+        cores=max((run.cores for run in runs), default=0),
+    )
+
+
+def _steps(settled: Mapping[str, Settled]) -> dict[str, dict[str, float]]:
+    by_source: dict[str, list[Mapping[str, float]]] = {}
+    for each in settled.values():
+        record = each.record
+        rest = max(0.0, record.seconds - sum(record.steps.values()))
+        by_source.setdefault(source_of(record.name), []).append({**record.steps, "rest": rest})
+    return {source: merged(steps) for source, steps in sorted(by_source.items())}

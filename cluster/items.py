@@ -1,8 +1,8 @@
 """What a pool of workers is given and gives back, and the order in which it takes it."""
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 ValueT = TypeVar("ValueT")
@@ -24,18 +24,32 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Done(Generic[ValueT]):
-    """What a worker returned for an item."""
+    """What a worker returned for an item.
+
+    Attributes:
+        key: Name of the item.
+        value: What came back.
+        seconds: Worker time that it took, tries that failed included.
+    """
 
     key: str
     value: ValueT
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Why an item has no value."""
+    """Why an item has no value.
+
+    Attributes:
+        key: Name of the item.
+        error: What its last try raised, or how its worker was lost.
+        seconds: Worker time that all its tries took.
+    """
 
     key: str
     error: Exception
+    seconds: float = field(default=0.0, compare=False)
 
 
 class Backlog:
@@ -50,10 +64,19 @@ class Backlog:
         """Number of items that wait."""
         return sum(map(len, self._groups.values()))
 
-    def take(self, group: str) -> Item:
-        """The next item of a group, or of the longest group when that one is empty."""
-        chosen = self._groups.get(group) or max(self._groups.values(), key=len)
-        return chosen.popleft()
+    def take(self, group: str, others: Collection[str] = ()) -> Item:
+        """The next item of a group; where that one is empty, of the longest other.
+
+        Args:
+            group: Where the worker is.
+            others: Where the other workers are: groups left to them while there is anything else.
+        """
+        waiting = self._groups.get(group) or self._longest(others) or self._longest(())
+        return waiting.popleft()
+
+    def _longest(self, others: Collection[str]) -> deque[Item]:
+        free = (waiting for group, waiting in self._groups.items() if group not in others)
+        return max(free, key=len, default=deque())
 
     def put_back(self, items: Sequence[Item]) -> None:
         """Return items, to be taken next in their order."""

@@ -1,123 +1,161 @@
-"""Corpus shards from outcomes in any order: a shard is written when its last model is settled."""
+"""The files of a corpus: each of one source, from what the journal holds, the same every time."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
-from cluster.ledger import Ledger, Record
+from cluster.journal import Journal, Settled
+from cluster.ledger import Ledger, Record, digest, file_digest
+from cluster.provenance import files_identity, labels_identity, source_of
 from nar.architecture import Architecture
-from nar.corpus import read_shard, write_shard
-from nar.manifest import FILE_NAME, Failure, Manifest, ShardEntry, count_sources
-from nar.zoo import ZooCapture
+from nar.corpus import write_shard
+from nar.manifest import FILE_NAME, ShardEntry
+from nar.zoo import resolve
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A slice of the sorted selection.
+    """A slice of one source's sorted models.
 
     Attributes:
         part: Its name, in the ledger and, with ``.parquet``, in the corpus.
-        names: Models of the slice, sorted.
+        names: Models of the slice, sorted; those that failed have no row.
     """
 
     part: str
     names: tuple[str, ...]
 
+    @property
+    def file(self) -> str:
+        """Name of its file in the corpus."""
+        return f"{self.part}.parquet"
+
 
 class ShardRecord(Record):
-    """What is known of a finished shard.
+    """A file that was written.
 
     Attributes:
+        identity: Digest of everything that decides its bytes.
         entry: Its file, rows and digest.
-        failures: Models of the slice that are not in the file.
-        unknown_operators: Occurrences of each operator outside the vocabulary.
+        names: Its rows.
     """
 
+    identity: str
     entry: ShardEntry
-    failures: tuple[Failure, ...]
-    unknown_operators: dict[str, int]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What publishing did.
+
+    Attributes:
+        entries: Every file of the corpus, in order.
+        written: How many of them are new.
+        removed: Files that are gone, for they hold no model of the selection.
+        dropped: Models that were in the corpus and are not any more, sorted.
+    """
+
+    entries: tuple[ShardEntry, ...]
+    written: int
+    removed: tuple[str, ...]
+    dropped: tuple[str, ...]
 
 
 def cut(names: Iterable[str], size: int) -> list[Shard]:
-    """Sort a selection and cut it into shards; the same selection gives the same shards."""
-    ordered = sorted(set(names))
+    """Cut each source's sorted models into shards; the same selection gives the same shards."""
+    ordered = sorted(set(names), key=lambda name: (source_of(name), name))
     return [
-        Shard(f"shard-{start // size:05d}", tuple(ordered[start : start + size]))
-        for start in range(0, len(ordered), size)
+        Shard(f"{source}-{start // size:05d}", tuple(of_source[start : start + size]))
+        for source, group in groupby(ordered, key=source_of)
+        for of_source in (list(group),)
+        for start in range(0, len(of_source), size)
     ]
 
 
-class ShardStore:
-    """The shards of one corpus directory and the ledger of those that are finished.
+class Publisher:
+    """Writes the files of one corpus directory.
 
     Args:
-        directory: Of the corpus.
-        ledger: Of the job.
+        corpus: The directory.
+        ledger: Of the files that lie there.
+        journal: Has every model that is published.
     """
 
-    def __init__(self, directory: Path, ledger: Ledger[ShardRecord]) -> None:
-        self._directory = directory
+    def __init__(self, corpus: Path, ledger: Ledger[ShardRecord], journal: Journal) -> None:
+        self._corpus = corpus
         self._ledger = ledger
-        self._settled: dict[str, dict[str, ZooCapture | Failure]] = {}
+        self._journal = journal
 
-    def finished(self, shard: Shard) -> ShardRecord | None:
-        """The record of a shard whose file is whole; None if it has to be made."""
-        record = self._ledger.find(shard.part)
+    def publish(self, shards: Sequence[Shard], settled: dict[str, Settled]) -> Published:
+        """Make the directory hold these shards and no others.
+
+        While it changes there is no manifest: a reader finds no corpus rather than a damaged one.
+
+        Args:
+            shards: What is wanted.
+            settled: Every model of them.
+        """
+        held = {part: record for part in self._ledger.parts() if (record := self._whole(part))}
+        rows = {shard.part: _with_rows(shard, settled) for shard in shards}
+        identities = {part: _identity(of_part) for part, of_part in rows.items()}
+        stale = [part for part in rows if _identity_in(held, part) != identities[part]]
+        gone = [part for part in self._ledger.parts() if part not in rows]
+        if stale or gone:
+            self._corpus.mkdir(parents=True, exist_ok=True)
+            (self._corpus / FILE_NAME).unlink(missing_ok=True)
+        before = {name for record in held.values() for name in record.names}
+        removed = [self._remove(part) for part in gone]
+        for part in stale:
+            held[part] = self._write(part, identities[part], rows[part])
+        names = {name for shard in shards for name in shard.names}
+        return Published(
+            entries=tuple(held[shard.part].entry for shard in shards),
+            written=len(stale),
+            removed=tuple(removed),
+            dropped=tuple(sorted(before - names)),
+        )
+
+    def _whole(self, part: str) -> ShardRecord | None:
+        """The record of a file that lies there as it was written."""
+        record = self._ledger.find(part)
         if record is None:
             return None
-        path = self._directory / record.entry.file
-        whole = path.is_file() and sha256(path.read_bytes()).hexdigest() == record.entry.sha256
+        whole = file_digest(self._corpus / record.entry.file) == record.entry.sha256
         return record if whole else None
 
-    def settle(self, shard: Shard, name: str, result: ZooCapture | Failure) -> ShardRecord | None:
-        """Add one model's result; the last one of a shard writes it and gives its record."""
-        settled = self._settled.setdefault(shard.part, {})
-        settled[name] = result
-        if len(settled) < len(shard.names):
-            return None
-        record = self._write(shard, [settled[each] for each in shard.names])
-        del self._settled[shard.part]
+    def _remove(self, part: str) -> str:
+        file = f"{part}.parquet"
+        (self._corpus / file).unlink(missing_ok=True)
+        self._ledger.remove(part)
+        return file
+
+    def _write(self, part: str, identity: str, settled: Sequence[Settled]) -> ShardRecord:
+        found = self._journal.rows(settled)
+        rows = [self._labelled(found[each.record.name], each) for each in settled]
+        entry = write_shard(self._corpus / f"{part}.parquet", rows)
+        names = tuple(each.record.name for each in settled)
+        record = ShardRecord(identity=identity, entry=entry, names=names)
+        self._ledger.add(part, record)
         return record
 
-    def _write(self, shard: Shard, results: Sequence[ZooCapture | Failure]) -> ShardRecord:
-        captures = [result for result in results if isinstance(result, ZooCapture)]
-        unknown: Counter[str] = Counter()
-        for capture in captures:
-            unknown.update(capture.unknown_operators)
-        record = ShardRecord(
-            entry=write_shard(self._directory / f"{shard.part}.parquet", _rows(captures)),
-            failures=tuple(result for result in results if isinstance(result, Failure)),
-            unknown_operators=dict(sorted(unknown.items())),
-        )
-        self._ledger.add(shard.part, record)
-        return record
+    def _labelled(self, row: Architecture, settled: Settled) -> Architecture:
+        """The row with the labels of today: their tables change more often than graphs do."""
+        if self._journal.run_of(settled.batch).labels == labels_identity():
+            return row
+        return replace(row, labels=resolve(row.labels.name).labels)
 
 
-def _rows(captures: Iterable[ZooCapture]) -> list[Architecture]:
-    return [capture.architecture for capture in captures]
+def _with_rows(shard: Shard, settled: dict[str, Settled]) -> list[Settled]:
+    found = (settled[name] for name in shard.names)
+    return [each for each in found if each.record.failure is None]
 
 
-def manifest_of(corpus: Path, records: Sequence[ShardRecord], packages: dict[str, str]) -> Manifest:
-    """The manifest of finished shards; how long they took is not known here."""
-    failures = tuple(failure for record in records for failure in record.failures)
-    unknown: Counter[str] = Counter()
-    for record in records:
-        unknown.update(record.unknown_operators)
-    rows = (item for record in records for item in read_shard(corpus / record.entry.file))
-    return Manifest(
-        packages=packages,
-        shards=tuple(record.entry for record in records),
-        sources=count_sources(rows, failures),
-        failures=failures,
-        unknown_operators=dict(sorted(unknown.items())),
-    )
+def _identity(settled: Sequence[Settled]) -> str:
+    rows = (part for each in settled for part in (each.record.name, each.record.identity))
+    return digest(files_identity(), labels_identity(), *rows)
 
 
-def is_held(manifest: Manifest, corpus: Path) -> bool:
-    """Whether the corpus has this manifest already, made in whatever time."""
-    if not (corpus / FILE_NAME).exists():
-        return False
-    held = Manifest.read(corpus)
-    return held.model_copy(update={"seconds": 0.0, "workers": 1}) == manifest
+def _identity_in(held: dict[str, ShardRecord], part: str) -> str:
+    return held[part].identity if part in held else ""

@@ -25,6 +25,10 @@ Name = Annotated[
     str, typer.Argument(help="timm:resnet50, path/to/file.py:factory, model.onnx, model.pt2, ...")
 ]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")]
+Corpus = Annotated[
+    Path | None,
+    typer.Option(help="Directory of a corpus; default: that of --work, else the shipped one."),
+]
 Uri = Annotated[str | None, typer.Option(help="Milvus server; default: index.db below --work.")]
 Count = Annotated[int | None, typer.Option(min=0, help="Learned scalars.")]
 Several = Annotated[list[str] | None, typer.Option(help="Only these; may be given again.")]
@@ -51,20 +55,77 @@ def motifs(name: Name, as_json: AsJson = False) -> None:
 
 @corpus_app.command("stats")
 @reporting_errors
-def corpus_stats(work: Work = DEFAULT_WORK, as_json: AsJson = False) -> None:
-    """Sizes by source, failures with their reasons, operators outside the vocabulary."""
-    from nar import commands
+def corpus_stats(
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    plots: Annotated[
+        Path | None, typer.Option(help="Directory that gets PNG plots of the same numbers.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sources, tiers, tasks, families, sizes, copies; failures with their reasons."""
+    from nar import corpus_commands
 
-    commands.corpus_stats(work, as_json=as_json)
+    place = corpus_commands.Place(work, corpus)
+    corpus_commands.stats(place, plots=plots, as_json=as_json)
 
 
 @corpus_app.command("list")
 @reporting_errors
-def corpus_list(work: Work = DEFAULT_WORK, family: Several = None, as_json: AsJson = False) -> None:
+def corpus_list(
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    family: Several = None,
+    as_json: AsJson = False,
+) -> None:
     """Name, family and size of every architecture."""
-    from nar import commands
+    from nar import corpus_commands
 
-    commands.corpus_list(work, families=family or [], as_json=as_json)
+    place = corpus_commands.Place(work, corpus)
+    corpus_commands.listing(place, families=family or [], as_json=as_json)
+
+
+@corpus_app.command("show")
+@reporting_errors
+def corpus_show(
+    name: Annotated[str, typer.Argument(help="A name that the corpus has.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """One architecture: labels, sizes, motifs, aliases, twins in other libraries."""
+    from nar import corpus_commands
+
+    corpus_commands.show_one(corpus_commands.Place(work, corpus), name, as_json=as_json)
+
+
+@corpus_app.command("diff")
+@reporting_errors
+def corpus_diff(
+    first: Name,
+    second: Name,
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """What two architectures share and where they differ; what is not there is captured."""
+    from nar import corpus_commands
+
+    corpus_commands.diff(corpus_commands.Place(work, corpus), first, second, as_json=as_json)
+
+
+@corpus_app.command("pack")
+@reporting_errors
+def corpus_pack(
+    target: Annotated[Path, typer.Argument(help="Directory that gets the packed corpus.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a corpus anew, relatives side by side, in the fewest bytes, with its datasheet."""
+    from nar import corpus_commands
+
+    corpus_commands.pack_corpus(corpus_commands.Place(work, corpus), target, as_json=as_json)
 
 
 @index_app.command("build")

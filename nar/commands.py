@@ -3,8 +3,8 @@
 import json
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -14,13 +14,12 @@ from nar.checkpoint import load_checkpoint
 from nar.client import Client
 from nar.config import NarConfig, ServerConfig, load_config
 from nar.console import progress, stderr, stdout
-from nar.corpus import iterate_shards, read_corpus
+from nar.corpus import read_corpus
 from nar.embed import Embedder
 from nar.evaluation.comparison import Method, compare, untrained_methods
 from nar.filters import Filter
 from nar.graph import ComputationalGraph
 from nar.index import ArchitectureIndex, index_row
-from nar.manifest import Manifest
 from nar.motifs import partition
 from nar.retrieve import Answer, Retriever
 from nar.serve.run import serve as run_server
@@ -99,24 +98,6 @@ def motifs(name: str, *, as_json: bool) -> None:
     """Show the motif types of a model."""
     cut = partition(captured(name).architecture.graph)
     show(reports.motifs(name, cut), lambda: display.motifs(name, cut), as_json=as_json)
-
-
-def corpus_stats(work: Path, *, as_json: bool) -> None:
-    """Show the manifest of a corpus."""
-    found = Manifest.read(Workspace(work).corpus)
-    show(found.model_dump(mode="json"), lambda: display.manifest(found), as_json=as_json)
-
-
-def corpus_list(work: Path, *, families: Sequence[str], as_json: bool) -> None:
-    """Show every architecture of a corpus, or of some families."""
-    items = [
-        item
-        for _, shard in iterate_shards(Workspace(work).corpus)
-        for item in shard
-        if not families or item.labels.family in families
-    ]
-    rows = [{**asdict(item.labels), "nodes": item.graph.nodes} for item in items]
-    show({"architectures": rows}, lambda: display.architectures(items), as_json=as_json)
 
 
 def index_build(setting: Setting, *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 from nar.architecture import Architecture
 from nar.evaluation.comparison import Comparison
 from nar.index import Hit
-from nar.manifest import Manifest
+from nar.manifest import Failure, Manifest
 from nar.motifs import MotifPartition
 from nar.ops import op_name
 from nar.reports import operators_of
@@ -20,6 +20,7 @@ from nar.retrieve import Answer
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SHOWN_OPERATORS = 14
+_SHOWN_REASONS = 25
 
 
 def human(value: float) -> str:
@@ -98,11 +99,11 @@ def motifs(name: str, cut: MotifPartition) -> RenderableType:
     for code, times in by_share:
         size = len(operators[code])
         share = f"{100 * times * size / cut.graph.nodes:.0f}%"
-        table.add_row(str(times), str(size), share, _in_brief(operators[code]))
+        table.add_row(str(times), str(size), share, in_brief(operators[code]))
     return table
 
 
-def _in_brief(operators: list[str]) -> str:
+def in_brief(operators: Sequence[str]) -> str:
     """Operators in order, runs counted, the middle of a long one left out."""
     runs = [(name, len(list(run))) for name, run in groupby(operators)]
     words = [name if times == 1 else f"{name}x{times}" for name, times in runs]
@@ -111,18 +112,6 @@ def _in_brief(operators: list[str]) -> str:
     half = _SHOWN_OPERATORS // 2
     left_out = len(words) - 2 * half
     return " ".join([*words[:half], f"... {left_out} more ...", *words[-half:]])
-
-
-def architectures(items: Sequence[Architecture]) -> RenderableType:
-    """One line an architecture."""
-    table = Table("name", "library", "family", "task")
-    table.add_column("parameters", justify="right")
-    table.add_column("nodes", justify="right")
-    for item in items:
-        labels, graph = item.labels, item.graph
-        sizes = (human(graph.parameters), f"{graph.nodes:,}")
-        table.add_row(labels.name, labels.library, labels.family, labels.task, *sizes)
-    return table
 
 
 def manifest(found: Manifest) -> RenderableType:
@@ -134,20 +123,41 @@ def manifest(found: Manifest) -> RenderableType:
     for source, count in found.sources.items():
         sizes = (count.raw, count.exact, count.topology, count.failed)
         table.add_row(source, *(f"{size:,}" for size in sizes))
-    return Group(table, *_shortcomings(found))
+    return Group(table, shortcomings(found))
+
+
+def shortcomings(found: Manifest) -> RenderableType:
+    """Sources that were skipped, operators outside the vocabulary, reasons of failures."""
+    return Group(*_shortcomings(found))
 
 
 def _shortcomings(found: Manifest) -> Iterable[RenderableType]:
+    for skipped in found.skipped:
+        yield Text(f"Skipped: {skipped.source} ({skipped.reason})", "yellow")
     if found.unknown_operators:
         names = ", ".join(f"{name} {count}" for name, count in found.unknown_operators.items())
         yield Text(f"Operators outside the vocabulary: {names}", "yellow")
     if found.failures:
-        table = Table(title="Not captured", title_justify="left")
-        for column in ("name", "operator", "reason"):
-            table.add_column(column, overflow="fold")
-        for failure in found.failures:
-            table.add_row(failure.name, failure.operator, failure.reason)
-        yield table
+        yield _failures(found.failures)
+
+
+def _failures(failures: Sequence[Failure]) -> Table:
+    """Each reason with its number of models; thousands may fail for a few reasons."""
+    by_reason: dict[str, list[Failure]] = {}
+    for failure in failures:
+        by_reason.setdefault(failure.reason, []).append(failure)
+    groups = sorted(by_reason.values(), key=lambda group: (-len(group), group[0].name))
+    more = len(groups) - _SHOWN_REASONS
+    note = f", {more} more reasons in the manifest" if more > 0 else ""
+    title = f"Not captured: {len(failures):,}{note}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("models", justify="right")
+    for column in ("for example", "operator", "reason"):
+        table.add_column(column, overflow="fold")
+    for group in groups[:_SHOWN_REASONS]:
+        first = group[0]
+        table.add_row(f"{len(group):,}", first.name, first.operator, first.reason)
+    return table
 
 
 def comparisons(rows: Sequence[Comparison]) -> RenderableType:

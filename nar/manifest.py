@@ -1,15 +1,20 @@
-"""The manifest of a corpus: what is in it, what is not, and from what it was made."""
+"""The manifest of a corpus: what is in it, what is not, from what it was made, and at what cost."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from nar.architecture import Architecture
+from nar.architecture import Labels
 from nar.errors import CorpusError
 
 FILE_NAME = "manifest.json"
+TIERS = ("named", "composed", "swept")
+# The tiers that the size of a corpus is judged by.
+HEADLINE_TIERS = ("named", "composed")
 
 
 class _Record(BaseModel):
@@ -17,11 +22,19 @@ class _Record(BaseModel):
 
 
 class ShardEntry(_Record):
-    """One Parquet file."""
+    """One Parquet file.
+
+    Attributes:
+        file: Name beside the manifest.
+        rows: Architectures in it.
+        sha256: Of its bytes, hex.
+        source: Who registers its architectures; empty where there are several.
+    """
 
     file: str
     rows: int
     sha256: str
+    source: str = ""
 
 
 class Failure(_Record):
@@ -32,13 +45,49 @@ class Failure(_Record):
     reason: str
 
 
-class SourceCounts(_Record):
-    """Size of one source: captured, distinct networks, distinct designs, and what failed."""
+class Skipped(_Record):
+    """A source that was asked for and is not in the corpus at all, and why."""
 
-    raw: int
-    exact: int
-    topology: int
+    source: str
+    reason: str
+
+
+class Counts(_Record):
+    """Architectures captured, networks distinct by exact fingerprint, designs by topology."""
+
+    raw: int = 0
+    exact: int = 0
+    topology: int = 0
+
+
+class SourceCounts(Counts):
+    """Size and cost of one source.
+
+    Attributes:
+        failed: Models that were asked for and are missing.
+        tiers: The counts of each tier.
+        seconds: Time that workers spent on its models, failures included; 0 where unknown.
+        models_per_s: Models tried in a second of one worker; 0 where unknown.
+    """
+
     failed: int
+    tiers: dict[str, Counts] = {}
+    seconds: float = 0.0
+    models_per_s: float = 0.0
+
+
+class Totals(_Record):
+    """Sizes over all sources: what two of them have in common counts once.
+
+    Attributes:
+        everything: All tiers.
+        headline: Named and composed together.
+        tiers: The counts of each tier.
+    """
+
+    everything: Counts = Counts()
+    headline: Counts = Counts()
+    tiers: dict[str, Counts] = {}
 
 
 class Manifest(_Record):
@@ -48,24 +97,30 @@ class Manifest(_Record):
         packages: Version of each library that was read.
         shards: The files, in order.
         sources: Sizes by source.
+        totals: Sizes over all sources.
         failures: Every model that was asked for and is missing.
+        skipped: Every source that was asked for and could not be read.
         unknown_operators: Occurrences of each operator outside the vocabulary.
         seconds: Wall time of the extraction.
         workers: Processes that shared it.
+        cores: Processor cores that they had; 0 where unknown.
     """
 
     packages: dict[str, str]
     shards: tuple[ShardEntry, ...]
     sources: dict[str, SourceCounts]
+    totals: Totals = Totals()
     failures: tuple[Failure, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     unknown_operators: dict[str, int] = {}
     seconds: float = 0.0
     workers: int = 1
+    cores: int = 0
 
     def write(self, directory: Path) -> None:
         """Write ``manifest.json`` atomically."""
         part = directory / f"{FILE_NAME}.part"
-        part.write_text(self.model_dump_json(indent=2) + "\n")
+        part.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
         part.replace(directory / FILE_NAME)
 
     @classmethod
@@ -77,7 +132,7 @@ class Manifest(_Record):
         """
         path = directory / FILE_NAME
         try:
-            return cls.model_validate_json(path.read_text())
+            return cls.model_validate_json(path.read_bytes())
         except OSError as error:
             raise CorpusError(
                 f"no corpus at {directory} ({path.name} is missing); "
@@ -87,21 +142,113 @@ class Manifest(_Record):
             raise CorpusError(f"{path} is no manifest of a corpus: {error}") from error
 
 
-def count_sources(
-    architectures: Iterable[Architecture], failures: Iterable[Failure]
-) -> dict[str, SourceCounts]:
-    """Sizes by source; a failure belongs to the source its name begins with."""
-    rows = [(item.labels.source, item.exact, item.topology) for item in architectures]
-    raw = Counter(source for source, _, _ in rows)
-    exact = Counter(source for source, _ in {(source, code) for source, code, _ in rows})
-    topology = Counter(source for source, _ in {(source, code) for source, _, code in rows})
+class Counted(Protocol):
+    """What counting has to know of an architecture; its graph is not among it."""
+
+    @property
+    def labels(self) -> Labels:
+        """Source and tier."""
+
+    @property
+    def exact(self) -> str:
+        """Exact fingerprint."""
+
+    @property
+    def topology(self) -> str:
+        """Topology fingerprint."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusCounts:
+    """The sizes of a corpus.
+
+    Attributes:
+        sources: By source, those that only failed included.
+        totals: Over all sources.
+    """
+
+    sources: dict[str, SourceCounts]
+    totals: Totals
+
+
+def count_corpus(
+    rows: Iterable[Counted],
+    failures: Iterable[Failure] = (),
+    seconds: Mapping[str, float] | None = None,
+) -> CorpusCounts:
+    """Count a corpus in one pass; of each row only its two fingerprints are kept.
+
+    Args:
+        rows: Architectures or their cards; an iterator is read once.
+        failures: Each belongs to the source that its name begins with.
+        seconds: Time of the workers by source.
+    """
+    cells: defaultdict[tuple[str, str], _Tally] = defaultdict(_Tally)
+    for row in rows:
+        cells[row.labels.source, row.labels.tier].add(row)
     failed = Counter(failure.name.partition(":")[0] for failure in failures)
-    return {
-        source: SourceCounts(
-            raw=raw[source],
-            exact=exact[source],
-            topology=topology[source],
-            failed=failed[source],
-        )
-        for source in sorted(raw | failed)
-    }
+    spent = seconds or {}
+    names = sorted({source for source, _ in cells} | set(failed))
+    return CorpusCounts(
+        {name: _source(name, cells, failed[name], spent.get(name, 0.0)) for name in names},
+        _totals(cells),
+    )
+
+
+def count_sources(rows: Iterable[Counted], failures: Iterable[Failure]) -> dict[str, SourceCounts]:
+    """Sizes by source; a failure belongs to the source its name begins with."""
+    return count_corpus(rows, failures).sources
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What has been seen of one source in one tier."""
+
+    raw: int = 0
+    exact: set[str] = field(default_factory=set)
+    topology: set[str] = field(default_factory=set)
+
+    def add(self, row: Counted) -> None:
+        self.raw += 1
+        self.exact.add(row.exact)
+        self.topology.add(row.topology)
+
+
+_Cells = Mapping[tuple[str, str], _Tally]
+
+
+def _source(name: str, cells: _Cells, failed: int, seconds: float) -> SourceCounts:
+    mine = {tier: tally for (source, tier), tally in cells.items() if source == name}
+    counts = _counts(mine.values())
+    return SourceCounts(
+        **dict(counts),
+        failed=failed,
+        tiers=_by_tier(mine),
+        seconds=round(seconds, 3),
+        models_per_s=round((counts.raw + failed) / seconds, 3) if seconds else 0.0,
+    )
+
+
+def _totals(cells: _Cells) -> Totals:
+    tiers: defaultdict[str, list[_Tally]] = defaultdict(list)
+    for (_, tier), tally in cells.items():
+        tiers[tier].append(tally)
+    headline = [tally for (_, tier), tally in cells.items() if tier in HEADLINE_TIERS]
+    return Totals(
+        everything=_counts(cells.values()),
+        headline=_counts(headline),
+        tiers={tier: _counts(tiers[tier]) for tier in TIERS if tier in tiers},
+    )
+
+
+def _by_tier(tallies: Mapping[str, _Tally]) -> dict[str, Counts]:
+    return {tier: _counts([tallies[tier]]) for tier in TIERS if tier in tallies}
+
+
+def _counts(tallies: Iterable[_Tally]) -> Counts:
+    kept = list(tallies)
+    return Counts(
+        raw=sum(tally.raw for tally in kept),
+        exact=len(set[str]().union(*(tally.exact for tally in kept))),
+        topology=len(set[str]().union(*(tally.topology for tally in kept))),
+    )

@@ -38,7 +38,7 @@ def answer(*arguments):
 
 @pytest.fixture(scope="module")
 def names():
-    return select("darts:20")
+    return select("darts:20").names
 
 
 @pytest.fixture(scope="module")

@@ -1,34 +1,79 @@
-"""The corpus reads back what was written, and notices when it is not what was written."""
+"""The corpus reads back what was written, and finds one name among many."""
 
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
-from graphs import bert, resnet
+from corpora import corpus, item, rows
+from graphs import graph_of, random_graphs, resnet
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from nar.architecture import Labels, architecture
+from nar.architecture import Architecture, Labels, architecture
 from nar.canonical import canonical
-from nar.corpus import read_corpus, read_shard, write_shard
-from nar.errors import CorpusError
-from nar.manifest import Failure, Manifest, count_sources
+from nar.corpus import (
+    find,
+    iterate_cards,
+    read_cards,
+    read_corpus,
+    read_shard,
+    write_shard,
+)
+from nar.errors import InvalidGraphError, UnknownArchitectureError
+from nar.graph import ComputationalGraph
 
 
-def rows():
-    def item(name, graph):
-        source = name.partition(":")[0]
-        return architecture(
-            Labels(name, source, f"{source} 1.0", "family", "task"), canonical(graph)
-        )
-
-    return [item("timm:a", resnet([1])), item("timm:b", resnet([1])), item("hf:bert", bert(2))]
+@pytest.fixture(scope="module")
+def held(tmp_path_factory):
+    return corpus(tmp_path_factory.mktemp("corpus"))
 
 
-def corpus(directory):
-    shards = (write_shard(directory / "shard-0.parquet", rows()[:2]),)
-    shards += (write_shard(directory / "shard-1.parquet", rows()[2:]),)
-    Manifest(packages={}, shards=shards, sources={}).write(directory)
-    return directory
+def test_what_was_written_reads_back_identically(held):
+    assert read_corpus(held) == rows()
 
 
-def test_what_was_written_reads_back_identically(tmp_path):
-    assert read_corpus(corpus(tmp_path)) == rows()
+def test_what_is_read_has_the_types_of_a_captured_graph(held):
+    graph = read_corpus(held)[0].graph
+    assert (graph.op_ids.dtype, graph.attributes.dtype) == (np.uint16, np.int16)
+    assert graph.edge_index.dtype == np.int32
+    assert graph.edge_index.flags.c_contiguous
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs=st.lists(random_graphs(), max_size=4), seed=st.integers(0, 9))
+def test_any_canonical_graphs_read_back(tmp_path_factory, graphs, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path_factory.mktemp("any") / "x.parquet"
+    items = [item(f"x:{place}", with_attributes(each, rng)) for place, each in enumerate(graphs)]
+    write_shard(path, items)
+    assert read_shard(path) == items
+
+
+def with_attributes(graph, rng):
+    values = rng.integers(-(2**15), 2**15, size=graph.attributes.shape).astype(np.int16)
+    hashed = np.where(graph.op_ids % 2, graph.op_ids, 65_535).astype(np.uint16)
+    return replace(graph, op_ids=hashed, attributes=values, parameters=2**40, flops=2**60)
+
+
+def test_an_empty_shard_reads_back(tmp_path):
+    write_shard(tmp_path / "x.parquet", [])
+    assert read_shard(tmp_path / "x.parquet") == []
+
+
+def test_a_graph_without_edges_reads_back(tmp_path):
+    items = [item("x:one", graph_of("input"))]
+    write_shard(tmp_path / "x.parquet", items)
+    assert read_shard(tmp_path / "x.parquet") == items
+
+
+def test_a_graph_out_of_canonical_order_is_refused(tmp_path):
+    graph = resnet([1])
+    turned = replace(graph, edge_index=np.ascontiguousarray(graph.edge_index[:, ::-1]))
+    labels = Labels("x:a", "x", "x 1", "f", "t")
+    unordered = Architecture(labels, "cnn", turned, "00" * 32, "00" * 32)
+    with pytest.raises(InvalidGraphError, match="canonical order"):
+        write_shard(tmp_path / "x.parquet", [unordered])
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path):
@@ -37,38 +82,69 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
     assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_damaged_shard_is_named(tmp_path):
-    shard = corpus(tmp_path) / "shard-1.parquet"
-    content = bytearray(shard.read_bytes())
-    content[len(content) // 2] ^= 1
-    shard.write_bytes(content)
-    with pytest.raises(CorpusError, match=r"shard-1\.parquet is damaged"):
-        read_corpus(tmp_path)
+def test_a_shard_of_one_source_names_it(tmp_path):
+    assert write_shard(tmp_path / "x.parquet", rows()[:2]).source == "timm"
+    assert write_shard(tmp_path / "x.parquet", rows()).source == ""
 
 
-def test_a_missing_shard_is_named(tmp_path):
-    (corpus(tmp_path) / "shard-0.parquet").unlink()
-    with pytest.raises(CorpusError, match=r"shard-0\.parquet is missing"):
-        read_corpus(tmp_path)
+def test_every_column_says_what_it_holds(tmp_path):
+    write_shard(tmp_path / "x.parquet", rows())
+    for field in pq.read_schema(tmp_path / "x.parquet"):
+        assert field.metadata[b"description"], field.name
 
 
-def test_what_is_no_shard_is_refused(tmp_path):
-    (tmp_path / "x.parquet").write_text("not parquet")
-    with pytest.raises(CorpusError, match=r"x\.parquet cannot be read"):
-        read_shard(tmp_path / "x.parquet")
+def test_repeated_structure_takes_little(tmp_path):
+    nodes = 0
+    items = []
+    for depth in range(1, 120):
+        items.append(item(f"x:{depth:03d}", resnet([depth % 7 + 1, depth % 5 + 1, 3])))
+        nodes += items[-1].graph.nodes
+    write_shard(tmp_path / "x.parquet", items)
+    group = pq.read_metadata(tmp_path / "x.parquet").row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    graph = sum(column.total_compressed_size for column in columns[-4:])
+    assert nodes > 10_000
+    assert graph < 0.3 * nodes
 
 
-def test_no_corpus_says_how_to_make_one(tmp_path):
-    with pytest.raises(CorpusError, match=r"python -m cluster\.extract"):
-        read_corpus(tmp_path)
+def test_cards_say_all_but_the_graph(held):
+    cards = list(iterate_cards(held))
+    assert [card.labels for card in cards] == [each.labels for each in rows()]
+    assert [card.exact for card in cards] == [each.exact for each in rows()]
+    assert [card.nodes for card in cards] == [each.graph.nodes for each in rows()]
+    assert read_cards(held / "shard-0.parquet") == cards[:2]
+    assert cards[2].paper_family.lower() == "bert"
 
 
-def test_sources_are_counted_by_network_design_and_failure():
-    failures = [
-        Failure(name="hf:x", operator="-", reason="no"),
-        Failure(name="tv:y", operator="-", reason="no"),
-    ]
-    counts = count_sources(rows(), failures)
-    assert counts["timm"].model_dump() == {"raw": 2, "exact": 1, "topology": 1, "failed": 0}
-    assert counts["hf"].model_dump() == {"raw": 1, "exact": 1, "topology": 1, "failed": 1}
-    assert counts["tv"].model_dump() == {"raw": 0, "exact": 0, "topology": 0, "failed": 1}
+def test_a_name_is_found_with_those_of_its_design(held):
+    found = find(held, "timm:a")
+    assert found.architecture == rows()[0]
+    assert [card.labels.name for card in found.same] == ["timm:b"]
+    assert found.card.labels == rows()[0].labels
+
+
+def test_a_name_is_found_without_reading_another_graph(held, monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        "nar.corpus.shards.graphs_of", lambda table, cards: read.append(len(cards)) or [resnet([1])]
+    )
+    find(held, "smp:unet/swin")
+    assert read == [1]
+
+
+def test_a_misspelt_name_gets_the_nearest(held):
+    with pytest.raises(UnknownArchitectureError, match=r"did you mean hf:bert\?"):
+        find(held, "hf:brt")
+
+
+def test_a_large_shard_reads_back_in_moments(tmp_path):
+    graph = canonical(resnet([3, 4, 6, 3]))
+    labels = Labels("x:0", "x", "x 1", "resnet", "t")
+    one = architecture(labels, graph)
+    items = [replace(one, labels=replace(labels, name=f"x:{place}")) for place in range(2_000)]
+    write_shard(tmp_path / "x.parquet", items)
+    back = read_shard(tmp_path / "x.parquet")
+    assert len(back) == 2_000
+    assert isinstance(back[-1].graph, ComputationalGraph)
+    assert back[-1] == items[-1]
+    assert (tmp_path / "x.parquet").stat().st_size < 100_000

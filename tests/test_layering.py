@@ -46,8 +46,11 @@ RANKS = """
     serve
     client
     console reports
+    corpus_portrait corpus_difference plots
     display
+    corpus_display
     commands
+    corpus_commands
     cli
     __init__
 """
@@ -57,6 +60,7 @@ RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in l
 RECORDS = {"errors", "config", "ops", "graph", "canonical", "architecture"}
 SOURCES = {"capture", "labels", "zoo", "manifest", "corpus"}
 BOTH = {"workspace", "evaluation", "console", "display", "reports", "commands", "cli", "__init__"}
+BOTH |= {"corpus_portrait", "corpus_difference", "corpus_display", "corpus_commands", "plots"}
 SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
 
 # Third-party packages that belong to some modules of `nar`; every other library may be anywhere.
@@ -76,7 +80,14 @@ OWNERS = {
     "torchvision": ("nar/zoo/",),
     "transformers": ("nar/zoo/",),
     "onnx": ("nar/capture/",),
-    "typer": ("nar/cli.py", "nar/console.py"),
+    "typer": ("nar/cli.py", "nar/console.py", "nar/zoo/darts/dataset.py", "nar/zoo/rewrites/"),
+    "segmentation_models_pytorch": ("nar/zoo/",),
+    "open_clip": ("nar/zoo/",),
+    "diffusers": ("nar/zoo/",),
+    "pytorchcv": ("nar/zoo/",),
+    "monai": ("nar/zoo/",),
+    "matplotlib": ("nar/plots.py",),
+    "matplotlib": ("nar/plots.py",),
 }
 
 

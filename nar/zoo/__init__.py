@@ -10,17 +10,37 @@ from dataclasses import dataclass
 from nar.architecture import architecture
 from nar.errors import UnknownArchitectureError
 from nar.zoo.darts.models import list_darts, resolve_darts
+from nar.zoo.diffusers_models import list_diffusers, resolve_diffusers
+from nar.zoo.effdet_models import list_effdet, resolve_effdet
 from nar.zoo.file_models import is_file_name, resolve_file
+from nar.zoo.monai_models import list_monai, resolve_monai
+from nar.zoo.open_clip_models import list_open_clip, resolve_open_clip
+from nar.zoo.pytorchcv_models import list_pytorchcv, resolve_pytorchcv
+from nar.zoo.smp_models import list_smp, resolve_smp
 from nar.zoo.spec import ArchitectureSpec, ZooCapture
+from nar.zoo.timing import Laps, lap
 from nar.zoo.timm_models import list_timm, resolve_timm
+from nar.zoo.torchsr_models import list_torchsr, resolve_torchsr
+from nar.zoo.torchvision_detection import (
+    list_torchvision_detection,
+    resolve_torchvision_detection,
+)
 from nar.zoo.torchvision_models import list_torchvision, resolve_torchvision
-from nar.zoo.transformers.models import list_transformers, resolve_transformers
+from nar.zoo.torchvision_segmentation import (
+    list_torchvision_segmentation,
+    resolve_torchvision_segmentation,
+)
+from nar.zoo.transformers.composed import list_composed, resolve_composed
+from nar.zoo.transformers.names import list_transformers, resolve_transformers
+from nar.zoo.vit_pytorch_models import list_vit_pytorch, resolve_vit_pytorch
+from nar.zoo.x_transformers_models import list_x_transformers, resolve_x_transformers
 
 __all__ = [
     "SOURCES",
     "ArchitectureSpec",
     "ZooCapture",
     "capture_architecture",
+    "defining_module",
     "list_specs",
     "resolve",
 ]
@@ -36,6 +56,20 @@ _SOURCES = {
     "timm": _Source(list_timm, resolve_timm),
     "torchvision": _Source(list_torchvision, resolve_torchvision),
     "transformers": _Source(list_transformers, resolve_transformers),
+    "diffusers": _Source(list_diffusers, resolve_diffusers),
+    "effdet": _Source(list_effdet, resolve_effdet),
+    "monai": _Source(list_monai, resolve_monai),
+    "open_clip": _Source(list_open_clip, resolve_open_clip),
+    "pytorchcv": _Source(list_pytorchcv, resolve_pytorchcv),
+    "torchsr": _Source(list_torchsr, resolve_torchsr),
+    "vit_pytorch": _Source(list_vit_pytorch, resolve_vit_pytorch),
+    "smp": _Source(list_smp, resolve_smp),
+    "torchvision_detection": _Source(list_torchvision_detection, resolve_torchvision_detection),
+    "torchvision_segmentation": _Source(
+        list_torchvision_segmentation, resolve_torchvision_segmentation
+    ),
+    "transformers_composed": _Source(list_composed, resolve_composed),
+    "x_transformers": _Source(list_x_transformers, resolve_x_transformers),
     "darts": _Source(list_darts, resolve_darts),
 }
 SOURCES: tuple[str, ...] = tuple(_SOURCES)
@@ -71,6 +105,11 @@ def resolve(name: str) -> ArchitectureSpec:
     )
 
 
+def defining_module(source: str) -> str:
+    """Dotted name of the module that finds a source's models."""
+    return _SOURCES[source].resolve.__module__
+
+
 def capture_architecture(name: str) -> ZooCapture:
     """Build, capture and label the model behind a name.
 
@@ -79,6 +118,12 @@ def capture_architecture(name: str) -> ZooCapture:
         MissingLibraryError: The source's library is not installed.
         CaptureError: The model could not be built or captured.
     """
-    spec = resolve(name)
-    capture = spec.capture()
-    return ZooCapture(architecture(spec.labels, capture.graph), capture.unknown_operators)
+    with Laps() as laps:
+        with lap("build"):
+            spec = resolve(name)
+        # A source that does not say where its time goes spends it on the forward pass.
+        with lap("forward"):
+            capture = spec.capture()
+        with lap("graph"):
+            item = architecture(spec.labels, capture.graph)
+    return ZooCapture(item, capture.unknown_operators, laps.seconds())

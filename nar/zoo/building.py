@@ -12,9 +12,12 @@ from torch.nn.modules.module import (
     register_module_parameter_registration_hook,
 )
 
-from nar.capture import Capture, CaptureInputs, capture_module
-from nar.capture.dispatch import one_line
+from nar.capture import Capture, CaptureInputs
+from nar.capture.dispatch import one_line, trace_module
+from nar.capture.graphs import to_capture
 from nar.errors import CaptureError
+from nar.zoo.timing import lap
+from nar.zoo.uninitialised import Uninitialised
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,10 @@ def on_meta(recipe: Recipe) -> Built:
     parameters and buffers there.
     """
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), Uninitialised():
             module = recipe.build()
     except (NotImplementedError, RuntimeError):
-        with weightless():
+        with weightless(), Uninitialised():
             module = recipe.build()
     return module, recipe.inputs(module)
 
@@ -90,7 +93,11 @@ def capture_recipe(
         warnings.simplefilter("ignore")
         # Model libraries raise anything while they build, and one model must not stop a job.
         try:
-            module, inputs = place(recipe)
+            with lap("build"):
+                module, inputs = place(recipe)
         except Exception as error:
             raise CaptureError(name, "-", one_line(error)) from error
-        return capture_module(module, inputs, name=name)
+        with lap("forward"):
+            trace = trace_module(module, inputs, name=name)
+        with lap("graph"):
+            return to_capture(trace, name=name)

@@ -7,6 +7,8 @@ neither torchvision nor what builds on it imports. Capture needs their schemas o
 import logging
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module, metadata, util
 from pathlib import Path
@@ -16,7 +18,26 @@ import torch
 
 from nar.errors import MissingLibraryError
 
-EXTRA_OF: dict[str, str] = {"timm": "zoo", "torchvision": "zoo", "transformers": "zoo"}
+EXTRA_OF: dict[str, str] = {
+    "diffusers": "diffusers",
+    "effdet": "effdet",
+    "monai": "monai",
+    "open_clip": "open_clip",
+    "pytorchcv": "pytorchcv",
+    "segmentation_models_pytorch": "smp",
+    "timm": "zoo",
+    "torchsr": "torchsr",
+    "torchvision": "zoo",
+    "transformers": "zoo",
+    "vit_pytorch": "vit_pytorch",
+    "x_transformers": "x_transformers",
+}
+# Import name -> distribution, where the two differ.
+DISTRIBUTION_OF: dict[str, str] = {
+    "open_clip": "open_clip_torch",
+    "vit_pytorch": "vit-pytorch",
+    "x_transformers": "x-transformers",
+}
 
 # What torchvision's Python code registers fake kernels for while it is being imported.
 _SCHEMAS: tuple[str, ...] = (
@@ -55,9 +76,24 @@ def import_library(name: str) -> ModuleType:
             f"{library} is not installed: pip install 'nar[{EXTRA_OF[library]}]'"
         )
     _prepare_process()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _unscripted():
         warnings.simplefilter("ignore")
         return import_module(name)
+
+
+@contextmanager
+def _unscripted() -> Iterator[None]:
+    """Leave functions that a library would compile with TorchScript as they are.
+
+    torch-geometric replaces functions of torch by ones that TorchScript cannot compile.
+    """
+    is_on = torch.jit._state._enabled.enabled
+    torch.jit._state.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            torch.jit._state.enable()
 
 
 def library_version(name: str) -> str:
@@ -67,7 +103,8 @@ def library_version(name: str) -> str:
         MissingLibraryError: Says which extra installs the library.
     """
     try:
-        return f"{name} {metadata.version(name)}"
+        distribution = DISTRIBUTION_OF.get(name, name)
+        return f"{distribution} {metadata.version(distribution)}"
     except metadata.PackageNotFoundError:
         raise MissingLibraryError(
             f"{name} is not installed: pip install 'nar[{EXTRA_OF[name]}]'"

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from nar.architecture import Architecture, Labels
 from nar.capture import Capture
 from nar.errors import UnknownArchitectureError
+from nar.zoo.timing import CaptureSeconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,12 @@ class ZooCapture:
     Attributes:
         architecture: Labels, canonical graph and fingerprints.
         unknown_operators: How often each operator outside the vocabulary occurred.
+        seconds: Where the time went.
     """
 
     architecture: Architecture
     unknown_operators: dict[str, int]
+    seconds: CaptureSeconds
 
 
 def unknown_architecture(

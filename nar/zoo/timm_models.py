@@ -9,6 +9,7 @@ from torch import nn
 
 from nar.architecture import Labels
 from nar.capture import CaptureInputs
+from nar.labels.families import family_of
 from nar.zoo.building import Recipe, capture_recipe
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.spec import ArchitectureSpec, unknown_architecture
@@ -29,17 +30,23 @@ def resolve_timm(name: str) -> ArchitectureSpec:
     """
     model = name.removeprefix(f"{SOURCE}:")
     timm = import_library("timm")
-    if model not in timm.list_models():
+    if not timm.models.is_model(model):
         raise unknown_architecture(name, list_timm(), way_out="timm.list_models() names them all")
     labels = Labels(
         name=name,
         source=SOURCE,
         library=library_version("timm"),
-        family=timm.models.model_entrypoint(model).__module__.rpartition(".")[2],
+        family=timm_family(model),
         task="image-classification",
     )
     recipe = Recipe(partial(timm.create_model, model, pretrained=False), _inputs)
     return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
+
+
+def timm_family(model: str) -> str:
+    """Family of a registered model: of its module, or finer where that defines several."""
+    entrypoint = import_library("timm.models").model_entrypoint(model)
+    return family_of(SOURCE, entrypoint.__module__.rpartition(".")[2], model)
 
 
 def _inputs(module: nn.Module) -> CaptureInputs:

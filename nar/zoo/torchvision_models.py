@@ -1,19 +1,24 @@
-"""The models that torchvision registers: image and video classification, segmentation, flow."""
+"""The models that torchvision registers: classification, segmentation, detection, video, flow.
+
+Quantised models are captured before quantisation, which changes numbers and not the design.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from nar.architecture import Labels
 from nar.capture import CaptureInputs
+from nar.labels.families import family_of
 from nar.zoo.building import Recipe, capture_recipe
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+from nar.zoo.torchvision_heads import OneStage, TwoStage, without_postprocessing
 
 SOURCE = "torchvision"
 FRAMES = 16
@@ -27,22 +32,30 @@ class _Preset(Protocol):
     crop_size: list[int]
 
 
-def _image(module: nn.Module, preset: _Preset) -> tuple[Tensor, ...]:
+def _image(module: nn.Module, preset: _Preset) -> CaptureInputs:
     """The size of the published weights, unless the model was built for one size only."""
     size = getattr(module, "image_size", preset.crop_size[0])
-    return (torch.empty(1, 3, size, size),)
+    return CaptureInputs((torch.empty(1, 3, size, size),))
 
 
-def _clip(_module: nn.Module, preset: _Preset) -> tuple[Tensor, ...]:
-    return (torch.empty(1, 3, FRAMES, *preset.crop_size),)
+def _clip(_module: nn.Module, preset: _Preset) -> CaptureInputs:
+    return CaptureInputs((torch.empty(1, 3, FRAMES, *preset.crop_size),))
 
 
-def _scene(_module: nn.Module, _preset: _Preset) -> tuple[Tensor, ...]:
-    return (torch.empty(1, 3, SEGMENTATION_SIZE, SEGMENTATION_SIZE),)
+def _scene(_module: nn.Module, _preset: _Preset) -> CaptureInputs:
+    return CaptureInputs((torch.empty(1, 3, SEGMENTATION_SIZE, SEGMENTATION_SIZE),))
 
 
-def _two_frames(_module: nn.Module, _preset: _Preset) -> tuple[Tensor, ...]:
-    return torch.empty(1, 3, *FLOW_SIZE), torch.empty(1, 3, *FLOW_SIZE)
+def _two_frames(_module: nn.Module, _preset: _Preset) -> CaptureInputs:
+    return CaptureInputs((torch.empty(1, 3, *FLOW_SIZE), torch.empty(1, 3, *FLOW_SIZE)))
+
+
+def _photograph(module: nn.Module, _preset: _Preset) -> CaptureInputs:
+    return cast("OneStage | TwoStage", module).example()
+
+
+def _whole(module: nn.Module) -> nn.Module:
+    return module
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +67,34 @@ class _Registry:
         task: What they are for.
         inputs: From a model and the preprocessing of its published weights to its inputs.
         weights: Arguments that would download weights, were they not None.
+        part: What of a model is captured.
     """
 
     module: str
     task: str
-    inputs: Callable[[nn.Module, _Preset], tuple[Tensor, ...]]
+    inputs: Callable[[nn.Module, _Preset], CaptureInputs]
     weights: tuple[str, ...] = ("weights",)
+    part: Callable[[nn.Module], nn.Module] = _whole
 
     def names(self) -> list[str]:
         found: list[str] = _models().list_models(module=import_library(self.module))
         return found
 
 
+_BOTH = ("weights", "weights_backbone")
 _REGISTRIES = (
     _Registry("torchvision.models", "image-classification", _image),
+    _Registry("torchvision.models.segmentation", "image-segmentation", _scene, _BOTH),
     _Registry(
-        "torchvision.models.segmentation",
-        "image-segmentation",
-        _scene,
-        weights=("weights", "weights_backbone"),
+        "torchvision.models.detection",
+        "object-detection",
+        _photograph,
+        _BOTH,
+        without_postprocessing,
     ),
     _Registry("torchvision.models.video", "video-classification", _clip),
     _Registry("torchvision.models.optical_flow", "optical-flow", _two_frames),
+    _Registry("torchvision.models.quantization", "image-classification", _image),
 )
 
 
@@ -95,22 +114,27 @@ def resolve_torchvision(name: str) -> ArchitectureSpec:
     if registry is None:
         way_out = "torchvision.models.list_models() names them all"
         raise unknown_architecture(name, list_torchvision(), way_out=way_out)
+    module = _models().get_model_builder(model).__module__.rpartition(".")[2]
     labels = Labels(
         name=name,
         source=SOURCE,
         library=library_version(SOURCE),
-        family=_models().get_model_builder(model).__module__.rpartition(".")[2],
+        family=family_of(SOURCE, module),
         task=registry.task,
     )
     recipe = Recipe(
-        partial(_models().get_model, model, **dict.fromkeys(registry.weights)),
+        partial(_build, registry, model),
         partial(_inputs, registry, _models().get_model_weights(model).DEFAULT.transforms()),
     )
     return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
 
 
+def _build(registry: _Registry, model: str) -> nn.Module:
+    return registry.part(_models().get_model(model, **dict.fromkeys(registry.weights)))
+
+
 def _inputs(registry: _Registry, preset: _Preset, module: nn.Module) -> CaptureInputs:
-    return CaptureInputs(registry.inputs(module, preset))
+    return registry.inputs(module, preset)
 
 
 def _models() -> ModuleType:

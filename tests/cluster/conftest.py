@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cluster.config import ClusterConfig, ExtractConfig
-from cluster.extraction import ExtractReport, extract
+from cluster.extraction import ExtractReport, Job, extract
 from cluster.session import connect
 from nar.workspace import Workspace
 from nar.zoo.darts.genotypes import genotype_at
@@ -39,7 +39,7 @@ def one_worker() -> ExtractConfig:
 def darts_extracted(ray_cluster, tmp_path_factory) -> ExtractReport:
     """An extraction of them that went undisturbed. Not to be changed."""
     place = Workspace(tmp_path_factory.mktemp("darts"))
-    return extract(DARTS, place, ONE_WORKER)
+    return extract(Job(DARTS, {}), place, ONE_WORKER)
 
 
 @pytest.fixture
@@ -51,12 +51,14 @@ def darts_workspace(darts_extracted, tmp_path) -> Workspace:
 
 @pytest.fixture
 def bad_models(tmp_path) -> Path:
-    """A user's file with a model that kills its process, one that never ends, one that raises."""
+    """A user's file with a model for each way to fail."""
     path = tmp_path / "bad.py"
     path.write_text(
-        "import os, threading\n"
+        "import os, sys, threading\n"
         "def dies(): os._exit(1)\n"
         "def hangs(): threading.Event().wait()\n"
+        "def eats(): return [bytearray(2**26) for _ in range(2**20)]\n"
+        "def exits(): sys.exit(3)\n"
         "def refuses(): raise ValueError('no such width')\n"
     )
     return path

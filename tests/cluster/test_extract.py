@@ -1,4 +1,4 @@
-"""Extraction: the same files from any number of workers, and a row for whatever fails."""
+"""Extraction: the same files from any number of workers, and a reason for whatever fails."""
 
 import json
 import os
@@ -14,8 +14,10 @@ import pytest
 from typer.testing import CliRunner
 from waiting import wait_for
 
+from cluster import provenance, shards
+from cluster.config import ExtractConfig
 from cluster.extract import app, chosen, thinned
-from cluster.extraction import extract
+from cluster.extraction import ExtractReport, Job, extract
 from nar.corpus import read_corpus
 from nar.errors import ConfigError
 from nar.workspace import Workspace
@@ -24,90 +26,162 @@ pytestmark = pytest.mark.ray
 
 
 def digests(directory: Path) -> dict[str, str]:
-    return {path.name: sha256(path.read_bytes()).hexdigest() for path in directory.glob("shard-*")}
+    files = directory.glob("*.parquet")
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def names_in(directory: Path) -> list[str]:
     return [item.labels.name for item in read_corpus(directory)]
 
 
+def reasons(report: ExtractReport) -> dict[str, str]:
+    return {each.name.rpartition(":")[2]: each.reason for each in report.manifest.failures}
+
+
 def test_a_corpus_holds_every_model_in_sorted_order(darts_extracted, darts_names):
     assert names_in(darts_extracted.directory) == sorted(darts_names)
     assert [entry.rows for entry in darts_extracted.manifest.shards] == [4, 4, 2]
+    assert darts_extracted.manifest.shards[0].file == "darts-00000.parquet"
     assert darts_extracted.manifest.sources["darts"].raw == 10
     assert "torch" in darts_extracted.manifest.packages
 
 
+def test_the_report_says_where_the_time_went(darts_extracted):
+    steps = darts_extracted.steps["darts"]
+    counts = darts_extracted.manifest.sources["darts"]
+    assert steps["forward"] > 0
+    assert steps["graph"] > 0
+    assert sum(steps.values()) == pytest.approx(counts.seconds, abs=0.1)
+    assert counts.models_per_s > 0
+
+
 def test_two_workers_make_the_same_files_as_one(darts_extracted, darts_names, one_worker, tmp_path):
-    sizes = one_worker.model_copy(update={"num_workers": 2, "max_in_flight": 1})
-    report = extract(darts_names[::-1], Workspace(tmp_path), sizes)
+    sizes = one_worker.model_copy(
+        update={"num_workers": 2, "max_in_flight": 1, "items_per_process": 3, "batch_size": 2}
+    )
+    report = extract(Job(darts_names[::-1], {}), Workspace(tmp_path), sizes)
     assert digests(report.directory) == digests(darts_extracted.directory)
     assert report.manifest.shards == darts_extracted.manifest.shards
 
 
 def test_a_second_run_changes_nothing(darts_workspace, darts_names, one_worker):
     before = {path: path.stat().st_mtime_ns for path in darts_workspace.corpus.iterdir()}
-    report = extract(darts_names, darts_workspace, one_worker)
-    assert (report.kept, report.written) == (3, 0)
+    report = extract(Job(darts_names, {}), darts_workspace, one_worker)
+    assert (report.kept, report.captured, report.published.written) == (10, 0, 0)
     assert {path: path.stat().st_mtime_ns for path in darts_workspace.corpus.iterdir()} == before
 
 
-def test_a_missing_or_damaged_shard_alone_is_made_again(darts_workspace, darts_names, one_worker):
+def test_a_missing_or_damaged_shard_is_made_again_without_a_capture(
+    darts_workspace, darts_names, one_worker
+):
     whole = digests(darts_workspace.corpus)
-    (darts_workspace.corpus / "shard-00000.parquet").unlink()
-    (darts_workspace.corpus / "shard-00002.parquet").write_bytes(b"PAR1")
-    report = extract(darts_names, darts_workspace, one_worker)
-    assert (report.kept, report.written) == (1, 2)
+    (darts_workspace.corpus / "darts-00000.parquet").unlink()
+    (darts_workspace.corpus / "darts-00002.parquet").write_bytes(b"PAR1")
+    report = extract(Job(darts_names, {}), darts_workspace, one_worker)
+    assert (report.captured, report.published.written) == (0, 2)
     assert digests(darts_workspace.corpus) == whole
 
 
-def test_models_that_fail_are_rows_and_their_neighbours_are_kept(
+def test_a_damaged_batch_of_the_journal_is_captured_again(darts_workspace, darts_names, one_worker):
+    whole = digests(darts_workspace.corpus)
+    batch = max((darts_workspace.root / "ledger/extract/journal").glob("*.parquet"))
+    batch.write_bytes(b"PAR1")
+    report = extract(Job(darts_names, {}), darts_workspace, one_worker)
+    assert report.captured > 0
+    assert digests(darts_workspace.corpus) == whole
+
+
+def test_another_selection_captures_only_what_is_new(darts_workspace, darts_names, one_worker):
+    whole = digests(darts_workspace.corpus)
+    few = extract(Job(darts_names[:2], {}), darts_workspace, one_worker)
+    assert (few.captured, few.kept) == (0, 2)
+    assert names_in(darts_workspace.corpus) == sorted(darts_names[:2])
+    assert few.published.removed == ("darts-00001.parquet", "darts-00002.parquet")
+    assert few.published.dropped == tuple(sorted(darts_names[2:]))
+    again = extract(Job([*darts_names, "timm:test_vit"], {}), darts_workspace, one_worker)
+    assert (again.captured, again.kept) == (1, 10)
+    assert whole.items() <= digests(darts_workspace.corpus).items()
+
+
+def test_changed_tables_of_labels_need_no_capture(
+    darts_workspace, darts_names, one_worker, monkeypatch
+):
+    whole = digests(darts_workspace.corpus)
+    for module in (provenance, shards):
+        monkeypatch.setattr(module, "labels_identity", lambda: "another table")
+    report = extract(Job(darts_names, {}), darts_workspace, one_worker)
+    assert (report.captured, report.published.written) == (0, 3)
+    assert digests(darts_workspace.corpus) == whole
+
+
+def test_bad_models_have_reasons_and_their_neighbours_are_kept(
     darts_names, one_worker, bad_models, tmp_path
 ):
-    bad = [f"{bad_models}:{name}" for name in ("dies", "hangs", "refuses")]
-    sizes = one_worker.model_copy(update={"num_workers": 2, "limit_s": 5.0})
-    names, place = [*darts_names, *bad], Workspace(tmp_path)
-    report = extract(names, place, sizes)
+    deeds = ("dies", "hangs", "eats", "exits", "refuses")
+    sizes = one_worker.model_copy(
+        update={"num_workers": 2, "limit_s": 20.0, "memory_limit_bytes": 4_000_000_000}
+    )
+    job = Job([*darts_names, *(f"{bad_models}:{deed}" for deed in deeds)], {})
+    report = extract(job, Workspace(tmp_path), sizes)
     assert names_in(report.directory) == sorted(darts_names)
-    reasons = {each.name.rpartition(":")[2]: each.reason for each in report.manifest.failures}
-    assert reasons["dies"] == "its worker process died on each of 2 tries"
-    assert reasons["hangs"] == "took longer than its limit of 5 s"
-    assert "no such width" in reasons["refuses"]
-    assert extract(names, place, sizes).manifest == report.manifest
+    why = reasons(report)
+    assert why["dies"] == "its worker process died (2 tries)"
+    assert why["hangs"] == "took longer than its limit of 20 s (2 tries)"
+    assert why["eats"] == "needed more memory than its limit of 4 GB (2 tries)"
+    assert why["exits"] == "SystemExit: 3"
+    assert "no such width" in why["refuses"]
+    assert report.kinds == {"died": 1, "timeout": 1, "memory": 1, "capture": 2}
+    again = extract(job, Workspace(tmp_path), sizes)
+    assert again.captured == 0
+    assert again.manifest == report.manifest
 
 
-def test_a_shard_of_failures_alone_is_an_empty_file(one_worker, bad_models, tmp_path):
-    report = extract([f"{bad_models}:refuses"], Workspace(tmp_path), one_worker)
-    assert read_corpus(report.directory) == []
-    assert len(report.manifest.failures) == 1
+def test_failed_models_are_tried_again_only_when_asked(one_worker, tmp_path):
+    file, flag = tmp_path / "moody.py", tmp_path / "flag"
+    file.write_text(
+        "from pathlib import Path\nfrom torch import nn\n"
+        f"def moody():\n    assert Path({str(flag)!r}).exists(), 'not today'\n"
+        "    return nn.Conv2d(3, 8, 3)\n"
+    )
+    names, place = [f"{file}:moody"], Workspace(tmp_path / "work")
+    assert reasons(extract(Job(names, {}), place, one_worker)) == {
+        "moody": "AssertionError: not today"
+    }
+    flag.touch()
+    assert extract(Job(names, {}), place, one_worker).captured == 0
+    assert read_corpus(place.corpus) == []
+    report = extract(Job(names, {}, retry_failed=True), place, one_worker)
+    assert (report.captured, report.manifest.failures) == (1, ())
+    assert names_in(place.corpus) == names
 
 
 def test_models_of_real_libraries_are_captured(one_worker, tmp_path):
     names = ["timm:resnet18", "timm:test_vit", "torchvision:alexnet", "timm:absent"]
-    report = extract(names, Workspace(tmp_path), one_worker)
+    job = Job(names, {"nolib": "nolib is not installed"})
+    report = extract(job, Workspace(tmp_path), one_worker)
     assert names_in(report.directory) == ["timm:resnet18", "timm:test_vit", "torchvision:alexnet"]
+    assert [entry.file for entry in report.manifest.shards] == [
+        "timm-00000.parquet",
+        "torchvision-00000.parquet",
+    ]
     assert [failure.name for failure in report.manifest.failures] == ["timm:absent"]
+    assert [each.source for each in report.manifest.skipped] == ["nolib"]
 
 
-def test_another_selection_needs_restart(darts_workspace, darts_names, one_worker):
-    with pytest.raises(ConfigError, match="--restart"):
-        extract(darts_names[:5], darts_workspace, one_worker)
-    extract(darts_names[:5], darts_workspace, one_worker, restart=True)
-    assert names_in(darts_workspace.corpus) == sorted(darts_names[:5])
-
-
-def test_a_changed_model_file_needs_restart(one_worker, bad_models, tmp_path):
-    names, place = [f"{bad_models}:refuses"], Workspace(tmp_path)
-    extract(names, place, one_worker)
+def test_a_changed_model_file_is_captured_again(one_worker, bad_models, tmp_path):
+    job, place = Job([f"{bad_models}:refuses"], {}), Workspace(tmp_path)
+    extract(job, place, one_worker)
     bad_models.write_text(bad_models.read_text().replace("width", "depth"))
-    with pytest.raises(ConfigError, match="--restart"):
-        extract(names, place, one_worker)
+    assert "no such depth" in reasons(extract(job, place, one_worker))["refuses"]
 
 
 def test_a_corpus_without_its_ledger_needs_restart(darts_workspace, darts_names, one_worker):
     shutil.rmtree(darts_workspace.root / "ledger")
     with pytest.raises(ConfigError, match="without its ledger"):
-        extract(darts_names, darts_workspace, one_worker)
+        extract(Job(darts_names, {}), darts_workspace, one_worker)
+    job = Job(darts_names[:1], {}, restart=True)
+    assert extract(job, darts_workspace, one_worker).captured == 1
+    assert names_in(darts_workspace.corpus) == [darts_names[0]]
 
 
 @pytest.mark.usefixtures("ray_cluster")
@@ -119,8 +193,10 @@ def test_the_command_prints_its_report_as_json(darts_workspace, darts_names, tmp
     answer = CliRunner().invoke(app, ["--specs", str(specs), *places, "--json"])
     report = json.loads(answer.stdout)
     assert answer.exit_code == 0
-    assert (report["shards_kept"], report["shards_written"]) == (3, 0)
+    assert (report["captured"], report["kept"], report["shards_written"]) == (0, 10, 0)
     assert report["manifest"]["sources"]["darts"]["raw"] == 10
+    for_people = CliRunner().invoke(app, ["--specs", str(specs), *places])
+    assert "10 architectures captured, 0 models failed; 0 tried now, 10 kept" in for_people.stdout
 
 
 def test_nothing_asked_for_is_an_error():
@@ -140,9 +216,9 @@ def test_a_limit_keeps_every_part_of_the_selection():
 
 @pytest.fixture
 def job(tmp_path, darts_names, bad_models) -> Iterator["subprocess.Popen[str]"]:
-    """A command that has finished two shards of three and hangs in a model of the first."""
+    """A command that has captured ten models in its journal and hangs in another."""
     sizes = tmp_path / "sizes.yaml"
-    sizes.write_text("extract: {num_workers: 1, shard_size: 4, max_in_flight: 1}")
+    sizes.write_text("extract: {num_workers: 1, shard_size: 4, max_in_flight: 1, batch_size: 4}")
     places = ["--work", str(tmp_path), "--cluster-config", str(sizes)]
     names = [*darts_names, f"{bad_models}:hangs"]
     with subprocess.Popen(
@@ -152,28 +228,30 @@ def job(tmp_path, darts_names, bad_models) -> Iterator["subprocess.Popen[str]"]:
         text=True,
         start_new_session=True,
     ) as process:
-        finished = tmp_path / "ledger" / "extract"
-        wait_for(lambda: len(list(finished.glob("shard-*.json"))) == 2, or_ended=process)
+        journal = tmp_path / "ledger/extract/journal"
+        wait_for(lambda: len(list(journal.glob("*.json"))) == 2, or_ended=process)
         yield process
         process.kill()
 
 
-def test_ctrl_c_leaves_finished_shards_and_no_traceback(job, tmp_path):
+def test_ctrl_c_keeps_what_was_captured_and_shows_no_traceback(job, tmp_path):
     os.killpg(job.pid, signal.SIGINT)
     _, errors = job.communicate(timeout=60)
     assert job.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
-    assert sorted(digests(tmp_path / "corpus")) == ["shard-00001.parquet", "shard-00002.parquet"]
+    assert len(list((tmp_path / "ledger/extract/journal").glob("*.json"))) >= 2
+    assert digests(tmp_path / "corpus") == {}
 
 
 @pytest.mark.usefixtures("ray_cluster")
-def test_a_killed_job_goes_on_where_it_was(job, tmp_path, darts_names, one_worker, bad_models):
+def test_a_killed_job_goes_on_where_it_was(job, tmp_path, darts_names, bad_models):
     job.kill()
     job.wait()
-    names = [*darts_names, f"{bad_models}:hangs"]
-    sizes = one_worker.model_copy(update={"limit_s": 2.0})
-    resumed = extract(names, Workspace(tmp_path), sizes)
-    assert (resumed.kept, resumed.written) == (2, 1)
-    unbroken = extract(names, Workspace(tmp_path / "unbroken"), sizes)
+    asked = Job([*darts_names, f"{bad_models}:hangs"], {})
+    sizes = ExtractConfig(num_workers=1, shard_size=4, limit_s=5.0)
+    resumed = extract(asked, Workspace(tmp_path), sizes)
+    assert resumed.kept >= 8
+    unbroken = extract(asked, Workspace(tmp_path / "unbroken"), sizes)
     assert digests(resumed.directory) == digests(unbroken.directory)
+    assert resumed.manifest.failures == unbroken.manifest.failures

@@ -13,3 +13,9 @@ def test_backlog_gives_returned_items_first():
     first, second = backlog.take("a"), backlog.take("a")
     backlog.put_back([first, second])
     assert [backlog.take("a").key for _ in range(len(backlog))] == ["a1", "a2", "a3"]
+
+
+def test_a_worker_leaves_the_groups_of_others_alone_while_there_is_another():
+    backlog = Backlog([Item(name, name[0]) for name in ("a1", "a2", "a3", "b1")])
+    assert backlog.take("", others={"a"}).key == "b1"
+    assert backlog.take("b", others={"a"}).key == "a1"

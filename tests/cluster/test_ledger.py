@@ -1,9 +1,8 @@
-"""The ledger: what is finished stays finished, and another job's ledger is refused."""
+"""The ledger: what is finished stays finished, and what is damaged was never begun."""
 
 import pytest
 
-from cluster.ledger import Ledger, Record, digest
-from nar.errors import ConfigError
+from cluster.ledger import Ledger, Record, digest, file_digest
 
 
 class Rows(Record):
@@ -12,9 +11,7 @@ class Rows(Record):
 
 @pytest.fixture
 def ledger(tmp_path) -> Ledger[Rows]:
-    ledger = Ledger(tmp_path / "ledger", Rows)
-    ledger.begin("job a", way_out="start again")
-    return ledger
+    return Ledger(tmp_path / "ledger", Rows)
 
 
 def test_a_part_is_unknown_until_it_is_added(ledger):
@@ -23,30 +20,32 @@ def test_a_part_is_unknown_until_it_is_added(ledger):
     assert ledger.find("shard-0") == Rows(rows=3)
 
 
-def test_the_same_job_goes_on(ledger):
+def test_parts_come_in_the_order_of_their_names(ledger):
+    for part in ("shard-1", "shard-0"):
+        ledger.add(part, Rows(rows=3))
+    assert ledger.parts() == ["shard-0", "shard-1"]
+
+
+def test_a_part_that_is_removed_is_unknown_again(ledger):
     ledger.add("shard-0", Rows(rows=3))
-    ledger.begin("job a", way_out="start again")
-    assert ledger.find("shard-0") == Rows(rows=3)
-
-
-def test_another_job_is_refused_with_the_way_out(ledger):
-    with pytest.raises(ConfigError, match="another job; start again"):
-        ledger.begin("job b", way_out="start again")
-
-
-def test_a_cleared_ledger_takes_any_job(ledger):
-    ledger.add("shard-0", Rows(rows=3))
-    ledger.clear()
-    ledger.begin("job b", way_out="start again")
-    assert ledger.job() == "job b"
+    ledger.remove("shard-0")
+    ledger.remove("shard-0")
     assert ledger.find("shard-0") is None
+    assert ledger.parts() == []
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"rows": "many"}', '{"rows": 1, "more": 2}'])
 def test_a_damaged_record_counts_as_unfinished(ledger, tmp_path, text):
+    ledger.add("shard-0", Rows(rows=3))
     (tmp_path / "ledger" / "shard-0.json").write_text(text)
     assert ledger.find("shard-0") is None
 
 
 def test_digest_sees_where_texts_end():
     assert digest("ab", "c") != digest("a", "bc")
+
+
+def test_a_file_that_is_not_there_has_no_digest(tmp_path):
+    (tmp_path / "empty").touch()
+    assert file_digest(tmp_path / "absent") == ""
+    assert len(file_digest(tmp_path / "empty")) == 64

@@ -4,8 +4,8 @@ import pytest
 
 from nar.errors import CaptureError
 from nar.zoo import capture_architecture
-from nar.zoo.transformers.configs import default_config, narrow_config
-from nar.zoo.transformers.inputs import image_size
+from nar.zoo.transformers.configs import default_config, narrowed
+from nar.zoo.transformers.settings import image_size
 from nar.zoo.transformers.tasks import task_of_pairs
 
 
@@ -35,7 +35,7 @@ def test_there_are_hundreds_of_pairs_in_a_fixed_order():
 
 
 def test_a_narrow_configuration_keeps_depth_heads_and_ratios():
-    full, narrow = default_config("bart"), narrow_config("bart")
+    full, narrow = default_config("bart"), narrowed(default_config("bart"))
     assert (full.d_model, full.encoder_ffn_dim) == (1_024, 4_096)
     assert (narrow.d_model, narrow.encoder_ffn_dim) == (128, 512)
     assert narrow.encoder_layers == full.encoder_layers
@@ -44,7 +44,7 @@ def test_a_narrow_configuration_keeps_depth_heads_and_ratios():
 
 
 def test_special_tokens_stay_inside_a_narrow_vocabulary():
-    narrow = narrow_config("gpt2")
+    narrow = narrowed(default_config("gpt2"))
     assert narrow.eos_token_id == narrow.vocab_size - 1
 
 

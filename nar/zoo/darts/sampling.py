@@ -5,8 +5,16 @@ from dataclasses import dataclass
 from random import Random
 
 from nar.errors import InvalidInputError
-from nar.zoo.darts.edits import apply_edit, edit_distance, edits
-from nar.zoo.darts.genotypes import GENOTYPE_COUNT, Genotype, genotype_at
+from nar.zoo.darts.codes import (
+    Codes,
+    code_edits,
+    codes_of,
+    distances_from,
+    edit_places,
+    genotype_text,
+)
+from nar.zoo.darts.edits import edit_distance
+from nar.zoo.darts.genotypes import GENOTYPE_COUNT, NODES, Genotype, genotype_at, parse_genotype
 
 CLASSES = 10
 # Two random genotypes lie 19 edits apart in the median; this keeps the nearest pair of centres
@@ -53,21 +61,33 @@ def sample_classes(count: int, *, distance: int = 4, seed: int = 0) -> list[Memb
     Raises:
         InvalidInputError: The distance is outside 1 to `MAX_EDITS`, or has no ``count`` members.
     """
+    return [
+        Member(parse_genotype(text), number % CLASSES)
+        for number, text in enumerate(sample_texts(count, distance=distance, seed=seed))
+    ]
+
+
+def sample_texts(count: int, *, distance: int, seed: int) -> list[str]:
+    """The members of `sample_classes` as texts of genotypes, without making the records.
+
+    Raises:
+        InvalidInputError: As `sample_classes`.
+    """
     if not 1 <= distance <= MAX_EDITS:
         raise InvalidInputError("distance", f"wanted 1 to {MAX_EDITS}, came {distance}")
     streams = [
-        _members(centre, distance, Random(f"class {label} {seed}"))
+        _members(codes_of(centre.index), distance, Random(f"class {label} {seed}"))
         for label, centre in enumerate(sample_centres(seed))
     ]
-    return [Member(next(streams[number % CLASSES]), number % CLASSES) for number in range(count)]
+    return [genotype_text(next(streams[number % CLASSES])) for number in range(count)]
 
 
-def _members(centre: Genotype, distance: int, random: Random) -> Iterator[Genotype]:
+def _members(centre: Codes, distance: int, random: Random) -> Iterator[Codes]:
     """Distinct genotypes around a centre, without end."""
-    seen: set[Genotype] = set()
+    seen: set[Codes] = set()
     while True:
-        attempts = (walk(centre, distance, random) for _ in range(_REPEATS_ALLOWED))
-        fresh = next((genotype for genotype in attempts if genotype not in seen), None)
+        attempts = (_walk(centre, distance, random) for _ in range(_REPEATS_ALLOWED))
+        fresh = next((codes for codes in attempts if codes not in seen), None)
         if fresh is None:
             raise InvalidInputError(
                 "count", f"wanted more than the {len(seen)} members found {distance} edits away"
@@ -76,13 +96,16 @@ def _members(centre: Genotype, distance: int, random: Random) -> Iterator[Genoty
         yield fresh
 
 
-def walk(centre: Genotype, distance: int, random: Random) -> Genotype:
+def _walk(centre: Codes, distance: int, random: Random) -> Codes:
     """Edit at random, keeping the edits that lead one step farther from the centre."""
-    genotype = centre
-    for step in range(1, distance + 1):
-        choices = edits(genotype)
-        candidate = centre
-        while edit_distance(candidate, centre) != step:
-            candidate = apply_edit(genotype, random.choice(choices))
-        genotype = candidate
-    return genotype
+    codes = list(centre)
+    places = edit_places()
+    rows = [distances_from(place % NODES, code) for place, code in enumerate(centre)]
+    steps = 0
+    while steps < distance:
+        place, choice = random.choice(places)
+        edited = code_edits(place % NODES)[codes[place]][choice]
+        if rows[place][edited] == rows[place][codes[place]] + 1:
+            codes[place] = edited
+            steps += 1
+    return tuple(codes)

@@ -1,7 +1,7 @@
 """The models of transformers: every class of its auto tables, in its type's default configuration.
 
-Two rungs: at full size without weights; where control flow reads values, with real weights of the
-same depth and small width.
+Two rungs: at full size without weights; where control flow reads values that only weights give,
+with real weights, of small width where the model is large.
 """
 
 from collections.abc import Callable
@@ -14,15 +14,19 @@ from torch import nn
 from nar.architecture import Labels
 from nar.capture import Capture
 from nar.errors import CaptureError
+from nar.labels.families import family_of
 from nar.zoo.building import Built, Recipe, capture_recipe
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.spec import ArchitectureSpec, unknown_architecture
-from nar.zoo.transformers.configs import NARROWING, Config, default_config, narrow_config
+from nar.zoo.transformers.configs import NARROWING, Config, default_config, narrowed, parts
 from nar.zoo.transformers.inputs import example_inputs
+from nar.zoo.transformers.known_values import known_values
 from nar.zoo.transformers.tasks import task_of_pairs
 
 SOURCE = "transformers"
 MAX_REAL_PARAMETERS = 300_000_000
+MAX_WHOLE_PARAMETERS = 50_000_000
+_NARROWINGS = (NARROWING, 4 * NARROWING)
 
 # What a forward raises that was given None where it wants a tensor: no weights would help.
 _MISSING_INPUT = (AttributeError, TypeError)
@@ -45,36 +49,54 @@ def resolve_transformers(name: str) -> ArchitectureSpec:
         way_out = f"wanted {SOURCE}:<type>/<class>, as {SOURCE}:bert/BertForMaskedLM"
         raise unknown_architecture(name, list_transformers(), way_out=way_out)
     labels = Labels(
-        name=name, source=SOURCE, library=library_version(SOURCE), family=model_type, task=task
+        name=name,
+        source=SOURCE,
+        library=library_version(SOURCE),
+        family=family_of(SOURCE, model_type),
+        task=task,
     )
-    return ArchitectureSpec(labels, partial(_capture, name, model_type, class_name))
+    config_of = partial(default_config, model_type)
+    return ArchitectureSpec(labels, partial(capture_config, name, class_name, config_of))
 
 
-def _capture(name: str, model_type: str, class_name: str) -> Capture:
-    full, narrow = (
-        Recipe(partial(_build, config_of, model_type, class_name), example_inputs)
-        for config_of in (default_config, narrow_config)
-    )
+def capture_config(name: str, class_name: str, config_of: Callable[[], Config]) -> Capture:
+    """Capture a model class in some configuration: at full width, else with narrow real weights.
+
+    Args:
+        name: Name of the model, for errors.
+        class_name: A model class of transformers.
+        config_of: Makes the configuration anew each time, as `default_config` does.
+
+    Raises:
+        CaptureError: Neither rung captures it; the reason names both.
+    """
+    full = Recipe(partial(_build, config_of, class_name), example_inputs)
     try:
-        return capture_recipe(name, full)
+        with known_values():
+            return capture_recipe(name, full)
     except CaptureError as at_full_width:
         if isinstance(at_full_width.__cause__, _MISSING_INPUT):
             raise
         try:
-            return _at_full_size(capture_recipe(name, narrow, place=_with_real_weights), full)
+            return _capture_for_real(name, class_name, config_of)
         except CaptureError as error:
             reason = f"{at_full_width.reason}; with real weights: {error.reason}"
             raise CaptureError(name, at_full_width.operator, reason) from error
 
 
-def _at_full_size(capture: Capture, recipe: Recipe) -> Capture:
-    """Give a narrow capture the size of the model it stands for.
-
-    FLOPs are an estimate: products with weights grow with the square of the width, attention less.
-    """
-    graph = replace(
-        capture.graph, parameters=_size(recipe), flops=capture.graph.flops * NARROWING**2
-    )
+def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config]) -> Capture:
+    """With real weights: of the whole model if it is small, else of the widest that fits."""
+    full = Recipe(partial(_build, config_of, class_name), example_inputs)
+    size = _size(full)
+    if size <= MAX_WHOLE_PARAMETERS:
+        return capture_recipe(name, full, place=_with_real_weights)
+    for by in _NARROWINGS:
+        narrow = replace(full, build=partial(_build_narrow, config_of, class_name, by))
+        if _size(narrow) <= MAX_REAL_PARAMETERS:
+            break
+    capture = capture_recipe(name, narrow, place=_with_real_weights)
+    # An estimate: products with weights grow with the square of the width, attention less.
+    graph = replace(capture.graph, parameters=size, flops=capture.graph.flops * by**2)
     return replace(capture, graph=graph)
 
 
@@ -84,11 +106,24 @@ def _size(recipe: Recipe) -> int:
         return sum(parameter.numel() for parameter in recipe.build().parameters())
 
 
-def _build(config_of: Callable[[str], Config], model_type: str, class_name: str) -> nn.Module:
-    model: nn.Module = getattr(import_library(SOURCE), class_name)._from_config(
-        config_of(model_type), experts_implementation="batched_mm"
+def _build(config_of: Callable[[], Config], class_name: str) -> nn.Module:
+    model_class = getattr(import_library(SOURCE), class_name)
+    model: nn.Module = model_class._from_config(
+        _config_for(model_class, config_of()), experts_implementation="batched_mm"
     )
     return model
+
+
+def _build_narrow(config_of: Callable[[], Config], class_name: str, by: int) -> nn.Module:
+    return _build(lambda: narrowed(config_of(), by), class_name)
+
+
+def _config_for(model_class: type, config: Config) -> Config:
+    """The part that a class of a part is made from, where a table lists it for the whole."""
+    wanted = getattr(model_class, "config_class", None)
+    if wanted is None or isinstance(config, wanted):
+        return config
+    return next((part for part in parts(config) if isinstance(part, wanted)), config)
 
 
 def _with_real_weights(recipe: Recipe) -> Built:

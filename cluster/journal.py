@@ -1,0 +1,229 @@
+"""What has been captured so far, item by item: a kill loses seconds of work, not hours.
+
+Captures come in any order and are kept in small batches: a Parquet file of rows and, written after
+it, a record of all that is known besides. A corpus is made from the journal, never the other way.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import Field
+
+from cluster.ledger import Ledger, Record, file_digest
+from nar.architecture import Architecture
+from nar.corpus import read_shard, write_shard
+from nar.manifest import Failure, ShardEntry
+from nar.zoo import ZooCapture
+
+_SUFFIX = ".parquet"
+
+
+class ItemRecord(Record):
+    """What is known of one model besides its row.
+
+    Attributes:
+        name: Its spec.
+        identity: Digest of all that decides the result.
+        seconds: Worker time, all tries included.
+        steps: Seconds of the last try by step; empty where it failed.
+        unknown_operators: Occurrences of each operator outside the vocabulary.
+        failure: Why it has no row; None where it has one.
+        kind: Of the failure: ``capture``, ``died``, ``timeout`` or ``memory``; else empty.
+    """
+
+    name: str
+    identity: str
+    seconds: float
+    steps: dict[str, float] = Field(default_factory=dict)
+    unknown_operators: dict[str, int] = Field(default_factory=dict)
+    failure: Failure | None = None
+    kind: str = ""
+
+
+class RunRecord(Record):
+    """Who made a batch.
+
+    Attributes:
+        seconds: Wall time since the batch before, or since the run began.
+        workers: Processes that shared the run.
+        cores: Processor cores that they had.
+        labels: Digest of the tables that its labels were read from.
+    """
+
+    seconds: float
+    workers: int
+    cores: int
+    labels: str
+
+
+class BatchRecord(Record):
+    """One batch.
+
+    Attributes:
+        entry: Its file, rows and digest.
+        items: Models with a row, in its order, and models without.
+        run: Who made it.
+    """
+
+    entry: ShardEntry
+    items: tuple[ItemRecord, ...]
+    run: RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one model: its record and, unless it failed, its row."""
+
+    record: ItemRecord
+    row: Architecture | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A model that needs no capture.
+
+    Attributes:
+        record: What is known of it.
+        batch: Where it lies.
+    """
+
+    record: ItemRecord
+    batch: str
+
+
+@dataclass(slots=True)
+class _Open:
+    """A batch that is not written yet."""
+
+    since: float = field(default_factory=time.monotonic)
+    results: list[Result] = field(default_factory=list)
+
+
+class Journal:
+    """All captures that were ever made in a workspace.
+
+    Args:
+        directory: Where its batches are; made when the first is written.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._ledger = Ledger(directory, BatchRecord)
+        self._runs: dict[str, RunRecord] = {}
+        self._settled: dict[tuple[str, str], Settled] = {}
+        for part in self._ledger.parts():
+            record = self._ledger.find(part)
+            if record is not None and self._is_whole(record.entry):
+                self._note(part, record)
+        self._next = 1 + max((int(part) for part in self._ledger.parts()), default=-1)
+
+    def find(self, name: str, identity: str) -> Settled | None:
+        """What became of a model, if nothing that decides it has changed since."""
+        return self._settled.get((name, identity))
+
+    def run_of(self, batch: str) -> RunRecord:
+        """Who made a batch."""
+        return self._runs[batch]
+
+    def write(self, results: Sequence[Result], run: RunRecord) -> None:
+        """Keep a batch: when this returns, it survives."""
+        part = f"{self._next:06d}"
+        self._next += 1
+        self._directory.mkdir(parents=True, exist_ok=True)
+        rows = [result.row for result in results if result.row is not None]
+        entry = write_shard(self._directory / f"{part}{_SUFFIX}", rows)
+        record = BatchRecord(entry=entry, items=tuple(result.record for result in results), run=run)
+        self._ledger.add(part, record)
+        self._note(part, record)
+
+    def rows(self, wanted: Iterable[Settled]) -> dict[str, Architecture]:
+        """The rows of models by name; each batch is read once."""
+        names: dict[str, set[str]] = {}
+        for settled in wanted:
+            names.setdefault(settled.batch, set()).add(settled.record.name)
+        return {
+            row.labels.name: row
+            for batch, of_batch in names.items()
+            for row in read_shard(self._directory / f"{batch}{_SUFFIX}")
+            if row.labels.name in of_batch
+        }
+
+    def _is_whole(self, entry: ShardEntry) -> bool:
+        return file_digest(self._directory / entry.file) == entry.sha256
+
+    def _note(self, part: str, record: BatchRecord) -> None:
+        """A later batch is right where two hold the same model."""
+        self._runs[part] = record.run
+        for item in record.items:
+            self._settled[item.name, item.identity] = Settled(item, part)
+
+
+class Scribe:
+    """Collects results of one run and writes them to the journal, batch by batch.
+
+    Args:
+        journal: Where to.
+        size: Models of a batch, at most.
+        patience_s: A batch is written after so long though it is not full.
+        run: Who makes the batches; its seconds are filled in here.
+    """
+
+    def __init__(self, journal: Journal, size: int, patience_s: float, run: RunRecord) -> None:
+        self._journal = journal
+        self._size = size
+        self._patience_s = patience_s
+        self._run = run
+        self._open: dict[str, _Open] = {}
+        self._written = time.monotonic()
+
+    def add(self, result: Result) -> None:
+        """Keep one result; batches are of one identity each, so of one source."""
+        self._open.setdefault(result.record.identity, _Open()).results.append(result)
+        now = time.monotonic()
+        for identity, batch in list(self._open.items()):
+            if len(batch.results) >= self._size or now - batch.since >= self._patience_s:
+                self._write(identity)
+
+    def close(self) -> None:
+        """Write what is left."""
+        for identity in list(self._open):
+            self._write(identity)
+
+    def _write(self, identity: str) -> None:
+        results = self._open.pop(identity).results
+        now = time.monotonic()
+        run = self._run.model_copy(update={"seconds": round(now - self._written, 3)})
+        self._journal.write(results, run)
+        self._written = now
+
+
+def captured(capture: ZooCapture, identity: str, seconds: float) -> Result:
+    """The result of a model that has a row."""
+    steps = capture.seconds
+    record = ItemRecord(
+        name=capture.architecture.labels.name,
+        identity=identity,
+        seconds=round(seconds, 4),
+        steps={"build": steps.build, "forward": steps.forward, "graph": steps.graph},
+        unknown_operators=dict(sorted(capture.unknown_operators.items())),
+    )
+    return Result(record, capture.architecture)
+
+
+def failed(failure: Failure, kind: str, identity: str, seconds: float) -> Result:
+    """The result of a model that has none."""
+    record = ItemRecord(
+        name=failure.name, identity=identity, seconds=round(seconds, 4), failure=failure, kind=kind
+    )
+    return Result(record, None)
+
+
+def merged(counts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Sums by key, sorted."""
+    sums: dict[str, float] = {}
+    for each in counts:
+        for key, value in each.items():
+            sums[key] = sums.get(key, 0) + value
+    return dict(sorted(sums.items()))

@@ -1,0 +1,92 @@
+"""The process that captures: bounded in memory, tidied up after every model."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from resource import getpagesize
+
+from cluster.losses import WorkerLostError
+from cluster.resources import bound_memory
+from nar.capture.dispatch import one_line
+from nar.errors import CaptureError
+from nar.zoo import ZooCapture, capture_architecture
+
+_STATM = Path("/proc/self/statm")
+# How torch's allocators, C++ and threads say what Python calls a MemoryError.
+_OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "bad_alloc", "Cannot allocate")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerCapture:
+    """A capture, and how large the process is that made it.
+
+    Attributes:
+        capture: Of one model.
+        resident_bytes: Memory of the process after it.
+    """
+
+    capture: ZooCapture
+    resident_bytes: int
+
+
+class CaptureWorker:
+    """Captures models; lives long, because importing a model library takes seconds.
+
+    Args:
+        memory_limit_bytes: Private memory that the process may have; None sets no bound.
+    """
+
+    def __init__(self, memory_limit_bytes: int | None) -> None:
+        self._memory_limit_bytes = memory_limit_bytes
+        bound_memory(memory_limit_bytes)
+
+    def capture(self, name: str) -> WorkerCapture:
+        """Capture one model.
+
+        Raises:
+            WorkerLostError: It wanted more memory than the process may have.
+            CaptureError: It could not be captured.
+        """
+        with uncollected():
+            try:
+                found = capture_architecture(name)
+            except SystemExit as error:
+                raise CaptureError(name, "-", one_line(error)) from None
+            except Exception as error:
+                if self._memory_limit_bytes is not None and is_out_of_memory(error):
+                    raise self._memory_error() from None
+                raise
+        return WorkerCapture(found, resident_bytes())
+
+    def _memory_error(self) -> WorkerLostError:
+        limit_gb = (self._memory_limit_bytes or 0) / 1e9
+        return WorkerLostError("memory", f"needed more memory than its limit of {limit_gb:g} GB")
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No collection of cycles inside, one after: a forward makes objects and hardly any cycle."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect()
+        # What is alive between two models stays: libraries, tables, caches. Never walked again.
+        gc.freeze()
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that led to it, says that memory ran out."""
+    while error is not None:
+        if isinstance(error, MemoryError) or any(word in str(error) for word in _OUT_OF_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is in RAM; 0 where the system does not say."""
+    return int(_STATM.read_text().split()[1]) * getpagesize() if _STATM.exists() else 0

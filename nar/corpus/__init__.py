@@ -1,0 +1,27 @@
+"""The corpus: captured architectures as Parquet shards with a manifest beside them.
+
+One row an architecture. A shard is written whole or not at all, the manifest knows the digest of
+each, and what was captured reads back identically.
+"""
+
+from nar.corpus.cards import Card
+from nar.corpus.places import default_corpus, shipped_corpus
+from nar.corpus.reading import Found, find, iterate_cards, iterate_shards, read_corpus
+from nar.corpus.schema import SCHEMA, SCHEMA_VERSION
+from nar.corpus.shards import read_cards, read_shard, write_shard
+
+__all__ = [
+    "SCHEMA",
+    "SCHEMA_VERSION",
+    "Card",
+    "Found",
+    "default_corpus",
+    "find",
+    "iterate_cards",
+    "iterate_shards",
+    "read_cards",
+    "read_corpus",
+    "read_shard",
+    "shipped_corpus",
+    "write_shard",
+]

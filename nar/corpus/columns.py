@@ -1,0 +1,147 @@
+"""Graphs as columns and back, whole shards at a time: no Python object for each node or edge."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nar.corpus.cards import Card
+from nar.corpus.schema import KIND_WIDTH, SCHEMA
+from nar.errors import CorpusError, InvalidGraphError
+from nar.graph import ComputationalGraph
+
+_INT16 = np.iinfo(np.int16)
+_UINT16 = np.iinfo(np.uint16)
+
+
+def graph_columns(graphs: Sequence[ComputationalGraph]) -> dict[str, pa.Array]:
+    """The graph columns of some rows.
+
+    Raises:
+        InvalidGraphError: The edges of a graph do not stand by ascending reader, as the canonical
+            order has them; another order could not be read back.
+    """
+    rows = [_lists(graph) for graph in graphs]
+    return {
+        name: _list_array([row[place] for row in rows], SCHEMA.field(name).type)
+        for place, name in enumerate(("kinds", "nodes", "operands", "distances"))
+    }
+
+
+_Lists = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
+
+
+def _lists(graph: ComputationalGraph) -> _Lists:
+    source, target = graph.edge_index
+    if (target[1:] < target[:-1]).any():
+        raise InvalidGraphError(
+            "edge_index", "wanted edges by ascending reader; bring the graph to canonical order"
+        )
+    kinds = np.column_stack([graph.op_ids.astype(np.int32), graph.attributes.astype(np.int32)])
+    whole = np.ascontiguousarray(kinds).view(np.dtype((np.void, 4 * KIND_WIDTH))).ravel()
+    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.argsort(order)
+    operands = np.bincount(target, minlength=graph.nodes)
+    return kinds[first[order]].ravel(), rank[inverse], operands, target - source
+
+
+def _list_array(rows: Sequence[NDArray[np.integer]], kind: pa.ListType) -> pa.ListArray:
+    offsets = np.cumsum([0, *(len(row) for row in rows)]).astype(np.int32)
+    numbers = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+    return pa.ListArray.from_arrays(
+        pa.array(offsets), pa.array(numbers).cast(kind.value_type), type=kind
+    )
+
+
+def graphs_of(table: pa.Table, cards: Sequence[Card]) -> list[ComputationalGraph]:
+    """The graphs of some rows.
+
+    Args:
+        table: Has the graph columns.
+        cards: Of the same rows.
+
+    Raises:
+        CorpusError: The lists of a row do not fit together.
+    """
+    if not cards:
+        return []
+    columns = {name: _ragged(table, name) for name in ("kinds", "nodes", "operands", "distances")}
+    nodes = np.array([card.nodes for card in cards], dtype=np.int64)
+    edges = np.array([card.edges for card in cards], dtype=np.int64)
+    _require("nodes", columns["nodes"].lengths == nodes)
+    _require("operands", columns["operands"].lengths == nodes)
+    _require("distances", columns["distances"].lengths == edges)
+    op_ids, attributes = _nodes(columns["kinds"], columns["nodes"])
+    edge_index = _edges(columns["operands"], columns["distances"])
+    node_cuts = pairwise(columns["nodes"].offsets)
+    edge_cuts = pairwise(columns["distances"].offsets)
+    return [
+        ComputationalGraph(
+            op_ids=op_ids[low:high],
+            attributes=attributes[low:high],
+            edge_index=np.ascontiguousarray(edge_index[:, start:stop]),
+            parameters=card.parameters,
+            flops=card.flops,
+        )
+        for card, (low, high), (start, stop) in zip(cards, node_cuts, edge_cuts, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ragged:
+    """The lists of a column.
+
+    Attributes:
+        values: All lists one after the other, int64.
+        offsets: Shape (rows + 1,), where each begins.
+    """
+
+    values: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+
+def _ragged(table: pa.Table, name: str) -> _Ragged:
+    column = table.column(name).combine_chunks()
+    offsets = column.offsets.to_numpy().astype(np.int64)
+    values = column.values.slice(offsets[0], offsets[-1] - offsets[0])
+    if column.null_count or values.null_count:
+        raise CorpusError(f"its column {name} has empty places")
+    return _Ragged(values.to_numpy().astype(np.int64), offsets - offsets[0])
+
+
+def _nodes(kinds: _Ragged, nodes: _Ragged) -> tuple[NDArray[np.uint16], NDArray[np.int16]]:
+    """Operator (nodes,) and attributes (nodes, attributes) of all rows one after the other."""
+    _require("kinds", kinds.lengths % KIND_WIDTH == 0)
+    per_row = kinds.lengths // KIND_WIDTH
+    _require("nodes", nodes.values < np.repeat(per_row, nodes.lengths))
+    rows = kinds.values.reshape(-1, KIND_WIDTH)
+    operators, attributes = rows[:, 0], rows[:, 1:]
+    _require("kinds", (operators >= 0) & (operators <= _UINT16.max))
+    _require("kinds", (attributes >= _INT16.min) & (attributes <= _INT16.max))
+    which = nodes.values + np.repeat(kinds.offsets[:-1] // KIND_WIDTH, nodes.lengths)
+    return operators.astype(np.uint16)[which], attributes.astype(np.int16)[which]
+
+
+def _edges(operands: _Ragged, distances: _Ragged) -> NDArray[np.int32]:
+    """Shape (2, edges), the edges of all rows one after the other, numbered within their rows."""
+    before = np.concatenate([[0], np.cumsum(operands.values)])
+    _require("operands", before[operands.offsets] == distances.offsets)
+    node = np.arange(len(operands.values)) - np.repeat(operands.offsets[:-1], operands.lengths)
+    target = np.repeat(node, operands.values)
+    source = target - distances.values
+    size = np.repeat(operands.lengths, distances.lengths)
+    _require("distances", (source >= 0) & (source < size))
+    return np.stack([source, target]).astype(np.int32)
+
+
+def _require(column: str, holds: NDArray[np.bool_]) -> None:
+    if not holds.all():
+        raise CorpusError(f"its column {column} does not fit the others")

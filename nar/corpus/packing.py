@@ -1,0 +1,63 @@
+"""Packing: a corpus written anew with relatives side by side, which takes the fewest bytes."""
+
+from collections import defaultdict
+from pathlib import Path
+
+from nar.architecture import Architecture
+from nar.corpus.reading import iterate_shards
+from nar.corpus.shards import write_shard
+from nar.errors import CorpusError
+from nar.manifest import FILE_NAME, Manifest, count_corpus
+
+# Bounds what reading one shard takes; a few hundred bytes a node while it is read.
+MAX_ROWS = 8_192
+
+
+def pack(source: Path, target: Path, *, max_rows: int = MAX_ROWS) -> Manifest:
+    """Write the architectures of a corpus into as few shards as their sources allow.
+
+    A shard holds architectures of one source, sorted by family, backbone and name. The same
+    architectures give the same bytes, however they were sharded before.
+
+    Args:
+        source: Directory of a finished corpus.
+        target: Another directory; a corpus in it is replaced.
+        max_rows: Architectures in one shard.
+
+    Returns:
+        The manifest of the new corpus, its sizes counted anew.
+
+    Raises:
+        CorpusError: The corpus is damaged, or source and target are one directory.
+    """
+    if source.resolve() == target.resolve():
+        raise CorpusError(f"{source} cannot be packed into itself; name another directory")
+    found = Manifest.read(source)
+    items = [item for _, shard in iterate_shards(source) for item in shard]
+    _clear(target)
+    groups: defaultdict[str, list[Architecture]] = defaultdict(list)
+    for item in sorted(items, key=_place):
+        groups[item.labels.source].append(item)
+    shards = tuple(
+        write_shard(target / f"{name}-{start // max_rows:03d}.parquet", rows[start:][:max_rows])
+        for name, rows in groups.items()
+        for start in range(0, len(rows), max_rows)
+    )
+    seconds = {name: counts.seconds for name, counts in found.sources.items()}
+    counted = count_corpus(items, found.failures, seconds)
+    update = {"shards": shards, "sources": counted.sources, "totals": counted.totals}
+    packed = found.model_copy(update=update)
+    packed.write(target)
+    return packed
+
+
+def _place(item: Architecture) -> tuple[str, ...]:
+    labels = item.labels
+    return (labels.source, labels.family, labels.backbone, labels.name)
+
+
+def _clear(target: Path) -> None:
+    """Remove the corpus that lies there, its manifest first: what is left is no corpus."""
+    target.mkdir(parents=True, exist_ok=True)
+    for path in (target / FILE_NAME, *sorted(target.glob("*.parquet"))):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,127 @@
+"""A whole corpus: every shard checked against the manifest, one name found without the others."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nar.architecture import Architecture
+from nar.corpus.cards import Card, cards_of
+from nar.corpus.schema import CARD_COLUMNS
+from nar.corpus.shards import architectures_of, parsed, shard_bytes
+from nar.errors import CorpusError, UnknownArchitectureError
+from nar.manifest import Manifest, ShardEntry
+
+
+def read_corpus(directory: Path) -> list[Architecture]:
+    """All architectures of a finished corpus, in the order of its shards.
+
+    Raises:
+        CorpusError: Names what is missing or damaged.
+    """
+    return [item for _, shard in iterate_shards(directory) for item in shard]
+
+
+def iterate_shards(directory: Path) -> Iterator[tuple[ShardEntry, list[Architecture]]]:
+    """Each shard of a finished corpus after its digest was checked."""
+    for entry in Manifest.read(directory).shards:
+        path, content = checked(directory, entry)
+        yield entry, _all_rows(path, entry, parsed(path, content, architectures_of))
+
+
+def iterate_cards(directory: Path) -> Iterator[Card]:
+    """The card of every architecture of a finished corpus, in the order of its shards.
+
+    Raises:
+        CorpusError: Names what is missing or damaged.
+    """
+    for entry in Manifest.read(directory).shards:
+        path, content = checked(directory, entry)
+        yield from parsed(path, content, cards_of, columns=CARD_COLUMNS)
+
+
+def checked(directory: Path, entry: ShardEntry) -> tuple[Path, bytes]:
+    """Path and bytes of a shard that is what the manifest says.
+
+    Raises:
+        CorpusError: The shard is missing, or other bytes than were written.
+    """
+    path = directory / entry.file
+    content = shard_bytes(path)
+    if sha256(content).hexdigest() != entry.sha256:
+        raise CorpusError(f"shard {path} is damaged (its digest differs); extract it again")
+    return path, content
+
+
+def _all_rows(path: Path, entry: ShardEntry, rows: list[Architecture]) -> list[Architecture]:
+    if len(rows) != entry.rows:
+        raise CorpusError(
+            f"shard {path} has {len(rows)} rows, its manifest says {entry.rows}; extract it again"
+        )
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An architecture of a corpus, and what has the same fingerprints.
+
+    Attributes:
+        architecture: With its graph.
+        card: What else the corpus says of it.
+        same: Cards of the others with its topology, those with its exact fingerprint included.
+    """
+
+    architecture: Architecture
+    card: Card
+    same: tuple[Card, ...]
+
+
+def find(directory: Path, name: str) -> Found:
+    """One architecture by its name; no other graph is read.
+
+    Raises:
+        UnknownArchitectureError: The corpus has no such name; the nearest are given.
+        CorpusError: Names what is missing or damaged.
+    """
+    shards = [checked(directory, entry) for entry in Manifest.read(directory).shards]
+    names: list[str] = []
+    for path, content in shards:
+        column = parsed(path, content, _names, columns=["name"])
+        row = pc.index(column, name).as_py()
+        if row >= 0:
+            item, card = parsed(path, content, partial(_row, row))
+            same = (card for each in shards for card in _of_topology(*each, item.topology))
+            others = tuple(card for card in same if card.labels.name != name)
+            return Found(item, card, others)
+        names += column.to_pylist()
+    raise _unknown(name, names)
+
+
+def _unknown(name: str, names: Sequence[str]) -> UnknownArchitectureError:
+    near = get_close_matches(name, names, n=3, cutoff=0.6)
+    hint = f"did you mean {', '.join(near)}?" if near else "`nar corpus list` names them all"
+    return UnknownArchitectureError(f"{name}: not in the corpus; {hint}")
+
+
+def _names(table: pa.Table) -> pa.ChunkedArray:
+    return table.column("name")
+
+
+def _row(row: int, table: pa.Table) -> tuple[Architecture, Card]:
+    alone = table.slice(row, 1)
+    return architectures_of(alone)[0], cards_of(alone.select(CARD_COLUMNS))[0]
+
+
+def _of_topology(path: Path, content: bytes, topology: str) -> list[Card]:
+    wanted = pa.scalar(bytes.fromhex(topology), pa.binary(32))
+    return parsed(
+        path,
+        content,
+        lambda table: cards_of(table.filter(pc.equal(table.column("topology"), wanted))),
+        columns=CARD_COLUMNS,
+    )

@@ -1,0 +1,167 @@
+"""One shard: a Parquet file of architectures, written whole or not at all, read back checked."""
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nar.architecture import Architecture
+from nar.corpus.cards import Card, card_row, cards_of
+from nar.corpus.columns import graph_columns, graphs_of
+from nar.corpus.schema import (
+    ATTRIBUTE_NAMES,
+    ATTRIBUTES_KEY,
+    CARD_COLUMNS,
+    GRAPH_COLUMNS,
+    SCHEMA,
+    SCHEMA_VERSION,
+    VERSION_KEY,
+)
+from nar.errors import CorpusError
+from nar.manifest import ShardEntry
+
+T = TypeVar("T")
+
+_WORDS = ("source", "library", "family", "block", "task", "tier", "backbone")
+_PAPER_WORDS = ("paper_family", "paper_block")
+# One page a column: relatives repeat each other, and a page is as far as compression sees.
+_WHOLE = 1 << 30
+_LEVEL = 19
+
+
+def write_shard(path: Path, architectures: Sequence[Architecture]) -> ShardEntry:
+    """Write one shard atomically; the same rows give the same bytes.
+
+    Returns:
+        What the manifest has to know of it.
+
+    Raises:
+        InvalidGraphError: A graph is not in canonical order.
+    """
+    part = path.with_name(path.name + ".part")
+    pq.write_table(
+        _table(architectures),
+        part,
+        compression="zstd",
+        compression_level=_LEVEL,
+        use_dictionary=[*_WORDS, *_PAPER_WORDS],
+        use_byte_stream_split=[f"{name}.list.element" for name in GRAPH_COLUMNS],
+        row_group_size=_WHOLE,
+        data_page_size=_WHOLE,
+        max_rows_per_page=_WHOLE,
+        write_statistics=False,
+        write_page_checksum=True,
+    )
+    digest = sha256(part.read_bytes()).hexdigest()
+    part.replace(path)
+    sources = {item.labels.source for item in architectures}
+    source = sources.pop() if len(sources) == 1 else ""
+    return ShardEntry(file=path.name, rows=len(architectures), sha256=digest, source=source)
+
+
+def _table(architectures: Sequence[Architecture]) -> pa.Table:
+    rows = [card_row(item) for item in architectures]
+    columns = {
+        name: pa.array([row[name] for row in rows], SCHEMA.field(name).type)
+        for name in CARD_COLUMNS
+    }
+    graphs = graph_columns([item.graph for item in architectures])
+    return pa.table({**columns, **graphs}, schema=SCHEMA)
+
+
+def read_shard(path: Path) -> list[Architecture]:
+    """Read one shard back.
+
+    Raises:
+        CorpusError: Names a shard that is missing, damaged, or of another schema version.
+    """
+    return parsed(path, shard_bytes(path), architectures_of)
+
+
+def read_cards(path: Path) -> list[Card]:
+    """Read what one shard says of its architectures, without their graphs.
+
+    Raises:
+        CorpusError: Names a shard that is missing, damaged, or of another schema version.
+    """
+    return parsed(path, shard_bytes(path), cards_of, columns=CARD_COLUMNS)
+
+
+def shard_bytes(path: Path) -> bytes:
+    """The bytes of a shard.
+
+    Raises:
+        CorpusError: There is no such file.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise CorpusError(f"shard {path} is missing; extract it again") from error
+    except OSError as error:
+        raise CorpusError(
+            f"shard {path} cannot be read ({error.strerror}); extract it again"
+        ) from error
+
+
+def parsed(
+    path: Path,
+    content: bytes,
+    parse: Callable[[pa.Table], T],
+    *,
+    columns: Sequence[str] | None = None,
+) -> T:
+    """What ``parse`` makes of some columns of a shard.
+
+    Args:
+        path: Where the shard lies, for errors.
+        content: Its bytes.
+        parse: Reads the table; may raise whatever damage leads to.
+        columns: The columns to read; all if None.
+
+    Raises:
+        CorpusError: The content is damaged, foreign, or of another schema version.
+    """
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+        _check_schema(file.schema_arrow)
+        return parse(_whole(file.read(columns=columns)))
+    # Damage that slips past the checksums of Parquet shows as any of these in what reads it.
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
+        reason = str(error).partition("\n")[0]
+        raise CorpusError(f"shard {path} cannot be read ({reason}); extract it again") from error
+    except CorpusError as error:
+        raise CorpusError(f"shard {path} cannot be read: {error}; extract it again") from error
+
+
+def _check_schema(found: pa.Schema) -> None:
+    metadata = found.metadata or {}
+    version = metadata.get(VERSION_KEY, b"none").decode(errors="replace")
+    if version != str(SCHEMA_VERSION):
+        raise CorpusError(f"it has schema version {version}, wanted {SCHEMA_VERSION}")
+    if metadata.get(ATTRIBUTES_KEY) != ATTRIBUTE_NAMES:
+        raise CorpusError("it has other node attributes than this version of NAR")
+    for field in SCHEMA:
+        if field.name not in found.names:
+            raise CorpusError(f"it has no column {field.name}")
+        if found.field(field.name).type != field.type:
+            came = found.field(field.name).type
+            raise CorpusError(f"its column {field.name} is {came}, wanted {field.type}")
+
+
+def _whole(table: pa.Table) -> pa.Table:
+    for name in table.column_names:
+        if table.column(name).null_count:
+            raise CorpusError(f"its column {name} has empty places")
+    return table
+
+
+def architectures_of(table: pa.Table) -> list[Architecture]:
+    """The architectures of a table with all columns."""
+    cards = cards_of(table.select(CARD_COLUMNS))
+    return [
+        Architecture(card.labels, card.block, graph, card.topology, card.exact)
+        for card, graph in zip(cards, graphs_of(table, cards), strict=True)
+    ]

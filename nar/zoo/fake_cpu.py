@@ -1,0 +1,11 @@
+"""Where a model is built that asks its device about autocast: meta tensors have no answer to that."""
+
+from nar.capture.placement import fake_mode
+from nar.zoo.building import Built, Recipe
+
+
+def on_fake_cpu(recipe: Recipe) -> Built:
+    """Follow a recipe with tensors that say they are on the CPU and take no memory."""
+    with fake_mode():
+        module = recipe.build()
+        return module, recipe.inputs(module)

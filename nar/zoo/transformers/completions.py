@@ -1,0 +1,133 @@
+"""What a default configuration leaves open or gets wrong, as published checkpoints set it.
+
+Keys are model types, values keyword arguments of their configuration class.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+# The example in the docstring of TimeSeriesTransformerConfig.
+_FORECAST = {"prediction_length": 12}
+# google/siglip-so400m-patch14-384.
+_SO400M = {"hidden_size": 1_152, "intermediate_size": 4_304, "num_hidden_layers": 27,
+           "num_attention_heads": 16, "patch_size": 14}  # fmt: skip
+# google/gemma-3-4b-it and what is made from it: SigLIP so400m on images of 896 pixels.
+_GEMMA3 = {"vision_config": {**_SO400M, "image_size": 896}}
+# facebook/EdgeTAM: RepViT-M1.
+_REPVIT = {"model_type": "timm_wrapper", "architecture": "repvit_m1", "num_classes": 1_000,
+           "model_args": {"in_chans": 3, "features_only": True,
+                          "out_indices": [0, 1, 2, 3]}}  # fmt: skip
+# zai-org/GLM-4.1V-9B-Thinking, GLM-4.5V: half of each head is rotated, in three sections.
+_HALF_ROTATED = {"rope_type": "default", "rope_theta": 10_000.0, "partial_rotary_factor": 0.5,
+                 "mrope_section": [8, 12, 12]}  # fmt: skip
+_GLM_TEXT = {"text_config": {"rope_parameters": _HALF_ROTATED}}
+_VISION_MARKS = {"vision_start_token_id": 151_652, "vision_end_token_id": 151_653}
+_HEADS_OF_128 = {"head_dim": 128}
+# ModernVBERT/modernvbert.
+_MODERN_VBERT = {"vision_config": {"model_type": "siglip_vision_model", "image_size": 512,
+                                   "patch_size": 16}}  # fmt: skip
+
+COMPLETIONS: Mapping[str, Mapping[str, Any]] = {
+    # HuggingFaceM4/Aria: images of 490 or 980 pixels, 14 a patch.
+    "aria": {"vision_config": {"model_type": "idefics3_vision", "image_size": 980,
+                               "patch_size": 14}},
+    "autoformer": _FORECAST,
+    # CohereLabs/aya-vision-8b: the tower is SigLIP so400m, whose 1,152 channels make 16 heads.
+    "aya_vision": {"vision_config": {**_SO400M, "model_type": "siglip_vision_model",
+                                     "image_size": 364, "vision_use_head": False}},
+    # Salesforce/blip2-opt-2.7b.
+    "blip-2": {"image_token_index": 50_265},
+    "colmodernvbert": {"vlm_config": {"model_type": "modernvbert", **_MODERN_VBERT}},
+    # databricks/dbrx-base.
+    "dbrx": {"d_model": 6_144, "n_heads": 48, "n_layers": 40, "vocab_size": 100_352,
+             "max_seq_len": 32_768,
+             "attn_config": {"clip_qkv": 8, "kv_n_heads": 8, "rope_theta": 500_000},
+             "ffn_config": {"ffn_hidden_size": 10_752, "moe_num_experts": 16, "moe_top_k": 4}},
+    # deepseek-ai/DeepSeek-OCR, whose first layer is dense, and Qwen2-0.5B as an encoder.
+    "deepseek_ocr2": {"vision_config": {"encoder_config": {"hidden_size": 896,
+                                                           "intermediate_size": 4_864,
+                                                           "num_hidden_layers": 24,
+                                                           "num_attention_heads": 14,
+                                                           "num_key_value_heads": 2}},
+                      "text_config": {"hidden_size": 1_280, "intermediate_size": 6_848,
+                                      "num_hidden_layers": 12, "num_attention_heads": 10,
+                                      "num_key_value_heads": 10, "vocab_size": 129_280,
+                                      "moe_intermediate_size": 896, "num_experts_per_tok": 6,
+                                      "n_group": 1, "topk_group": 1,
+                                      "mlp_layer_types": ["dense"] + ["sparse"] * 11}},
+    "edgetam": {"vision_config": {"backbone_config": _REPVIT}},
+    "edgetam_vision_model": {"backbone_config": _REPVIT},
+    # facebook/esm2_t6_8M_UR50D.
+    "esm": {"vocab_size": 33, "pad_token_id": 1, "mask_token_id": 32},
+    **dict.fromkeys(("gemma3", "shieldgemma2"), _GEMMA3),
+    # The example in the docstring of Gemma4Config: all three parts.
+    **{name: {"vision_config": {}, "audio_config": {}}
+       for name in ("gemma4", "gemma4_unified", "embedding_gemma2")},
+    **dict.fromkeys(("glm46v", "glm4v", "glmga"), _GLM_TEXT),
+    "glm4v_moe": {"text_config": {"rope_parameters": _HALF_ROTATED, "head_dim": 128}},
+    "glm4v_moe_text": {"rope_parameters": _HALF_ROTATED, "head_dim": 128},
+    "glm_image_text": {"rope_parameters": _HALF_ROTATED},
+    "glm4v_text": {"rope_parameters": _HALF_ROTATED},
+    # ibm-granite/granite-speech-3.3-8b.
+    "granite_speech": {"projector_config": {"model_type": "blip_2_qformer", "hidden_size": 1_024,
+                                            "encoder_hidden_size": 1_024,
+                                            "intermediate_size": 4_096, "num_hidden_layers": 2,
+                                            "num_attention_heads": 16,
+                                            "cross_attention_frequency": 1}},
+    # facebook/hiera-tiny-224-mae-hf.
+    "hiera": {"decoder_hidden_size": 512, "decoder_depth": 8, "decoder_num_heads": 16},
+    "informer": _FORECAST,
+    # Salesforce/instructblip-flan-t5-xl names a token after its vocabulary; this one is of OPT.
+    **{name: {"image_token_index": 50_265} for name in ("instructblip", "instructblipvideo")},
+    # HuggingFaceM4/Idefics3-8B-Llama3 and HuggingFaceTB/SmolVLM2-2.2B-Instruct: SigLIP so400m.
+    "idefics3": {"vision_config": {**_SO400M, "image_size": 364}},
+    "smolvlm": {"vision_config": {**_SO400M, "image_size": 384}, "scale_factor": 3},
+    "t5gemma2": {"encoder": _GEMMA3},
+    # The example in the docstring of TimmBackbone.
+    "timm_backbone": {"backbone": "resnet50", "use_pretrained_backbone": False},
+    # meta-llama/Llama-4-Scout-17B-16E-Instruct.
+    "llama4": {"vision_config": {"hidden_size": 1_408, "intermediate_size": 5_632,
+                                 "num_hidden_layers": 34, "num_attention_heads": 16,
+                                 "image_size": 336, "patch_size": 14,
+                                 "projector_input_dim": 4_096, "projector_output_dim": 4_096,
+                                 "vision_output_dim": 4_096}},
+    # Qwen/Qwen2.5-Omni-7B, Qwen/Qwen3-Omni-30B-A3B-Instruct.
+    **dict.fromkeys(("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker"), _VISION_MARKS),
+    # The model divides: tencent/Hunyuan-7B-Instruct, mistralai/Ministral-8B-Instruct-2410.
+    **dict.fromkeys(("hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "ministral"),
+                    _HEADS_OF_128),
+    "hunyuan_vl": {"text_config": _HEADS_OF_128},
+    # LiquidAI/LFM2-8B-A1B: attention in 6 of 24 layers.
+    "lfm2_moe": {"layer_types": ["full_attention" if layer in (2, 6, 10, 14, 18, 21) else "conv"
+                                 for layer in range(24)], "num_hidden_layers": 24},
+    # deepseek-ai/DeepSeek-V2-Lite.
+    "deepseek_v2": {"num_experts_per_tok": 6, "n_group": 1, "topk_group": 1},
+    # rednote-hilab/dots.llm1.base.
+    "dots1": {"n_routed_experts": 128, "n_shared_experts": 2, "num_experts_per_tok": 6,
+              "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1},
+    # Nemotron-4 15B (arXiv:2402.16819, table 1), whose widths are the default ones.
+    "nemotron": {"num_key_value_heads": 8, "head_dim": 128},
+    # UsefulSensors/moonshine-streaming-tiny: the decoder has the heads of the encoder.
+    "moonshine_streaming": {"num_key_value_heads": 8},
+    # AIDC-AI/Ovis2-2B: its text model is Qwen2.5-1.5B, as wide as the default projector.
+    "ovis2": {"text_config": {"model_type": "qwen2", "hidden_size": 1_536, "num_hidden_layers": 28,
+                              "intermediate_size": 8_960, "num_attention_heads": 12,
+                              "num_key_value_heads": 2, "vocab_size": 151_936}},
+    # facebook/Perception-LM-1B.
+    "perception_lm": {"projector_pooling_ratio": 2,
+                      "vision_config": {"model_type": "timm_wrapper",
+                                        "architecture": "vit_pe_core_large_patch14_336",
+                                        "model_args": {"embed_dim": 1_024, "img_size": [448, 448],
+                                                       "depth": 23,
+                                                       "global_pool": "",
+                                                       "use_post_transformer_norm": False,
+                                                       "init_values": 0.1,
+                                                       "ref_feat_shape": [32, 32]}}},
+    # Qwen/Qwen2-VL-72B, whose text model is the default one.
+    "qwen2_vl": {"vision_config": {"hidden_size": 8_192}},
+    "time_series_transformer": _FORECAST,
+    "modernvbert": _MODERN_VBERT,
+    "ultravbert": _MODERN_VBERT,
+    # mistralai/Voxtral-Mini-3B-2507.
+    "voxtral": {"audio_token_id": 24},
+}  # fmt: skip

@@ -1,0 +1,229 @@
+"""Values of small tensors on the meta device, for control flow that reads them.
+
+A model that asks how many images a prompt holds, or where its padding ends, reads integers that
+its inputs and its code fix, not its weights. Those are computed beside the meta tensors.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils.weak import WeakTensorKeyDictionary
+
+# Larger tensors are states, not sizes or positions; a mask over an image is still read.
+MAX_ELEMENTS = 1 << 22
+
+_CPU = torch.device("cpu")
+_META = torch.device("meta")
+_READS = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)
+# Their result does not depend on the values of the tensor that they are given.
+_FILLS = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full")
+_FROM_NUMBERS = (torch.tensor, torch.as_tensor)
+_INDEXED = ("index", "index_put", "index_put_", "_unsafe_index", "_unsafe_index_put")
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+@contextmanager
+def known_values() -> Iterator[None]:
+    """Inside, meta tensors that are made from numbers and integer inputs can be read."""
+    values = _KnownValues()
+    with values, _Constants(values):
+        yield
+
+
+class _KnownValues(TorchDispatchMode):
+    """Knows the value of every small meta tensor that is made from numbers and inputs.
+
+    Inputs that come to the meta device bring their values; what is computed from known values
+    alone is known, and what weights or randomness enter is not. Whatever reads a known value gets
+    it. Fake tensors are left alone.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values = WeakTensorKeyDictionary()
+        # Storages of values that something unknown was written into, kept so no other takes their
+        # place; views share them.
+        self._spoilt: dict[int, torch.UntypedStorage] = {}
+
+    def __torch_dispatch__(
+        self,
+        func: OpOverload,
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Run an operator on meta tensors and, where all it reads is known, for real beside."""
+        options = dict(kwargs or {})
+        if any(issubclass(kind, FakeTensor) for kind in types):
+            return func(*args, **options)
+        if _wants(func, "_to_copy"):
+            return self._move(func, args, options)
+        args, options = self._on_one_device(args, options)
+        if any(tag in func.tags for tag in _READS) and self.are_known(args, options):
+            return self.to_meta(self._for_real(func, args, options))
+        if _wants(func, *_INDEXED):
+            args = (args[0], self._positions(args[1]), *args[2:])
+        result = func(*args, **options)
+        self._follow(func, args, options, result)
+        return result
+
+    def _move(self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any]) -> object:
+        """Values stay with a tensor from the CPU to meta, and come back."""
+        source, device = args[0], options.get("device")
+        value = self.value(source)
+        if value is None or device is None or source.device == device:
+            result = func(*args, **options)
+            self._follow(func, args, options, result)
+            return result
+        real = cast("Tensor", func(value, **{**options, "device": _CPU}))
+        if torch.device(device) == _CPU:
+            return real.clone() if real is value else real
+        return self.to_meta(real) if real.numel() <= MAX_ELEMENTS else real.to(_META)
+
+    def _follow(
+        self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any], result: object
+    ) -> None:
+        """Note the value of a result, or that what was written into is known no longer."""
+        is_random = torch.Tag.nondeterministic_seeded in func.tags
+        results = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        elements = sum(tensor.numel() for tensor in results)
+        can_follow = (
+            not is_random and any(tensor.is_meta for tensor in results) and elements <= MAX_ELEMENTS
+        )
+        if can_follow and "empty" in func._schema.name:
+            self._follow_empty(results)
+            return
+        if can_follow and _wants(func, *_FILLS):
+            args = (torch.empty(args[0].shape, dtype=args[0].dtype, device=_CPU), *args[1:])
+        if can_follow and self.are_known(args, options):
+            reals = tree_leaves(self._for_real(func, args, options))
+            for tensor, real in zip(tree_leaves(result), reals, strict=True):
+                if isinstance(tensor, Tensor) and tensor.is_meta:
+                    self._values[tensor] = real
+        elif func._schema.is_mutable:
+            self._spoil(func, args, options)
+
+    def _follow_empty(self, results: list[Tensor]) -> None:
+        """Integers are written before they are read; floats may be weights."""
+        for tensor in results:
+            if not tensor.is_floating_point() and not tensor.is_complex():
+                self._values[tensor] = torch.zeros(tensor.shape, dtype=tensor.dtype, device=_CPU)
+
+    def _spoil(self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        for position, argument in enumerate(func._schema.arguments):
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            written = args[position] if position < len(args) else options.get(argument.name)
+            for tensor in _tensors(written):
+                value = self._noted(tensor)
+                if value is not None:
+                    storage = value.untyped_storage()
+                    self._spoilt[storage._cdata] = storage
+
+    def _noted(self, tensor: Tensor) -> Tensor | None:
+        value: Tensor | None = self._values.get(tensor)
+        return value
+
+    def value(self, tensor: Tensor) -> Tensor | None:
+        """What a tensor holds, if that is known."""
+        if not tensor.is_meta:
+            return tensor
+        value = self._noted(tensor)
+        if value is None or value.untyped_storage()._cdata in self._spoilt:
+            return None
+        return value
+
+    def are_known(self, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+        """Whether all tensors among some arguments are."""
+        return all(self.value(tensor) is not None for tensor in _tensors((args, options)))
+
+    def _for_real(self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any]) -> object:
+        real_args, real_options = tree_map_only(Tensor, self.value, (args, options))
+        if real_options.get("device") is not None:
+            real_options["device"] = _CPU
+        return func(*real_args, **real_options)
+
+    def _on_one_device(self, args: tuple[Any, ...], options: dict[str, Any]) -> Arguments:
+        """Bring tensors that were read back to the CPU to the meta device of the others."""
+        devices = {tensor.device for tensor in _tensors((args, options))}
+        if len(devices) < 2:
+            return args, options
+        moved: Arguments = tree_map_only(
+            Tensor, lambda t: t if t.is_meta else self.to_meta(t), (args, options)
+        )
+        return moved
+
+    def _positions(self, indices: list[Tensor | None]) -> list[Tensor | None]:
+        """Masks among the indices as positions, whose number is known if the mask is."""
+        found: list[Tensor | None] = []
+        for index in indices:
+            value = None if index is None or index.dtype != torch.bool else self.value(index)
+            if value is None:
+                found.append(index)
+            else:
+                found += self.to_meta(list(value.nonzero(as_tuple=True)))
+        return found
+
+    def to_meta(self, real: object) -> Any:  # noqa: ANN401
+        """Tensors on the meta device that know their values; numbers as they are."""
+
+        def move(tensor: Tensor) -> Tensor:
+            meta = torch.empty_strided(
+                tensor.shape, tensor.stride(), dtype=tensor.dtype, device=_META
+            )
+            self._values[meta] = tensor
+            return meta
+
+        return tree_map_only(Tensor, move, real)
+
+
+class _Constants(TorchFunctionMode):
+    """Numbers that become a tensor on the meta device stay known: torch drops them by itself."""
+
+    def __init__(self, values: _KnownValues) -> None:
+        super().__init__()
+        self._values = values
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,  # noqa: ANN401
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Make the constant on the CPU, then move it."""
+        options = dict(kwargs or {})
+        if func is Tensor.__getitem__ and args[0].is_meta:
+            return func(args[0], self._places(args[1]))
+        device = options.get("device")
+        if func not in _FROM_NUMBERS or device is None or torch.device(device) != _META:
+            return func(*args, **options)
+        if not self._values.are_known(args, options):
+            return func(*args, **options)
+        numbers = tree_map_only(Tensor, self._values.value, args)
+        return self._values.to_meta(func(*numbers, **{**options, "device": _CPU}))
+
+    def _places(self, index: object) -> object:
+        """An index, its lists of numbers as tensors."""
+        if isinstance(index, tuple):
+            return tuple([self._places(part) for part in index])
+        if isinstance(index, list) and all(type(place) is int for place in index):
+            return self._values.to_meta(torch.tensor(index, dtype=torch.long, device=_CPU))
+        return index
+
+
+def _wants(func: OpOverload, *names: str) -> bool:
+    return func._schema.name.removeprefix("aten::") in names
+
+
+def _tensors(nest: object) -> Iterator[Tensor]:
+    return (leaf for leaf in tree_leaves(nest) if isinstance(leaf, Tensor))

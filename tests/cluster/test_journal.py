@@ -1,0 +1,96 @@
+"""The journal: whatever was written survives, whatever is damaged was never there."""
+
+import numpy as np
+import pytest
+
+from cluster.journal import Journal, Result, RunRecord, Scribe, captured, failed
+from nar.architecture import Labels, architecture
+from nar.canonical import canonical
+from nar.graph import ComputationalGraph
+from nar.manifest import Failure
+from nar.ops import ATTRIBUTES, op_id
+from nar.zoo import ZooCapture
+from nar.zoo.timing import CaptureSeconds
+
+RUN = RunRecord(seconds=1.5, workers=2, cores=4, labels="tables")
+
+
+def chain(name: str, length: int = 3) -> Result:
+    """A captured chain of activations."""
+    graph = ComputationalGraph(
+        np.full(length, op_id("relu"), dtype=np.uint16),
+        np.zeros((length, len(ATTRIBUTES)), dtype=np.int16),
+        np.array([range(length - 1), range(1, length)], dtype=np.int32),
+        parameters=0,
+        flops=0,
+    )
+    labels = Labels(name, "timm", "timm 1", "chain", "image-classification")
+    row = architecture(labels, canonical(graph))
+    return captured(ZooCapture(row, {"aten::odd": 2}, CaptureSeconds(1.0, 2.0, 0.5)), "id", 4.0)
+
+
+def lost(name: str) -> Result:
+    return failed(Failure(name=name, operator="-", reason="died"), "died", "id", 9.0)
+
+
+@pytest.fixture
+def journal(tmp_path) -> Journal:
+    return Journal(tmp_path)
+
+
+def test_what_was_written_is_found_by_the_next_process(journal, tmp_path):
+    one = chain("timm:one")
+    journal.write([one, lost("timm:two")], RUN)
+    again = Journal(tmp_path)
+    assert again.find("timm:one", "id").record == one.record
+    assert again.find("timm:one", "id").record.steps == {"build": 1, "forward": 2, "graph": 0.5}
+    assert again.find("timm:two", "id").record.kind == "died"
+    assert again.run_of(again.find("timm:one", "id").batch) == RUN
+
+
+def test_another_identity_is_another_capture(journal):
+    journal.write([chain("timm:one")], RUN)
+    assert journal.find("timm:one", "other") is None
+
+
+def test_rows_come_back_as_they_were(journal):
+    one, two = chain("timm:one"), chain("timm:two", length=5)
+    journal.write([two], RUN)
+    journal.write([one], RUN)
+    rows = journal.rows([journal.find("timm:one", "id"), journal.find("timm:two", "id")])
+    assert {name: row.exact for name, row in rows.items()} == {
+        "timm:one": one.row.exact,
+        "timm:two": two.row.exact,
+    }
+
+
+def test_the_last_word_on_a_model_holds(journal, tmp_path):
+    journal.write([lost("timm:one")], RUN)
+    journal.write([chain("timm:one")], RUN)
+    for each in (journal, Journal(tmp_path)):
+        assert each.find("timm:one", "id").record.failure is None
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+@pytest.mark.parametrize("damage", [None, b"{"])
+def test_a_damaged_batch_was_never_written(journal, tmp_path, suffix, damage):
+    journal.write([chain("timm:one")], RUN)
+    journal.write([chain("timm:two")], RUN)
+    file = tmp_path / f"000000.{suffix}"
+    file.unlink() if damage is None else file.write_bytes(damage)
+    again = Journal(tmp_path)
+    assert again.find("timm:one", "id") is None
+    assert again.find("timm:two", "id") is not None
+    again.write([chain("timm:one")], RUN)
+    assert Journal(tmp_path).find("timm:one", "id") is not None
+    assert Journal(tmp_path).find("timm:two", "id") is not None
+
+
+@pytest.mark.parametrize(("size", "patience_s", "batches"), [(2, 60.0, 2), (9, 0.0, 4), (9, 60, 0)])
+def test_a_batch_is_written_when_it_is_full_or_old(journal, tmp_path, size, patience_s, batches):
+    scribe = Scribe(journal, size, patience_s, RUN)
+    for number in range(4):
+        scribe.add(chain(f"timm:{number}"))
+    assert len(list(tmp_path.glob("*.json"))) == batches
+    scribe.close()
+    assert all(Journal(tmp_path).find(f"timm:{number}", "id") for number in range(4))

@@ -1,0 +1,37 @@
+"""A small corpus of drawn graphs, in memory and as files."""
+
+from graphs import bert, resnet, swin
+
+from nar.architecture import Labels, architecture
+from nar.canonical import canonical
+from nar.corpus import (
+    write_shard,
+)
+from nar.manifest import Manifest, count_corpus
+
+
+def item(name, graph, **labels):
+    source = name.partition(":")[0]
+    named = {"family": "family", "task": "task", **labels}
+    return architecture(Labels(name, source, f"{source} 1.0", **named), canonical(graph))
+
+
+def rows():
+    return [
+        item("timm:a", resnet([1])),
+        item("timm:b", resnet([1])),
+        item("hf:bert", bert(2)),
+        item("smp:unet/swin", swin([2, 2]), tier="composed", backbone="swin"),
+    ]
+
+
+def corpus(directory, items=None):
+    held = rows() if items is None else items
+    directory.mkdir(exist_ok=True)
+    shards = (write_shard(directory / "shard-0.parquet", held[:2]),)
+    shards += (write_shard(directory / "shard-1.parquet", held[2:]),)
+    counts = count_corpus(held)
+    Manifest(packages={}, shards=shards, sources=counts.sources, totals=counts.totals).write(
+        directory
+    )
+    return directory

@@ -1,0 +1,48 @@
+"""What the installed libraries really call their models, read from their files if they can be."""
+
+import re
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from nar.labels.families import snake_case
+from nar.zoo.libraries import import_library
+
+# Where each library keeps its models: one file or folder is one defining name.
+MODELS_BELOW = {
+    "timm": "models/*.py",
+    "torchvision": "models/**/*.py",
+    "pytorchcv": "models/*.py",
+    "monai": "networks/nets/*.py",
+    "vit_pytorch": "*.py",
+    "torchsr": "models/*.py",
+    "effdet": "*.py",
+    "diffusers": "**/*.py",
+}
+SMP = "segmentation_models_pytorch"
+
+
+@pytest.fixture(scope="session")
+def defining_names():
+    """Library -> the names that a family may be given to, for the libraries that are installed."""
+    names = {library: stems(library, below) for library, below in MODELS_BELOW.items()}
+    names[SMP] = stems(SMP, "encoders/*.py") | {
+        snake_case(name)
+        for path in root_of(SMP).glob("decoders/*/model.py")
+        for name in re.findall(r"^class (\w+)\(", path.read_text(), flags=re.MULTILINE)
+    }
+    types = import_library("transformers.models.auto.configuration_auto").CONFIG_MAPPING_NAMES
+    names["transformers"] = set(map(snake_case, types))
+    return names
+
+
+def root_of(library):
+    found = util.find_spec(library)
+    if found is None:
+        pytest.skip(f"{library} is not installed")
+    return Path(found.origin).parent
+
+
+def stems(library, below):
+    return {snake_case(path.stem) for path in root_of(library).glob(below)}

@@ -1,0 +1,40 @@
+"""Networks of MONAI: the same design for two and for three dimensions."""
+
+import pytest
+
+from nar.errors import UnknownArchitectureError
+from nar.zoo import capture_architecture, list_specs, resolve
+
+
+def test_the_table_names_every_network_once():
+    names = list_specs("monai")
+    assert len(names) == len(set(names)) > 130
+    assert "monai:HoVerNet/3d" not in names
+
+
+@pytest.mark.parametrize(
+    ("net", "task"),
+    [
+        ("UNet/2d", "image-segmentation"),
+        ("UNet/3d", "image-segmentation"),
+        ("Regressor/2d", "image-regression"),  # a shape made of channels and sides
+        ("RegUNet/3d", "image-registration"),  # two images as channels
+        ("DiffusionModelUNet/2d", "image-generation"),  # an image and a time step
+    ],
+)
+def test_networks_get_their_arguments_and_inputs(net, task):
+    architecture = capture_architecture(f"monai:{net}").architecture
+    architecture.graph.validate()
+    assert architecture.labels.task == task
+
+
+def test_the_parameters_of_the_documented_unet_are_its_own():
+    """Two and three dimensions: one topology, other kernels."""
+    flat, deep = (capture_architecture(f"monai:UNet/{dims}d").architecture for dims in (2, 3))
+    assert flat.topology == deep.topology
+    assert flat.exact != deep.exact
+
+
+def test_an_unknown_network_has_neighbours():
+    with pytest.raises(UnknownArchitectureError, match="monai:UNETR/2d"):
+        resolve("monai:UNETR/4d")

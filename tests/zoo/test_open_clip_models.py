@@ -1,0 +1,45 @@
+"""Models of open_clip: both towers in one graph, families from the configuration."""
+
+import pytest
+
+from nar.errors import UnknownArchitectureError
+from nar.zoo.open_clip_models import list_open_clip, resolve_open_clip
+
+
+@pytest.mark.parametrize(
+    ("model", "family", "parameters"),
+    [
+        ("ViT-B-32", "clip", 151_277_313),
+        ("RN50", "clip", 102_007_137),
+        ("ViT-B-16-SigLIP", "siglip", 203_155_970),
+    ],
+)
+def test_both_towers_are_captured(model, family, parameters):
+    spec = resolve_open_clip(f"open_clip:{model}")
+    capture = spec.capture()
+    assert (spec.labels.family, spec.labels.task) == (family, "zero-shot-image-classification")
+    assert capture.graph.parameters == parameters
+    assert capture.unknown_operators == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [
+        ("coca_ViT-B-32", "coca"),
+        ("ViTamin-B", "vitamin_clip"),
+        ("EVA02-B-16", "eva_clip"),
+        ("vit_medium_patch16_gap_256", "clip"),
+        ("roberta-ViT-B-32", "clip"),
+    ],
+)
+def test_the_configuration_decides_the_family(model, family):
+    assert resolve_open_clip(f"open_clip:{model}").labels.family == family
+
+
+def test_all_configurations_are_listed():
+    assert len(list_open_clip()) >= 144
+
+
+def test_an_unknown_name_gets_its_neighbours():
+    with pytest.raises(UnknownArchitectureError, match="ViT-B-32"):
+        resolve_open_clip("open_clip:ViT-B-33")

@@ -1,0 +1,89 @@
+"""Published sizes of transformers: the reviewed table, its names, and what it builds."""
+
+import pytest
+
+from nar.errors import UnknownArchitectureError
+from nar.zoo.libraries import import_library
+from nar.zoo.transformers.sizes import (
+    list_sizes,
+    published_config,
+    published_sizes,
+    resolve_sizes,
+    task_of_classes,
+)
+
+# Read with a default by the model: the configuration class does not declare them.
+UNDECLARED = {
+    "deberta-v2": {
+        "conv_act", "conv_kernel_size", "norm_rel_ebd", "position_buckets", "share_att_key",
+    },
+    "qwen3_moe": {"head_dim"},
+}  # fmt: skip
+
+
+def test_every_row_is_cited_and_stands_in_some_class() -> None:
+    sizes = published_sizes()
+    assert len(sizes) > 600
+    assert all(size.cite and task_of_classes(size) for size in sizes.values())
+
+
+def test_every_override_is_a_field_of_its_configuration() -> None:
+    mapping = import_library("transformers").CONFIG_MAPPING
+    defaults = {size.model_type: mapping[size.model_type]() for size in published_sizes().values()}
+    unknown = {
+        (size.model_type, field)
+        for size in published_sizes().values()
+        for field in size.overrides
+        if not hasattr(defaults[size.model_type], field)
+    }
+    assert unknown == {(of, field) for of, fields in UNDECLARED.items() for field in fields}
+
+
+def test_a_configuration_has_the_published_numbers_and_no_cache() -> None:
+    config = published_config(published_sizes()["distil-large-v3"])
+    assert (config.encoder_layers, config.decoder_layers, config.d_model) == (32, 2, 1280)
+    assert config.encoder_attention_heads == config.decoder_attention_heads == 20
+    assert not config.use_cache
+
+
+def test_a_configuration_is_made_anew_each_time() -> None:
+    size = published_sizes()["clip-vit-large-patch14"]
+    published_config(size).vision_config.hidden_size = 1
+    assert published_config(size).vision_config.hidden_size == 1024
+
+
+def test_names_are_unique_and_name_the_checkpoint() -> None:
+    names = list_sizes()
+    assert len(names) == len(set(names)) > 2000
+    assert "transformers:bert/BertForMaskedLM@bert-large-uncased" in names
+
+
+def test_encoders_are_not_taken_as_generators() -> None:
+    classes = task_of_classes(published_sizes()["bert-base-uncased"])
+    assert classes["BertForTokenClassification"] == "token-classification"
+    assert "BertLMHeadModel" not in classes
+    assert "GPT2LMHeadModel" in task_of_classes(published_sizes()["gpt2"])
+
+
+def test_the_labels_of_a_published_model_name_type_and_task() -> None:
+    labels = resolve_sizes("transformers:llama/LlamaForCausalLM@Llama-2-70b").labels
+    assert (labels.family, labels.task, labels.tier) == ("llama", "text-generation", "named")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "transformers:bert/BertForMaskedLM@bert-huge",
+        "transformers:roberta/RobertaForMaskedLM@bert-large-uncased",
+        "transformers:bert/BertForPreTraining@bert-large-uncased",
+    ],
+)
+def test_a_name_that_the_table_does_not_have_is_refused(name: str) -> None:
+    with pytest.raises(UnknownArchitectureError, match="no such architecture"):
+        resolve_sizes(name)
+
+
+def test_a_published_model_is_captured_with_its_own_parameters() -> None:
+    name = "transformers:bert/BertForSequenceClassification@bert_uncased_L-2_H-128_A-2"
+    graph = resolve_sizes(name).capture().graph
+    assert graph.parameters == 4_386_178
