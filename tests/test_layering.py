@@ -87,7 +87,6 @@ OWNERS = {
     "pytorchcv": ("nar/zoo/",),
     "monai": ("nar/zoo/",),
     "matplotlib": ("nar/plots.py",),
-    "matplotlib": ("nar/plots.py",),
 }
 
 

@@ -40,7 +40,7 @@ COPIES = (
 INERT = (
     "_assert_async _assert_tensor_metadata _functional_assert_async alpha_dropout dropout "
     "feature_alpha_dropout feature_dropout identity native_dropout nan_to_num "
-    "_pack_padded_sequence _pad_packed_sequence"
+    "_pack_padded_sequence _pad_packed_sequence set"
 )
 # Results that hold nothing of what they read, or of numbers only.
 CONSTANTS = (

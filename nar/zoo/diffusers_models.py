@@ -19,16 +19,15 @@ SOURCE = "diffusers"
 
 _CLASSES_OF_TASK: dict[str, str] = {
     "autoencoding": (
-        "AsymmetricAutoencoderKL AutoencoderDC AutoencoderKL "
-        "AutoencoderKLCogVideoX AutoencoderKLCosmos AutoencoderKLFlux2 "
-        "AutoencoderKLHunyuanImageRefiner AutoencoderKLHunyuanVideo AutoencoderKLHunyuanVideo15 "
-        "AutoencoderKLKVAE AutoencoderKLKVAEAudio AutoencoderKLKVAEVideo AutoencoderKLLTX2Audio "
+        "AsymmetricAutoencoderKL AutoencoderDC AutoencoderKL AutoencoderKLCogVideoX "
+        "AutoencoderKLCosmos AutoencoderKLFlux2 AutoencoderKLHunyuanImageRefiner "
+        "AutoencoderKLHunyuanVideo AutoencoderKLHunyuanVideo15 AutoencoderKLKVAE "
+        "AutoencoderKLKVAEAudio AutoencoderKLKVAEVideo AutoencoderKLLTX2Audio "
         "AutoencoderKLLTX2Video AutoencoderKLLTXVideo AutoencoderKLMagvit "
-        "Audio AutoencoderKLMochi AutoencoderKLQwenImage "
-        "AutoencoderKLQwenImage21 AutoencoderKLTemporalDecoder AutoencoderKLWan AutoencoderOobleck "
-        "AutoencoderRAE AutoencoderSAME AutoencoderTiny AutoencoderVidTok "
-        "Cosmos3AVAEAudioTokenizer Kandinsky6SRVAE "
-        "LongCatAudioDiTVae MMAudioVAE VQModel"
+        "AutoencoderKLMiniMaxH3Audio AutoencoderKLMochi AutoencoderKLQwenImage "
+        "AutoencoderKLQwenImage21 AutoencoderKLTemporalDecoder AutoencoderKLWan "
+        "AutoencoderOobleck AutoencoderRAE AutoencoderSAME AutoencoderTiny AutoencoderVidTok "
+        "Cosmos3AVAEAudioTokenizer Kandinsky6SRVAE LongCatAudioDiTVae MMAudioVAE VQModel"
     ),
     "unconditional-image-generation": "DiTTransformer2DModel UNet2DModel",
     "text-to-audio": (
@@ -52,7 +51,7 @@ _CLASSES_OF_TASK: dict[str, str] = {
     ),
     "image-to-image": "ChronoEditTransformer3DModel JoyImageEditTransformer3DModel",
 }
-_TASK_OF = {name: task for task, names in _CLASSES_OF_TASK.items() for name in names.split()}
+TASK_OF = {name: task for task, names in _CLASSES_OF_TASK.items() for name in names.split()}
 
 
 def list_diffusers() -> list[str]:
@@ -86,7 +85,7 @@ def resolve_diffusers(name: str) -> ArchitectureSpec:
         source=SOURCE,
         library=library_version(SOURCE),
         family=family_of(SOURCE, model_class.__module__.rpartition(".")[2]),
-        task=_TASK_OF.get(class_name, "text-to-image"),
+        task=TASK_OF.get(class_name, "text-to-image"),
     )
     recipe = Recipe(
         partial(_build, model_class, published.get("config", {})),

@@ -1,4 +1,4 @@
-"""Where a model is built that asks its device about autocast: meta tensors have no answer to that."""
+"""Where models are built that ask their device about autocast, which meta does not answer."""
 
 from nar.capture.placement import fake_mode
 from nar.zoo.building import Built, Recipe

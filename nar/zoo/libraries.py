@@ -123,9 +123,9 @@ def _prepare_process() -> torch.library.Library | None:
         logging.getLogger(logger).setLevel(level)
     if util.find_spec("torchvision") is None or _load_native_operators():
         return None
-    operators = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
+    operators = torch.library.Library("torchvision", "FRAGMENT")
     for schema in _SCHEMAS:
-        operators.define(schema)  # type: ignore[no-untyped-call]
+        operators.define(schema)
     return operators
 
 
@@ -137,7 +137,7 @@ def _load_native_operators() -> bool:
     binaries = sorted(Path(found.origin).parent.glob("_C*.so"))
     try:
         for binary in binaries:
-            torch.ops.load_library(str(binary))  # type: ignore[no-untyped-call]
+            torch.ops.load_library(str(binary))
     except OSError:
         return False
     return bool(binaries)

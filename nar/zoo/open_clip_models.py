@@ -49,7 +49,7 @@ def resolve_open_clip(name: str) -> ArchitectureSpec:
         name=name,
         source=SOURCE,
         library=library_version(SOURCE),
-        family=family_of(SOURCE, _defining(config)),
+        family=family_of(SOURCE, _defining(config), model),
         task="zero-shot-image-classification",
     )
     recipe = Recipe(partial(_build, config), partial(_inputs, config))

@@ -50,7 +50,7 @@ class Encoder:
         """Family of the module that defines it."""
         if self.name.startswith(TIMM_PREFIX):
             return timm_backbones()[self.name.removeprefix(TIMM_PREFIX)].family
-        return family_of(LIBRARY, _native_modules()[self.name])
+        return family_of(LIBRARY, _native_modules()[self.name], self.name)
 
 
 @cache

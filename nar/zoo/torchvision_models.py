@@ -119,7 +119,7 @@ def resolve_torchvision(name: str) -> ArchitectureSpec:
         name=name,
         source=SOURCE,
         library=library_version(SOURCE),
-        family=family_of(SOURCE, module),
+        family=family_of(SOURCE, module, model),
         task=registry.task,
     )
     recipe = Recipe(

@@ -5,6 +5,7 @@ import pytest
 from nar.errors import UnknownArchitectureError
 from nar.zoo import capture_architecture, list_specs, resolve
 from nar.zoo.diffusers_inputs import described_classes, shape_of_entry
+from nar.zoo.diffusers_models import TASK_OF
 
 
 def test_classes_are_followed_by_their_checkpoints():
@@ -12,6 +13,11 @@ def test_classes_are_followed_by_their_checkpoints():
     place = names.index("diffusers:FluxTransformer2DModel")
     assert names[place + 1] == "diffusers:FluxTransformer2DModel@FLUX.1-dev"
     assert len(names) == len(set(names)) > len(described_classes()) > 100
+
+
+def test_tasks_are_those_of_described_classes():
+    assert set(TASK_OF) <= set(described_classes())
+    assert TASK_OF["AutoencoderKLMiniMaxH3Audio"] == "autoencoding"
 
 
 def test_shapes_are_sums_of_products_of_settings():

@@ -1,4 +1,4 @@
-"""What is known of fifty models changes by decision only: see `golden.py`."""
+"""What is known of fifty models changes by decision only: see `tests/golden.py`."""
 
 import golden
 import pytest

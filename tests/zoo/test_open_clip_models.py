@@ -26,7 +26,7 @@ def test_both_towers_are_captured(model, family, parameters):
     ("model", "family"),
     [
         ("coca_ViT-B-32", "coca"),
-        ("ViTamin-B", "vitamin_clip"),
+        ("ViTamin-B", "vitamin"),
         ("EVA02-B-16", "eva_clip"),
         ("vit_medium_patch16_gap_256", "clip"),
         ("roberta-ViT-B-32", "clip"),

@@ -1,10 +1,16 @@
 """Models of transformers: tasks, configurations and inputs of every kind, and the two rungs."""
 
-import pytest
+from functools import partial
 
+import pytest
+import torch
+
+from nar.canonical import exact_fingerprint
 from nar.errors import CaptureError
 from nar.zoo import capture_architecture
-from nar.zoo.transformers.configs import default_config, narrowed
+from nar.zoo.libraries import import_library
+from nar.zoo.transformers.configs import default_config, narrowed, parts
+from nar.zoo.transformers.models import capture_config
 from nar.zoo.transformers.settings import image_size
 from nar.zoo.transformers.tasks import task_of_pairs
 
@@ -41,6 +47,22 @@ def test_a_narrow_configuration_keeps_depth_heads_and_ratios():
     assert narrow.encoder_layers == full.encoder_layers
     assert narrow.encoder_attention_heads == full.encoder_attention_heads
     assert narrow.vocab_size == full.vocab_size // 8
+
+
+def test_a_configuration_may_be_narrower_still():
+    assert narrowed(default_config("bart"), 32).d_model == 32
+
+
+def test_features_of_images_are_as_wide_as_the_text_model():
+    config = default_config("qwen2_5_vl")
+    assert config.vision_config.out_hidden_size == config.text_config.hidden_size
+
+
+def test_special_tokens_stay_apart_in_a_narrow_vocabulary():
+    narrow = narrowed(default_config("qwen2_vl"))
+    tokens = {narrow.image_token_id, narrow.video_token_id, narrow.vision_start_token_id}
+    assert len(tokens) == 3
+    assert max(tokens) < narrow.text_config.vocab_size
 
 
 def test_special_tokens_stay_inside_a_narrow_vocabulary():
@@ -85,7 +107,7 @@ def test_a_mixture_of_experts_is_captured_whole_without_its_weights():
     assert graph.parameters == 46_702_792_704
 
 
-def test_control_flow_on_values_gets_small_real_weights_and_the_true_size():
+def test_control_flow_on_values_is_followed_at_full_size():
     """The classifier of BART looks for the last end-of-sequence token."""
     graph = capture_architecture(
         "transformers:bart/BartForSequenceClassification"
@@ -93,11 +115,44 @@ def test_control_flow_on_values_gets_small_real_weights_and_the_true_size():
     assert graph.parameters == 407_344_131
 
 
-def test_real_weights_are_the_same_ones_each_time():
-    """Which expert a token takes depends on them."""
-    name = "transformers:switch_transformers/SwitchTransformersModel"
-    one, other = (capture_architecture(name).architecture.exact for _ in range(2))
-    assert one == other
+def shallow(model_type):
+    """Two layers of everything."""
+    config = default_config(model_type)
+    for part in parts(config):
+        for name in ("num_layers", "num_decoder_layers", "num_hidden_layers", "depth"):
+            if isinstance(getattr(part, name, None), int):
+                setattr(part, name, 2)
+    return config
+
+
+def test_control_flow_on_what_weights_give_gets_small_real_weights_and_the_true_size():
+    """Which expert a token takes depends on weights: the same ones each time."""
+    one, other = (
+        capture_config("a", "SwitchTransformersModel", partial(shallow, "switch_transformers"))
+        for _ in range(2)
+    )
+    assert exact_fingerprint(one.graph) == exact_fingerprint(other.graph)
+    assert one.graph.parameters == parameters_of("switch_transformers", "SwitchTransformersModel")
+
+
+def parameters_of(model_type, class_name):
+    with torch.device("meta"):
+        model = getattr(import_library("transformers"), class_name)._from_config(
+            shallow(model_type)
+        )
+        return sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_an_image_and_its_text_are_one_graph_with_all_its_parameters():
+    class_name = "Qwen2_5_VLForConditionalGeneration"
+    capture = capture_config("a", class_name, partial(shallow, "qwen2_5_vl"))
+    capture.graph.validate()
+    assert capture.graph.parameters == parameters_of("qwen2_5_vl", class_name)
+
+
+def test_a_class_of_a_part_takes_its_part_of_the_configuration():
+    name = "transformers:mllama/MllamaVisionModel"
+    assert capture_architecture(name).architecture.block == "attention"
 
 
 def test_a_model_without_a_recipe_fails_with_its_reason():

@@ -21,7 +21,7 @@ def test_every_listed_name_is_distinct_and_its_first_resolves(source):
     ("name", "family", "task", "block"),
     [
         ("timm:resnet18", "resnet", "image-classification", "cnn"),
-        ("torchvision:vit_b_32", "vision_transformer", "image-classification", "attention"),
+        ("torchvision:vit_b_32", "vit", "image-classification", "attention"),
         ("transformers:distilbert/DistilBertForMaskedLM", "distilbert", "fill-mask", "attention"),
         (CENTRE, "darts-0", "image-classification", "cnn"),
     ],

@@ -35,6 +35,8 @@ COMPLETIONS: Mapping[str, Mapping[str, Any]] = {
     # CohereLabs/aya-vision-8b: the tower is SigLIP so400m, whose 1,152 channels make 16 heads.
     "aya_vision": {"vision_config": {**_SO400M, "model_type": "siglip_vision_model",
                                      "image_size": 364, "vision_use_head": False}},
+    # microsoft/beit-base-finetuned-ade-640-640.
+    "beit": {"out_indices": [3, 5, 7, 11]},
     # Salesforce/blip2-opt-2.7b.
     "blip-2": {"image_token_index": 50_265},
     "colmodernvbert": {"vlm_config": {"model_type": "modernvbert", **_MODERN_VBERT}},

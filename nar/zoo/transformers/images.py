@@ -112,6 +112,7 @@ IMAGES: dict[str, dict[str, Maker]] = {
     # The least that three scales of patches of 384 fit into.
     "depth_pro": {"pixel_values": ones(1, 3, 1_536, 1_536)},
     "granite_docling": {"pixel_values": in_batch(image), "pixel_attention_mask": flags(1, 1)},
+    "idefics": {"pixel_values": in_batch(image), "image_attention_mask": counts(1, TOKENS, 1)},
     "radio": {"pixel_values": image, "image_grid_hw": left_out},
     "seggpt": {
         "pixel_values": _half_image,

@@ -1,6 +1,6 @@
 """Fingerprints of fifty well-known models. Writing them anew is a decision: it moves every corpus.
 
-``python tests/zoo/golden.py`` captures the models of `golden.yaml` and writes what it finds.
+``python tests/golden.py`` captures the models of `golden.yaml` and writes what it finds.
 """
 
 from pathlib import Path
