@@ -47,7 +47,11 @@ proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part
 	$(BIN)/pytest tests/test_generated.py
 
 pytest: $(STAMP) prometheus milvus  ## the tests, against the real Prometheus and Milvus
-	$(BIN)/pytest
+	@# Those of the cluster wait for processes most of the time: they run beside the others.
+	@mkdir -p build
+	@$(BIN)/pytest tests/cluster > build/pytest-cluster.log 2>&1 & cluster=$$!; \
+	 $(BIN)/pytest --ignore tests/cluster; others=$$?; \
+	 wait $$cluster; of_cluster=$$?; cat build/pytest-cluster.log; exit $$((others | of_cluster))
 
 faults: $(STAMP)  ## campaigns that kill what runs, again and again: minutes
 	$(BIN)/pytest -m faults tests/faults
