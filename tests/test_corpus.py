@@ -76,6 +76,15 @@ def test_a_graph_out_of_canonical_order_is_refused(tmp_path):
         write_shard(tmp_path / "x.parquet", [unordered])
 
 
+def test_a_graph_whose_edges_lead_nowhere_is_refused(tmp_path):
+    graph = resnet([1])
+    shifted = replace(graph, edge_index=graph.edge_index + 1)
+    labels = Labels("x:a", "x", "x 1", "f", "t")
+    broken = Architecture(labels, "cnn", shifted, "00" * 32, "00" * 32)
+    with pytest.raises(InvalidGraphError, match="wanted readers 0 to"):
+        write_shard(tmp_path / "x.parquet", [broken])
+
+
 def test_the_same_rows_give_the_same_bytes(tmp_path):
     one, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
     assert write_shard(one, rows()).sha256 == write_shard(other, rows()).sha256

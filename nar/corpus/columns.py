@@ -22,7 +22,7 @@ def graph_columns(graphs: Sequence[ComputationalGraph]) -> dict[str, pa.Array]:
 
     Raises:
         InvalidGraphError: The edges of a graph do not stand by ascending reader, as the canonical
-            order has them; another order could not be read back.
+            order has them, or end at no node: that could not be read back.
     """
     rows = [_lists(graph) for graph in graphs]
     return {
@@ -39,6 +39,11 @@ def _lists(graph: ComputationalGraph) -> _Lists:
     if (target[1:] < target[:-1]).any():
         raise InvalidGraphError(
             "edge_index", "wanted edges by ascending reader; bring the graph to canonical order"
+        )
+    if target.size and (target[0] < 0 or target[-1] >= graph.nodes):
+        raise InvalidGraphError(
+            "edge_index",
+            f"wanted readers 0 to {graph.nodes - 1}, came {target[0]} to {target[-1]}",
         )
     kinds = np.column_stack([graph.op_ids.astype(np.int32), graph.attributes.astype(np.int32)])
     whole = np.ascontiguousarray(kinds).view(np.dtype((np.void, 4 * KIND_WIDTH))).ravel()
