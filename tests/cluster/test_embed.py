@@ -20,7 +20,6 @@ from nar.encoders import EncoderConfig, PaperEncoder, paper_encoder
 from nar.errors import CheckpointError, CorpusError
 from nar.index import ArchitectureIndex, IndexBuild
 from nar.manifest import Manifest
-from nar.ops import FIRST_HASHED_ID
 from nar.workspace import Workspace
 
 pytestmark = pytest.mark.ray
@@ -108,11 +107,17 @@ def test_a_row_that_fails_is_named_and_the_others_are_published(place):
 
 
 def spoil_a_row(corpus: Path) -> str:
-    """Give one architecture an operator that does not exist; its name."""
+    """Give one architecture a graph without nodes; its name."""
     manifest = Manifest.read(corpus)
     path = corpus / manifest.shards[1].file
     first, second, *others = read_shard(path)
-    graph = replace(second.graph, op_ids=np.full_like(second.graph.op_ids, FIRST_HASHED_ID - 1))
+    whole = second.graph
+    graph = replace(
+        whole,
+        op_ids=whole.op_ids[:0],
+        attributes=whole.attributes[:0],
+        edge_index=whole.edge_index[:, :0],
+    )
     entry = write_shard(path, [first, replace(second, graph=graph), *others])
     shards = (manifest.shards[0], entry, manifest.shards[2])
     manifest.model_copy(update={"shards": shards}).write(corpus)
