@@ -40,11 +40,16 @@ class Recruiter(Generic[ValueT]):
 
 @dataclass(slots=True)
 class _Worker(Generic[ValueT]):
-    """An actor with its calls in order; the first of them runs, since ``since`` or later."""
+    """An actor with its calls in order; the first of them runs, since ``since`` or later.
+
+    Nothing is submitted before it is ready: the death of a process can take the replies to earlier
+    calls with it, and a worker that died of an item would look like one that never started.
+    """
 
     handle: ActorHandle[Any]
     ready: "ray.ObjectRef[Any] | None"
     group: str
+    first: list[Item]
     calls: deque[tuple["ray.ObjectRef[ValueT]", Item]] = field(default_factory=deque)
     since: float = field(default_factory=time.monotonic)
     settled: int = 0
@@ -54,7 +59,7 @@ class _Worker(Generic[ValueT]):
         return self.calls[0][0] if self.ready is None else self.ready
 
     def items(self) -> list[Item]:
-        return [item for _, item in self.calls]
+        return [*self.first, *(item for _, item in self.calls)]
 
 
 def starter(worker: type, share: Share, *arguments: object) -> Callable[[], ActorHandle[Any]]:
@@ -91,7 +96,7 @@ class ActorPool(Generic[ValueT]):
         backlog = Backlog(items)
         self._workers = [self._recruit("") for _ in range(min(self._size, len(items)))]
         try:
-            while backlog or any(worker.calls for worker in self._workers):
+            while backlog or any(worker.items() for worker in self._workers):
                 for worker in list(self._workers):
                     self._fill(worker, backlog)
                 yield from self._collect(backlog)
@@ -99,9 +104,9 @@ class ActorPool(Generic[ValueT]):
             for worker in self._workers:
                 ray.kill(worker.handle)
 
-    def _recruit(self, group: str) -> _Worker[ValueT]:
+    def _recruit(self, group: str, first: Sequence[Item] = ()) -> _Worker[ValueT]:
         handle = self._recruiter.start()
-        return _Worker(handle, handle.__ray_ready__.remote(), group)
+        return _Worker(handle, handle.__ray_ready__.remote(), group, list(first))
 
     def _fill(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
         """Submit up to the bound; near the end one call each, so that none waits in vain."""
@@ -109,6 +114,10 @@ class ActorPool(Generic[ValueT]):
             if worker.calls or not backlog:
                 return
             worker = self._replace(worker)
+        if worker.ready is not None:
+            return
+        while worker.first:
+            self._submit(worker, worker.first.pop(0))
         room = self._config.max_in_flight if len(backlog) > len(self._workers) else 1
         others = {other.group for other in self._workers if other is not worker}
         while backlog and len(worker.calls) < room:
@@ -122,7 +131,8 @@ class ActorPool(Generic[ValueT]):
 
     def _collect(self, backlog: Backlog) -> Outcomes[ValueT]:
         """Wait for the first call to end or the first limit to pass, and settle what did."""
-        waiting = {worker.awaited(): worker for worker in self._workers if worker.calls}
+        busy = [worker for worker in self._workers if worker.calls or worker.ready is not None]
+        waiting = {worker.awaited(): worker for worker in busy}
         patience = min(self._time_left(worker) for worker in waiting.values())
         ended, running = ray.wait(list(waiting), num_returns=1, timeout=max(patience, 0.0))
         for reference in ended:
@@ -201,9 +211,7 @@ class ActorPool(Generic[ValueT]):
     def _replace(self, worker: _Worker[ValueT], items: Sequence[Item] = ()) -> _Worker[ValueT]:
         """A fresh process in a worker's place, which begins with these items."""
         ray.kill(worker.handle)
-        successor = self._recruit(worker.group)
-        for item in items:
-            self._submit(successor, item)
+        successor = self._recruit(worker.group, items)
         self._workers[self._workers.index(worker)] = successor
         return successor
 

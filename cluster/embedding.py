@@ -27,6 +27,7 @@ from nar.console import progress
 from nar.corpus import iterate_shards, read_shard
 from nar.embed import Embedder
 from nar.encoders import PaperEncoder
+from nar.errors import InvalidInputError
 from nar.graph import ComputationalGraph
 from nar.index import ArchitectureIndex, IndexBuild, architecture_id, index_row
 from nar.manifest import Manifest
@@ -107,6 +108,9 @@ class Desk:
 
         Returns:
             How many there were.
+
+        Raises:
+            InvalidInputError: The index takes no such row; it names the field at fault.
         """
         rows = self._lent.pop(outcome.key)
         if isinstance(outcome, Failed):
@@ -198,7 +202,10 @@ def _embed_parts(
 ) -> list[Failed]:
     failed = []
     for outcome in pool.run([Item(part) for part in parts]):
-        advance(desk.take(outcome))
+        try:
+            advance(desk.take(outcome))
+        except InvalidInputError as error:
+            failed.append(Failed(outcome.key, error))
         if isinstance(outcome, Failed):
             failed.append(outcome)
     return failed

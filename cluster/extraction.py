@@ -99,7 +99,7 @@ def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractRep
         captured=len(missing),
         kept=len(identities) - len(missing),
         published=published,
-        kinds=dict(Counter(each.record.kind for each in settled.values() if each.record.kind)),
+        kinds=dict(Counter(failure.kind for failure in manifest.failures)),
         steps=_steps(settled),
     )
 
@@ -170,16 +170,15 @@ def _capture_all(identities: Mapping[str, str], journal: Journal, config: Extrac
 def _result(outcome: Done[WorkerCapture] | Failed, code: str) -> Result:
     if isinstance(outcome, Done):
         return captured(outcome.value.capture, code, outcome.seconds)
-    error = outcome.error
-    kind = error.kind if isinstance(error, WorkerLostError) else "capture"
-    return failed(_failure(outcome.key, error), kind, code, outcome.seconds)
+    return failed(_failure(outcome.key, outcome.error), code, outcome.seconds)
 
 
 def _failure(name: str, error: Exception) -> Failure:
     if isinstance(error, CaptureError):
         return Failure(name=name, operator=error.operator, reason=error.reason)
     text = str(error) if isinstance(error, NarError) else f"{type(error).__name__}: {error}"
-    return Failure(name=name, operator="-", reason=text.strip().partition("\n")[0])
+    kind = error.kind if isinstance(error, WorkerLostError) else "capture"
+    return Failure(name=name, operator="-", reason=text.strip().partition("\n")[0], kind=kind)
 
 
 def _manifest(

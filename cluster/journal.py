@@ -30,7 +30,6 @@ class ItemRecord(Record):
         steps: Seconds of the last try by step; empty where it failed.
         unknown_operators: Occurrences of each operator outside the vocabulary.
         failure: Why it has no row; None where it has one.
-        kind: Of the failure: ``capture``, ``died``, ``timeout`` or ``memory``; else empty.
     """
 
     name: str
@@ -39,7 +38,6 @@ class ItemRecord(Record):
     steps: dict[str, float] = Field(default_factory=dict)
     unknown_operators: dict[str, int] = Field(default_factory=dict)
     failure: Failure | None = None
-    kind: str = ""
 
 
 class RunRecord(Record):
@@ -212,10 +210,10 @@ def captured(capture: ZooCapture, identity: str, seconds: float) -> Result:
     return Result(record, capture.architecture)
 
 
-def failed(failure: Failure, kind: str, identity: str, seconds: float) -> Result:
+def failed(failure: Failure, identity: str, seconds: float) -> Result:
     """The result of a model that has none."""
     record = ItemRecord(
-        name=failure.name, identity=identity, seconds=round(seconds, 4), failure=failure, kind=kind
+        name=failure.name, identity=identity, seconds=round(seconds, 4), failure=failure
     )
     return Result(record, None)
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -38,11 +38,19 @@ class ShardEntry(_Record):
 
 
 class Failure(_Record):
-    """A model that is not in the corpus, and why."""
+    """A model that is not in the corpus, and why.
+
+    Attributes:
+        name: Its spec.
+        operator: The last operator that ran; ``-`` where none is known.
+        reason: In words.
+        kind: ``capture``: it raised; else how its process was lost, or the limit that it passed.
+    """
 
     name: str
     operator: str
     reason: str
+    kind: Literal["capture", "died", "timeout", "memory"] = "capture"
 
 
 class Skipped(_Record):

@@ -10,7 +10,7 @@ def wait_for(
     condition: Callable[[], bool],
     *,
     or_ended: "subprocess.Popen[str] | None" = None,
-    limit_s: float = 60.0,
+    limit_s: float = 240.0,
 ) -> None:
     """Return when the condition is true; fail after the limit, or when the process has ended."""
     end = time.monotonic() + limit_s

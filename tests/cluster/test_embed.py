@@ -1,6 +1,8 @@
 """Bulk embedding: one published collection, whatever happens on the way."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +14,12 @@ from cluster.embed import app, index_of
 from cluster.embedding import EmbedReport, embed
 from nar.checkpoint import save_checkpoint
 from nar.config import IndexConfig, MotifConfig
-from nar.corpus import read_corpus
+from nar.corpus import read_corpus, read_shard, write_shard
 from nar.embed import Embedder
 from nar.encoders import EncoderConfig, PaperEncoder, paper_encoder
 from nar.errors import CheckpointError, CorpusError
 from nar.index import ArchitectureIndex, IndexBuild
+from nar.manifest import Manifest
 from nar.workspace import Workspace
 
 pytestmark = pytest.mark.ray
@@ -94,6 +97,31 @@ def test_another_encoder_replaces_the_collection(place):
     assert second.encoder != first.encoder
     with ArchitectureIndex(IndexConfig(uri=str(place.index))) as index:
         assert (index.encoder, index.count()) == (second.encoder, 10)
+
+
+def test_a_row_that_fails_is_named_and_the_others_are_published(place):
+    spoilt = spoil_a_row(place.corpus)
+    report = run(place)
+    assert list(report.failures) == [spoilt]
+    assert (report.rows, spoilt in held(place)) == (9, False)
+
+
+def spoil_a_row(corpus: Path) -> str:
+    """Give one architecture a graph without nodes; its name."""
+    manifest = Manifest.read(corpus)
+    path = corpus / manifest.shards[1].file
+    first, second, *others = read_shard(path)
+    whole = second.graph
+    graph = replace(
+        whole,
+        op_ids=whole.op_ids[:0],
+        attributes=whole.attributes[:0],
+        edge_index=whole.edge_index[:, :0],
+    )
+    entry = write_shard(path, [first, replace(second, graph=graph), *others])
+    shards = (manifest.shards[0], entry, manifest.shards[2])
+    manifest.model_copy(update={"shards": shards}).write(corpus)
+    return second.labels.name
 
 
 def test_without_a_corpus_or_checkpoint_the_next_step_is_named(ray_cluster, place, tmp_path):

@@ -30,7 +30,8 @@ def chain(name: str, length: int = 3) -> Result:
 
 
 def lost(name: str) -> Result:
-    return failed(Failure(name=name, operator="-", reason="died"), "died", "id", 9.0)
+    died = Failure(name=name, operator="-", reason="died", kind="died")
+    return failed(died, "id", 9.0)
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_what_was_written_is_found_by_the_next_process(journal, tmp_path):
     again = Journal(tmp_path)
     assert again.find("timm:one", "id").record == one.record
     assert again.find("timm:one", "id").record.steps == {"build": 1, "forward": 2, "graph": 0.5}
-    assert again.find("timm:two", "id").record.kind == "died"
+    assert again.find("timm:two", "id").record.failure.kind == "died"
     assert again.run_of(again.find("timm:one", "id").batch) == RUN
 
 
