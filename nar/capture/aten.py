@@ -5,6 +5,7 @@ from nar.capture.emitters import (
     arithmetic,
     attention,
     clamp,
+    concat,
     constant,
     convolution,
     first_operand,
@@ -14,6 +15,7 @@ from nar.capture.emitters import (
     linear,
     mean,
     node,
+    pad,
     part,
     pool,
     power,
@@ -154,9 +156,8 @@ PARTS = {
     "narrow": "slice", "narrow_copy": "slice", "split": "split", "split_copy": "split",
     "split_with_sizes": "split", "split_with_sizes_copy": "split", "unsafe_split": "split",
     "unsafe_split_with_sizes": "split", "chunk": "split", "unsafe_chunk": "split",
-    "tensor_split": "split", "unbind": "split", "unbind_copy": "split", "cat": "concat",
-    "concat": "concat", "concatenate": "concat", "stack": "concat", "repeat": "repeat",
-    "tile": "repeat", "constant_pad_nd": "pad", "pad": "pad",
+    "tensor_split": "split", "unbind": "split", "unbind_copy": "split",
+    "stack": "concat", "repeat": "repeat", "tile": "repeat", "pad": "pad",
 }  # fmt: skip
 # Each part is a value of its own until the graph is laid out.
 SPLITS = frozenset(name for name, operator in PARTS.items() if operator == "split")
@@ -193,6 +194,10 @@ def aten_table() -> Table:
         "clip": clamp,
         "clamp_min": clamp,
         "clamp_max": clamp,
+        "cat": concat,
+        "concat": concat,
+        "concatenate": concat,
+        "constant_pad_nd": pad,
         "glu": glu,
         "hardtanh": hardtanh,
         "convolution": convolution,

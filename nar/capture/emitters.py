@@ -1,11 +1,11 @@
 """How a call of one ATen operator enters the trace. `nar.capture.aten` says which goes where."""
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
+from math import inf, prod
 
 from nar.capture.call import Call
 from nar.capture.trace import TraceBuilder
-from nar.capture.window import channel_ratio, window
+from nar.capture.window import channel_ratio, covers, window
 
 Emit = Callable[[TraceBuilder, Call], int]
 Table = Mapping[str, Emit]
@@ -43,13 +43,35 @@ def part(operator: str) -> Emit:
     """Moves values about; transparent where nothing is left out, added or repeated."""
 
     def emit(builder: TraceBuilder, call: Call) -> int:
-        elements = prod(call.shape)
-        for value, shape in zip(call.values, call.shapes, strict=True):
-            if elements and prod(shape) == elements:
-                return value
-        return builder.emit(operator, call.values, call.shape)
+        return _moved(builder, call, operator)
 
     return emit
+
+
+def _moved(
+    builder: TraceBuilder, call: Call, operator: str, numbers: tuple[float, ...] = ()
+) -> int:
+    elements = prod(call.shape)
+    for value, shape in zip(call.values, call.shapes, strict=True):
+        if elements and prod(shape) == elements:
+            return value
+    return builder.emit(operator, call.values, call.shape, numbers=numbers)
+
+
+def concat(builder: TraceBuilder, call: Call) -> int:
+    """``cat(tensors, axis)``, which keeps its axis, counted from the end."""
+    axes = negative_axes(call.argument(1, 0), len(call.shape))
+    return _moved(builder, call, "concat", axes)
+
+
+def pad(builder: TraceBuilder, call: Call) -> int:
+    """``constant_pad_nd(input, amounts, fill)``, which keeps its fill and how many axes it pads."""
+    amounts = list(call.args[1])
+    if not any(amounts):
+        return call.values[0]
+    axes = 1 + max(place for place, amount in enumerate(amounts) if amount) // 2
+    numbers = (float(call.argument(2) or 0), float(axes)) if min(amounts) >= 0 else ()
+    return builder.emit("pad", call.values, call.shape, numbers=numbers)
 
 
 def reduction(operator: str) -> Emit:
@@ -74,8 +96,12 @@ def mean(builder: TraceBuilder, call: Call) -> int:
     """A mean over all places is global pooling, wherever the channels stand."""
     rank = len(call.shapes[0])
     axes = negative_axes(call.argument(1), rank)
-    operator = "adaptive_avg_pool" if axes in _ALL_PLACES.get(rank, ()) else "mean"
-    return builder.emit(operator, call.values, call.shape, numbers=axes)
+    return builder.emit(mean_class(axes, rank), call.values, call.shape, numbers=axes)
+
+
+def mean_class(axes: tuple[int, ...], rank: int) -> str:
+    """The operator of a mean over some axes, counted from the end, of a tensor of some rank."""
+    return "adaptive_avg_pool" if axes in _ALL_PLACES.get(rank, ()) else "mean"
 
 
 def negative_axes(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
@@ -93,7 +119,14 @@ def clamp(builder: TraceBuilder, call: Call) -> int:
     if call.name == "clamp_max":
         bounds = (None, bounds[0])
     operator = {(0, None): "relu", (0, 6): "relu6", (-1, 1): "hard_tanh"}.get(bounds, "clamp")
-    return builder.emit(operator, call.values, call.shape, numbers=call.literals())
+    numbers = tuple(
+        [
+            end if bound is None else float(bound)
+            for bound, end in zip(bounds, (-inf, inf), strict=True)
+            if bound is None or isinstance(bound, int | float)
+        ]
+    )
+    return builder.emit(operator, call.values, call.shape, numbers=numbers)
 
 
 def glu(builder: TraceBuilder, call: Call) -> int:
@@ -141,6 +174,9 @@ def pool(operator: str, spatial: int) -> Emit:
 
     def emit(builder: TraceBuilder, call: Call) -> int:
         kernel = extents(call.args[1], spatial)
+        is_bare = not any(extents(call.argument(3, 0), spatial))
+        if is_bare and covers(kernel, call.shapes[0], call.shape):
+            return builder.emit(f"adaptive_{operator}", call.values[:1], call.shape)
         stride = extents(call.argument(2) or kernel, spatial)
         dilation = call.argument(4) if operator == "max_pool" else None
         attributes = window(kernel, stride, extents(dilation or 1, spatial))

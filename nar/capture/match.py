@@ -85,17 +85,33 @@ class Matcher:
             yield tensors[0], tensors[1]
             yield tensors[1], tensors[0]
 
-    def factors(self, operation: Operation, depth: int = _MAX_FACTORS) -> tuple[list[int], float]:
+    def quotients(
+        self, operation: Operation, inverses: Collection[str] = ("reciprocal",)
+    ) -> Iterator[tuple[int, int]]:
+        """(numerator, denominator) of a division, or of a product with an inverse of some class."""
+        if operation.operator == "div" and len(operation.operands) == 2:
+            yield operation.operands[0], operation.operands[1]
+        if operation.operator == "mul":
+            for value, inverse in self.pairs(operation):
+                size = self.only_operand(inverse, inverses)
+                if size is not None:
+                    yield value, size
+
+    def factors(
+        self, operation: Operation, whole: Collection[int] = (), depth: int = _MAX_FACTORS
+    ) -> tuple[list[int], float]:
         """A product laid flat: its tensors, and the product of its literals.
 
-        Divisions by a literal count as products. What lies below ``depth`` stays one tensor.
+        Divisions by a literal count as products. What lies below ``depth`` stays one tensor, and so
+        do the values of ``whole``.
         """
         tensors: list[int] = []
         scale = self._scale(operation)
         for value in self.tensors(operation):
             inner = self[value]
-            if depth and inner.operator in ("mul", "div") and self._scale(inner) != 0:
-                deeper, factor = self.factors(inner, depth - 1)
+            is_product = inner.operator in ("mul", "div") and self._scale(inner) != 0
+            if depth and is_product and value not in whole:
+                deeper, factor = self.factors(inner, whole, depth - 1)
                 tensors.extend(deeper)
                 scale *= factor
             else:
@@ -108,6 +124,16 @@ class Matcher:
         if operation.operator == "mul":
             return scale
         return 1 / scale if scale and len(self.tensors(operation)) == 1 else 0.0
+
+    def cone(self, value: int, operators: Collection[str]) -> frozenset[int]:
+        """The values of the small expression of some operators that makes a value, its ends too."""
+        waiting, seen = [value], set[int]()
+        while waiting and len(seen) < _MAX_CONE:
+            value = waiting.pop()
+            if value not in seen and self[value].operator in operators:
+                waiting.extend(self.tensors(self[value]))
+            seen.add(value)
+        return frozenset(seen)
 
     def cone_reads_only(self, value: int, leaf: int, operators: Collection[str]) -> bool:
         """Whether a small expression of some operators has one value at all its ends."""

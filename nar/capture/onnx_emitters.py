@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from nar.capture.emitters import mean_class
 from nar.capture.trace import Shape, TraceBuilder
-from nar.capture.window import channel_ratio, window
+from nar.capture.window import channel_ratio, covers, window
 
 UNKNOWN_SHAPE: Shape = (0,)
+_NO_END = 2**31 - 1  # exporters write at least this for the end of an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,38 @@ def onnx_part(operator: str) -> EmitOnnx:
     return emit
 
 
+def onnx_slice(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``Slice(data, starts, ends, axes, steps)``; all of some axes says so without a shape."""
+    starts, ends = (*call.numbers[1:3], None, None)[:2]
+    is_from_start = starts is not None and not any(starts)
+    is_to_end = ends is not None and min(ends, default=0) >= _NO_END
+    is_every = len(call.numbers) < 5 or set(call.numbers[4] or ()) == {1.0}
+    if is_from_start and is_to_end and is_every:
+        return call.values[0]
+    return onnx_part("slice")(builder, call)
+
+
+def onnx_concat(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``Concat(parts...)``, which keeps its axis, counted from the end where the rank is known."""
+    is_known = call.shape != UNKNOWN_SHAPE
+    axes = _negative(call.axes(), len(call.shape)) if is_known else ()
+    return builder.emit("concat", call.values, call.shape, numbers=axes)
+
+
+def onnx_pad(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``Pad(data, amounts, fill)``, which keeps its fill and how many axes it pads."""
+    amounts, fill = (*call.numbers[1:3], None, None)[:2]
+    is_constant = call.attributes.get("mode", "constant") == "constant"
+    if not is_constant or amounts is None or min(amounts, default=-1) < 0:
+        return onnx_part("pad")(builder, call)
+    rank = len(amounts) // 2
+    first = min((place % rank for place, amount in enumerate(amounts) if amount), default=rank)
+    if first == rank:
+        return call.values[0]
+    numbers = ((fill or (0.0,))[0], float(rank - first))
+    return builder.emit("pad", call.values[:1], call.shape, numbers=numbers)
+
+
 def onnx_chain(operator: str) -> EmitOnnx:
     """An operator over any number of operands is a chain of binary ones."""
 
@@ -83,6 +117,13 @@ def onnx_chain(operator: str) -> EmitOnnx:
         return value
 
     return emit
+
+
+def onnx_quotient(builder: TraceBuilder, call: OnnxCall) -> int:
+    """A division, or the reciprocal of what 1 is divided by."""
+    if call.numbers[0] == (1.0,):
+        return builder.emit("reciprocal", call.values[1:], call.shape)
+    return builder.emit("div", call.values, call.shape)
 
 
 def onnx_power(builder: TraceBuilder, call: OnnxCall) -> int:
@@ -104,13 +145,14 @@ def onnx_clip(builder: TraceBuilder, call: OnnxCall) -> int:
 def onnx_reduction(operator: str) -> EmitOnnx:
     """One operation that keeps the axes it reduces, counted from the end where the rank is known.
 
-    A mean over all spatial axes is a global pooling.
+    A mean over all places is a global pooling.
     """
 
     def emit(builder: TraceBuilder, call: OnnxCall) -> int:
-        axes = _negative(call.axes(), len(call.shapes[0]))
-        is_pooling = operator == "mean" and axes in ((-2, -1), (-3, -2, -1))
-        kind = "adaptive_avg_pool" if is_pooling else operator
+        shape = call.shapes[0]
+        axes = _negative(call.axes(), len(shape))
+        rank = len(shape) if shape != UNKNOWN_SHAPE else len(axes) + 2
+        kind = mean_class(axes, rank) if operator == "mean" else operator
         return builder.emit(kind, call.values[:1], call.shape, numbers=axes)
 
     return emit
@@ -185,10 +227,14 @@ def onnx_conv_transpose(builder: TraceBuilder, call: OnnxCall) -> int:
 
 
 def onnx_pool(operator: str) -> EmitOnnx:
-    """A pooling with its window."""
+    """A pooling with its window, or over all places at once."""
 
     def emit(builder: TraceBuilder, call: OnnxCall) -> int:
-        attributes = _window(call, tuple(call.attributes["kernel_shape"]))
+        kernel = tuple(call.attributes["kernel_shape"])
+        is_bare = not any(call.attributes.get("pads", ()))
+        if is_bare and covers(kernel, call.shapes[0], call.shape):
+            return builder.emit(f"adaptive_{operator}", call.values[:1], call.shape)
+        attributes = _window(call, kernel)
         return builder.emit(operator, call.values[:1], call.shape, attributes=attributes)
 
     return emit

@@ -13,6 +13,7 @@ import numpy as np
 from nar.capture.dispatch import one_line
 from nar.capture.graphs import to_capture
 from nar.capture.onnx_emitters import UNKNOWN_SHAPE, OnnxCall
+from nar.capture.onnx_folding import fold_integers
 from nar.capture.onnx_ops import SPLITS, onnx_table
 from nar.capture.record import Capture
 from nar.capture.trace import Shape, Trace, TraceBuilder
@@ -58,6 +59,7 @@ def _load(path: Path) -> Any:  # noqa: ANN401
         raise ValueError("wanted an ONNX model with nodes, came none")
     if model.functions:
         model = _onnx("onnx.inliner").inline_local_functions(model)
+    fold_integers(model.graph)
     return _onnx("onnx.shape_inference").infer_shapes(model, data_prop=True)
 
 

@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
+from operator import mul
 
 from nar.capture.match import Matcher
-from nar.capture.trace import Operation
+from nar.capture.trace import Operation, Shape
 
 _NORM_OF = {"mean": "rms_norm", "sum": "l2_norm"}
-_CONVOLUTIONS = frozenset({"conv", "conv_grouped", "conv_depthwise", "conv_transpose"})
-_AFFINE = frozenset({"add", "sub", "mul", "div"})
-_MAX_AFFINE_STEPS = 4
+_INVERSES = ("rsqrt", "reciprocal")
 _GUARDS = ("add", "clamp", "maximum")  # an epsilon that keeps a denominator off zero
 
 
 def norm(match: Matcher, operation: Operation) -> Operation | None:
     """X / sqrt(mean(x^2) + eps), the same of x - mean(x), or with a sum."""
-    for value, size in _quotients(match, operation):
+    for value, size in match.quotients(operation, _INVERSES):
         found = _magnitude(match, size)
         if found is None:
             continue
@@ -23,14 +23,18 @@ def norm(match: Matcher, operation: Operation) -> Operation | None:
         bare, weights = (value, ()) if measured == value else _unweighted(match, value)
         source = _centred(match, bare)
         if source is not None and kind != "sum" and source in (measured, _centred(match, measured)):
-            return _norm(operation, "layer_norm", (source, *weights))
+            averaged = operation.elements // (match[size].elements or 1)
+            layer = _norm(operation, "layer_norm", (source,), averaged)
+            return _scaled(match, layer, weights[0], operation.shape) if weights else layer
         if measured == bare and kind in _NORM_OF:
             return _norm(operation, _NORM_OF[kind], (bare, *weights))
     return None
 
 
-def _norm(operation: Operation, operator: str, operands: tuple[int, ...]) -> Operation:
-    return replace(operation, operator=operator, operands=operands, numbers=())
+def _norm(
+    operation: Operation, operator: str, operands: tuple[int, ...], *numbers: int
+) -> Operation:
+    return replace(operation, operator=operator, operands=operands, numbers=numbers)
 
 
 def _unweighted(match: Matcher, value: int) -> tuple[int, tuple[int, ...]]:
@@ -40,17 +44,6 @@ def _unweighted(match: Matcher, value: int) -> tuple[int, tuple[int, ...]]:
             if match.is_parameter(weight):
                 return inner, (weight,)
     return value, ()
-
-
-def _quotients(match: Matcher, operation: Operation) -> Iterator[tuple[int, int]]:
-    """(numerator, denominator squared or not) of a division, or of a product with a reciprocal."""
-    if operation.operator == "div" and len(operation.operands) == 2:
-        yield operation.operands[0], operation.operands[1]
-    if operation.operator == "mul":
-        for value, inverse in match.pairs(operation):
-            size = match.only_operand(inverse, ("rsqrt", "reciprocal"))
-            if size is not None:
-                yield value, size
 
 
 def _magnitude(match: Matcher, value: int) -> tuple[str, int] | None:
@@ -85,50 +78,40 @@ def _centred(match: Matcher, value: int) -> int | None:
 
 def norm_weight(match: Matcher, operation: Operation) -> Operation | None:
     """A learned scale right after a norm that has none."""
-    return _absorb(match, operation, {"rms_norm": 1, "layer_norm": 1})
+    for layer, weight in _open_layers(match, operation, {"rms_norm": 1, "layer_norm": 1}):
+        return _scaled(match, layer, weight, operation.shape)
+    return None
 
 
 def norm_bias(match: Matcher, operation: Operation) -> Operation | None:
     """A learned shift right after a scaled norm."""
-    return _absorb(match, operation, {"layer_norm": 2})
+    for layer, bias in _open_layers(match, operation, {"layer_norm": 2, "group_norm": 2}):
+        return replace(layer, operands=(*layer.operands, bias), shape=operation.shape)
+    return None
 
 
-def frozen_norm(match: Matcher, operation: Operation) -> Operation | None:
-    """A batch norm whose statistics are constants: x * scale + shift of a convolution's channels.
+def _scaled(match: Matcher, layer: Operation, weight: int, shape: Shape) -> Operation:
+    """A norm with its weight: of groups of channels, if the weight stands for nothing averaged.
 
-    In up to four steps, as (x - mean) / deviation * weight + bias; at least one vector is constant.
+    Args:
+        match: The trace.
+        layer: A norm without weight. Its numbers are how many elements it averages, if written out.
+        weight: A learned scale of its result.
+        shape: Of the scaled result, which may be another view of the norm's.
     """
-    channels, source, is_constant = 0, -1, False
-    for step in range(_MAX_AFFINE_STEPS):
-        found = _affine_step(match, operation if step == 0 else match[source], channels)
-        if found is None:
-            return None
-        source, vector = found
-        channels = match[vector].elements
-        is_constant = is_constant or match[vector].operator == "constant"
-        if match[source].operator in _CONVOLUTIONS and step and is_constant:
-            return _norm(operation, "batch_norm", (source,))
-        if not match.is_read_once(source):
-            return None
-    return None
+    averaged = int(layer.numbers[0]) if layer.numbers else 0
+    trailing = set(accumulate(reversed(layer.shape), mul)) if shape == layer.shape else set[int]()
+    is_grouped = averaged > 1 and match[weight].elements not in (averaged, *trailing)
+    operator = "group_norm" if layer.operator == "layer_norm" and is_grouped else layer.operator
+    return replace(layer, operator=operator, operands=(*layer.operands, weight), shape=shape)
 
 
-def _affine_step(match: Matcher, operation: Operation, channels: int) -> tuple[int, int] | None:
-    """(value, vector) of arithmetic between a value and one number for each channel."""
-    if operation.operator not in _AFFINE:
-        return None
-    for value, vector in match.pairs(operation):
-        elements = match[vector].elements
-        is_vector = match[vector].operator in ("constant", "parameter") and elements > 1
-        if is_vector and elements == (channels or elements) and elements in operation.shape:
-            return value, vector
-    return None
-
-
-def _absorb(match: Matcher, operation: Operation, operands: dict[str, int]) -> Operation | None:
+def _open_layers(
+    match: Matcher, operation: Operation, operands: dict[str, int]
+) -> Iterator[tuple[Operation, int]]:
+    """(norm, learned tensor) of arithmetic between both, where the norm has so many operands."""
     for value, learned in match.pairs(operation):
         layer = match[value]
         is_open = operands.get(layer.operator) == len(layer.operands)
         if is_open and match.is_parameter(learned) and match.is_read_once(value):
-            return replace(layer, operands=(*layer.operands, learned), shape=operation.shape)
-    return None
+            yield layer, learned

@@ -7,6 +7,9 @@ from nar.capture.parts import PARTS
 from nar.capture.trace import Operation, Shape
 from nar.capture.window import channel_ratio
 
+# One that grows by a value in each of n steps would have n^2 / 2 edges.
+_MAX_JOINED = 128
+
 
 def part_of_linear(match: Matcher, operation: Operation) -> Operation | None:
     """Some outputs of a linear layer are a linear layer: packed q, k, v are three of them."""
@@ -52,6 +55,32 @@ def rearranged(match: Matcher, operation: Operation) -> Operation | None:
     if not is_all or source in operation.operands or not match.is_read_in_parts(source):
         return None
     return replace(whole, shape=operation.shape)
+
+
+def joined(match: Matcher, operation: Operation) -> Operation | None:
+    """What is put together in steps along one axis is put together: so DenseNet grows."""
+    operands = [part for value in operation.operands for part in _joined(match, value, operation)]
+    if len(operands) == len(operation.operands) or len(operands) > _MAX_JOINED:
+        return None
+    return replace(operation, operands=tuple(operands))
+
+
+def _joined(match: Matcher, value: int, operation: Operation) -> tuple[int, ...]:
+    inner = match[value]
+    is_alike = (
+        inner.operator == "concat"
+        and len(operation.numbers) == 1
+        and inner.numbers == operation.numbers
+        and _but_axis(inner) == _but_axis(operation)
+    )
+    return inner.operands if is_alike else (value,)
+
+
+def _but_axis(operation: Operation) -> Shape:
+    """Extents of all axes but the one along which a value is put together."""
+    shape, axis = list(operation.shape), int(operation.numbers[0])
+    del shape[axis]
+    return tuple(shape)
 
 
 def _whole(match: Matcher, value: int) -> int:

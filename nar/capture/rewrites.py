@@ -8,9 +8,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nar.capture.match import Matcher
-from nar.capture.rewrite_activations import gated, gelu, hard_sigmoid, hard_swish
-from nar.capture.rewrite_norms import frozen_norm, norm, norm_bias, norm_weight
-from nar.capture.rewrite_parts import part_of_linear, rearranged
+from nar.capture.rewrite_activations import (
+    gated,
+    gelu,
+    hard_sigmoid,
+    hard_swish,
+    relu6,
+    softmax,
+)
+from nar.capture.rewrite_batch_norm import frozen_norm
+from nar.capture.rewrite_norms import norm, norm_bias, norm_weight
+from nar.capture.rewrite_parts import joined, part_of_linear, rearranged
 from nar.capture.rewrite_products import (
     attention,
     embedding,
@@ -19,21 +27,28 @@ from nar.capture.rewrite_products import (
     linear,
     linear_bias,
 )
+from nar.capture.rewrite_windows import linear_of_pooled, padded
 from nar.capture.trace import Operation, Trace
 
 Rule = Callable[[Matcher, Operation], Operation | None]
 
 # Operator of the last operation of a pattern -> what the pattern may be, the first match wins.
 RULES: dict[str, tuple[Rule, ...]] = {
+    "conv": (linear_of_pooled, padded),
+    "conv_grouped": (padded,),
+    "conv_depthwise": (padded,),
+    "max_pool": (padded,),
+    "avg_pool": (padded,),
     "matmul": (attention, linear),
     "index": (embedding,),
     "slice": (learned_part, part_of_linear),
     "split": (learned_part, part_of_linear),
-    "concat": (rearranged,),
+    "concat": (rearranged, joined),
     "attention": (fused_attention,),
     "add": (linear_bias, norm_bias, frozen_norm),
-    "mul": (gated, gelu, hard_swish, hard_sigmoid, norm, norm_weight),
-    "div": (gelu, hard_swish, hard_sigmoid, norm),
+    "mul": (gated, gelu, hard_swish, hard_sigmoid, softmax, norm, norm_weight),
+    "div": (gelu, hard_swish, hard_sigmoid, softmax, norm),
+    "clamp": (relu6,),
 }
 
 

@@ -29,6 +29,19 @@ def _kernel_shape(kernel: Sequence[int]) -> int:
     return WIDE if kernel[-1] > kernel[0] else TALL
 
 
+def covers(kernel: Sequence[int], source: Sequence[int], result: Sequence[int]) -> bool:
+    """Whether a window takes in the whole map at once, as global pooling does.
+
+    Args:
+        kernel: Extent along each spatial axis.
+        source: Shape of what it reads.
+        result: Shape of what it gives.
+    """
+    extents = source[-len(kernel) :]
+    is_one_place = set(result[-len(kernel) :]) == {1}
+    return is_one_place and all(k >= extent for k, extent in zip(kernel, extents, strict=True))
+
+
 def channel_ratio(channels_in: int, channels_out: int) -> dict[str, int]:
     """Quarter octaves from the input width to the output width; nothing where one is unknown."""
     if channels_in <= 0 or channels_out <= 0:

@@ -9,6 +9,8 @@ from nar.capture import capture_onnx
 from nar.errors import CaptureError
 from nar.ops import ATTRIBUTES
 
+END = 2**63 - 1
+
 
 @pytest.fixture
 def read(tmp_path):
@@ -131,6 +133,57 @@ def test_layer_norm_written_out_is_layer_norm(read, text_of):
     assert text_of(read(nodes, weights, [2, 8]).graph) == "input; layer_norm 0"
 
 
+def test_a_quotient_of_one_is_a_reciprocal(read, text_of):
+    nodes = [
+        node("Pow x two -> s"),
+        node("ReduceMean s -> v", axes=[-1]),
+        node("Add v eps -> g"),
+        node("Sqrt g -> r"),
+        node("Div one r -> i"),
+        node("Mul x i -> n"),
+        node("Mul w n -> y"),
+    ]
+    weights = {"two": number(2), "eps": number(1e-6), "one": number(1), "w": floats(8)}
+    assert text_of(read(nodes, weights, [2, 8]).graph) == "input; rms_norm 0"
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "name"),
+    [
+        ([2, 5, 8], [1], "adaptive_avg_pool"),
+        ([2, 8, 4, 4], [2, 3], "adaptive_avg_pool"),
+        ([2, 5, 8], [2], "mean"),
+        ([2, 8, 4, 4], [-1], "mean"),
+    ],
+)
+def test_a_mean_over_all_places_is_global_pooling(read, text_of, shape, axes, name):
+    graph = read([node("ReduceMean x -> y", axes=axes)], {}, shape).graph
+    assert text_of(graph) == f"input; {name} 0"
+
+
+def test_axes_computed_from_constants_are_known(read, text_of):
+    """Torch writes ``unflatten(-1, (3, 8))`` so, in multi-head attention."""
+    nodes = [
+        node("MatMul x w -> qkv"),
+        node("Mod axis rank -> last"),
+        node("Reshape last one -> end"),
+        node("Shape qkv -> extents"),
+        node("Slice extents start end -> kept"),
+        node("Concat kept parts -> cut", axis=0),
+        node("Reshape qkv cut -> stacked"),
+        *[node(f"Gather stacked {name}_index -> {name}", axis=-2) for name in "qkv"],
+        node("Transpose k -> k_t", perm=[0, 2, 1]),
+        node("MatMul q k_t -> scores"),
+        node("Softmax scores -> weights"),
+        node("MatMul weights v -> y"),
+    ]
+    numbers = {"axis": [2], "rank": [3], "one": [1], "start": [0], "parts": [3, 8]}
+    numbers |= {"q_index": 0, "k_index": 1, "v_index": 2}
+    weights = {name: np.array(value) for name, value in numbers.items()}
+    graph = read(nodes, {"w": floats(8, 24)} | weights, [2, 5, 8]).graph
+    assert text_of(graph) == "input; linear 0; linear 0; linear 0; attention 1 2 3"
+
+
 def test_token_ids_are_looked_up(read, text_of):
     nodes = [node("Gather table x -> e"), node("Tanh e -> y")]
     capture = read(nodes, {"table": floats(10, 8)}, [2, 5], TensorProto.INT64)
@@ -157,6 +210,17 @@ def test_structure_and_constants_leave_no_trace(read, text_of):
     graph = read(nodes, {}, [2, 8]).graph
     assert text_of(graph) == "input; mul 0"
     assert not graph.attributes.any()
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step", "nodes"),
+    [(0, END, 1, 2), (1, END, 1, 3), (0, 2, 1, 3), (0, END, 2, 3)],
+)
+def test_a_slice_of_a_whole_axis_is_none(read, start, end, step, nodes):
+    steps = [node("Mystery x -> m", domain="mine"), node("Slice m start end axis step -> y")]
+    numbers = {"start": [start], "end": [end], "axis": [1], "step": [step]}
+    weights = {name: np.array(number) for name, number in numbers.items()}
+    assert read(steps, weights, [2, 8]).graph.nodes == nodes
 
 
 def test_an_unknown_operator_keeps_its_name_and_is_counted(read):
@@ -200,3 +264,29 @@ def test_a_missing_file_is_refused(tmp_path):
 def test_a_value_nobody_makes_is_named(read):
     with pytest.raises(CaptureError, match=r"Relu: .*nowhere"):
         read([node("Relu nowhere -> y")], {}, [2, 8])
+
+
+def test_a_border_of_zeros_is_the_padding_of_a_convolution(read, text_of):
+    weights = {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1]), "w": floats(8, 8, 3, 3)}
+    nodes = [node("Pad x p -> b"), node("Conv b w -> y")]
+    assert text_of(read(nodes, weights, [1, 8, 9, 9]).graph) == "input; conv 0"
+
+
+@pytest.mark.parametrize("attributes", [{"mode": "reflect"}, {}])
+def test_another_border_is_a_design(read, text_of, attributes):
+    amounts = {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1]), "f": number(1.0), "w": floats(8, 8, 3, 3)}
+    nodes = [node("Pad x p f -> b", **attributes), node("Conv b w -> y")]
+    assert text_of(read(nodes, amounts, [1, 8, 9, 9]).graph) == "input; pad 0; conv 1"
+
+
+def test_a_window_over_the_whole_map_is_global_pooling(read, text_of):
+    nodes = [node("AveragePool x -> y", kernel_shape=[9, 9])]
+    assert text_of(read(nodes, {}, [1, 8, 9, 9]).graph) == "input; adaptive_avg_pool 0"
+
+
+def test_what_is_joined_in_steps_is_joined_once(read, text_of):
+    first = [node("Relu x -> a"), node("Tanh x -> b"), node("Sigmoid x -> c")]
+    in_steps = [node("Concat a b -> d", axis=1), node("Concat d c -> y", axis=-2)]
+    at_once = [node("Concat a b c -> y", axis=1)]
+    graphs = [text_of(read([*first, *last], {}, [1, 8, 9]).graph) for last in (in_steps, at_once)]
+    assert graphs[0] == graphs[1]

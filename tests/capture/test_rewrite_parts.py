@@ -1,8 +1,7 @@
-"""Values taken apart and put together, and norms with frozen statistics."""
+"""Values taken apart and put together."""
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional
 
 
@@ -52,39 +51,6 @@ def test_a_gated_unit_however_written(drawn):
     assert whole == drawn(written_out, (4, 8))
 
 
-class Convolved(nn.Module):
-    """A convolution, and its channels scaled and shifted in some way."""
-
-    def __init__(self, scaled):
-        super().__init__()
-        self.convolution = nn.Conv2d(3, 8, 3)
-        self.scaled = scaled
-        self.weight, self.bias = (nn.Parameter(torch.ones(8, 1, 1)) for _ in range(2))
-        for name in ("mean", "deviation"):
-            self.register_buffer(name, torch.ones(1, 8, 1, 1))
-
-    def forward(self, x):
-        return self.scaled(self, self.convolution(x))
-
-
-@pytest.mark.parametrize(
-    ("scaled", "text"),
-    [
-        (lambda self, x: x * self.deviation + self.mean, "batch_norm 1"),
-        (
-            lambda self, x: (x - self.mean) / self.deviation * self.weight + self.bias,
-            "batch_norm 1",
-        ),
-        (lambda self, x: x * self.weight + self.bias, "mul 1; add 2"),
-        (lambda self, x: x.relu() * self.deviation + self.mean, "relu 1; mul 2; add 3"),
-        (lambda self, x: x + self.mean, "add 1"),
-    ],
-    ids=["frozen", "by hand", "learned only", "not of a convolution", "shift only"],
-)
-def test_a_batch_norm_with_frozen_statistics(drawn, scaled, text):
-    assert drawn(Convolved(scaled).to("meta"), (2, 3, 9, 9)) == f"input; conv 0; {text}"
-
-
 def test_merged_patches_however_written(drawn):
     def by_slices(self, x):
         x = x.view(1, 4, 4, 8).relu()
@@ -112,3 +78,31 @@ def test_parts_that_change_places_are_a_design(drawn):
 def test_a_mean_over_all_places_is_global_pooling(drawn, shape, axes):
     pooled = drawn(lambda self, x: x.relu().mean(axes), shape)
     assert pooled == "input; relu 0; adaptive_avg_pool 1"
+
+
+def test_what_is_joined_in_steps_is_joined_once(captured):
+    def in_steps(self, x):
+        parts = x.relu(), x.tanh(), x.sigmoid()
+        return torch.cat([torch.cat(parts[:2], dim=1), parts[2]], dim=-1)
+
+    def at_once(self, x):
+        return torch.cat([x.relu(), x.tanh(), x.sigmoid()], dim=1)
+
+    assert captured(in_steps, (4, 8)).graph == captured(at_once, (4, 8)).graph
+
+
+def test_what_is_joined_along_two_axes_is_joined_twice(drawn):
+    def forward(self, x):
+        wide = torch.cat([x.relu(), x.tanh()], dim=1)
+        return torch.cat([wide, torch.cat([x.sigmoid(), x.cos()], dim=1)], dim=0)
+
+    assert drawn(forward, (4, 8)).count("concat") == 3
+
+
+def test_a_value_that_grows_without_end_keeps_its_steps(drawn):
+    def forward(self, x):
+        for _ in range(200):
+            x = torch.cat([x, x[:1].relu()], dim=0)
+        return x
+
+    assert drawn(forward, (1, 2)).count("concat") > 1

@@ -95,7 +95,13 @@ def transposed(self, x, bias):
     return (v.transpose(-2, -1) @ weights.transpose(-2, -1)).transpose(-2, -1)
 
 
-ATTENTIONS = [fused, scaled_after, scaled_before, transposed]
+def exponential(self, x, bias):
+    q, k, v = heads(self, x)
+    scores = q @ k.transpose(-2, -1) * 0.5
+    return by_exponentials(self, scores if bias is None else scores + bias) @ v
+
+
+ATTENTIONS = [fused, scaled_after, scaled_before, transposed, exponential]
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
@@ -148,6 +154,14 @@ def silu_written_out(self, x):
     return x * torch.sigmoid(x)
 
 
+def over_sum(powers):
+    return powers / powers.sum(-1, keepdim=True)
+
+
+def by_exponentials(self, x):
+    return over_sum(torch.exp(x - x.amax(-1, keepdim=True)))
+
+
 ACTIVATIONS = {
     "silu": [silu_written_out, lambda self, x: x.sigmoid() * x],
     "gelu": [
@@ -156,17 +170,29 @@ ACTIVATIONS = {
         lambda self, x: 0.5 * (x * (torch.tanh(x * 0.79788456 * (1 + 0.044715 * x * x)) + 1)),
         lambda self, x: x * torch.sigmoid(1.702 * x),
         lambda self, x: functional.gelu(x, approximate="tanh"),
+        lambda self, x: x * 0.5 * (1.0 + torch.erf(x * 0.5 * math.sqrt(2.0))),
     ],
     "hard_swish": [
         lambda self, x: x * functional.relu6(x + 3) / 6,
         lambda self, x: x * (functional.relu6(x + 3.0) / 6.0),
         lambda self, x: x * (torch.clamp(x + 3, 0, 6) * (1 / 6)),
         lambda self, x: x * functional.hardsigmoid(x),
+        lambda self, x: x * (x + 3).clamp(min=0).clamp(max=6) / 6,
     ],
     "hard_sigmoid": [lambda self, x: functional.relu6(x + 3) / 6],
     "mish": [lambda self, x: x * torch.tanh(functional.softplus(x))],
     "relu": [lambda self, x: x.clamp(min=0), lambda self, x: x.clamp_min(0)],
-    "relu6": [lambda self, x: functional.hardtanh(x, 0, 6), nn.ReLU6()],
+    "relu6": [
+        lambda self, x: functional.hardtanh(x, 0, 6),
+        nn.ReLU6(),
+        lambda self, x: x.clamp_min(0).clamp_max(6),
+    ],
+    "softmax": [
+        lambda self, x: x.softmax(-1),
+        by_exponentials,
+        lambda self, x: over_sum(x.exp()),
+        lambda self, x: (powers := x.exp()) * powers.sum(-1, keepdim=True).reciprocal(),
+    ],
 }
 
 
@@ -177,14 +203,26 @@ def test_an_activation_however_written(drawn, name, forward):
     assert drawn(forward, (4, 8)) == f"input; {name} 0"
 
 
+@pytest.mark.parametrize("name", ["gelu", "hard_swish"])
+def test_an_activation_of_a_product_however_written(drawn, name):
+    texts = {drawn(lambda self, x, f=f: f(self, x * x.tanh()), (4, 8)) for f in ACTIVATIONS[name]}
+    assert texts == {f"input; tanh 0; mul 0 1; {name} 2"}
+
+
 @pytest.mark.parametrize(
     ("forward", "text"),
     [
         (lambda self, x: x * torch.sigmoid(x.relu()), "input; relu 0; sigmoid 1; mul 0 2"),
         (lambda self, x: x * (1 + torch.erf(x / 1.41)), "input; div 0; erf 1; add 2; mul 0 3"),
         (lambda self, x: x * functional.relu6(x + 2) / 6, "input; add 0; relu6 1; mul 0 2; div 3"),
+        (lambda self, x: x.relu().clamp(min=6), "input; relu 0; clamp 1"),
+        (
+            lambda self, x: (powers := x.exp()) * powers.sum(-1, keepdim=True).rsqrt(),
+            "input; exp 0; sum 1; rsqrt 2; mul 1 3",
+        ),
+        (lambda self, x: over_sum(x), "input; sum 0; div 0 1"),
     ],
-    ids=["gate of another value", "no half", "another shift"],
+    ids=["gate of another value", "no half", "another shift", "from below", "root", "no powers"],
 )
 def test_what_only_looks_like_an_activation_stays(drawn, forward, text):
     assert drawn(forward, (4, 8)) == text
