@@ -77,6 +77,7 @@ NODES = {
     "square": "pow", "sign": "sign", "sgn": "sign", "floor": "round", "ceil": "round",
     "round": "round", "trunc": "round", "frac": "remainder", "sin": "sin", "cos": "cos",
     "sinh": "sin", "cosh": "cos", "tan": "tan", "atan": "atan", "asin": "atan", "acos": "atan",
+    "asinh": "atan", "acosh": "atan", "atanh": "atan",
     "angle": "atan", "special_i0": "exp", "logit": "log", "lgamma": "log", "digamma": "log",
     "native_batch_norm": "batch_norm", "_native_batch_norm_legit": "batch_norm",
     "_native_batch_norm_legit_no_training": "batch_norm", "cudnn_batch_norm": "batch_norm",

@@ -17,9 +17,12 @@ Shapes = Callable[[tuple[Any, ...]], tuple[Shape, ...]]
 
 
 def attention_shapes(args: tuple[Any, ...]) -> tuple[Shape]:
-    """Shape of attention's result: query's length, value's width."""
+    """Shape of attention's result: query's length, value's width, the larger batch."""
     query, _, value = args[:3]
-    return ((*query.shape[:-1], value.shape[-1]),)
+    batch, *others = query.shape[:-1]
+    if others:
+        batch = max(batch, value.shape[0])
+    return ((batch, *others, value.shape[-1]),)
 
 
 def sequence_shapes(args: tuple[Any, ...]) -> tuple[Shape, ...]:

@@ -62,10 +62,22 @@ def test_a_prompt_holds_a_placeholder_for_every_frame_of_its_sound():
         ("decision_transformer", "DecisionTransformerModel", "states", (1, 20, 17)),
         ("layoutlm", "LayoutLMModel", "bbox", (1, 16, 4)),
         ("bert", "BertForMultipleChoice", "input_ids", (1, 2, 16)),
+        ("inkling2_vision", "Inkling2VisionModel", "pixel_values", (576, 40, 40, 3)),
+        ("jev", "JevForDecision", "marks", (1, 1)),
+        ("pi0", "PI0Model", "action_embeds", (1, 1 + 50, 1_024)),
+        ("pi0", "PI0Model", "input_ids", (1, 256 + 16)),
+        ("rf_detr", "RfDetrModel", "pixel_values", (1, 3, 560, 560)),
+        ("xcodec2", "Xcodec2Model", "input_features", (1, 60, 160)),
     ],
 )
 def test_inputs_have_the_layout_of_their_model(model_type, class_name, name, shape):
     assert shapes_of(model_type, class_name)[name] == shape
+
+
+def test_a_model_of_text_or_sound_is_given_one_of_them():
+    """A mask cannot be over both."""
+    assert "input_features" not in inputs_of("seamless_m4t", "SeamlessM4TModel")
+    assert "input_features" in inputs_of("seamless_m4t", "SeamlessM4TForSpeechToText")
 
 
 def test_special_tokens_are_no_text():

@@ -70,6 +70,13 @@ def test_special_tokens_stay_inside_a_narrow_vocabulary():
     assert narrow.eos_token_id == narrow.vocab_size - 1
 
 
+def test_tokens_that_a_map_names_stay_inside_a_narrow_configuration():
+    """Codes of images are tokens of Chameleon, whose ids no narrow vocabulary would hold."""
+    narrow = narrowed(default_config("chameleon"))
+    assert narrow.vocab_size > max(narrow.vocabulary_map.values())
+    assert narrow.image_token_id == narrow.vocabulary_map["<image>"]
+
+
 def test_no_configuration_keeps_a_cache():
     assert default_config("llava").text_config.use_cache is False
 
@@ -153,6 +160,28 @@ def test_an_image_and_its_text_are_one_graph_with_all_its_parameters():
 def test_a_class_of_a_part_takes_its_part_of_the_configuration():
     name = "transformers:mllama/MllamaVisionModel"
     assert capture_architecture(name).architecture.block == "attention"
+
+
+def test_a_head_that_stands_on_any_model_takes_the_width_of_that_model():
+    capture = capture_config("a", "JevForDecision", partial(shallow, "qwen2"))
+    assert capture.graph.parameters > parameters_of("qwen2", "Qwen2Model")
+
+
+def test_an_encoder_by_itself_needs_no_decoder():
+    name = "transformers:t5gemma/T5GemmaEncoderModel"
+    assert capture_architecture(name).architecture.graph.parameters
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "pp_ocrv5_server_det/PPOCRV5ServerDetForObjectDetection",  # kernels of its neck
+        "uvdoc/UVDocModel",  # stages that its bridge reads
+        "vitmatte/VitMatteForImageMatting",  # a fourth channel
+    ],
+)
+def test_configurations_that_leave_parts_open_are_completed(pair):
+    assert capture_architecture(f"transformers:{pair}").architecture.graph.parameters
 
 
 def test_a_model_without_a_recipe_fails_with_its_reason():

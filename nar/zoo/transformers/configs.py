@@ -18,12 +18,14 @@ _WIDTHS = (
     "d_ff", "d_inner", "d_kv", "d_model", "decoder_ffn_dim", "dim", "emb_dim", "embed_dim",
     "embedding_size", "encoder_ffn_dim", "encoder_hash_byte_group_vocab",
     "encoder_hidden_size", "ffn_dim", "ffn_hidden_size", "head_dim", "hidden_dim", "hidden_size",
-    "intermediate_size", "moe_intermediate_size", "n_embd", "n_inner", "projection_dim",
-    "shared_expert_intermediate_size", "vocab_size",
+    "hidden_size_global", "intermediate_size", "moe_intermediate_size", "n_embd", "n_inner",
+    "projection_dim", "shared_expert_intermediate_size", "vocab_size",
 )  # fmt: skip
 _LISTS = (
     "convstream_hidden_sizes", "depths", "embed_dims", "fusion_hidden_sizes", "hidden_sizes",
 )  # fmt: skip
+# What stays where a map names tokens by their ids.
+_NAMED_TOKENS = ("vocab_size",)
 # Where a tower says how wide its features are.
 _INTO_TEXT = (("vision_config", "out_hidden_size"), ("audio_config", "output_dim"))
 
@@ -68,9 +70,10 @@ def narrowed(config: Config, by: int = NARROWING) -> Config:
         config: Changed in place; special tokens move into the reach of its narrow vocabulary.
         by: What widths are divided by.
     """
+    kept = _NAMED_TOKENS if getattr(config, "vocabulary_map", None) else ()
     for part in parts(config):
         for name in dict.fromkeys(part.attribute_map.get(width, width) for width in _WIDTHS):
-            width = getattr(part, name, None)
+            width = None if name in kept else getattr(part, name, None)
             if isinstance(width, int) and width >= by:
                 setattr(part, name, width // by)
     for part in parts(config):

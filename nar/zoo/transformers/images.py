@@ -113,6 +113,10 @@ IMAGES: dict[str, dict[str, Maker]] = {
     "depth_pro": {"pixel_values": ones(1, 3, 1_536, 1_536)},
     "granite_docling": {"pixel_values": in_batch(image), "pixel_attention_mask": flags(1, 1)},
     "idefics": {"pixel_values": in_batch(image), "image_attention_mask": counts(1, TOKENS, 1)},
+    # facebook/Perception-LM-1B reads tiles of 448 pixels.
+    "perception_lm": {"pixel_values": ones(1, 1, 3, 448, 448)},
+    # What the image processor of Roboflow/rf-detr-base gives: whole windows of patches.
+    "rf_detr": {"pixel_values": ones(1, 3, 560, 560), "pixel_mask": counts(1, 560, 560)},
     "radio": {"pixel_values": image, "image_grid_hw": left_out},
     "seggpt": {
         "pixel_values": _half_image,

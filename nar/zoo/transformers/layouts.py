@@ -4,11 +4,12 @@ import torch
 from torch import Tensor
 
 from nar.zoo.transformers.configs import Model
-from nar.zoo.transformers.images import IMAGES, clip
-from nar.zoo.transformers.makers import Maker, counts, ones, value_of
+from nar.zoo.transformers.images import IMAGES, clip, image
+from nar.zoo.transformers.makers import Maker, counts, flags, in_batch, left_out, ones, value_of
 from nar.zoo.transformers.patches import PATCHES
 from nar.zoo.transformers.prompts import TOKENS, text_ids
 from nar.zoo.transformers.series import SERIES
+from nar.zoo.transformers.settings import image_size, setting, vision_setting
 from nar.zoo.transformers.sounds import SOUNDS
 
 REGIONS = 36
@@ -38,6 +39,40 @@ def _perceived(model: Model) -> Tensor | None:
     return same_tokens(model) if is_of_text else None
 
 
+def _accepted(model: Model) -> Tensor:
+    """(1, tokens, widths): states of some layers of the target model, side by side."""
+    config = model.config
+    return torch.ones(1, TOKENS, config.hidden_size * len(config.target_layer_ids))
+
+
+def _actions(model: Model) -> Tensor:
+    """(1, state and actions, width)."""
+    config = model.config
+    return torch.ones(1, 1 + config.chunk_size, config.dit_config.hidden_size)
+
+
+def _instruction(model: Model) -> Tensor:
+    """(1, tokens): one for each patch of what a robot sees, then what it is told."""
+    height, width = image_size(model.config)
+    side = vision_setting(model.config, "patch_size")
+    seen = torch.full(
+        (1, (height // side) * (width // side)), setting(model.config, "image_token_id")
+    )
+    return torch.cat([seen, same_tokens(model)], dim=1)
+
+
+def _instruction_mask(model: Model) -> Tensor:
+    return torch.ones_like(_instruction(model))
+
+
+def _looking_everywhere(model: Model) -> Tensor | None:
+    """The first token, where a class would look for separators instead."""
+    name = type(model).__name__
+    if not name.endswith(("QuestionAnswering", "MultipleChoice")):
+        return None
+    return (torch.arange(TOKENS) == 0).long()[None]
+
+
 _BOXES: dict[str, Maker] = {"bbox": _boxes}
 _QFORMER: dict[str, Maker] = {
     "query_embeds": ones(1, QUERIES, "hidden_size"),
@@ -57,9 +92,20 @@ LAYOUTS: dict[str, dict[str, Maker]] = {
     ),
     "instructblipvideo": {**_QFORMER, "pixel_values": clip},
     "flava": {"return_loss": value_of(value=False), "input_ids_masked": same_tokens},
+    # One question of two options, asked at the last token.
+    "jev": {
+        "marks": counts(1, 1, value=TOKENS),
+        "num_options": counts(1, 1, value=2),
+        "question_type_ids": counts(1, 1, value=0),
+    },
+    "longformer": {"global_attention_mask": _looking_everywhere},
     "lxmert": {
         "visual_feats": ones(1, REGIONS, "visual_feat_dim"),
         "visual_pos": ones(1, REGIONS, 4),
+    },
+    "muse_glimmer_assistant": {
+        "noise_embeds": ones(1, "block_size", "hidden_size"),
+        "context_hidden_states": _accepted,
     },
     "omdet-turbo": {
         "classes_input_ids": _words_of_two_classes,
@@ -69,7 +115,18 @@ LAYOUTS: dict[str, dict[str, Maker]] = {
         "classes_structure": counts(1, value=2),
     },
     "oneformer": {"task_inputs": counts(1, "task_seq_len")},
-    "perceiver": {"inputs": _perceived},
+    # The state of a robot and its next actions, of which one more token tells the time.
+    "pi0": {
+        "state": ones(1, "max_state_dim"),
+        "noise": ones(1, "chunk_size", "max_action_dim"),
+        "timestep": ones(1),
+        "action_embeds": _actions,
+        "pixel_values": in_batch(image),
+        "pixel_attention_mask": flags(1, 1),
+        "input_ids": _instruction,
+        "attention_mask": _instruction_mask,
+    },
+    "perceiver": {"inputs": _perceived, "input_ids": left_out},
     "splinter": {"question_positions": counts(1, 1)},
     "xmod": {"lang_ids": counts(1, value=0)},
 }  # fmt: skip

@@ -7,6 +7,7 @@ with real weights, of small width where the model is large.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
@@ -27,6 +28,12 @@ SOURCE = "transformers"
 MAX_REAL_PARAMETERS = 300_000_000
 MAX_WHOLE_PARAMETERS = 50_000_000
 _NARROWINGS = (NARROWING, 4 * NARROWING)
+
+# Types of one class each that auto tables list for the types of the models that it stands on.
+_HEADS_ON_ANY_MODEL = ("jev",)
+
+# Classes that read text without a decoder: some want to hear so from their configuration.
+_ENCODERS = "EncoderModel"
 
 # What a forward raises that was given None where it wants a tensor: no weights would help.
 _MISSING_INPUT = (AttributeError, TypeError)
@@ -108,9 +115,10 @@ def _size(recipe: Recipe) -> int:
 
 def _build(config_of: Callable[[], Config], class_name: str) -> nn.Module:
     model_class = getattr(import_library(SOURCE), class_name)
-    model: nn.Module = model_class._from_config(
-        _config_for(model_class, config_of()), experts_implementation="batched_mm"
-    )
+    config = _config_for(model_class, config_of())
+    if class_name.endswith(_ENCODERS):
+        config.is_encoder_decoder = False
+    model: nn.Module = model_class._from_config(config, experts_implementation="batched_mm")
     return model
 
 
@@ -120,9 +128,12 @@ def _build_narrow(config_of: Callable[[], Config], class_name: str, by: int) -> 
 
 def _config_for(model_class: type, config: Config) -> Config:
     """The part that a class of a part is made from, where a table lists it for the whole."""
-    wanted = getattr(model_class, "config_class", None)
+    wanted: Any = getattr(model_class, "config_class", None)
     if wanted is None or isinstance(config, wanted):
         return config
+    if wanted.model_type in _HEADS_ON_ANY_MODEL:
+        width = config.get_text_config().hidden_size
+        return wanted(text_config=config, hidden_size=width)
     return next((part for part in parts(config) if isinstance(part, wanted)), config)
 
 

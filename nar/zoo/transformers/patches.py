@@ -43,6 +43,12 @@ def _in_a_row(model: Model) -> Tensor:
     return torch.ones(1, channels(model.config), rows, GRID * GRID * columns)
 
 
+def _of_one_token_each(model: Model) -> Tensor:
+    """(tokens, rows, columns, channels): the patches that are merged into a token, in one."""
+    side = _patch_size(model.config)[0] * vision_setting(model.config, "spatial_merge_size")
+    return torch.ones(GRID * GRID, side, side, channels(model.config))
+
+
 def _positions(_model: Model) -> Tensor:
     """(1, patches, 2): column and row of each patch."""
     places = torch.arange(GRID)
@@ -116,6 +122,15 @@ PATCHES: dict[str, dict[str, Maker]] = {
     },
     "colqwen2": {"pixel_values": in_batch(_packed)},
     "fuyu": {"pixel_values": in_batch(_packed)},
+    "neomme": {"pixel_values": _packed},
+    # Patches of two equal frames, channels last.
+    "inkling_mm_model": {
+        "pixel_values": ones(
+            POOLED_TOKENS, "temporal_patch_size", "patch_size", "patch_size", "num_channels"
+        )
+    },
+    "inkling2": {"pixel_values": _of_one_token_each},
+    "inkling2_vision": {"pixel_values": _of_one_token_each},
     "kimi_k25": {"pixel_values": _square},
     "kimi_k25_vision": {"pixel_values": _square},
     "kosmos-2": _QUERIED,

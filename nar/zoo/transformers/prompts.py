@@ -127,7 +127,9 @@ def _number_of_features(model: Model, method: str, inputs: Mapping[str, object])
     fixed = setting(model.config, *_FIXED.get(method, ()))
     if fixed is not None:
         return int(fixed)
-    candidates = (getattr(model, "model", None), model, getattr(model, "vlm", None))
+    inner = getattr(model, "model", None)
+    encoder = getattr(inner or model, "encoder", None)
+    candidates = (inner, model, getattr(model, "vlm", None), encoder)
     owner = next((part for part in candidates if hasattr(part, method)), None)
     if owner is None or "input_ids" in signature(getattr(owner, method)).parameters:
         return _number_of_frames(model, inputs)
@@ -158,6 +160,9 @@ def _features(output: Any) -> Iterator[Tensor]:  # noqa: ANN401
             yield from _features(part)
     elif getattr(output, "pooler_output", None) is not None:
         yield from _features(output.pooler_output)
+    elif getattr(output, "deepstack_features", None):
+        # Of several depths, each for its own layer of the text model: as many of every depth.
+        yield from _features(output.deepstack_features[0][1])
     elif hasattr(output, "last_hidden_state"):
         yield from _features(output.last_hidden_state)
 

@@ -1,5 +1,7 @@
 """Waveforms, spectrograms and codes, in the layout that a model takes them in."""
 
+from inspect import signature
+
 import torch
 from torch import Tensor
 
@@ -21,8 +23,18 @@ def mel(model: Model) -> Tensor:
     return torch.ones(1, MEL_FRAMES, mel_bins(model.config))
 
 
+def _mel_without_text(model: Model) -> Tensor | None:
+    """Nothing where text would do: a mask cannot be over both."""
+    return None if "input_ids" in signature(model.forward).parameters else mel(model)
+
+
 def _mel_by_bins(model: Model) -> Tensor:
     return mel(model).mT
+
+
+def _mel_at_50_hertz(model: Model) -> Tensor:
+    """(1, frames, bins): one frame for every 320 samples at 16 kHz."""
+    return mel(model)[:, : SAMPLES // 320]
 
 
 def _whole_window(model: Model) -> Tensor:
@@ -100,7 +112,7 @@ _SHARED: tuple[tuple[tuple[str, ...], dict[str, Maker]], ...] = (
     (("musicgen_decoder", "musicgen_melody_decoder"), _CODEBOOKS),
     (("dac", "encodec", "higgs_audio_v2_tokenizer", "mimi", "mimi_encoder", "neucodec", "pe_audio",
       "pe_audio_encoder", "pocket_tts_audio_tokenizer", "pocket_tts_audio_tokenizer_encoder",
-      "vibevoice_acoustic_tokenizer", "xcodec", "xcodec2"), _WAVE),
+      "vibevoice_acoustic_tokenizer", "xcodec"), _WAVE),
     (("vibevoice", "vibevoice_asr"), _MASKED_WAVE),
     (("fun_asr_nano", "fun_asr_nano_encoder", "granite_speech5_ctc", "granite_speech5_encoder"),
      _STACKED),
@@ -114,6 +126,11 @@ SOUNDS: dict[str, dict[str, Maker]] = {
     # Sounds come as codes already, which are tokens.
     "csm": {"input_values": left_out},
     "gemma3n": {"input_features_mask": flags(1, MEL_FRAMES)},
+    # Its mask is over the features that sound becomes: none is hidden.
+    **{
+        name: {"input_features_mask": left_out}
+        for name in ("granite_speech", "granite_speech_plus")
+    },
     "dia": {"decoder_input_ids": counts(1, TOKENS, 9)},
     # One token of text, and one for each of 32 codebooks.
     "kyutai_speech_to_text": {"input_ids": counts(1, TOKENS, 33), "input_values": left_out},
@@ -128,12 +145,21 @@ SOUNDS: dict[str, dict[str, Maker]] = {
         "input_features": ones(1, CODES, "num_chroma"),
         "decoder_input_ids": _codebook_tokens,
     },
+    "nemotron3_5_transcribe_word_timestamp": {"inputs_embeds": ones(1, CODES, "hidden_size")},
     "pop2piano": {"input_features": ones(1, CODES, "d_model"), "input_ids": left_out},
+    "seamless_m4t": {"input_features": _mel_without_text},
+    "seamless_m4t_v2": {"input_features": _mel_without_text},
     "speech-encoder-decoder": {"input_features": left_out},
     "speecht5": {
         "input_values": _spoken,
         "decoder_input_values": _to_speak,
         "speaker_embeddings": ones(1, "speaker_embedding_dim"),
+    },
+    # Samples, and their spectrogram of 50 frames a second.
+    "xcodec2": {
+        **_WAVE,
+        "input_features": _mel_at_50_hertz,
+        "input_features_mask": counts(1, SAMPLES // 320),
     },
     "vibevoice_acoustic_tokenizer_decoder": {"hidden_states": ones(1, "hidden_size", CODES)},
     "vibevoice_acoustic_tokenizer_encoder": {"hidden_states": ones(1, 1, SAMPLES)},
