@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from nar.capture.aten import SPLITS, aten_table
 from nar.capture.call import Call
 from nar.capture.emitters import Emit, Table, unknown
+from nar.capture.forms import known_result
 from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.values import TensorValues, shape_of
 
@@ -62,32 +62,6 @@ def _whole(operator: str) -> _Plan:
     return _Plan(name, unknown(f"{namespace}::{name}") if known is None else known)
 
 
-# On meta tensors torch works them out in Python: a third of a transformer's time.
-_ARITHMETIC = frozenset({
-    torch.ops.aten.add.Tensor, torch.ops.aten.sub.Tensor, torch.ops.aten.mul.Tensor,
-    torch.ops.aten.div.Tensor,
-})  # fmt: skip
-_FLOATS = frozenset({torch.float32, torch.float16, torch.bfloat16, torch.float64})
-
-
-def _known_result(func: OpOverload, args: tuple[Any, ...]) -> Tensor | None:
-    """What arithmetic between two meta tensors of one form gives: another of that form."""
-    if func not in _ARITHMETIC:
-        return None
-    first, second = args[:2]
-    is_alike = (
-        first.is_meta
-        and not isinstance(first, FakeTensor)
-        and isinstance(second, Tensor)
-        and second.is_meta
-        and first.dtype == second.dtype
-        and first.dtype in _FLOATS
-        and first.shape == second.shape
-        and first.stride() == second.stride()
-    )
-    return torch.empty_like(first) if is_alike else None
-
-
 class Recorder(TorchDispatchMode):
     """Writes every ATen call to a trace while it is active.
 
@@ -120,7 +94,7 @@ class Recorder(TorchDispatchMode):
         self.last_operator = str(func.name())
         with torch._C.DisableTorchFunction():
             operands = self._operands((*args, *kwargs.values()))
-            result = _known_result(func, args)
+            result: object = known_result(func, args)
             if result is None:
                 result = func(*args, **kwargs)
             self._record(_plan(func), (args, kwargs), operands, result)
