@@ -19,6 +19,7 @@ from nar.evaluation.baselines import (
     sizes,
 )
 from nar.evaluation.evaluate import Evaluation, Matrix, evaluate
+from nar.evaluation.questions import questions
 from nar.graph import ComputationalGraph
 
 Graphs = Sequence[ComputationalGraph]
@@ -116,9 +117,9 @@ def compare(
 
 
 def _evaluate(items: Sequence[Architecture], method: Method) -> Evaluation:
-    return evaluate(
-        method.embed([item.graph for item in items]),
-        [item.labels.family for item in items],
+    asked = questions(
         [item.labels.name for item in items],
-        topologies=[item.topology for item in items],
+        [item.labels.family for item in items],
+        apart=[item.topology for item in items],
     )
+    return evaluate(method.embed([item.graph for item in items]), asked)

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from nar.errors import InvalidInputError
 from nar.evaluation.evaluate import evaluate
 from nar.evaluation.metrics import average_precision
+from nar.evaluation.questions import questions
 
 # Two families that point the same way each, and a loner between them.
 VECTORS = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [1, 1]], dtype=np.float32)
@@ -16,31 +17,34 @@ FAMILIES = ["a", "a", "b", "b", "c"]
 IDS = ["0", "1", "2", "3", "4"]
 
 
+ASKED = questions(IDS, FAMILIES)
+
+
 def at(found, k):
     return next(cut for cut in found.cuts if cut.k == k)
 
 
 def test_perfect_neighbours_score_one():
-    found = evaluate(VECTORS, FAMILIES, IDS)
-    assert (found.queries, found.families, found.items) == (4, 2, 5)
+    found = evaluate(VECTORS, ASKED)
+    assert (found.queries, found.clusters, found.gallery) == (4, 2, 5)
     for cut in found.cuts:
         assert cut.mrr.mean == cut.map.mean == cut.ndcg.mean == 1.0
         assert (cut.mrr.low, cut.mrr.high, cut.mrr.macro) == (1.0, 1.0, 1.0)
 
 
 def test_sparse_vectors_give_the_same():
-    assert evaluate(csr_array(VECTORS), FAMILIES, IDS) == evaluate(VECTORS, FAMILIES, IDS)
+    assert evaluate(csr_array(VECTORS), ASKED) == evaluate(VECTORS, ASKED)
 
 
 def test_the_order_of_items_does_not_matter():
     order = [3, 0, 4, 2, 1]
-    shuffled = evaluate(VECTORS[order], [FAMILIES[i] for i in order], [IDS[i] for i in order])
-    assert shuffled == evaluate(VECTORS, FAMILIES, IDS)
+    asked = questions([IDS[i] for i in order], [FAMILIES[i] for i in order])
+    assert evaluate(VECTORS[order], asked) == evaluate(VECTORS, ASKED)
 
 
 def test_equal_scores_are_ranked_by_id():
     same = np.ones((3, 2), dtype=np.float32)
-    found = evaluate(same, ["a", "b", "b"], ["0", "1", "2"])
+    found = evaluate(same, questions(["0", "1", "2"], ["a", "b", "b"]))
     assert at(found, 20).mrr.mean == 0.5  # "0" comes before the relative
 
 
@@ -49,14 +53,31 @@ def test_twins_are_neither_relevant_nor_in_the_way():
     vectors = VECTORS.copy()
     vectors[3] = [1, -1]
     families = ["a", "a", "b", "b", "b"]
-    found = evaluate(vectors, families, IDS, topologies=topologies)
-    assert found.twins_collapsed
+    found = evaluate(vectors, questions(IDS, families, apart=topologies))
     assert found.queries == 3  # the two of "a" are one design
+
+
+def test_some_ask_and_some_answer():
+    queries = np.array([True, False, True, False, True])
+    gallery = np.array([True, True, False, True, True])
+    found = evaluate(VECTORS, questions(IDS, FAMILIES, queries=queries, gallery=gallery))
+    assert (found.queries, found.gallery) == (2, 4)
+    assert at(found, 20).mrr.mean == 1.0
+    nobody = questions(IDS, FAMILIES, gallery=np.array([True, True, True, False, True]))
+    assert nobody.asked().tolist() == [0, 1, 3]  # the gallery of item 2 holds no other b
+
+
+def test_members_of_one_cluster_are_drawn_together():
+    labels = ["a", "a", "b", "b", "b"]
+    alone = at(evaluate(VECTORS, questions(IDS, labels)), 20).map
+    together = at(evaluate(VECTORS, questions(IDS, labels, cluster=["x"] * 5)), 20).map
+    assert together.mean == alone.mean
+    assert together.low == pytest.approx(together.high)
 
 
 def test_families_weigh_the_same_in_macro():
     vectors = np.array([[1, 0], [1, 0.1], [1, 0.2], [0, 1], [-1, 0]], dtype=np.float32)
-    score = at(evaluate(vectors, ["a", "a", "a", "b", "b"], IDS), 20).mrr
+    score = at(evaluate(vectors, questions(IDS, ["a", "a", "a", "b", "b"])), 20).mrr
     of_b = (1 / 4 + 1 / 1) / 2  # the first of b sees all of a first; the second sees it first
     assert score.macro == pytest.approx((1 + of_b) / 2)
     assert score.mean == pytest.approx((3 * 1 + 2 * of_b) / 5)
@@ -68,7 +89,7 @@ def test_chunks_agree_with_one_matrix(monkeypatch):
     vectors = rng.normal(size=(700, 8)).astype(np.float32)
     families = [str(number) for number in rng.integers(0, 60, size=700)]
     ids = [f"{number:04d}" for number in range(700)]
-    found = at(evaluate(vectors, families, ids), 20)
+    found = at(evaluate(vectors, questions(ids, families)), 20)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     scores = unit @ unit.T
     np.fill_diagonal(scores, -np.inf)
@@ -80,7 +101,7 @@ def test_chunks_agree_with_one_matrix(monkeypatch):
 
 
 def test_it_goes_into_json():
-    told = json.loads(json.dumps(evaluate(VECTORS, FAMILIES, IDS, ks=(1,)).to_dict()))
+    told = json.loads(json.dumps(evaluate(VECTORS, ASKED, ks=(1,)).to_dict()))
     assert told["cuts"][0]["k"] == 1
     assert told["cuts"][0]["map"]["mean"] == 1.0
 
@@ -88,13 +109,14 @@ def test_it_goes_into_json():
 @pytest.mark.parametrize(
     ("vectors", "families", "ids", "field"),
     [
-        (VECTORS, ["a"], IDS, "families"),
+        (VECTORS, ["a"], IDS, "relevance"),
+        (VECTORS[:2], FAMILIES, IDS, "embeddings"),
         (VECTORS, FAMILIES, ["0"] * 5, "ids"),
-        (VECTORS, list("abcde"), IDS, "families"),
+        (VECTORS, list("abcde"), IDS, "relevance"),
         (VECTORS * np.nan, FAMILIES, IDS, "embeddings"),
     ],
 )
 def test_what_makes_no_table_is_refused(vectors, families, ids, field):
     with pytest.raises(InvalidInputError) as caught:
-        evaluate(vectors, families, ids)
+        evaluate(vectors, questions(ids, families))
     assert caught.value.field == field
