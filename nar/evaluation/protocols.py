@@ -1,0 +1,82 @@
+"""Protocols: from the cards of a corpus and the roles of a split to questions.
+
+In every gallery of `distinct_questions` and `unseen_questions` a design stands once: twins of one
+topology would answer in a row, and finding a copy shows nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nar.corpus import Card
+from nar.evaluation.questions import Mask, Questions, questions
+from nar.evaluation.splits import Member, Role
+from nar.labels.paper_labels import UNKNOWN
+from nar.labels.twins import TwinGroup
+
+Roles = Mapping[str, Role]
+
+
+def member(card: Card) -> Member:
+    """What a split looks at."""
+    labels = card.labels
+    is_named = labels.tier == "named"
+    return Member(labels.name, labels.family, card.topology, labels.backbone, is_named)
+
+
+def paper_questions(cards: Sequence[Card], roles: Roles) -> Questions:
+    """The paper's own: relevant is what its rules read out of the name; copies count.
+
+    Architectures whose name says nothing to those rules answer, and do not ask.
+    """
+    tests = _tests(cards, roles) & np.array([card.paper_family != UNKNOWN for card in cards])
+    families = [card.paper_family for card in cards]
+    return questions(_names(cards), families, queries=tests)
+
+
+def family_questions(cards: Sequence[Card], roles: Roles) -> Questions:
+    """The same queries and gallery as the paper's; relevant is the family of the defining code."""
+    families = [card.labels.family for card in cards]
+    return questions(_names(cards), families, queries=_tests(cards, roles))
+
+
+def distinct_questions(cards: Sequence[Card], roles: Roles) -> Questions:
+    """Designs ask for their family among all other designs: one architecture stands for each."""
+    first = _representatives(cards)
+    return questions(
+        _names(cards),
+        [card.labels.family for card in cards],
+        apart=[card.topology for card in cards],
+        queries=_tests(cards, roles) & first,
+        gallery=first,
+    )
+
+
+def twin_questions(cards: Sequence[Card], groups: Sequence[TwinGroup]) -> Questions:
+    """Members of a group ask for the others, among the architectures of other sources."""
+    group = {name: number for number, twins in enumerate(groups) for name in twins.members}
+    names = _names(cards)
+    return questions(
+        names,
+        [group.get(name, name) for name in names],
+        apart=[card.labels.source for card in cards],
+        cluster=[card.labels.family for card in cards],
+        queries=np.array([name in group for name in names]),
+    )
+
+
+def _names(cards: Sequence[Card]) -> list[str]:
+    return [card.labels.name for card in cards]
+
+
+def _tests(cards: Sequence[Card], roles: Roles) -> Mask:
+    return np.array([roles[card.labels.name] == "test" for card in cards], dtype=np.bool_)
+
+
+def _representatives(cards: Sequence[Card]) -> Mask:
+    """The first by name of each topology."""
+    first: dict[str, str] = {}
+    for card in cards:
+        name = card.labels.name
+        first[card.topology] = min(name, first.get(card.topology, name))
+    return np.array([first[card.topology] == card.labels.name for card in cards], dtype=np.bool_)

@@ -1,0 +1,80 @@
+"""Protocols: who asks and who answers, on a corpus small enough to see."""
+
+import pytest
+
+from nar.architecture import Labels
+from nar.corpus import Card
+from nar.errors import InvalidInputError
+from nar.evaluation.protocols import (
+    distinct_questions,
+    family_questions,
+    member,
+    paper_questions,
+    twin_questions,
+)
+from nar.labels.paper_labels import paper_block, paper_family
+from nar.labels.twins import TwinGroup
+
+
+def card(name, family, topology, tier="named", backbone=""):
+    source = name.partition(":")[0]
+    labels = Labels(name, source, f"{source} 1", family, "image-classification", tier, backbone)
+    return Card(
+        labels, "cnn", paper_family(name), paper_block(name), 1, 1, 1, 0, topology, topology
+    )
+
+
+CARDS = [
+    card("tv:resnet18", "resnet", "r18"),
+    card("timm:resnet18", "resnet", "r18"),
+    card("timm:resnet50", "resnet", "r50"),
+    card("timm:vgg16", "vgg", "v16"),
+    card("tv:vgg16", "vgg", "v16b"),
+]
+ROLES = {
+    "tv:resnet18": "test",
+    "timm:resnet18": "test",
+    "timm:resnet50": "train",
+    "timm:vgg16": "test",
+    "tv:vgg16": "gallery",
+}
+GROUPS = [TwinGroup("resnet18", "ResNet-18", ("timm:resnet18", "tv:resnet18"), "arXiv:1", "")]
+
+
+def asked(found):
+    return [found.ids[place] for place in found.asked()]
+
+
+def test_a_member_is_its_card():
+    found = member(card("smp:unet/vgg16", "unet", "u", "composed", "vgg"))
+    assert (found.name, found.family, found.topology) == ("smp:unet/vgg16", "unet", "u")
+    assert (found.backbone, found.is_named) == ("vgg", False)
+
+
+def test_the_papers_rules_say_nothing_of_some_names():
+    found = paper_questions(CARDS, ROLES)
+    assert asked(found) == ["tv:resnet18", "timm:resnet18"]
+    assert found.relevant()[0] == 2  # its copy counts
+    assert found.gallery.all()
+
+
+def test_families_of_the_code_ask_the_same_gallery():
+    assert asked(family_questions(CARDS, ROLES)) == ["tv:resnet18", "timm:resnet18", "timm:vgg16"]
+
+
+def test_one_architecture_stands_for_a_design():
+    found = distinct_questions(CARDS, ROLES)
+    assert asked(found) == ["timm:resnet18", "timm:vgg16"]
+    assert found.relevant()[found.asked()].tolist() == [1, 1]
+    assert found.gallery.tolist() == [False, True, True, True, True]
+
+
+def test_twins_are_asked_for_in_other_libraries():
+    found = twin_questions(CARDS, GROUPS)
+    assert asked(found) == ["tv:resnet18", "timm:resnet18"]
+    assert found.relevant()[found.asked()].tolist() == [1, 1]
+
+
+def test_twins_of_one_library_make_no_question():
+    with pytest.raises(InvalidInputError, match="relevant"):
+        twin_questions(CARDS[:1], GROUPS)
