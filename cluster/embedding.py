@@ -21,16 +21,16 @@ from cluster.items import Done, Failed, Item
 from cluster.ledger import digest
 from cluster.resources import bound_memory, pool_size, worker_share
 from nar.architecture import Architecture
-from nar.checkpoint import fingerprint, load_checkpoint
 from nar.config import IndexConfig
 from nar.console import progress
 from nar.corpus import iterate_shards, read_shard
-from nar.embed import Embedder
-from nar.encoders import PaperEncoder
+from nar.corpus.manifest import Manifest
+from nar.encoding.checkpoint import fingerprint, load_checkpoint
+from nar.encoding.embed import Embedder
+from nar.encoding.encoders import PaperEncoder
 from nar.errors import InvalidInputError
 from nar.graph import ComputationalGraph
-from nar.index import ArchitectureIndex, IndexBuild, architecture_id, index_row
-from nar.manifest import Manifest
+from nar.index.architecture_index import ArchitectureIndex, IndexBuild, architecture_id, index_row
 from nar.workspace import Workspace
 
 Vectors = NDArray[np.float32]

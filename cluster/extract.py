@@ -14,7 +14,7 @@ from cluster.extraction import ExtractReport, Job, extract
 from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
 from cluster.session import connect
-from nar import display
+from nar.cli import display
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
 from nar.errors import ConfigError
 from nar.workspace import Workspace

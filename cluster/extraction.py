@@ -22,8 +22,8 @@ from cluster.shards import Published, Publisher, ShardRecord, cut
 from cluster.worker import CaptureWorker, WorkerCapture
 from nar.console import stderr
 from nar.corpus import read_cards
+from nar.corpus.manifest import FILE_NAME, Failure, Manifest, Skipped, count_corpus
 from nar.errors import CaptureError, ConfigError, CorpusError, NarError
-from nar.manifest import FILE_NAME, Failure, Manifest, Skipped, count_corpus
 from nar.workspace import Workspace
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from cluster.ledger import Ledger, Record, file_digest
 from nar.architecture import Architecture
 from nar.corpus import read_shard, write_shard
-from nar.manifest import Failure, ShardEntry
+from nar.corpus.manifest import Failure, ShardEntry
 from nar.zoo import ZooCapture
 
 _SUFFIX = ".parquet"

@@ -30,16 +30,16 @@ from ray.util.queue import Queue
 
 from cluster.config import PretrainConfig
 from cluster.resources import cluster_totals, worker_share
-from nar.batches import Share, epoch_batches
-from nar.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.config import MotifConfig, NarConfig, PretrainingConfig
 from nar.console import progress
 from nar.corpus import read_corpus
+from nar.corpus.manifest import Manifest
+from nar.encoding.batches import Share, epoch_batches
+from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from nar.encoding.pretraining import EpochReport, Worker, pretrain
+from nar.encoding.samples import collect_samples, printed_labels
+from nar.encoding.training_state import TrainingState, load_state, save_state
 from nar.errors import ConfigError, NarError
-from nar.manifest import Manifest
-from nar.pretraining import EpochReport, Worker, pretrain
-from nar.samples import collect_samples, printed_labels
-from nar.training_state import TrainingState, load_state, save_state
 from nar.workspace import Workspace
 
 RUNS = "pretraining"

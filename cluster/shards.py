@@ -10,7 +10,7 @@ from cluster.ledger import Ledger, Record, digest, file_digest
 from cluster.provenance import files_identity, labels_identity, source_of
 from nar.architecture import Architecture
 from nar.corpus import write_shard
-from nar.manifest import FILE_NAME, ShardEntry
+from nar.corpus.manifest import FILE_NAME, ShardEntry
 from nar.zoo import resolve
 
 

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nar.capture import CaptureInputs, capture_exported, capture_module, capture_onnx
-    from nar.checkpoint import load_checkpoint
     from nar.client import Client
     from nar.config import IndexConfig
     from nar.corpus import read_corpus
-    from nar.embed import Embedder
+    from nar.encoding.checkpoint import load_checkpoint
+    from nar.encoding.embed import Embedder
     from nar.errors import NarError
-    from nar.filters import Filter
     from nar.graph import ComputationalGraph
-    from nar.index import ArchitectureIndex
-    from nar.macro_graph import macro_graph
-    from nar.motifs import partition
+    from nar.index.architecture_index import ArchitectureIndex
+    from nar.index.filters import Filter
+    from nar.motifs.macro_graph import macro_graph
+    from nar.motifs.partition import partition
     from nar.retrieve import Retriever
     from nar.zoo import capture_architecture
 
@@ -37,13 +37,13 @@ _HOME = {
     "capture_onnx": "nar.capture",
     "capture_architecture": "nar.zoo",
     "read_corpus": "nar.corpus",
-    "partition": "nar.motifs",
-    "macro_graph": "nar.macro_graph",
-    "load_checkpoint": "nar.checkpoint",
-    "Embedder": "nar.embed",
+    "partition": "nar.motifs.partition",
+    "macro_graph": "nar.motifs.macro_graph",
+    "load_checkpoint": "nar.encoding.checkpoint",
+    "Embedder": "nar.encoding.embed",
     "IndexConfig": "nar.config",
-    "ArchitectureIndex": "nar.index",
-    "Filter": "nar.filters",
+    "ArchitectureIndex": "nar.index.architecture_index",
+    "Filter": "nar.index.filters",
     "Retriever": "nar.retrieve",
     "Client": "nar.client",
     "NarError": "nar.errors",

@@ -13,9 +13,9 @@ from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
 from nar.errors import InvalidQueryError, NarError
-from nar.filters import Filter
 from nar.graph import ComputationalGraph
-from nar.index import Hit
+from nar.index.architecture_index import Hit
+from nar.index.filters import Filter
 from nar.retrieve import Answer
 from nar.serve.answers import decode_answer, decode_architecture
 from nar.serve.convert import encode_filter

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from nar.canonical import exact_fingerprint, topology_fingerprint
 from nar.errors import InvalidQueryError, UnknownArchitectureError
-from nar.filters import Filter
 from nar.graph import ComputationalGraph
-from nar.index import ArchitectureIndex, Hit, IndexRow
-from nar.ranking import MAX_TOP_K, check_top_k, rank
+from nar.index.architecture_index import ArchitectureIndex, Hit, IndexRow
+from nar.index.filters import Filter
+from nar.index.ranking import MAX_TOP_K, check_top_k, rank
 
 Target = ComputationalGraph | str | NDArray[np.float32]
 

@@ -7,7 +7,7 @@ import pytest
 from oracle import DIM, Oracle
 
 from nar.config import IndexConfig
-from nar.index import ArchitectureIndex, IndexRow
+from nar.index.architecture_index import ArchitectureIndex, IndexRow
 
 ENCODER = "e" * 64
 BACKENDS = ["exact", "lite", pytest.param("server", marks=pytest.mark.milvus_server)]

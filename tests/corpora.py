@@ -7,7 +7,7 @@ from nar.canonical import canonical
 from nar.corpus import (
     write_shard,
 )
-from nar.manifest import Manifest, count_corpus
+from nar.corpus.manifest import Manifest, count_corpus
 
 
 def item(name, graph, **labels):

@@ -11,8 +11,8 @@ from nar.config import (
     MotifPretrainingConfig,
     PretrainingConfig,
 )
-from nar.encoders import EncoderConfig, PaperEncoder, paper_encoder
-from nar.samples import Samples, TrainingLabels, collect_samples
+from nar.encoding.encoders import EncoderConfig, PaperEncoder, paper_encoder
+from nar.encoding.samples import Samples, TrainingLabels, collect_samples
 
 RECIPE = PretrainingConfig(
     motif=MotifPretrainingConfig(epochs=2, batch_size=8, dim=16),

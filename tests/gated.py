@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.embed import Embedder
+from nar.encoding.embed import Embedder
 from nar.graph import ComputationalGraph
 
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from functools import partial
 
 from nar.config import ServerConfig
-from nar.embed import Embedder
+from nar.encoding.embed import Embedder
 from nar.errors import NarError
-from nar.index import ArchitectureIndex
+from nar.index.architecture_index import ArchitectureIndex
 from nar.serve.run import build_server, serve_until
 from nar.serve.server import QueryServer
 

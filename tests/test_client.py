@@ -16,7 +16,7 @@ from waiting import wait_for
 from nar.client import ENVELOPE_BYTES, Client, batches
 from nar.config import ServerConfig
 from nar.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
-from nar.filters import Filter, Range
+from nar.index.filters import Filter, Range
 from nar.retrieve import Retriever
 from nar.serve.limits import limits_of
 from nar.serve.remote import ServiceError

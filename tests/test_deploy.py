@@ -57,7 +57,7 @@ def commands() -> list[tuple[str, ...]]:
 
 def options_of(program: str, arguments: list[str]) -> set[str]:
     """The options that a command of ours takes, after its subcommand if it has one."""
-    module = importlib.import_module("nar.cli" if program == "nar" else program)
+    module = importlib.import_module("nar.cli.app" if program == "nar" else program)
     command = typer.main.get_command(module.app)
     if program == "nar":
         command = command.commands[arguments[0]]

@@ -9,8 +9,8 @@ from nar.architecture import Labels, architecture
 from nar.canonical import canonical
 from nar.config import IndexConfig
 from nar.errors import InvalidQueryError, UnknownArchitectureError
-from nar.filters import Filter
-from nar.index import ArchitectureIndex, architecture_id, index_row
+from nar.index.architecture_index import ArchitectureIndex, architecture_id, index_row
+from nar.index.filters import Filter
 from nar.ops import op_id
 from nar.retrieve import Query, Retriever
 

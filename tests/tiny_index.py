@@ -10,10 +10,10 @@ from graphs import graph_of
 from nar.architecture import Labels, architecture
 from nar.canonical import canonical
 from nar.config import IndexConfig
-from nar.embed import Embedder
-from nar.encoders import EncoderConfig, PaperEncoder, paper_encoder
+from nar.encoding.embed import Embedder
+from nar.encoding.encoders import EncoderConfig, PaperEncoder, paper_encoder
 from nar.graph import ComputationalGraph
-from nar.index import ArchitectureIndex, index_row
+from nar.index.architecture_index import ArchitectureIndex, index_row
 
 KNOWN = {
     "timm:plain": "input; conv 0; batch_norm 1; relu 2; conv 3; batch_norm 4; relu 5",

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from string import Template
 
-from nar.manifest import Counts, Manifest
+from nar.corpus.manifest import Counts, Manifest
 
 # Of the code that defines the models; no file of these packages is in a corpus.
 LICENCES = {

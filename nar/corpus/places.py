@@ -3,8 +3,8 @@
 from importlib.resources import files
 from pathlib import Path
 
+from nar.corpus.manifest import FILE_NAME
 from nar.errors import CorpusError
-from nar.manifest import FILE_NAME
 
 _MAKE_ONE = "make one with `python -m cluster.extract`"
 

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from nar.architecture import Architecture
 from nar.corpus.cards import Card, cards_of
+from nar.corpus.manifest import Manifest, ShardEntry
 from nar.corpus.schema import CARD_COLUMNS
 from nar.corpus.shards import architectures_of, parsed, shard_bytes
 from nar.errors import CorpusError, UnknownArchitectureError
-from nar.manifest import Manifest, ShardEntry
 
 
 def read_corpus(directory: Path) -> list[Architecture]:

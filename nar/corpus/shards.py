@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from nar.architecture import Architecture
 from nar.corpus.cards import Card, card_row, cards_of
 from nar.corpus.columns import graph_columns, graphs_of
+from nar.corpus.manifest import ShardEntry
 from nar.corpus.schema import (
     ATTRIBUTE_NAMES,
     ATTRIBUTES_KEY,
@@ -21,7 +22,6 @@ from nar.corpus.schema import (
     VERSION_KEY,
 )
 from nar.errors import CorpusError
-from nar.manifest import ShardEntry
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nar.corpus.cards import Card
-from nar.manifest import Totals, count_corpus
+from nar.corpus.manifest import Totals, count_corpus
 
 PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 _SHOWN_COPIES = 10

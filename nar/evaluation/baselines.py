@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from nar.graph import ComputationalGraph
-from nar.neighbours import mix, refine, wiring
+from nar.motifs.neighbours import mix, refine, wiring
 from nar.ops import FEATURE_DIM, one_hot_columns
 
 Weighting = Literal["presence", "log_counts", "idf"]

@@ -9,8 +9,8 @@ import torch
 
 from nar.architecture import Architecture
 from nar.config import MotifConfig, PretrainingConfig
-from nar.embed import Embedder
-from nar.encoders import EncoderConfig, paper_encoder
+from nar.encoding.embed import Embedder
+from nar.encoding.encoders import EncoderConfig, paper_encoder
 from nar.evaluation.baselines import (
     Weighting,
     bag_of_operators,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from nar.index import Hit, IndexRow
+from nar.index.architecture_index import Hit, IndexRow
 from nar.retrieve import Answer
 from nar.v1 import retrieval_pb2
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.errors import InvalidInputError, InvalidQueryError, NarError
-from nar.filters import MAX_VALUE_BYTES, Filter, Range, text_fault
+from nar.index.filters import MAX_VALUE_BYTES, Filter, Range, text_fault
 from nar.retrieve import Query, Target
 from nar.serve.graphs import decode_graph
 from nar.serve.limits import Limits

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from nar.canonical import exact_fingerprint, topology_fingerprint
 from nar.config import ServerConfig
-from nar.embed import Embedder
+from nar.encoding.embed import Embedder
 from nar.errors import NarError, UnknownArchitectureError
 from nar.graph import ComputationalGraph
-from nar.index import ArchitectureIndex, IndexRow
+from nar.index.architecture_index import ArchitectureIndex, IndexRow
 from nar.ops import ATTRIBUTES, OPS
 from nar.retrieve import Answer, Query, Retriever
 from nar.serve.answers import encode_answer, encode_architecture

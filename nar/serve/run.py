@@ -10,10 +10,10 @@ from pathlib import Path
 
 from prometheus_client import disable_created_metrics
 
-from nar.checkpoint import load_checkpoint
 from nar.config import NarConfig, ServerConfig
-from nar.embed import Embedder
-from nar.index import ArchitectureIndex
+from nar.encoding.checkpoint import load_checkpoint
+from nar.encoding.embed import Embedder
+from nar.index.architecture_index import ArchitectureIndex
 from nar.serve.retrieval import Retrieval
 from nar.serve.server import QueryServer
 from nar.serve.telemetry import Telemetry

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.embed import Embedder
+from nar.encoding.embed import Embedder
 from nar.graph import ComputationalGraph
 from nar.serve.telemetry import STAGES, Telemetry
 from nar.v1.retrieval_pb2 import StageTimings

@@ -14,8 +14,8 @@ from measure import best_seconds, peak_memory_mib, report
 
 from nar.canonical import canonical
 from nar.config import MotifConfig, PretrainingConfig
-from nar.embed import Embedder
-from nar.encoders import EncoderConfig, paper_encoder
+from nar.encoding.embed import Embedder
+from nar.encoding.encoders import EncoderConfig, paper_encoder
 from nar.graph import ComputationalGraph
 from nar.zoo.darts.network import darts_graph
 from nar.zoo.darts.sampling import sample_classes

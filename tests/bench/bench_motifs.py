@@ -12,7 +12,7 @@ from graphs import bert, random_graph, resnet
 from measure import best_seconds, peak_memory_mib, report
 
 from nar.canonical import canonical
-from nar.motifs import partition, partition_all
+from nar.motifs.partition import partition, partition_all
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
 

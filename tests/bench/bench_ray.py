@@ -19,12 +19,12 @@ from measure import peak_memory_mib, report
 from cluster.config import load_cluster_config
 from cluster.embedding import embed
 from cluster.session import connect
-from nar.checkpoint import load_checkpoint
 from nar.config import IndexConfig
 from nar.corpus import iterate_shards, write_shard
-from nar.embed import Embedder
-from nar.index import ArchitectureIndex, index_row
-from nar.manifest import Manifest
+from nar.corpus.manifest import Manifest
+from nar.encoding.checkpoint import load_checkpoint
+from nar.encoding.embed import Embedder
+from nar.index.architecture_index import ArchitectureIndex, index_row
 from nar.workspace import Workspace
 
 COPIES = 4

@@ -20,10 +20,10 @@ from server_process import server_process
 
 from nar.architecture import Labels, architecture
 from nar.canonical import canonical
-from nar.checkpoint import save_checkpoint
 from nar.config import IndexConfig, MotifConfig, PretrainingConfig
-from nar.encoders import EncoderConfig, paper_encoder
-from nar.index import ArchitectureIndex, index_row
+from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.encoders import EncoderConfig, paper_encoder
+from nar.index.architecture_index import ArchitectureIndex, index_row
 from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub

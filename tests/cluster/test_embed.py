@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 from cluster.config import EmbedConfig
 from cluster.embed import app, index_of
 from cluster.embedding import EmbedReport, embed
-from nar.checkpoint import save_checkpoint
 from nar.config import IndexConfig, MotifConfig
 from nar.corpus import read_corpus, read_shard, write_shard
-from nar.embed import Embedder
-from nar.encoders import EncoderConfig, PaperEncoder, paper_encoder
+from nar.corpus.manifest import Manifest
+from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.embed import Embedder
+from nar.encoding.encoders import EncoderConfig, PaperEncoder, paper_encoder
 from nar.errors import CheckpointError, CorpusError
-from nar.index import ArchitectureIndex, IndexBuild
-from nar.manifest import Manifest
+from nar.index.architecture_index import ArchitectureIndex, IndexBuild
 from nar.workspace import Workspace
 
 pytestmark = pytest.mark.ray

@@ -6,8 +6,8 @@ import pytest
 from cluster.journal import Journal, Result, RunRecord, Scribe, captured, failed
 from nar.architecture import Labels, architecture
 from nar.canonical import canonical
+from nar.corpus.manifest import Failure
 from nar.graph import ComputationalGraph
-from nar.manifest import Failure
 from nar.ops import ATTRIBUTES, op_id
 from nar.zoo import ZooCapture
 from nar.zoo.timing import CaptureSeconds

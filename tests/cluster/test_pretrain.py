@@ -27,14 +27,14 @@ from cluster.pretraining import (
     scaling,
 )
 from nar.architecture import Labels, architecture
-from nar.checkpoint import fingerprint, load_checkpoint
 from nar.config import NarConfig
 from nar.corpus import read_corpus, write_shard
-from nar.embed import Embedder
+from nar.corpus.manifest import Manifest, count_sources
+from nar.encoding.checkpoint import fingerprint, load_checkpoint
+from nar.encoding.embed import Embedder
+from nar.encoding.pretraining import EpochReport, pretrain
+from nar.encoding.samples import collect_samples, printed_labels
 from nar.errors import ConfigError, CorpusError
-from nar.manifest import Manifest, count_sources
-from nar.pretraining import EpochReport, pretrain
-from nar.samples import collect_samples, printed_labels
 from nar.workspace import Workspace
 
 CONFIG = NarConfig(pretraining=RECIPE)

@@ -3,7 +3,7 @@ import pytest
 
 from nar.config import ServerConfig
 from nar.errors import InvalidInputError, InvalidQueryError
-from nar.filters import Filter, Range
+from nar.index.filters import Filter, Range
 from nar.serve.convert import decode_each, decode_filter, decode_query, encode_filter
 from nar.serve.limits import decode_limits, encode_limits, limits_of
 from nar.v1 import retrieval_pb2 as wire

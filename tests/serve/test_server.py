@@ -17,12 +17,12 @@ from server_process import config_of, server_process
 from tiny_index import KNOWN, tiny_encoder, tiny_index
 from waiting import wait_for
 
-from nar.checkpoint import save_checkpoint
 from nar.client import Client
 from nar.config import IndexConfig, ServerConfig
-from nar.embed import Embedder
+from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.embed import Embedder
 from nar.errors import ConfigError, IndexMismatchError
-from nar.index import ArchitectureIndex
+from nar.index.architecture_index import ArchitectureIndex
 from nar.serve.run import serve
 from nar.serve.server import SERVICE, warn_if_open
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub

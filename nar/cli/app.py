@@ -1,0 +1,209 @@
+"""The `nar` command: arguments and their help, nothing else; `nar.cli.commands` does the work.
+
+The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cluster.embed`.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors
+
+app = typer.Typer(
+    help="NAR, the search engine for neural architectures.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+corpus_app = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
+index_app = typer.Typer(help="Build and inspect the vector index.", no_args_is_help=True)
+app.add_typer(corpus_app, name="corpus")
+app.add_typer(index_app, name="index")
+
+Name = Annotated[
+    str, typer.Argument(help="timm:resnet50, path/to/file.py:factory, model.onnx, model.pt2, ...")
+]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")]
+Corpus = Annotated[
+    Path | None,
+    typer.Option(help="Directory of a corpus; default: that of --work, else the shipped one."),
+]
+Uri = Annotated[str | None, typer.Option(help="Milvus server; default: index.db below --work.")]
+Count = Annotated[int | None, typer.Option(min=0, help="Learned scalars.")]
+Several = Annotated[list[str] | None, typer.Option(help="Only these; may be given again.")]
+
+
+@app.command()
+@reporting_errors
+def capture(name: Name, graph: bool = False, as_json: AsJson = False) -> None:
+    """Capture a model: operators, parameters, FLOPs, fingerprints. --graph prints every node."""
+    # Here and below: the libraries behind a command take seconds to import, help should not.
+    from nar.cli import commands
+
+    commands.capture(name, graph=graph, as_json=as_json)
+
+
+@app.command()
+@reporting_errors
+def motifs(name: Name, as_json: AsJson = False) -> None:
+    """Show the repeated blocks a model is made of."""
+    from nar.cli import commands
+
+    commands.motifs(name, as_json=as_json)
+
+
+@corpus_app.command("stats")
+@reporting_errors
+def corpus_stats(
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    plots: Annotated[
+        Path | None, typer.Option(help="Directory that gets PNG plots of the same numbers.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sources, tiers, tasks, families, sizes, copies; failures with their reasons."""
+    from nar.cli import corpus_commands
+
+    place = corpus_commands.Place(work, corpus)
+    corpus_commands.stats(place, plots=plots, as_json=as_json)
+
+
+@corpus_app.command("list")
+@reporting_errors
+def corpus_list(
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    family: Several = None,
+    as_json: AsJson = False,
+) -> None:
+    """Name, family and size of every architecture."""
+    from nar.cli import corpus_commands
+
+    place = corpus_commands.Place(work, corpus)
+    corpus_commands.listing(place, families=family or [], as_json=as_json)
+
+
+@corpus_app.command("show")
+@reporting_errors
+def corpus_show(
+    name: Annotated[str, typer.Argument(help="A name that the corpus has.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """One architecture: labels, sizes, motifs, aliases, twins in other libraries."""
+    from nar.cli import corpus_commands
+
+    corpus_commands.show_one(corpus_commands.Place(work, corpus), name, as_json=as_json)
+
+
+@corpus_app.command("diff")
+@reporting_errors
+def corpus_diff(
+    first: Name,
+    second: Name,
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """What two architectures share and where they differ; what is not there is captured."""
+    from nar.cli import corpus_commands
+
+    corpus_commands.diff(corpus_commands.Place(work, corpus), first, second, as_json=as_json)
+
+
+@corpus_app.command("pack")
+@reporting_errors
+def corpus_pack(
+    target: Annotated[Path, typer.Argument(help="Directory that gets the packed corpus.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a corpus anew, relatives side by side, in the fewest bytes, with its datasheet."""
+    from nar.cli import corpus_commands
+
+    corpus_commands.pack_corpus(corpus_commands.Place(work, corpus), target, as_json=as_json)
+
+
+@index_app.command("build")
+@reporting_errors
+def index_build(
+    work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
+) -> None:
+    """Embed a corpus and index it, in this process. `cluster.embed` does it on a cluster."""
+    from nar.cli import commands
+
+    commands.index_build(commands.Setting(work, uri, config), as_json=as_json)
+
+
+@index_app.command("info")
+@reporting_errors
+def index_info(
+    work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
+) -> None:
+    """Rows, encoder and place of the index."""
+    from nar.cli import commands
+
+    commands.index_info(commands.Setting(work, uri, config), as_json=as_json)
+
+
+@app.command()
+@reporting_errors
+def search(
+    name: Name,
+    top_k: Annotated[int, typer.Option(min=1, help="Number of relatives.")] = 10,
+    server: Annotated[str | None, typer.Option(help="HOST:PORT; else --work is opened.")] = None,
+    source: Several = None,
+    family: Several = None,
+    block: Several = None,
+    task: Several = None,
+    min_parameters: Count = None,
+    max_parameters: Count = None,
+    work: Work = DEFAULT_WORK,
+    uri: Uri = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the architectures whose design is nearest to a model's."""
+    from nar.cli import commands
+    from nar.index.filters import Filter, Range
+
+    wanted = Filter(
+        sources=tuple(source or ()),
+        families=tuple(family or ()),
+        blocks=tuple(block or ()),
+        tasks=tuple(task or ()),
+        parameters=Range(min_parameters, max_parameters),
+    )
+    place = commands.Setting(work, uri, config)
+    question = commands.Question(name, top_k, wanted)
+    commands.search(question, place, server=server, as_json=as_json)
+
+
+@app.command()
+@reporting_errors
+def serve(
+    work: Work = DEFAULT_WORK,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, help="0 takes a free one.")] = None,
+    metrics_port: Annotated[int | None, typer.Option(min=0, help="Of Prometheus.")] = None,
+    uri: Uri = None,
+    config: ConfigFile = None,
+) -> None:
+    """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished."""
+    from nar.cli import commands
+
+    given = {"host": host, "port": port, "metrics_port": metrics_port}
+    commands.serve(commands.Setting(work, uri, config), given)
+
+
+@app.command()
+@reporting_errors
+def evaluate(work: Work = DEFAULT_WORK, as_json: AsJson = False) -> None:
+    """MRR, MAP and NDCG of the workspace's encoder on its corpus, beside untrained baselines."""
+    from nar.cli import commands
+
+    commands.evaluate(work, as_json=as_json)

@@ -1,0 +1,175 @@
+"""What the commands of `nar` do: ask the library, show the answer as tables or as JSON."""
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import RenderableType
+
+from nar.cli import display, reports
+from nar.client import Client
+from nar.config import NarConfig, ServerConfig, load_config
+from nar.console import progress, stderr, stdout
+from nar.corpus import read_corpus
+from nar.encoding.checkpoint import load_checkpoint
+from nar.encoding.embed import Embedder
+from nar.evaluation.comparison import Method, compare, untrained_methods
+from nar.graph import ComputationalGraph
+from nar.index.architecture_index import ArchitectureIndex, index_row
+from nar.index.filters import Filter
+from nar.motifs.partition import partition
+from nar.retrieve import Answer, Retriever
+from nar.serve.run import serve as run_server
+from nar.workspace import Workspace
+from nar.zoo import ZooCapture, capture_architecture
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a command works.
+
+    Attributes:
+        work: Directory of corpus, checkpoint and index.
+        uri: A Milvus server, instead of the index in that directory.
+        file: YAML file of settings.
+    """
+
+    work: Path
+    uri: str | None
+    file: Path | None
+
+    @property
+    def place(self) -> Workspace:
+        """The workspace."""
+        return Workspace(self.work)
+
+    def config(self) -> NarConfig:
+        """Settings of the file, with the index where the command line says."""
+        chosen = load_config(self.file)
+        default = chosen.index.uri if self.file else str(self.place.index)
+        index = chosen.index.model_copy(update={"uri": self.uri or default})
+        return chosen.model_copy(update={"index": index})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a search asks.
+
+    Attributes:
+        name: Spec of the model to capture.
+        top_k: Number of relatives.
+        wanted: What they must be.
+    """
+
+    name: str
+    top_k: int
+    wanted: Filter
+
+
+def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_json: bool) -> None:
+    """Print one answer, for a program or for a person."""
+    if as_json:
+        sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    else:
+        stdout.print(view())
+
+
+def captured(name: str) -> ZooCapture:
+    """Capture one model, showing that something happens."""
+    with stderr.status(f"capturing {name}"):
+        return capture_architecture(name)
+
+
+def capture(name: str, *, graph: bool, as_json: bool) -> None:
+    """Show a captured model, or every node of it."""
+    found = captured(name)
+    item, unknown = found.architecture, found.unknown_operators
+    show(
+        reports.architecture(item, unknown),
+        lambda: str(item.graph) if graph else display.architecture(item, unknown),
+        as_json=as_json,
+    )
+
+
+def motifs(name: str, *, as_json: bool) -> None:
+    """Show the motif types of a model."""
+    cut = partition(captured(name).architecture.graph)
+    show(reports.motifs(name, cut), lambda: display.motifs(name, cut), as_json=as_json)
+
+
+def index_build(setting: Setting, *, as_json: bool) -> None:
+    """Embed the corpus of a workspace and publish it as the index."""
+    config = setting.config().index
+    embedder = Embedder(load_checkpoint(setting.place.checkpoint))
+    items = read_corpus(setting.place.corpus)
+    with (
+        ArchitectureIndex(config) as index,
+        index.build(embedder.fingerprint, embedder.dim) as bulk,
+        progress("embedding", len(items)) as advance,
+    ):
+        for start in range(0, len(items), config.batch_rows):
+            batch = items[start : start + config.batch_rows]
+            vectors = embedder.embed([item.graph for item in batch])
+            bulk.upsert([index_row(*pair) for pair in zip(batch, vectors, strict=True)])
+            advance(len(batch))
+        rows = bulk.publish()
+    result = {"rows": rows, "uri": config.uri, "encoder": embedder.fingerprint}
+    show(result, lambda: display.properties("Index", result), as_json=as_json)
+
+
+def index_info(setting: Setting, *, as_json: bool) -> None:
+    """Show what the index holds."""
+    config = setting.config().index
+    with ArchitectureIndex(config) as index:
+        result = {"rows": index.count(), "encoder": index.encoder, "uri": config.uri}
+    show(result, lambda: display.properties("Index", result), as_json=as_json)
+
+
+def search(question: Question, setting: Setting, *, server: str | None, as_json: bool) -> None:
+    """Ask a server, or the index of the workspace in this process."""
+    graph = captured(question.name).architecture.graph
+    if server is None:
+        found = _ask_index(graph, question, setting)
+    else:
+        found = _ask_server(graph, question, setting.config().server, server)
+    name = question.name
+    show(reports.answer(name, found), lambda: display.answer(name, found), as_json=as_json)
+
+
+def _ask_index(graph: ComputationalGraph, question: Question, setting: Setting) -> Answer:
+    embedder = Embedder(load_checkpoint(setting.place.checkpoint))
+    with ArchitectureIndex(setting.config().index, encoder=embedder.fingerprint) as index:
+        retriever = Retriever(embedder, index)
+        return retriever.search(graph, top_k=question.top_k, wanted=question.wanted)
+
+
+def _ask_server(
+    graph: ComputationalGraph, question: Question, config: ServerConfig, target: str
+) -> Answer:
+    token = config.token.get_secret_value() if config.token else None
+    with Client(target, token=token) as client:
+        return client.search(graph, top_k=question.top_k, wanted=question.wanted)
+
+
+def serve(setting: Setting, given: Mapping[str, str | int | None]) -> None:
+    """Run the query server; what the command line gives stands above the settings."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    config = setting.config()
+    changed = {name: value for name, value in given.items() if value is not None}
+    server = config.server.model_copy(update=changed)
+    run_server(config.model_copy(update={"server": server}), setting.place.checkpoint)
+
+
+def evaluate(work: Path, *, as_json: bool) -> None:
+    """Compare the encoder of a workspace with untrained baselines, on its corpus."""
+    place = Workspace(work)
+    embedder = Embedder(load_checkpoint(place.checkpoint))
+    methods = (*untrained_methods(), Method(f"{embedder.name} encoder, trained", embedder.embed))
+    items = read_corpus(place.corpus)
+    with progress("evaluating", 2 * len(methods)) as advance:
+        rows = compare(items, methods, done=advance)
+    result = {"rows": [row.to_dict() for row in rows]}
+    show(result, lambda: display.comparisons(rows), as_json=as_json)

@@ -1,0 +1,247 @@
+"""What a person sees of a corpus: rich tables of its numbers, of one architecture, of two."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nar.cli import display
+from nar.cli.difference import Difference, MotifCounts
+from nar.cli.display import human, in_brief
+from nar.cli.portrait import Portrait
+from nar.corpus import Card
+from nar.corpus.manifest import Counts, Manifest, SourceCounts
+from nar.corpus.summary import PERCENTILES, Copies, Size, Summary
+from nar.corpus.summary import Group as Counted
+
+_SHOWN_GROUPS = 30
+_SHOWN_NAMES = 12
+_SHOWN_OPERATORS = 20
+_SHOWN_MOTIFS = 12
+_SHOWN_LINES = 60
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def stats(found: Manifest, numbers: Summary) -> RenderableType:
+    """Headline, sources, tiers, tasks, families, sizes, copies, and what is not there."""
+    return Group(
+        _headline(numbers),
+        _sources(found.sources, numbers.totals.everything),
+        _counts("Tiers", numbers.totals.tiers),
+        _groups("Tasks", numbers.tasks),
+        _groups("Families", numbers.families),
+        _sizes(numbers.sizes),
+        _copies(numbers.copies),
+        display.shortcomings(found),
+        _cost(found),
+    )
+
+
+def _headline(numbers: Summary) -> Text:
+    count = numbers.totals.headline
+    return Text.assemble(
+        ("Named and composed: ", "bold"),
+        (f"{count.exact:,} distinct networks", "bold green"),
+        f" of {count.topology:,} distinct designs, from {count.raw:,} models.",
+    )
+
+
+def _cost(found: Manifest) -> Text:
+    cores = f" on {found.cores} cores" if found.cores else ""
+    packages = ", ".join(f"{name} {version}" for name, version in found.packages.items())
+    hours = f"{found.seconds / 3600:.2f} hours, {found.workers} workers{cores}"
+    return Text(f"Captured in {hours}, from {packages or 'unnamed packages'}.", "dim")
+
+
+def _table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
+    table = Table(title=f"[bold]{title}[/bold]", title_justify="left", box=SIMPLE_HEAD)
+    for name in words:
+        table.add_column(name, overflow="ellipsis", max_width=40)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _sources(sources: Mapping[str, SourceCounts], everything: Counts) -> Table:
+    columns = ("captured", "networks", "designs", "failed", "seconds", "models/s")
+    table = _table("Sources", ["source"], columns)
+    for name, count in sorted(sources.items(), key=lambda pair: (-pair[1].raw, pair[0])):
+        speed = (f"{count.seconds:,.0f}", f"{count.models_per_s:.2f}") if count.seconds else "--"
+        table.add_row(name, *_cells(count), f"{count.failed:,}", *speed)
+    failed = sum(count.failed for count in sources.values())
+    seconds = sum(count.seconds for count in sources.values())
+    total = (f"{failed:,}", f"{seconds:,.0f}" if seconds else "-", "")
+    table.add_section()
+    table.add_row("all, once each", *_cells(everything), *total, style="bold")
+    return table
+
+
+def _cells(count: Counts | Counted) -> tuple[str, str, str]:
+    return (f"{count.raw:,}", f"{count.exact:,}", f"{count.topology:,}")
+
+
+def _counts(title: str, counts: Mapping[str, Counts]) -> Table:
+    table = _table(title, [title.lower().removesuffix("s")], ("captured", "networks", "designs"))
+    for name, count in counts.items():
+        table.add_row(name, *_cells(count))
+    return table
+
+
+def _groups(title: str, groups: Sequence[Counted]) -> Table:
+    shown = groups[:_SHOWN_GROUPS]
+    more = f", the largest {len(shown)} of {len(groups):,}" if len(shown) < len(groups) else ""
+    table = _table(title + more, ["name"], ("captured", "networks", "designs", "sources"))
+    for group in shown:
+        table.add_row(group.name or "(none)", *_cells(group), str(len(group.sources)))
+    return table
+
+
+def _sizes(sizes: Sequence[Size]) -> Table:
+    names = {0: "smallest", 50: "median", 100: "largest"}
+    columns = [names.get(percent, f"{percent}%") for percent in PERCENTILES]
+    table = _table("Sizes", ["size"], [*columns, "sum"])
+    for size in sizes:
+        table.add_row(size.name, *map(human, size.percentiles), human(size.total))
+    return table
+
+
+def _copies(found: Sequence[Copies]) -> RenderableType:
+    table = _table(
+        "Copies", ["equal"], ("distinct", "shared", "members", "across sources", "largest")
+    )
+    for copies in found:
+        members, first = copies.largest[0] if copies.largest else (0, "-")
+        cells = (copies.distinct, copies.groups, copies.members, copies.across_sources)
+        table.add_row(
+            copies.fingerprint, *(f"{cell:,}" for cell in cells), f"{members:,}, e.g. {first}"
+        )
+    return table
+
+
+def cards(found: Sequence[Card]) -> RenderableType:
+    """One line an architecture."""
+    table = Table("name", "library", "family", "task", "tier")
+    table.add_column("parameters", justify="right")
+    table.add_column("nodes", justify="right")
+    for card in found:
+        labels = card.labels
+        sizes = (human(card.parameters), f"{card.nodes:,}")
+        table.add_row(labels.name, labels.library, labels.family, labels.task, labels.tier, *sizes)
+    return table
+
+
+def portrait(found: Portrait) -> RenderableType:
+    """Labels, sizes, who shares the design, and the motifs."""
+    card, graph = found.card, found.architecture.graph
+    labels = card.labels
+    family, block = card.paper_family or "-", card.paper_block or "-"
+    operators = len(set(graph.op_ids.tolist()))
+    rows: dict[str, object] = {
+        "library": labels.library,
+        "tier": labels.tier,
+        "family": f"{labels.family} ({card.block})",
+        "backbone": labels.backbone or "-",
+        "by the paper's rules": f"{family} ({block})",
+        "task": labels.task,
+        "parameters": f"{card.parameters:,}",
+        "FLOPs": f"{card.flops:,}",
+        "nodes, edges": f"{card.nodes:,}, {card.edges:,}",
+        "operators": f"{operators} different",
+        "motifs": f"{found.cut.motifs:,} of {len(found.cut.counts()):,} types",
+        "aliases": _names(found.aliases),
+        "twins": _names(found.twins),
+        "siblings": _names(found.siblings),
+        "published twins": _names(found.published_twins),
+        "topology": card.topology,
+        "exact": card.exact,
+    }
+    return Group(display.properties(labels.name, rows), display.motifs(labels.name, found.cut))
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN_NAMES]) or "none"
+    more = len(names) - _SHOWN_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def difference(found: Difference) -> RenderableType:
+    """What two architectures share, and where they differ."""
+    return Group(
+        Text(_verdict(found), "bold"),
+        _side_by_side(found),
+        _operators(found),
+        _motifs("Motifs of both", found.shared_motifs),
+        _motifs("Motifs of one only", found.other_motifs),
+        *_listing(found),
+    )
+
+
+def _verdict(found: Difference) -> str:
+    if found.same_exact:
+        return "They are the same network: equal exact fingerprint."
+    if found.same_topology:
+        return "They have the same design in other widths: equal topology, other attributes."
+    return f"They are different designs; {100 * found.alike:.0f}% of the nodes are alike."
+
+
+def _side_by_side(found: Difference) -> Table:
+    table = Table("", title_justify="left", box=SIMPLE_HEAD)
+    sides = (found.first, found.second)
+    for side in sides:
+        table.add_column(side.labels.name, overflow="fold")
+    for name, cells in {
+        "library": [side.labels.library for side in sides],
+        "family": [f"{side.labels.family} ({side.block})" for side in sides],
+        "task": [side.labels.task for side in sides],
+        "parameters": [f"{side.graph.parameters:,}" for side in sides],
+        "FLOPs": [f"{side.graph.flops:,}" for side in sides],
+        "nodes": [f"{side.graph.nodes:,}" for side in sides],
+        "edges": [f"{side.graph.edges:,}" for side in sides],
+        "topology": [side.topology[:16] for side in sides],
+        "exact": [side.exact[:16] for side in sides],
+    }.items():
+        table.add_row(name, *cells, style="" if cells[0] == cells[1] else "yellow")
+    return table
+
+
+def _operators(found: Difference) -> Table:
+    shown = found.operators[:_SHOWN_OPERATORS]
+    more = len(found.operators) - len(shown)
+    title = f"Operators, {more} more not shown" if more else "Operators"
+    table = _table(title, ["operator"], ("first", "second", "difference"))
+    for count in shown:
+        change = count.second - count.first
+        style = "yellow" if change else "dim"
+        cells = (str(count.first), str(count.second), f"{change:+}" if change else "")
+        table.add_row(count.operator, *cells, style=style)
+    return table
+
+
+def _motifs(title: str, motifs: Sequence[MotifCounts]) -> RenderableType:
+    if not motifs:
+        return Text(f"{title}: none\n")
+    more = len(motifs) - _SHOWN_MOTIFS
+    table = Table(
+        title=f"[bold]{title}{f', {more} more not shown' if more > 0 else ''}[/bold]",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    for name in ("first", "second", "nodes"):
+        table.add_column(name, justify="right")
+    table.add_column("motif", style="dim", no_wrap=True)
+    table.add_column("operators")
+    for motif in motifs[:_SHOWN_MOTIFS]:
+        counts = (str(motif.first), str(motif.second), str(len(motif.operators)))
+        table.add_row(*counts, motif.code[:8], in_brief(motif.operators))
+    return table
+
+
+def _listing(found: Difference) -> Iterable[Text]:
+    """The unified diff, cut; an operand is written as so many nodes back."""
+    for line in found.listing[:_SHOWN_LINES]:
+        yield Text(line, _DIFF_STYLES.get(line[:1], ""))
+    more = len(found.listing) - _SHOWN_LINES
+    if more > 0:
+        yield Text(f"... {more:,} more lines; --json has them all", "dim")

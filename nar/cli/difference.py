@@ -1,0 +1,158 @@
+"""What two architectures share and where they differ: operators, motifs, and node by node."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+
+from nar.architecture import Architecture
+from nar.cli.reports import operators_of
+from nar.graph import ComputationalGraph, operand_lists
+from nar.motifs.partition import partition
+from nar.ops import ATTRIBUTES, op_name
+
+# Share of the nodes that must be alike before a listing of the rest says anything.
+_NEARLY_EQUAL = 0.6
+# Matching lines takes the product of both lengths where few are alike.
+_MAX_LISTED_NODES = 5_000
+_CONTEXT_LINES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCounts:
+    """How often an operator occurs in each of two architectures."""
+
+    operator: str
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class MotifCounts:
+    """How often a motif type occurs in each of two architectures.
+
+    Attributes:
+        code: The motif's fingerprint, 16 hex digits.
+        operators: Its operators, in canonical order.
+        first: Occurrences in the first.
+        second: Occurrences in the second.
+    """
+
+    code: str
+    operators: tuple[str, ...]
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two architectures side by side.
+
+    Attributes:
+        first: One of them.
+        second: The other.
+        operators: Every operator of either, the largest difference first.
+        shared_motifs: Motif types of both, those that cover most nodes first.
+        other_motifs: Motif types of one only, in the same order.
+        alike: Share of the nodes that have a counterpart with the same operator, attributes and
+            operands at the same distances, 0 to 1.
+        listing: Unified diff of the nodes; empty where too few are alike or too many to list.
+    """
+
+    first: Architecture
+    second: Architecture
+    operators: tuple[OperatorCounts, ...]
+    shared_motifs: tuple[MotifCounts, ...]
+    other_motifs: tuple[MotifCounts, ...]
+    alike: float
+    listing: tuple[str, ...]
+
+    @property
+    def same_exact(self) -> bool:
+        """Whether both are one network."""
+        return self.first.exact == self.second.exact
+
+    @property
+    def same_topology(self) -> bool:
+        """Whether both have one design, in whatever widths."""
+        return self.first.topology == self.second.topology
+
+
+def difference(first: Architecture, second: Architecture) -> Difference:
+    """Compare two architectures."""
+    lines = (node_lines(first.graph), node_lines(second.graph))
+    alike = _alike(*lines)
+    motifs = _motifs(first.graph, second.graph)
+    return Difference(
+        first=first,
+        second=second,
+        operators=_operators(first.graph, second.graph),
+        shared_motifs=tuple(motif for motif in motifs if motif.first and motif.second),
+        other_motifs=tuple(motif for motif in motifs if not (motif.first and motif.second)),
+        alike=alike,
+        listing=_listing(first, second, *lines) if alike >= _NEARLY_EQUAL else (),
+    )
+
+
+def node_lines(graph: ComputationalGraph) -> list[str]:
+    """One line a node that does not name its number: operands are so many nodes back."""
+    rows = zip(
+        graph.op_ids.tolist(),
+        graph.attributes.tolist(),
+        operand_lists(graph.nodes, graph.edge_index),
+        strict=True,
+    )
+    return [_line(node, *row) for node, row in enumerate(rows)]
+
+
+def _line(node: int, identifier: int, values: list[int], operands: list[int]) -> str:
+    reads = ", ".join(str(source - node) for source in operands)
+    named = zip(ATTRIBUTES, values, strict=True)
+    attributes = " ".join(f"{name}={value}" for name, value in named if value)
+    return f"{op_name(identifier)}({reads})  {attributes}".rstrip()
+
+
+def _alike(first: Sequence[str], second: Sequence[str]) -> float:
+    common = (Counter(first) & Counter(second)).total()
+    return common / max(len(first), len(second), 1)
+
+
+def _listing(
+    first: Architecture, second: Architecture, left: Sequence[str], right: Sequence[str]
+) -> tuple[str, ...]:
+    if max(len(left), len(right)) > _MAX_LISTED_NODES:
+        return ()
+    names = (first.labels.name, second.labels.name)
+    return tuple(unified_diff(left, right, *names, n=_CONTEXT_LINES, lineterm=""))
+
+
+def _operators(first: ComputationalGraph, second: ComputationalGraph) -> tuple[OperatorCounts, ...]:
+    left, right = (Counter(graph.op_ids.tolist()) for graph in (first, second))
+    counts = (
+        OperatorCounts(op_name(identifier), left[identifier], right[identifier])
+        for identifier in left | right
+    )
+    return tuple(
+        sorted(
+            counts,
+            key=lambda count: (
+                -abs(count.first - count.second),
+                -count.first - count.second,
+                count.operator,
+            ),
+        )
+    )
+
+
+def _motifs(first: ComputationalGraph, second: ComputationalGraph) -> list[MotifCounts]:
+    cuts = (partition(first), partition(second))
+    left, right = (cut.counts() for cut in cuts)
+    found = []
+    for code in left | right:
+        operators = operators_of(cuts[0] if code in left else cuts[1], code)
+        counts = (left.get(code, 0), right.get(code, 0))
+        found.append(MotifCounts(f"{code:016x}", tuple(operators), *counts))
+    return sorted(
+        found,
+        key=lambda motif: (-(motif.first + motif.second) * len(motif.operators), motif.code),
+    )

@@ -1,0 +1,191 @@
+"""What a person sees: the records of NAR as rich tables. Pure functions, nothing printed here."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nar.architecture import Architecture
+from nar.cli.reports import operators_of
+from nar.corpus.manifest import Failure, Manifest
+from nar.evaluation.comparison import Comparison
+from nar.index.architecture_index import Hit
+from nar.motifs.partition import MotifPartition
+from nar.ops import op_name
+from nar.retrieve import Answer
+
+_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_SHOWN_OPERATORS = 14
+_SHOWN_REASONS = 25
+
+
+def human(value: float) -> str:
+    """A count with a unit: 25.6M."""
+    for size, unit in _UNITS:
+        if value >= size:
+            return f"{value / size:.1f}{unit}"
+    return f"{value:.0f}"
+
+
+def answer(query: str, found: Answer) -> RenderableType:
+    """Ranked relatives, and below them whether the design is already known."""
+    table = Table(title=f"Relatives of [bold]{query}[/bold]", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("", justify="right", no_wrap=True)
+    # Where the terminal is narrow, words are cut and numbers are not.
+    table.add_column("name", overflow="ellipsis", max_width=48)
+    for name, width in (("library", 12), ("family", 14), ("task", 14)):
+        table.add_column(name, overflow="ellipsis", max_width=width)
+    table.add_column("params", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    for rank, hit in enumerate(found.hits, start=1):
+        table.add_row(str(rank), *_hit_cells(hit))
+    return Group(table, *_known(found))
+
+
+def _hit_cells(hit: Hit) -> tuple[str, ...]:
+    parameters = human(hit.parameters) if hit.parameters else "-"
+    library = hit.library.partition(" ")[0]
+    return (hit.name, library, hit.family, hit.task, parameters, f"{hit.score:.3f}")
+
+
+def _known(found: Answer) -> Iterable[Text]:
+    if found.same_network:
+        yield Text(f"This network is already known as {_names(found.same_network)}.", "bold yellow")
+    elif found.same_design:
+        yield Text(
+            f"This design is already known, in other widths, as {_names(found.same_design)}.",
+            "yellow",
+        )
+    else:
+        yield Text("No architecture in the index has this exact design.", "green")
+
+
+def _names(hits: Sequence[Hit]) -> str:
+    shown = ", ".join(hit.name for hit in hits[:3])
+    return shown if len(hits) <= 3 else f"{shown} and {len(hits) - 3} more"
+
+
+def architecture(item: Architecture, unknown_operators: dict[str, int]) -> RenderableType:
+    """Labels, sizes, fingerprints and the most frequent operators of one architecture."""
+    labels, graph = item.labels, item.graph
+    census = Counter(op_name(identifier) for identifier in graph.op_ids.tolist())
+    rows = {
+        "library": labels.library,
+        "family": f"{labels.family} ({item.block})",
+        "task": labels.task,
+        "parameters": f"{graph.parameters:,}",
+        "FLOPs": f"{graph.flops:,}",
+        "nodes, edges": f"{graph.nodes:,}, {graph.edges:,}",
+        "operators": ", ".join(f"{name} {count}" for name, count in census.most_common(12)),
+        "unknown": ", ".join(f"{name} {n}" for name, n in unknown_operators.items()) or "none",
+        "topology": item.topology,
+        "exact": item.exact,
+    }
+    return _properties(labels.name, rows)
+
+
+def motifs(name: str, cut: MotifPartition) -> RenderableType:
+    """Motif types of one architecture, the largest share of nodes first."""
+    table = Table(title=f"Motifs of [bold]{name}[/bold]", title_justify="left")
+    for column in ("times", "nodes", "share"):
+        table.add_column(column, justify="right")
+    table.add_column("operators")
+    operators = {code: operators_of(cut, code) for code in cut.counts()}
+    by_share = sorted(cut.counts().items(), key=lambda pair: -pair[1] * len(operators[pair[0]]))
+    for code, times in by_share:
+        size = len(operators[code])
+        share = f"{100 * times * size / cut.graph.nodes:.0f}%"
+        table.add_row(str(times), str(size), share, in_brief(operators[code]))
+    return table
+
+
+def in_brief(operators: Sequence[str]) -> str:
+    """Operators in order, runs counted, the middle of a long one left out."""
+    runs = [(name, len(list(run))) for name, run in groupby(operators)]
+    words = [name if times == 1 else f"{name}x{times}" for name, times in runs]
+    if len(words) <= _SHOWN_OPERATORS:
+        return " ".join(words)
+    half = _SHOWN_OPERATORS // 2
+    left_out = len(words) - 2 * half
+    return " ".join([*words[:half], f"... {left_out} more ...", *words[-half:]])
+
+
+def manifest(found: Manifest) -> RenderableType:
+    """Sizes by source, what failed and what is unknown."""
+    table = Table(title="Corpus", title_justify="left")
+    table.add_column("source")
+    for column in ("captured", "distinct networks", "distinct designs", "failed"):
+        table.add_column(column, justify="right")
+    for source, count in found.sources.items():
+        sizes = (count.raw, count.exact, count.topology, count.failed)
+        table.add_row(source, *(f"{size:,}" for size in sizes))
+    return Group(table, shortcomings(found))
+
+
+def shortcomings(found: Manifest) -> RenderableType:
+    """Sources that were skipped, operators outside the vocabulary, reasons of failures."""
+    return Group(*_shortcomings(found))
+
+
+def _shortcomings(found: Manifest) -> Iterable[RenderableType]:
+    for skipped in found.skipped:
+        yield Text(f"Skipped: {skipped.source} ({skipped.reason})", "yellow")
+    if found.unknown_operators:
+        names = ", ".join(f"{name} {count}" for name, count in found.unknown_operators.items())
+        yield Text(f"Operators outside the vocabulary: {names}", "yellow")
+    if found.failures:
+        yield _failures(found.failures)
+
+
+def _failures(failures: Sequence[Failure]) -> Table:
+    """Each reason with its number of models; thousands may fail for a few reasons."""
+    by_reason: dict[str, list[Failure]] = {}
+    for failure in failures:
+        by_reason.setdefault(failure.reason, []).append(failure)
+    groups = sorted(by_reason.values(), key=lambda group: (-len(group), group[0].name))
+    more = len(groups) - _SHOWN_REASONS
+    note = f", {more} more reasons in the manifest" if more > 0 else ""
+    title = f"Not captured: {len(failures):,}{note}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("models", justify="right")
+    for column in ("for example", "operator", "reason"):
+        table.add_column(column, overflow="fold")
+    for group in groups[:_SHOWN_REASONS]:
+        first = group[0]
+        table.add_row(f"{len(group):,}", first.name, first.operator, first.reason)
+    return table
+
+
+def comparisons(rows: Sequence[Comparison]) -> RenderableType:
+    """Means at the first depth, MAP with its interval; `--json` has every depth and macro means."""
+    k = rows[0].evaluation.cuts[0].k
+    title = "Family retrieval; copies of the query's topology left out"
+    table = Table("data", title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("method", no_wrap=True)
+    for name in (f"MRR@{k}", f"MAP@{k}", "95%", f"NDCG@{k}"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        cut = row.evaluation.cuts[0]
+        interval = f"{cut.map.low:.2f}-{cut.map.high:.2f}"
+        means = (f"{score.mean:.3f}" for score in (cut.mrr, cut.map, cut.ndcg))
+        mrr, mean_precision, ndcg = means
+        table.add_row(row.data, row.method, mrr, mean_precision, interval, ndcg)
+    return table
+
+
+def properties(title: str, rows: dict[str, object]) -> RenderableType:
+    """Names and values, one a line."""
+    return _properties(title, {name: str(value) for name, value in rows.items()})
+
+
+def _properties(title: str, rows: dict[str, str]) -> Table:
+    table = Table(title=f"[bold]{title}[/bold]", title_justify="left", show_header=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table

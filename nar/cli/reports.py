@@ -1,0 +1,57 @@
+"""The plain data behind `--json`: what a program gets instead of a table."""
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from nar.architecture import Architecture
+from nar.motifs.partition import MotifPartition
+from nar.ops import op_name
+from nar.retrieve import Answer
+
+Report = dict[str, Any]
+
+
+def architecture(item: Architecture, unknown_operators: dict[str, int]) -> Report:
+    """Labels, sizes and fingerprints of one architecture."""
+    return {
+        **asdict(item.labels),
+        "block": item.block,
+        "parameters": item.graph.parameters,
+        "flops": item.graph.flops,
+        "nodes": item.graph.nodes,
+        "edges": item.graph.edges,
+        "operators": dict(Counter(map(op_name, item.graph.op_ids.tolist())).most_common()),
+        "unknown_operators": unknown_operators,
+        "topology": item.topology,
+        "exact": item.exact,
+    }
+
+
+def motifs(name: str, cut: MotifPartition) -> Report:
+    """Motif types in the order of first occurrence."""
+    return {
+        "name": name,
+        "nodes": cut.graph.nodes,
+        "motifs": [
+            {"code": f"{code:016x}", "times": times, "operators": operators_of(cut, code)}
+            for code, times in cut.counts().items()
+        ],
+    }
+
+
+def operators_of(cut: MotifPartition, code: int) -> list[str]:
+    """Operators of one motif type, in canonical order."""
+    motif = cut.motif_codes.tolist().index(code)
+    identifiers: list[int] = cut.graph.op_ids[cut.node_to_motif == motif].tolist()
+    return [op_name(identifier) for identifier in identifiers]
+
+
+def answer(query: str, found: Answer) -> Report:
+    """Ranked hits, and what is already known of the query's design."""
+    return {
+        "query": query,
+        "hits": [asdict(hit) for hit in found.hits],
+        "same_network": [hit.name for hit in found.same_network],
+        "same_design": [hit.name for hit in found.same_design],
+    }

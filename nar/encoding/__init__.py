@@ -1,0 +1,1 @@
+"""Encoders: from motifs to a unit vector an architecture, how they learn, where they are kept."""

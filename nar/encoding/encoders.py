@@ -1,0 +1,138 @@
+"""The encoders: motifs and macro graphs to vectors, by the graph convolutions of Eq. 3."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import dropout, relu
+from torch_geometric.nn import GCNConv, global_mean_pool
+
+from nar.config import MotifConfig, PretrainingConfig, Settings
+from nar.encoding.batches import GraphBatch, RowGraph, collate, runs
+from nar.errors import ConfigError
+from nar.graph import ComputationalGraph
+from nar.ops import FEATURE_DIM
+
+NODES_A_BATCH = 8_192
+
+
+class Encoder(Protocol):
+    """What index, search and evaluation ask of any encoder."""
+
+    @property
+    def name(self) -> str:
+        """Kind of the encoder."""
+
+    @property
+    def dim(self) -> int:
+        """Length of its vectors."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Sha256 (hex): equal fingerprints give equal vectors."""
+
+    def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
+        """Vectors of canonical graphs: shape (graphs, dim), of length 1."""
+
+
+class GraphEncoder(nn.Module):
+    """F_s, F_c and F_m of Eq. 3: H' = relu(A H W) a layer, the last without relu, mean-pooled.
+
+    Args:
+        features: Width of the node features.
+        dim: Width of every layer.
+        layers: Number of graph convolutions, at least 2.
+        rate: Dropout between layers, while training.
+    """
+
+    def __init__(self, features: int, dim: int, *, layers: int, rate: float = 0.0) -> None:
+        super().__init__()
+        if layers < 2:
+            raise ConfigError(f"layers: wanted at least 2 graph convolutions, came {layers}")
+        widths = [features] + [dim] * (layers - 1)
+        # A batch brings A already normalised: once for all layers.
+        self.layers = nn.ModuleList(
+            GCNConv(width, dim, normalize=False, bias=False) for width in widths
+        )
+        self.rate = rate
+
+    def forward(self, graphs: GraphBatch) -> Tensor:
+        """Embed a batch: shape (graphs, dim)."""
+        *inner, last = self.layers
+        x = graphs.x
+        for layer in inner:
+            x = dropout(relu(layer(x, graphs.adjacency)), self.rate, training=self.training)
+        pooled: Tensor = global_mean_pool(last(x, graphs.adjacency), graphs.batch, graphs.count)
+        return pooled
+
+
+def encode_all(encoder: GraphEncoder, graphs: Sequence[RowGraph], table: Tensor) -> Tensor:
+    """Embed any number of graphs without gradients, in batches of bounded size.
+
+    Args:
+        encoder: In evaluation mode.
+        graphs: At least one graph.
+        table: Shape (rows, features), on the encoder's device.
+
+    Returns:
+        Shape (graphs, dim), on the encoder's device.
+    """
+    sizes = [len(graph.rows) for graph in graphs]
+    with torch.inference_mode():
+        parts = [encoder(collate(graphs[part], table)) for part in runs(sizes, NODES_A_BATCH)]
+        return torch.cat(parts)
+
+
+def operator_features(device: torch.device) -> Tensor:
+    """One-hot features of operators: shape (FEATURE_DIM, FEATURE_DIM)."""
+    return torch.eye(FEATURE_DIM, device=device)
+
+
+class EncoderConfig(Settings):
+    """Everything besides the weights that decides which vector a graph gets."""
+
+    name: Literal["paper"] = "paper"
+    version: Literal[1] = 1
+    operators: int = FEATURE_DIM
+    motifs: MotifConfig = MotifConfig()
+    motif_dim: int
+    motif_layers: int
+    dim: int
+    layers: int
+
+    @classmethod
+    def of(cls, motifs: MotifConfig, pretraining: PretrainingConfig) -> "EncoderConfig":
+        """What pretraining with these settings gives."""
+        return cls(
+            motifs=motifs,
+            motif_dim=pretraining.motif.dim,
+            motif_layers=pretraining.motif.layers,
+            dim=pretraining.graph.dim,
+            layers=pretraining.graph.layers,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaperEncoder:
+    """F of Eq. 8: what is left of pretraining when a graph is embedded.
+
+    Attributes:
+        config: Settings that belong to the weights.
+        motif: F_s, one-hot operators to motif embeddings.
+        macro: F_m, motif embeddings to the embedding of the whole.
+    """
+
+    config: EncoderConfig
+    motif: GraphEncoder
+    macro: GraphEncoder
+
+
+def paper_encoder(config: EncoderConfig) -> PaperEncoder:
+    """An untrained encoder, from torch's global random state."""
+    motif = GraphEncoder(config.operators, config.motif_dim, layers=config.motif_layers)
+    macro = GraphEncoder(config.motif_dim, config.dim, layers=config.layers)
+    return PaperEncoder(config, motif.eval(), macro.eval())

@@ -1,0 +1,138 @@
+"""What each stage of pretraining minimises: modules from a batch to its loss."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from nar.encoding.batches import GraphBatch, collate
+from nar.encoding.encoders import GraphEncoder, operator_features
+from nar.encoding.losses import motif_contrastive_loss, pretraining_loss, structural_negatives
+from nar.encoding.samples import MotifSample, Samples
+from nar.motifs.neighbours import Labels
+
+_CONTEXT_STREAM = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotifBatch:
+    """Motifs with one context each.
+
+    Attributes:
+        motifs: G_s.
+        contexts: G_c, in the same order.
+        negatives: Shape (batch, batch), which contexts stand against which motifs.
+    """
+
+    motifs: GraphBatch
+    contexts: GraphBatch
+    negatives: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MacroBatch:
+    """Macro graphs with their labels.
+
+    Attributes:
+        graphs: G_m, features are frozen motif embeddings.
+        classes: Shape (batch,).
+        families: Shape (batch,).
+    """
+
+    graphs: GraphBatch
+    classes: Tensor
+    families: Tensor
+
+
+class MotifObjective(nn.Module):
+    """Stage 1, Eq. 4: F_s and F_c."""
+
+    def __init__(self, motif: GraphEncoder, context: GraphEncoder, *, temperature: float) -> None:
+        super().__init__()
+        self.motif, self.context, self.temperature = motif, context, temperature
+
+    def forward(self, batch: MotifBatch) -> Tensor:
+        """The loss of a batch."""
+        return motif_contrastive_loss(
+            self.motif(batch.motifs),
+            self.context(batch.contexts),
+            negatives=batch.negatives,
+            temperature=self.temperature,
+        )
+
+
+class MacroObjective(nn.Module):
+    """Stage 2, Eq. 6: F_m and the classifier head f."""
+
+    def __init__(self, macro: GraphEncoder, head: nn.Linear, *, temperature: float) -> None:
+        super().__init__()
+        self.macro, self.head, self.temperature = macro, head, temperature
+
+    def forward(self, batch: MacroBatch) -> Tensor:
+        """The loss of a batch."""
+        embeddings = self.macro(batch.graphs)
+        return pretraining_loss(
+            embeddings,
+            self.head(embeddings),
+            families=batch.families,
+            classes=batch.classes,
+            temperature=self.temperature,
+        )
+
+
+class MotifBatches:
+    """Batches of stage 1: every motif type with one of its contexts, another in each epoch."""
+
+    def __init__(self, samples: Samples, seed: int, device: torch.device) -> None:
+        self._samples = samples.motifs
+        self._codes = samples.codes
+        self._seed = seed
+        self._operators = operator_features(device)
+        self._device = device
+
+    def __call__(self, places: NDArray[np.int64], epoch: int) -> MotifBatch:
+        """Collate the motifs at these places."""
+        samples = [self._samples[place] for place in places]
+        choices = self._choices(epoch)[places]
+        picks = [int(u * len(s.contexts)) for u, s in zip(choices, samples, strict=True)]
+        return MotifBatch(
+            collate([sample.motif for sample in samples], self._operators),
+            collate(
+                [s.contexts[pick] for s, pick in zip(samples, picks, strict=True)], self._operators
+            ),
+            self._negatives(self._codes[places], samples, picks),
+        )
+
+    def _choices(self, epoch: int) -> NDArray[np.float64]:
+        """The same for every worker, whichever motifs it gets."""
+        return np.random.default_rng([self._seed, epoch, _CONTEXT_STREAM]).random(len(self._codes))
+
+    def _negatives(
+        self, codes: Labels, samples: Sequence[MotifSample], picks: Sequence[int]
+    ) -> Tensor:
+        contexts = [s.context_codes[pick] for s, pick in zip(samples, picks, strict=True)]
+        context_codes = np.array(contexts, dtype=np.uint64)
+        negatives = structural_negatives(
+            torch.from_numpy(codes.view(np.int64)), torch.from_numpy(context_codes.view(np.int64))
+        )
+        return negatives.to(self._device)
+
+
+class MacroBatches:
+    """Batches of stage 2 over a table of frozen motif embeddings."""
+
+    def __init__(self, samples: Samples, table: Tensor) -> None:
+        self._samples = samples
+        self._table = table
+
+    def __call__(self, places: NDArray[np.int64], epoch: int) -> MacroBatch:
+        """Collate the macro graphs at these places; no epoch differs from another."""
+        labels, device = self._samples.labels, self._table.device
+        return MacroBatch(
+            collate([self._samples.macro_graphs[place] for place in places], self._table),
+            torch.from_numpy(labels.classes[places]).to(device),
+            torch.from_numpy(labels.families[places]).to(device),
+        )

@@ -1,0 +1,150 @@
+"""What pretraining learns from: motifs with their contexts, macro graphs with their labels."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.architecture import Architecture
+from nar.config import MotifConfig
+from nar.encoding.batches import RowGraph, runs
+from nar.graph import ComputationalGraph
+from nar.motifs.contexts import Subgraph, context_subgraph, motif_subgraph
+from nar.motifs.macro_graph import MacroGraph, macro_graph
+from nar.motifs.neighbours import Labels
+from nar.motifs.partition import MotifPartition, partition_all
+from nar.ops import one_hot_columns
+
+CONTEXTS_A_MOTIF = 16
+_NODES_A_RUN = 500_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingLabels:
+    """What stage 2 is told of each architecture.
+
+    Attributes:
+        classes: Shape (architectures,), int64, 0 to classes - 1: the target of the classifier head.
+        families: Shape (architectures,), int64: who is a positive of whom.
+    """
+
+    classes: NDArray[np.int64]
+    families: NDArray[np.int64]
+
+
+def printed_labels(architectures: Sequence[Architecture]) -> TrainingLabels:
+    """The labels the paper trains with: the coarse block for the head, the family for contrast."""
+    return TrainingLabels(
+        classes=_numbered([item.block for item in architectures]),
+        families=_numbered([item.labels.family for item in architectures]),
+    )
+
+
+def _numbered(names: Sequence[str]) -> NDArray[np.int64]:
+    return np.unique(np.array(names), return_inverse=True)[1].astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotifSample:
+    """One motif type and its surroundings.
+
+    Attributes:
+        motif: G_s, rows are one-hot columns.
+        contexts: G_c of its occurrences, distinct, at least one.
+        context_codes: Structure code of each context.
+    """
+
+    motif: RowGraph
+    contexts: tuple[RowGraph, ...]
+    context_codes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """A corpus as pretraining reads it.
+
+    Attributes:
+        codes: Shape (motif types,), uint64, ascending.
+        motifs: One of each motif type, in the order of ``codes``.
+        macro_graphs: One of each architecture; rows are places in ``codes``.
+        labels: Of each architecture.
+        config: How the graphs were cut.
+    """
+
+    codes: Labels
+    motifs: tuple[MotifSample, ...]
+    macro_graphs: tuple[RowGraph, ...]
+    labels: TrainingLabels
+    config: MotifConfig
+
+
+def collect_samples(
+    graphs: Sequence[ComputationalGraph], labels: TrainingLabels, config: MotifConfig
+) -> Samples:
+    """Cut canonical graphs into motifs and keep what is distinct.
+
+    Of a motif type at most ``CONTEXTS_A_MOTIF`` contexts are kept, the first that occur, so that
+    memory grows with the designs of a corpus and not with its repetitions.
+    """
+    collection = _Collection(config)
+    macro_graphs: list[MacroGraph] = []
+    for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
+        for cut in partition_all(graphs[part], config):
+            macro = macro_graph(cut)
+            collection.add(cut, macro)
+            macro_graphs.append(macro)
+    codes = np.array(sorted(collection.motifs), dtype=np.uint64)
+    return Samples(
+        codes=codes,
+        motifs=tuple(collection.sample(code) for code in codes.tolist()),
+        macro_graphs=tuple(
+            RowGraph(np.searchsorted(codes, macro.motif_codes), macro.edge_index)
+            for macro in macro_graphs
+        ),
+        labels=labels,
+        config=config,
+    )
+
+
+class _Collection:
+    """Motif types with their contexts, as more and more graphs are seen."""
+
+    def __init__(self, config: MotifConfig) -> None:
+        self.motifs: dict[int, RowGraph] = {}
+        self._contexts: dict[int, dict[int, RowGraph]] = {}
+        self._seen: set[tuple[int, ...]] = set()
+        self._hops = config.context_hops
+
+    def add(self, cut: MotifPartition, macro: MacroGraph) -> None:
+        """Take every motif whose neighbours are of other types than any seen around its like."""
+        for motif, surroundings in enumerate(_surroundings(macro)):
+            code = surroundings[0]
+            contexts = self._contexts.setdefault(code, {})
+            if surroundings in self._seen or len(contexts) == CONTEXTS_A_MOTIF:
+                continue
+            self._seen.add(surroundings)
+            if code not in self.motifs:
+                self.motifs[code] = _row_graph(motif_subgraph(cut, motif))
+            context = context_subgraph(cut, motif, self._hops)
+            contexts.setdefault(context.code, _row_graph(context))
+
+    def sample(self, code: int) -> MotifSample:
+        contexts = self._contexts[code]
+        return MotifSample(self.motifs[code], tuple(contexts.values()), tuple(contexts))
+
+
+def _surroundings(macro: MacroGraph) -> Iterator[tuple[int, ...]]:
+    """Of each motif: its code, then the sorted codes before it, a mark, and those after it."""
+    codes = macro.motif_codes.tolist()
+    before: list[list[int]] = [[] for _ in codes]
+    after: list[list[int]] = [[] for _ in codes]
+    for source, target in macro.edge_index.T.tolist():
+        before[target].append(codes[source])
+        after[source].append(codes[target])
+    for motif, code in enumerate(codes):
+        yield (code, *sorted(before[motif]), -1, *sorted(after[motif]))
+
+
+def _row_graph(part: Subgraph) -> RowGraph:
+    return RowGraph(one_hot_columns(part.op_ids), part.edge_index)

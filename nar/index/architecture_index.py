@@ -1,0 +1,283 @@
+"""ArchitectureIndex: known architectures by the direction of their vectors, kept in Milvus.
+
+Readers follow an alias to one collection, whose name tells the encoder; bulk loads build another
+beside it (`nar.index.bulk`) and switch the alias.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from secrets import token_hex
+from threading import RLock
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.config import IndexConfig
+from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
+from nar.index.bulk import IndexBuild, IndexVerificationError
+from nar.index.collection import (
+    Collection,
+    create_collection,
+    find_collection,
+    point_alias,
+)
+from nar.index.filters import Filter
+from nar.index.milvus import Milvus, RefusedError
+from nar.index.ranking import MAX_TOP_K, check_top_k, check_vectors, rank
+from nar.index.rows import (
+    Hit,
+    IndexRow,
+    architecture_id,
+    check_rows,
+    index_row,
+    is_fingerprint,
+    is_id,
+)
+
+__all__ = [
+    "ArchitectureIndex",
+    "Hit",
+    "IndexBuild",
+    "IndexRow",
+    "IndexVerificationError",
+    "architecture_id",
+    "index_row",
+]
+
+Answer = TypeVar("Answer")
+
+_JOB: Final = re.compile(r"[a-z0-9]{1,40}")
+_ENCODER: Final = re.compile(r"[0-9a-f]{64}")
+# Rows fetched beyond top_k, so that equal scores at the border are ordered by id.
+_TIE_ROOM: Final = 6
+_EVERYTHING: Final = Filter()
+
+
+class ArchitectureIndex:
+    """The index of one alias; close it, or use it in a `with`.
+
+    Reads may come from several threads. Writes take turns; once one returns, all readers see it.
+
+    Args:
+        config: Where it is.
+        encoder: Fingerprint of the encoder whose vectors the caller will bring; any if None.
+
+    Raises:
+        IndexUnavailableError: Nothing answers, or another process holds the embedded index.
+        IndexMismatchError: It holds the vectors of another encoder.
+    """
+
+    def __init__(self, config: IndexConfig, *, encoder: str | None = None) -> None:
+        self._config = config
+        self._expected = encoder
+        self._writing = RLock()
+        self._milvus = Milvus(config)
+        try:
+            self._live = self._follow_alias()
+        except BaseException:
+            self._milvus.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection; an embedded index is released for other processes."""
+        self._milvus.close()
+
+    @property
+    def live(self) -> Collection:
+        """The collection that readers get.
+
+        Raises:
+            IndexUnavailableError: None was published yet.
+        """
+        live = self._live = self._live or self._follow_alias()
+        if live is None:
+            raise IndexUnavailableError(
+                f"no index is published as {self._config.alias!r} at {self._config.uri}; "
+                "embed a corpus first"
+            )
+        return live
+
+    @property
+    def encoder(self) -> str:
+        """Fingerprint of the encoder whose vectors are held."""
+        return self.live.encoder
+
+    @property
+    def dim(self) -> int:
+        """Length of the vectors."""
+        return self.live.dim
+
+    def count(self) -> int:
+        """Number of rows, asked of the index itself."""
+        return self._read(Collection.count)
+
+    def contains(self, ids: Sequence[str]) -> set[str]:
+        """Those of the ids that have a row."""
+        _check_ids(ids)
+        return self._read(lambda live: live.present(ids))
+
+    def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
+        """Rows by name or id; a key that nothing has is left out."""
+        ids = {key: [architecture_id(key), *([key] if is_id(key) else [])] for key in keys}
+        wanted = sorted({one for several in ids.values() for one in several})
+        found = self._read(lambda live: live.rows("id", wanted))
+        rows = {stored.row.id: stored.row for stored in found}
+        return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
+
+    def find_by_fingerprint(
+        self, *, topologies: Sequence[str] = (), exacts: Sequence[str] = ()
+    ) -> list[IndexRow]:
+        """Rows of the same designs (``topologies``) or the same networks (``exacts``), by id."""
+        found: dict[str, IndexRow] = {}
+        for column, values in (("topology", topologies), ("exact", exacts)):
+            _check_fingerprints(column, values)
+            for stored in self._read(partial(Collection.rows, column=column, values=values)):
+                found[stored.row.id] = stored.row
+        return [found[key] for key in sorted(found)]
+
+    def search(
+        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = _EVERYTHING
+    ) -> list[list[Hit]]:
+        """The nearest rows of each vector: higher score first, equal scores by id.
+
+        Args:
+            vectors: Shape (queries, dim), of any length but 0.
+            top_k: From 1 to ``MAX_TOP_K``.
+            wanted: What hits must be.
+
+        Returns:
+            For each vector at most ``top_k`` hits; fewer only where no more rows pass.
+
+        Raises:
+            InvalidQueryError: Names the vector at fault, or ``top_k``.
+        """
+        check_top_k(top_k)
+        directions = check_vectors(vectors, self.dim)
+        expression = wanted.expression()
+        ranked: list[list[Hit] | None] = [None] * len(directions)
+        pending = list(range(len(directions)))
+        limit = min(top_k + _TIE_ROOM, MAX_TOP_K)
+        while pending:
+            asked = directions[pending]
+            found = self._read(
+                partial(Collection.search, vectors=asked, limit=limit, expression=expression)
+            )
+            for position, hits in zip(pending, found, strict=True):
+                complete = len(hits) < limit or limit == MAX_TOP_K
+                ranked[position] = rank(hits, top_k, complete=complete)
+            pending = [position for position in pending if ranked[position] is None]
+            limit = min(4 * limit, MAX_TOP_K)
+        return [hits for hits in ranked if hits is not None]
+
+    def upsert(self, rows: Sequence[IndexRow]) -> None:
+        """Write rows into the live collection; a row of the same id is replaced.
+
+        Raises:
+            InvalidInputError: Names the row and field at fault; nothing is written.
+        """
+        with self._writing:
+            live = self.live
+            check_rows(rows, live.dim)
+            for start in range(0, len(rows), self._config.batch_rows):
+                live.upsert(rows[start : start + self._config.batch_rows])
+            live.count(settled=True)
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete rows of the live collection.
+
+        Returns:
+            How many there were.
+        """
+        _check_ids(ids)
+        with self._writing:
+            live = self.live
+            present = sorted(live.present(ids))
+            for start in range(0, len(present), self._config.batch_rows):
+                live.delete(present[start : start + self._config.batch_rows])
+            live.count(settled=True)
+        return len(present)
+
+    def build(self, encoder: str, dim: int, *, job: str | None = None) -> IndexBuild:
+        """Start a bulk load, or take one up again.
+
+        Args:
+            encoder: Fingerprint of the encoder that makes the vectors.
+            dim: Their length.
+            job: Names the build, so that it can be taken up again; the same rows must belong to
+                the same job. Without one, what is not published is dropped.
+        """
+        if not _ENCODER.fullmatch(encoder):
+            raise InvalidQueryError("encoder", f"wanted 64 hexadecimal digits, came {encoder!r}")
+        if job is not None and not _JOB.fullmatch(job):
+            raise InvalidQueryError("job", f"wanted 1 to 40 of a-z and 0-9, came {job!r}")
+        name = f"arch_{encoder[:16]}_{job or token_hex(6)}"
+        with self._writing:
+            staging = find_collection(self._milvus, name) or create_collection(
+                self._milvus, name, encoder=encoder, dim=dim, kind=self._config.kind
+            )
+        _check_same(staging, encoder, dim)
+        return IndexBuild(staging, self._writing, self._adopt, keep=job is not None)
+
+    def _adopt(self, built: Collection) -> None:
+        """Make a verified collection the live one and drop the one before."""
+        before = find_collection(self._milvus, self._config.alias)
+        point_alias(self._milvus, self._config.alias, built.name)
+        self._live = built
+        if before and before.name != built.name:
+            before.drop()
+
+    def _read(self, ask: Callable[[Collection], Answer]) -> Answer:
+        """Ask the live collection; once more if it was replaced or unloaded meanwhile."""
+        try:
+            return ask(self.live)
+        except RefusedError:
+            self._live = self._follow_alias()
+            return ask(self.live)
+
+    def _follow_alias(self) -> Collection | None:
+        found = find_collection(self._milvus, self._config.alias)
+        if found is None:
+            return None
+        if self._expected not in (None, found.encoder):
+            raise IndexMismatchError(
+                f"wanted vectors of encoder {self._expected}, the index holds those of "
+                f"{found.encoder}; embed the corpus again or load the other checkpoint"
+            )
+        found.load()
+        return found
+
+
+def _check_same(staging: Collection, encoder: str, dim: int) -> None:
+    if (staging.encoder, staging.dim) != (encoder, dim):
+        raise IndexMismatchError(
+            f"build {staging.name} was begun for encoder {staging.encoder} with {staging.dim} "
+            f"dimensions, now came {encoder} with {dim}; name another job"
+        )
+
+
+def _check_ids(ids: Sequence[str]) -> None:
+    for position, key in enumerate(ids):
+        if not is_id(key):
+            reason = f"wanted 32 hexadecimal digits, came {key!r}"
+            raise InvalidQueryError(f"ids[{position}]", reason)
+
+
+def _check_fingerprints(field: str, values: Sequence[str]) -> None:
+    for position, value in enumerate(values):
+        if not is_fingerprint(value):
+            reason = f"wanted 64 hexadecimal digits, came {value!r}"
+            raise InvalidQueryError(f"{field}[{position}]", reason)

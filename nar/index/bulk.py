@@ -1,0 +1,123 @@
+"""Bulk loads: a new collection is filled aside, verified row by row, and only then published."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Self
+
+from nar.errors import IndexUnavailableError
+from nar.index.collection import Collection, StoredRow
+from nar.index.rows import IndexRow, check_rows
+
+
+class IndexVerificationError(IndexUnavailableError):
+    """What reads back is not what was written; nothing was published."""
+
+
+class IndexBuild:
+    """The writer of a collection that no reader sees before `publish`.
+
+    A build under a name of its own can be taken up again after a crash: rows that were
+    acknowledged then are still there, and writing them again changes nothing.
+
+    Args:
+        staging: The collection to fill; no reader looks there.
+        lock: Held while rows are written: Milvus Lite takes one writer at a time.
+        adopt: Puts the verified collection in the place of the one that is live.
+        keep: Whether to keep an unpublished collection for another attempt.
+    """
+
+    def __init__(
+        self,
+        staging: Collection,
+        lock: AbstractContextManager[bool],
+        adopt: Callable[[Collection], None],
+        *,
+        keep: bool,
+    ) -> None:
+        self.staging = staging
+        self._lock = lock
+        self._adopt = adopt
+        self._keep = keep
+        self._published = False
+        staging.load()
+        self._digests = {
+            stored.row.id: stored.digest for page in staging.pages() for stored in page
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not (self._published or self._keep):
+            self.staging.drop()
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Ids of the rows that were acknowledged, by this attempt or one before."""
+        return frozenset(self._digests)
+
+    def upsert(self, rows: Sequence[IndexRow]) -> None:
+        """Write one batch; when this returns, a crash of this process cannot lose it.
+
+        Raises:
+            InvalidInputError: Names the row and field at fault; nothing of the batch is written.
+            IndexUnavailableError: Write the batch again.
+        """
+        if not rows:
+            return
+        check_rows(rows, self.staging.dim)
+        with self._lock:
+            self._digests |= self.staging.upsert(rows)
+
+    def publish(self) -> int:
+        """Seal, verify and switch: afterwards every reader gets these rows.
+
+        Returns:
+            Number of rows.
+
+        Raises:
+            IndexVerificationError: A row is missing, damaged, or was never acknowledged.
+        """
+        with self._lock:
+            self.staging.flush()
+            verify(self.staging, self._digests)
+            self._adopt(self.staging)
+        self._published = True
+        return len(self._digests)
+
+
+def verify(collection: Collection, digests: dict[str, str]) -> None:
+    """Read every row back and compare it, vector bytes included.
+
+    Args:
+        collection: What to read.
+        digests: What must be there: a digest for each id.
+
+    Raises:
+        IndexVerificationError: Names the first row at fault.
+    """
+    seen: set[str] = set()
+    for page in collection.pages():
+        for stored in page:
+            _verify_row(stored, digests)
+            seen.add(stored.row.id)
+    lost = digests.keys() - seen
+    if lost:
+        raise IndexVerificationError(
+            f"{len(lost)} of {len(digests)} acknowledged rows are missing, {min(lost)} among them; "
+            "build again"
+        )
+
+
+def _verify_row(stored: StoredRow, digests: dict[str, str]) -> None:
+    row = stored.row
+    if row.id not in digests:
+        raise IndexVerificationError(f"row {row.id} ({row.name}) was never acknowledged")
+    if not row.digest() == stored.digest == digests[row.id]:
+        raise IndexVerificationError(f"row {row.id} ({row.name}) reads back damaged; build again")

@@ -1,0 +1,237 @@
+"""One collection of Milvus: its schema, and rows in and out of it."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pymilvus import DataType, MilvusClient
+
+from nar.errors import IndexUnavailableError
+from nar.index.filters import MAX_VALUES, any_of
+from nar.index.milvus import PATIENCE_S, Milvus
+from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, TEXT_BYTES, Embedding, Hit, IndexRow
+
+IndexKind = Literal["FLAT", "HNSW"]
+
+# What a Milvus server gives at most in one answer.
+MAX_ROWS: Final = 16_384
+_ENCODER: Final = "nar.encoder"
+PAGE_ROWS: Final = 2_000
+_HEX_DIGITS: Final = "0123456789abcdef"
+_BUILD: Final[dict[IndexKind, dict[str, int]]] = {
+    "FLAT": {},
+    "HNSW": {"M": 16, "efConstruction": 200},
+}
+_MIN_EF: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    """A row as it reads back, with the digest it was written with."""
+
+    row: IndexRow
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A collection that exists.
+
+    Attributes:
+        milvus: Where.
+        name: Its own name, never an alias.
+        encoder: Fingerprint of the encoder whose vectors it holds.
+        dim: Their length.
+    """
+
+    milvus: Milvus
+    name: str
+    encoder: str
+    dim: int
+
+    def load(self) -> None:
+        """Make it searchable; Milvus Lite forgets this when it is opened again."""
+        with self.milvus.reaching("load the collection"):
+            self.milvus.client.load_collection(self.name, timeout=PATIENCE_S)
+
+    def flush(self) -> None:
+        """Seal what was written: unsealed rows are searched slowly."""
+        with self.milvus.reaching("flush"):
+            self.milvus.client.flush(self.name, timeout=PATIENCE_S)
+
+    def drop(self) -> None:
+        """Delete it with all its rows."""
+        with self.milvus.reaching("drop the collection"):
+            self.milvus.client.drop_collection(self.name, timeout=self.milvus.timeout_s)
+
+    def upsert(self, rows: Sequence[IndexRow]) -> dict[str, str]:
+        """Write rows that were checked; a row of the same id is replaced.
+
+        Returns:
+            The digest of each row by its id.
+        """
+        digests = {row.id: row.digest() for row in rows}
+        written = [_record(row, digests[row.id]) for row in rows]
+        with self.milvus.reaching("upsert"):
+            self.milvus.client.upsert(self.name, written, timeout=self.milvus.timeout_s)
+        return digests
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Delete rows by ids that were checked."""
+        with self.milvus.reaching("delete"):
+            self.milvus.client.delete(
+                self.name, filter=any_of("id", tuple(ids)), timeout=self.milvus.timeout_s
+            )
+
+    def count(self, *, settled: bool = False) -> int:
+        """Number of rows.
+
+        Args:
+            settled: Wait until every acknowledged write is seen by readers.
+        """
+        return int(self._query("", ("count(*)",), settled=settled)[0]["count(*)"])
+
+    def rows(self, column: str, values: Sequence[str]) -> list[StoredRow]:
+        """Rows whose column equals one of the values, in the order of their ids."""
+        found: list[StoredRow] = []
+        for start in range(0, len(values), MAX_VALUES):
+            expression = any_of(column, tuple(values[start : start + MAX_VALUES]))
+            found.extend(map(_stored, self._query(expression, _STORED)))
+        return sorted(found, key=lambda stored: stored.row.id)
+
+    def present(self, ids: Sequence[str]) -> set[str]:
+        """Those of the ids, checked before, that have a row."""
+        found: set[str] = set()
+        for start in range(0, len(ids), MAX_VALUES):
+            expression = any_of("id", tuple(ids[start : start + MAX_VALUES]))
+            found.update(row["id"] for row in self._query(expression, ("id",)))
+        return found
+
+    def pages(self) -> Iterator[list[StoredRow]]:
+        """All rows as they stand after every acknowledged write, a bounded number at a time.
+
+        Ids are hashes, so their first digits cut the rows evenly; the iterators of Milvus and of
+        Milvus Lite have dropped rows in several versions.
+        """
+        pages = self.count(settled=True) / PAGE_ROWS
+        digits = max(0, math.ceil(math.log(max(pages, 1), 16)))
+        for number in range(16**digits):
+            prefix = format(number, f"0{digits}x") if digits else ""
+            expression = f"id >= '{prefix}' and id < '{prefix}g'"
+            yield [_stored(row) for row in self._query(expression, _STORED)]
+
+    def _query(
+        self, expression: str, columns: Sequence[str], *, settled: bool = False
+    ) -> list[dict[str, Any]]:
+        with self.milvus.reaching("read"):
+            found = self.milvus.client.query(
+                self.name,
+                filter=expression,
+                output_fields=list(columns),
+                consistency_level="Strong" if settled else "Bounded",
+                timeout=self.milvus.timeout_s,
+                **({"limit": MAX_ROWS} if expression else {}),
+            )
+        return list(found)
+
+    def search(self, vectors: NDArray[np.float32], limit: int, expression: str) -> list[list[Hit]]:
+        """The nearest rows of each vector, as Milvus orders them.
+
+        Args:
+            vectors: Shape (queries, dim), of length 1.
+            limit: Up to ``MAX_ROWS``.
+            expression: Compiled by `nar.index.filters`.
+        """
+        with self.milvus.reaching("search"):
+            found = self.milvus.client.search(
+                self.name,
+                data=list(vectors),
+                filter=expression,
+                limit=limit,
+                output_fields=list(COLUMNS),
+                search_params={"params": {"ef": max(limit, _MIN_EF)}},
+                consistency_level="Bounded",
+                timeout=self.milvus.timeout_s,
+            )
+        return [[_hit(entry) for entry in hits] for hits in found]
+
+
+_STORED: Final = (*COLUMNS, "embedding", "digest")
+
+
+def create_collection(
+    milvus: Milvus, name: str, *, encoder: str, dim: int, kind: IndexKind
+) -> Collection:
+    """Make an empty collection, searched by cosine."""
+    indexes = MilvusClient.prepare_index_params()
+    indexes.add_index("embedding", index_type=kind, metric_type="COSINE", params=_BUILD[kind])
+    with milvus.reaching("create a collection"):
+        milvus.client.create_collection(
+            name,
+            schema=_schema(dim),
+            index_params=indexes,
+            properties={_ENCODER: encoder},
+            timeout=PATIENCE_S,
+        )
+    return Collection(milvus, name, encoder, dim)
+
+
+def find_collection(milvus: Milvus, name: str) -> Collection | None:
+    """The collection of a name or alias, if there is one.
+
+    Raises:
+        IndexUnavailableError: It exists, but NAR did not make it.
+    """
+    with milvus.reaching("look for a collection"):
+        if not milvus.client.has_collection(name, timeout=milvus.timeout_s):
+            return None
+        told = milvus.client.describe_collection(name, timeout=milvus.timeout_s)
+    encoder = told.get("properties", {}).get(_ENCODER)
+    columns = {field["name"]: field for field in told["fields"]}
+    if encoder is None or not columns.keys() >= set(_STORED):
+        raise IndexUnavailableError(
+            f"collection {told['collection_name']!r} was not made by NAR; choose another alias"
+        )
+    dim = int(columns["embedding"]["params"]["dim"])
+    return Collection(milvus, told["collection_name"], encoder, dim)
+
+
+def point_alias(milvus: Milvus, alias: str, name: str) -> None:
+    """Let an alias name a collection, from one moment to the next."""
+    with milvus.reaching("switch the alias"):
+        known = milvus.client.has_collection(alias, timeout=milvus.timeout_s)
+        switch = milvus.client.alter_alias if known else milvus.client.create_alias
+        switch(name, alias, timeout=milvus.timeout_s)
+
+
+def _schema(dim: int) -> Any:  # noqa: ANN401 -- pymilvus has no types
+    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=32)
+    for name, limit in TEXT_BYTES.items():
+        schema.add_field(name, DataType.VARCHAR, max_length=limit)
+    for name in COUNTS:
+        schema.add_field(name, DataType.INT64)
+    for name in FINGERPRINTS:
+        schema.add_field(name, DataType.VARCHAR, max_length=64)
+    schema.add_field("digest", DataType.VARCHAR, max_length=32)
+    schema.add_field("embedding", DataType.FLOAT_VECTOR, dim=dim)
+    return schema
+
+
+def _record(row: IndexRow, digest: str) -> dict[str, object]:
+    record = {column: getattr(row, column) for column in COLUMNS}
+    return {**record, "embedding": row.embedding, "digest": digest}
+
+
+def _stored(record: dict[str, Any]) -> StoredRow:
+    embedding: Embedding = np.asarray(record["embedding"], dtype=np.float32)
+    columns = {column: record[column] for column in COLUMNS}
+    return StoredRow(IndexRow(**columns, embedding=embedding), record["digest"])
+
+
+def _hit(entry: dict[str, Any]) -> Hit:
+    columns = {column: entry["entity"][column] for column in COLUMNS}
+    return Hit(**columns, score=float(entry["distance"]))

@@ -1,0 +1,81 @@
+"""Query vectors before a search, hits after it: what every back end must agree on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.errors import InvalidQueryError
+from nar.index.rows import Embedding, Hit
+
+# What float32 arithmetic can tell: equal vectors get scores that differ by less.
+RESOLUTION: Final = 5e-7
+# What a Milvus server gives at most.
+MAX_TOP_K: Final = 16_384
+
+
+def check_top_k(top_k: int) -> None:
+    """Refuse a number of hits that no server gives.
+
+    Raises:
+        InvalidQueryError: It is out of range.
+    """
+    if not 1 <= top_k <= MAX_TOP_K:
+        raise InvalidQueryError("top_k", f"wanted 1 to {MAX_TOP_K}, came {top_k}")
+
+
+def check_vectors(vectors: NDArray[np.floating], dim: int) -> Embedding:
+    """Scale query vectors to length 1.
+
+    Args:
+        vectors: Shape (queries, dim).
+        dim: Length that the index wants.
+
+    Raises:
+        InvalidQueryError: Names the vector and, where one is at fault, the number.
+    """
+    if vectors.ndim != 2 or vectors.shape[1] != dim:
+        reason = f"wanted shape (queries, {dim}), came {vectors.shape}"
+        raise InvalidQueryError("vectors", reason)
+    exact = vectors.astype(np.float64)
+    finite = np.isfinite(exact)
+    if not finite.all():
+        query, place = (int(index) for index in np.argwhere(~finite)[0])
+        reason = f"wanted a finite number, came {exact[query, place]}"
+        raise InvalidQueryError(f"vectors[{query}][{place}]", reason)
+    # The largest entry first: squares of tiny or huge numbers leave the range of a float.
+    largest = np.abs(exact).max(axis=1, keepdims=True, initial=0)
+    if not largest.all():
+        query = int(np.argmin(largest))
+        raise InvalidQueryError(f"vectors[{query}]", "wanted a direction, came only zeros")
+    exact /= largest
+    exact /= np.linalg.norm(exact, axis=1, keepdims=True)
+    return exact.astype(np.float32)
+
+
+def rank(hits: Sequence[Hit], top_k: int, *, complete: bool) -> list[Hit] | None:
+    """Order hits by score, then id, and cut them.
+
+    Args:
+        hits: At least ``top_k``, or all there are.
+        top_k: How many to keep.
+        complete: Whether these are all there are.
+
+    Returns:
+        None if rows that were not fetched may tie with the last one kept.
+    """
+    ordered = sorted(_settled(hits), key=lambda hit: (-hit.score, hit.id))
+    if not complete and ordered[top_k - 1].score == ordered[-1].score:
+        return None
+    return ordered[:top_k]
+
+
+def _settled(hits: Sequence[Hit]) -> Iterator[Hit]:
+    """Hits with one score for all that float32 cannot tell apart, within [-1, 1]."""
+    score = 1.0
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        if hit.score < score - RESOLUTION:
+            score = max(hit.score, -1.0)
+        yield replace(hit, score=score)

@@ -1,0 +1,151 @@
+"""Motifs: the repeated units of a computational graph (paper, section 3.2).
+
+A graph in canonical order is cut where its flow of data is narrow (`nar.motifs.pieces`); pieces
+that repeat, by their Eq. 2 codes, grow into blocks (`nar.motifs.growth`); what repeats nowhere
+falls into connected remainders of bounded size. Linear in nodes and edges but for the sorting of
+codes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from nar.config import MotifConfig
+from nar.graph import ComputationalGraph
+from nar.motifs.growth import grow
+from nar.motifs.neighbours import Labels, Wiring, encode_neighbours, wiring
+from nar.motifs.pieces import Starts, cut, flow, group_codes, lengths, piece_codes, repeated
+
+__all__ = ["MotifPartition", "encode_neighbours", "partition", "partition_all", "to_partition"]
+
+_DEFAULT = MotifConfig()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotifPartition:
+    """Every node in exactly one motif.
+
+    Attributes:
+        graph: The canonical graph.
+        node_to_motif: Shape (nodes,), int32. Motifs are numbered by their first node.
+        motif_codes: Shape (motifs,), uint64. Equal codes are one motif type: the same operators in
+            the same inner wiring.
+    """
+
+    graph: ComputationalGraph
+    node_to_motif: NDArray[np.int32]
+    motif_codes: Labels
+
+    @property
+    def motifs(self) -> int:
+        """Number of motifs, repetitions included."""
+        return len(self.motif_codes)
+
+    def counts(self) -> dict[int, int]:
+        """How often each motif type occurs, in the order of first occurrence."""
+        counts: dict[int, int] = {}
+        for code in self.motif_codes.tolist():
+            counts[code] = counts.get(code, 0) + 1
+        return counts
+
+
+def partition(graph: ComputationalGraph, config: MotifConfig = _DEFAULT) -> MotifPartition:
+    """Find the motifs of one canonical graph."""
+    return partition_all([graph], config)[0]
+
+
+def partition_all(
+    graphs: Sequence[ComputationalGraph], config: MotifConfig = _DEFAULT
+) -> list[MotifPartition]:
+    """Find the motifs of many canonical graphs at once; each is cut as if it came alone.
+
+    Laid end to end, small graphs share the cost of each vector step.
+    """
+    if not graphs:
+        return []
+    wires = wiring(graphs)
+    graph_of_node = np.repeat(np.arange(len(graphs)), [graph.nodes for graph in graphs])
+    borders = flow(wires, graph_of_node)
+    starts, codes = cut(wires, borders, config.steps)
+    starts = grow(starts, codes, borders)
+    groups = _with_remainders(wires, starts, graph_of_node, config)
+    return _partitions(graphs, wires, groups, config.steps)
+
+
+def to_partition(
+    graph: ComputationalGraph, groups: NDArray[np.int64], steps: int
+) -> MotifPartition:
+    """The partition that puts nodes of equal group into one motif.
+
+    Args:
+        graph: Canonical graph.
+        groups: Shape (nodes,), any integers.
+        steps: s of Eq. 2 for the motif codes.
+    """
+    return _partitions([graph], wiring([graph]), groups, steps)[0]
+
+
+def _with_remainders(
+    wires: Wiring, starts: Starts, graph: NDArray[np.int64], config: MotifConfig
+) -> NDArray[np.int64]:
+    """Group of each node: its block, or its part of a remainder."""
+    nodes = len(wires.op_ids)
+    sizes = lengths(starts, nodes)
+    is_block = repeated(piece_codes(wires, starts, config.steps), graph[starts]) & (sizes > 1)
+    block = np.repeat(np.arange(len(starts)), sizes)
+    loose = np.repeat(~is_block, sizes)
+    chunk = _chunks(loose, graph, config.max_remainder_nodes)
+    together = loose[wires.source] & loose[wires.target]
+    together &= chunk[wires.source] == chunk[wires.target]
+    ends = (wires.source[together], wires.target[together])
+    links = coo_array((np.ones(len(ends[0]), dtype=bool), ends), shape=(nodes, nodes))
+    _, component = connected_components(links, directed=False)
+    return np.where(loose, len(starts) + component, block).astype(np.int64)
+
+
+def _chunks(
+    loose: NDArray[np.bool_], graph: NDArray[np.int64], max_nodes: int
+) -> NDArray[np.int64]:
+    """Number consecutive loose nodes of one graph, ``max_nodes`` to a chunk."""
+    index = np.arange(len(loose))
+    opens = loose & (np.diff(graph, prepend=-1) != 0)
+    opens[1:] |= loose[1:] & ~loose[:-1]
+    first = np.maximum.accumulate(np.where(opens, index, 0))
+    return first * len(loose) + (index - first) // max_nodes
+
+
+def _partitions(
+    graphs: Sequence[ComputationalGraph], wires: Wiring, groups: NDArray[np.int64], steps: int
+) -> list[MotifPartition]:
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    motif = rank[inverse]
+    codes = group_codes(wires, motif, _ranks(motif), steps)
+    result = []
+    node = 0
+    for graph in graphs:
+        of_graph = motif[node : node + graph.nodes]
+        low, high = int(of_graph.min()), int(of_graph.max())
+        result.append(
+            MotifPartition(graph, (of_graph - low).astype(np.int32), codes[low : high + 1])
+        )
+        node += graph.nodes
+    return result
+
+
+def _ranks(group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rank of each node among the nodes of its group."""
+    order = np.argsort(group, kind="stable")
+    ordered = group[order]
+    is_first = np.ones(len(group), dtype=bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    index = np.arange(len(group))
+    first = np.maximum.accumulate(np.where(is_first, index, 0))
+    ranks = np.empty(len(group), dtype=np.int64)
+    ranks[order] = index - first
+    return ranks

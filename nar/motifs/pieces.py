@@ -1,0 +1,150 @@
+"""Cutting the node sequence where the flow of data is narrow, and coding what lies between.
+
+A piece is a range of nodes in canonical order. Its code is Eq. 2 run inside it: equal codes mean
+equal operators and equal inner wiring, whatever surrounds the piece. Everything works on many
+graphs laid end to end, each step a few passes over nodes and edges.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.motifs.neighbours import Labels, Wiring, mix, refine
+
+_EXTERNAL = np.uint64(0xA0761D6478BD642F)
+_POSITION = np.uint64(0xE7037ED1A0B428DB)
+_MAX_SLOT = 2  # further operands from outside are not told apart: concat reads any number
+
+Starts = NDArray[np.int64]  # first node of each piece, ascending, beginning with 0
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What crosses the border before each node.
+
+    Attributes:
+        graph: Shape (nodes,), which graph a node belongs to.
+        live: Shape (nodes,), number of earlier values that this or a later node still reads.
+        is_fork: Shape (nodes,), whether the node just before is read more than once.
+    """
+
+    graph: NDArray[np.int64]
+    live: NDArray[np.int64]
+    is_fork: NDArray[np.bool_]
+
+
+def flow(wires: Wiring, graph: NDArray[np.int64]) -> Flow:
+    """Count the values alive at every border, in one pass."""
+    nodes = len(wires.op_ids)
+    last_read = np.arange(nodes)
+    last_read[wires.source] = wires.target  # edges ascend by target: the last write is the last use
+    change = np.zeros(nodes + 1, dtype=np.int64)
+    change[1:] = 1
+    change -= np.bincount(last_read + 1, minlength=nodes + 1)
+    readers = np.bincount(wires.source, minlength=nodes)
+    is_fork = np.zeros(nodes, dtype=bool)
+    is_fork[1:] = readers[:-1] > 1
+    return Flow(graph, np.cumsum(change)[:nodes], is_fork)
+
+
+def lengths(starts: Starts, nodes: int) -> NDArray[np.int64]:
+    """Number of nodes of each piece."""
+    return np.diff(starts, append=nodes)
+
+
+def piece_codes(wires: Wiring, starts: Starts, steps: int) -> Labels:
+    """Code of each piece, the same wherever the piece stands."""
+    nodes = len(wires.op_ids)
+    sizes = lengths(starts, nodes)
+    piece = np.repeat(np.arange(len(starts)), sizes)
+    position = np.arange(nodes) - starts[piece]
+    return group_codes(wires, piece, position, steps)
+
+
+def group_codes(
+    wires: Wiring, group: NDArray[np.int64], position: NDArray[np.int64], steps: int
+) -> Labels:
+    """Code of each group of nodes from its operators and inner wiring.
+
+    Args:
+        wires: The graphs.
+        group: Shape (nodes,), group of each node, 0 to groups - 1.
+        position: Shape (nodes,), rank of each node inside its group.
+        steps: s of Eq. 2.
+
+    Returns:
+        Shape (groups,).
+    """
+    inside = group[wires.source] == group[wires.target]
+    labels = mix(wires.op_ids.astype(np.uint64)) + _outside_reads(wires, group, ~inside)
+    labels = refine(labels, wires, steps, inside)
+    placed = mix(labels + position.astype(np.uint64) * _POSITION)
+    codes = np.zeros(int(group.max()) + 1, dtype=np.uint64)
+    np.add.at(codes, group, placed)
+    return mix(codes)
+
+
+def _outside_reads(wires: Wiring, group: NDArray[np.int64], outside: NDArray[np.bool_]) -> Labels:
+    """Which operands come from outside, and whether from the nearest outside value or a far one."""
+    source, target = wires.source[outside], wires.target[outside]
+    nearest = np.full(int(group.max()) + 1, -1)
+    np.maximum.at(nearest, group[target], source)
+    slot = np.minimum((np.flatnonzero(outside) - wires.in_start[target]), _MAX_SLOT)
+    slot[wires.slot[outside] == 0] = 0
+    kind = slot + (_MAX_SLOT + 1) * (source < nearest[group[target]])
+    flags = np.zeros(len(group), dtype=np.uint64)
+    for bit in range(2 * (_MAX_SLOT + 1)):
+        flags[target[kind == bit]] |= np.uint64(1 << bit)
+    return flags * _EXTERNAL
+
+
+CutRule = Callable[[Flow, Starts, NDArray[np.bool_]], NDArray[np.bool_]]
+
+
+def _narrowest(borders: Flow, starts: Starts, inner: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    live = np.where(inner, borders.live, np.iinfo(np.int64).max)
+    smallest = np.minimum.reduceat(live, starts)
+    is_narrow: NDArray[np.bool_] = live == np.repeat(smallest, lengths(starts, len(live)))
+    return inner & is_narrow
+
+
+def _forks(borders: Flow, _starts: Starts, inner: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return inner & borders.is_fork
+
+
+def _everywhere(_borders: Flow, _starts: Starts, inner: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return inner
+
+
+# From the border a person would draw to the last resort. The second round of narrow borders finds
+# the layers that a long-lived value (an encoder's output, the cell before the last) runs beside.
+CUT_RULES: tuple[CutRule, ...] = (_narrowest, _narrowest, _forks, _everywhere)
+
+
+def cut(wires: Wiring, borders: Flow, steps: int) -> tuple[Starts, Labels]:
+    """Cut until every piece is repeated in its graph or a single node.
+
+    Returns:
+        First nodes and codes of the pieces.
+    """
+    nodes = len(wires.op_ids)
+    starts = np.flatnonzero(np.diff(borders.graph, prepend=-1))
+    codes = piece_codes(wires, starts, steps)
+    for rule in CUT_RULES:
+        is_open = (lengths(starts, nodes) > 1) & ~repeated(codes, borders.graph[starts])
+        inner = np.repeat(is_open, lengths(starts, nodes))
+        inner[starts] = False
+        new = np.flatnonzero(rule(borders, starts, inner))
+        if len(new):
+            starts = np.union1d(starts, new)
+            codes = piece_codes(wires, starts, steps)
+    return starts, codes
+
+
+def repeated(codes: Labels, graph: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which codes occur at least twice within their graph."""
+    keys = mix(codes + graph.astype(np.uint64) * _POSITION)
+    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return counts[inverse] > 1

@@ -1,0 +1,143 @@
+"""The `nar` command as a user types it, on a small real workspace without Ray."""
+
+import json
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from nar.cli.app import app
+from nar.config import MotifConfig
+from nar.corpus import write_shard
+from nar.corpus.manifest import Failure, Manifest, count_sources
+from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.encoders import EncoderConfig, paper_encoder
+from nar.zoo import capture_architecture
+from nar.zoo.selections import select
+
+SMALL = EncoderConfig(motifs=MotifConfig(), motif_dim=8, motif_layers=2, dim=8, layers=2)
+MODEL = """
+import torch
+
+
+def factory():
+    layers = [torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Conv2d(8, 8, 3), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers), torch.zeros(1, 3, 64, 64)
+"""
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def answer(*arguments):
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def names():
+    return select("darts:20").names
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory, names):
+    """Twenty DARTS networks, an untrained encoder, and the index that `nar index build` makes."""
+    root = tmp_path_factory.mktemp("work")
+    (root / "corpus").mkdir()
+    items = [capture_architecture(name).architecture for name in names]
+    failures = (Failure(name="timm:broken", operator="aten::add", reason="sizes differ"),)
+    shard = write_shard(root / "corpus" / "shard-0.parquet", items)
+    sources = count_sources(items, failures)
+    Manifest(packages={}, shards=(shard,), sources=sources, failures=failures).write(
+        root / "corpus"
+    )
+    torch.manual_seed(0)
+    save_checkpoint(root / "checkpoint", paper_encoder(SMALL))
+    assert answer("index", "build", "--work", root)["rows"] == 20
+    return root
+
+
+@pytest.fixture
+def model(tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
+    return f"{tmp_path / 'model.py'}:factory"
+
+
+def test_capture_of_my_own_file(model):
+    found = answer("capture", model)
+    assert found["operators"] == {"conv": 2, "relu": 2, "input": 1}
+    assert found["parameters"] == 3 * 8 * 9 + 8 + 8 * 8 * 9 + 8
+    assert found["unknown_operators"] == {}
+
+
+def test_capture_prints_every_node_on_request(model):
+    lines = run("capture", model, "--graph").stdout.splitlines()
+    assert lines[0].startswith("5 nodes, 4 edges")
+    assert lines[2].startswith("%1 = conv(%0)")
+
+
+def test_motifs_of_my_own_file(model):
+    found = answer("motifs", model)["motifs"]
+    assert [(motif["times"], motif["operators"]) for motif in found] == [
+        (1, ["input"]),
+        (2, ["conv", "relu"]),
+    ]
+    assert "conv relu" in run("motifs", model).stdout
+
+
+def test_search_finds_a_known_network_and_says_so(work, names):
+    found = answer("search", names[3], "--work", work, "--top-k", 5)
+    assert found["hits"][0]["name"] == names[3]
+    assert found["same_network"] == [names[3]]
+    assert len(found["hits"]) == 5
+    assert "already known as" in run("search", names[3], "--work", work).stdout
+
+
+def test_filters_hold(work, names):
+    family = answer("search", names[0], "--work", work)["hits"][-1]["family"]
+    hits = answer("search", names[0], "--work", work, "--family", family)["hits"]
+    assert {hit["family"] for hit in hits} == {family}
+
+
+def test_a_new_design_is_called_new(work, model):
+    assert "No architecture in the index" in run("search", model, "--work", work).stdout
+
+
+def test_the_corpus_shows_its_sizes_and_failures(work, names):
+    stats = answer("corpus", "stats", "--work", work)
+    assert stats["sources"]["darts"]["raw"] == 20
+    assert "sizes differ" in run("corpus", "stats", "--work", work).stdout
+    listed = answer("corpus", "list", "--work", work)["architectures"]
+    assert sorted(item["name"] for item in listed) == sorted(names)
+
+
+def test_index_info(work):
+    assert answer("index", "info", "--work", work)["rows"] == 20
+
+
+def test_evaluate_compares_with_untrained_baselines(work):
+    rows = answer("evaluate", "--work", work)["rows"]
+    assert {row["data"] for row in rows} == {"nas"}
+    methods = [row["method"] for row in rows]
+    assert methods[0] == "random"
+    assert methods[-1] == "paper encoder, trained"
+    assert "bag of operators" in run("evaluate", "--work", work).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["search", "timm:no_such_model"], "no such architecture"),
+        (["capture", "nonsense"], "wanted timm:<model>"),
+        (["corpus", "stats", "--work", "nowhere"], "make one with `python -m cluster.extract`"),
+        (["serve", "--work", "nowhere"], "nowhere"),
+        (["search", "darts:x"], "a genotype reads"),
+    ],
+)
+def test_mistakes_are_one_line_with_the_way_out(arguments, message):
+    done = run(*arguments)
+    assert done.exit_code == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.output

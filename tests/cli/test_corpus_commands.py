@@ -1,0 +1,183 @@
+"""`nar corpus` as a user types it, on a small corpus of drawn graphs."""
+
+import json
+
+import pytest
+from corpora import corpus, item
+from graphs import bert, graph_of, resnet
+from typer.testing import CliRunner
+
+from nar.cli import corpus_display
+from nar.cli.app import app
+from nar.cli.difference import difference, node_lines
+from nar.cli.portrait import portrait
+from nar.corpus import find
+from nar.labels.twins import TwinGroup
+
+GROUP = TwinGroup("deep", "Deep", ("timm:deep", "tv:deeper", "hf:absent"), "arXiv:1", "")
+
+
+@pytest.fixture(autouse=True)
+def published(monkeypatch):
+    monkeypatch.setattr("nar.cli.corpus_commands.twins", lambda: (GROUP,))
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    root = tmp_path_factory.mktemp("work")
+    items = [
+        item("timm:deep", resnet([2, 2]), family="resnet"),
+        item("timm:deep_again", resnet([2, 2]), family="resnet"),
+        item("tv:deep", resnet([2, 2]), family="resnet"),
+        item("tv:deeper", resnet([2, 3]), family="resnet"),
+        item("hf:bert", bert(2), family="bert", task="fill-mask", tier="composed"),
+    ]
+    corpus(root / "corpus", items)
+    return root
+
+
+def run(*arguments):
+    return CliRunner(env={"COLUMNS": "140"}).invoke(app, ["corpus", *map(str, arguments)])
+
+
+def answer(*arguments):
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def sizes(motifs):
+    return [(each["first"], each["second"], len(each["operators"])) for each in motifs]
+
+
+def test_stats_as_tables(work):
+    done = run("stats", "--work", work)
+    assert "Named and composed: 3 distinct networks of 3 distinct designs, from 5" in done.stdout
+    for title in ("Sources", "Tiers", "Tasks", "Families", "Sizes", "Copies"):
+        assert title in done.stdout
+    assert f"reading the corpus at {work / 'corpus'}" in done.stderr.replace("\n", "")
+
+
+def test_stats_for_programs(work):
+    found = answer("stats", "--work", work)
+    assert found["totals"]["headline"] == {"raw": 5, "exact": 3, "topology": 3}
+    assert found["sources"]["timm"]["exact"] == 1
+    summary = found["summary"]
+    assert [(group["name"], group["raw"]) for group in summary["families"]] == [
+        ("resnet", 4),
+        ("bert", 1),
+    ]
+    exact = summary["copies"][0]
+    assert (exact["distinct"], exact["groups"], exact["members"]) == (3, 1, 3)
+    assert exact["across_sources"] == 1
+    assert exact["largest"] == [[3, "timm:deep"]]
+
+
+def test_stats_draw_on_request(work, tmp_path):
+    pytest.importorskip("matplotlib")
+    run("stats", "--work", work, "--plots", tmp_path / "plots")
+    assert (tmp_path / "plots" / "families.png").stat().st_size > 1_000
+
+
+def test_a_corpus_may_be_named_itself(work, tmp_path):
+    found = answer("list", "--corpus", work / "corpus", "--work", tmp_path)
+    assert len(found["architectures"]) == 5
+
+
+def test_the_shipped_corpus_stands_in_for_the_default_workspace_only(work, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nar.corpus.places.shipped_corpus", lambda: work / "corpus")
+    assert len(answer("list")["architectures"]) == 5
+    assert "no corpus at elsewhere" in run("list", "--work", "elsewhere").stderr
+
+
+def test_list_of_one_family(work):
+    found = answer("list", "--work", work, "--family", "bert")["architectures"]
+    assert [(row["name"], row["tier"], row["nodes"]) for row in found] == [
+        ("hf:bert", "composed", 30)
+    ]
+    assert "timm:deep_again" in run("list", "--work", work).stdout
+
+
+def test_show_tells_aliases_from_twins_and_published_twins(work):
+    found = answer("show", "timm:deep", "--work", work)
+    assert found["aliases"] == ["timm:deep_again", "tv:deep"]
+    assert found["twins"] == ["tv:deep"]
+    assert found["siblings"] == []
+    assert found["published_twins"] == ["tv:deeper", "hf:absent"]
+    assert sum(motif["times"] * len(motif["operators"]) for motif in found["motifs"]) == 51
+    text = run("show", "timm:deep", "--work", work).stdout
+    assert "timm:deep_again, tv:deep" in text
+    assert "Motifs of timm:deep" in text
+
+
+def test_a_misspelt_name_gets_the_nearest(work):
+    done = run("show", "timm:dep", "--work", work)
+    assert done.exit_code == 1
+    assert "did you mean timm:deep" in done.stderr
+
+
+def test_siblings_share_the_design_in_other_widths(tmp_path):
+    wide = graph_of("input; conv 0; relu 1; linear 2")
+    narrow = graph_of("input; conv 0; relu 1; linear 2")
+    narrow.attributes[1, 0] = 3
+    directory = corpus(tmp_path / "c", [item("x:wide", wide), item("x:narrow", narrow)])
+    found = portrait(find(directory, "x:wide"))
+    assert (found.aliases, found.twins, found.siblings) == ((), (), ("x:narrow",))
+
+
+def test_diff_of_two_depths(work):
+    found = answer("diff", "tv:deep", "tv:deeper", "--work", work)
+    assert not found["same_topology"]
+    assert found["alike"] == pytest.approx(1 - 10 / 61, abs=1e-4)
+    counts = {each["operator"]: (each["first"], each["second"]) for each in found["operators"]}
+    assert counts["conv"] == (15, 18)
+    added = [line for line in found["listing"] if line.startswith("+") and "+++" not in line]
+    assert len(added) == 10
+    assert sizes(found["shared_motifs"]) == [(1, 1, 5), (1, 1, 2)]
+    # Two stages of two blocks repeat a stage; of two and three blocks, only the blocks.
+    assert sizes(found["other_motifs"]) == [(2, 0, 22), (0, 3, 10), (0, 2, 12)]
+    text = run("diff", "tv:deep", "tv:deeper", "--work", work).stdout
+    assert "They are different designs; 84% of the nodes are alike." in text
+    assert "+conv(-1)" in text
+
+
+def test_diff_of_the_same_network(work):
+    assert "the same network" in run("diff", "timm:deep", "tv:deep", "--work", work).stdout
+    assert answer("diff", "timm:deep", "tv:deep", "--work", work)["listing"] == []
+
+
+def test_diff_of_unlike_designs_lists_no_nodes(work):
+    found = answer("diff", "hf:bert", "tv:deep", "--work", work)
+    assert found["alike"] < 0.1
+    assert found["listing"] == []
+    assert not found["shared_motifs"]
+
+
+def test_diff_captures_what_the_corpus_does_not_have(work, tmp_path):
+    (tmp_path / "m.py").write_text(
+        "import torch\n\ndef f():\n"
+        "    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3)), torch.zeros(1, 3, 8, 8)\n"
+    )
+    found = answer("diff", "tv:deep", f"{tmp_path / 'm.py'}:f", "--work", work)
+    assert found["second"]["operators"] == {"conv": 1, "input": 1}
+
+
+def test_pack_writes_a_corpus_with_its_datasheet(work, tmp_path):
+    target = tmp_path / "packed"
+    found = answer("pack", target, "--work", work)
+    assert (found["rows"], found["shards"]) == (5, 3)
+    assert "3 distinct networks" in (target / "DATASHEET.md").read_text()
+    assert len(answer("list", "--corpus", target)["architectures"]) == 5
+
+
+def test_node_lines_do_not_number_the_nodes():
+    lines = node_lines(graph_of("input; conv 0; relu 1; add 2 0"))
+    assert lines == ["input()", "conv(-1)", "relu(-1)", "add(-1, -3)"]
+
+
+def test_a_long_listing_is_cut_and_says_so(monkeypatch):
+    monkeypatch.setattr(corpus_display, "_SHOWN_LINES", 4)
+    found = difference(item("x:a", resnet([2, 2])), item("x:b", resnet([2, 3])))
+    shown = [str(line) for line in corpus_display.difference(found).renderables[-5:]]
+    assert shown[-1] == f"... {len(found.listing) - 4} more lines; --json has them all"

@@ -1,0 +1,48 @@
+"""The pictures of a corpus: files that open, the same for the same corpus, and no window."""
+
+import subprocess
+import sys
+
+import pytest
+from corpora import corpus
+
+from nar.cli.plots import write_plots
+from nar.corpus import iterate_cards
+from nar.corpus.manifest import count_corpus
+from nar.errors import MissingLibraryError
+
+pytest.importorskip("matplotlib")
+
+NAMES = ["copies.png", "families.png", "sizes.png", "sources.png", "tasks.png"]
+
+
+def drawn(directory, cards):
+    write_plots(directory, cards, count_corpus(cards).sources)
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+@pytest.fixture
+def cards(tmp_path):
+    return list(iterate_cards(corpus(tmp_path / "corpus")))
+
+
+def test_every_picture_is_a_png_and_the_same_again(tmp_path, cards):
+    files = drawn(tmp_path / "plots", cards)
+    assert sorted(files) == NAMES
+    assert all(content.startswith(b"\x89PNG") for content in files.values())
+    assert drawn(tmp_path / "again", cards) == files
+
+
+def test_an_empty_corpus_is_drawn_too(tmp_path):
+    assert sorted(drawn(tmp_path / "plots", [])) == NAMES
+
+
+def test_without_the_library_the_error_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingLibraryError, match=r"pip install 'nar\[plots\]'"):
+        write_plots(tmp_path, [], {})
+
+
+def test_the_library_is_imported_only_when_something_is_drawn():
+    program = "import sys, nar.cli.plots; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,65 @@
+"""Collation on graphs that fit on a line, and who takes which part of an epoch."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nar.encoding.batches import RowGraph, Share, collate, epoch_batches, runs
+from nar.errors import ConfigError
+
+TABLE = torch.tensor([[1.0], [2.0], [3.0]])
+
+
+def row_graph(rows, *edges):
+    return RowGraph(np.array(rows), np.array(edges, dtype=np.int32).reshape(-1, 2).T)
+
+
+def test_nodes_take_their_rows_of_the_table():
+    assert collate([row_graph([2, 0, 2])], TABLE).x.tolist() == [[3], [1], [3]]
+
+
+def test_adjacency_is_undirected_normalised_and_has_self_loops():
+    adjacency = collate([row_graph([0, 0, 0], (0, 1), (1, 2))], TABLE).adjacency.to_dense()
+    a, b = 1 / 2, 6**-0.5  # ends have degree 2, the middle 3
+    expected = torch.tensor([[a, b, 0], [b, 1 / 3, b], [0, b, a]])
+    assert torch.allclose(adjacency, expected)
+
+
+def test_edges_both_ways_are_one_link():
+    both = collate([row_graph([0, 1], (0, 1), (1, 0))], TABLE).adjacency.to_dense()
+    assert torch.allclose(both, torch.full((2, 2), 0.5))
+
+
+def test_graphs_stay_apart():
+    batch = collate([row_graph([0, 1], (0, 1)), row_graph([2])], TABLE)
+    assert batch.adjacency.to_dense()[2].tolist() == [0, 0, 1]
+    assert (batch.batch.tolist(), batch.count) == ([0, 0, 1], 2)
+
+
+def test_runs_stay_below_the_budget_and_a_large_item_stands_alone():
+    sizes = [2, 2, 9, 1, 1, 3]
+    assert [sizes[part] for part in runs(sizes, budget=4)] == [[2, 2], [9], [1, 1], [3]]
+
+
+@given(st.integers(8, 60), st.integers(8, 20), st.integers(1, 2), st.integers(0, 9))
+def test_the_workers_share_every_item_once(items, batch_size, world, epoch):
+    shares = [Share(rank, world) for rank in range(world)]
+    parts = [epoch_batches(items, batch_size, seed=7, epoch=epoch, share=share) for share in shares]
+    assert len({len(part) for part in parts}) == 1
+    assert sorted(np.concatenate([np.concatenate(part) for part in parts])) == list(range(items))
+    assert max(sum(map(len, together)) for together in zip(*parts, strict=True)) <= batch_size
+
+
+def test_epochs_differ_and_repeat():
+    def order(epoch):
+        return np.concatenate(epoch_batches(30, 10, seed=1, epoch=epoch, share=Share())).tolist()
+
+    assert order(0) == order(0)
+    assert order(0) != order(1)
+
+
+def test_too_few_items_for_the_workers_are_refused():
+    with pytest.raises(ConfigError, match=r"each of 4 workers, came 7 of 7 in all"):
+        epoch_batches(7, 256, seed=0, epoch=0, share=Share(0, 4))

@@ -1,0 +1,176 @@
+"""Filters: no text changes the meaning of an expression, in any index."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from milvus_lite.search.filter.tokens import TokenKind, tokenize
+from oracle import DIM, passes, row
+
+from nar.errors import InvalidQueryError
+from nar.index.filters import Filter, Range, any_of
+
+HOSTILE = [
+    "",
+    "'",
+    '"',
+    "\\",
+    "\\'",
+    "a\\",
+    "'] or id not in ['",
+    "x' or '1' == '1",
+    "a\nb",
+    "a\rb",
+    "a\tb",
+    "\0",
+    "\x85",
+    "\u2028",
+    "\\n",
+    "\\u0041",
+    "\\x41",
+    "\\101",
+    "{x}",
+    "%",
+    "_",
+    "$meta",
+    "true",
+    "\U0001f600",
+    "e\u0301",
+    "\u00e9",
+    "ﬀ",
+    " a",
+    "a ",
+]
+TEXT = st.one_of(
+    st.sampled_from(HOSTILE),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
+    st.text("\\'\"nrt[], \n", max_size=8),
+)
+EAST = np.eye(1, DIM, dtype=np.float32)
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(values=st.lists(TEXT, min_size=1, max_size=4))
+def test_a_literal_reads_back_as_the_text(values):
+    tokens = tokenize(any_of("name", tuple(values)))
+    strings = [token.value for token in tokens if token.kind is TokenKind.STRING]
+    assert strings == values
+    others = [token.text for token in tokens if token.kind is not TokenKind.STRING]
+    assert others == ["name", "in", "[", *[","] * (len(values) - 1), "]", ""]
+
+
+def test_hostile_texts_find_their_own_rows_only(backend):
+    rows = [row(f"row {place}", 1, family=text) for place, text in enumerate(HOSTILE)]
+    index = backend.fill(rows)
+    for text in HOSTILE:
+        [hits] = index.search(EAST, 99, Filter(families=(text,)))
+        assert [hit.family for hit in hits] == [text]
+
+
+def test_any_texts_mean_what_they_say(backend):
+    @settings(max_examples=backend.examples, deadline=None)
+    @given(texts=st.lists(TEXT, min_size=1, max_size=20), asked=st.lists(TEXT, max_size=3))
+    def holds(texts, asked):
+        rows = [row(text, 1, task=text[::-1]) for text in dict.fromkeys(texts)]
+        index = backend.fill(rows)
+        for wanted in (
+            Filter(names=tuple(asked)),
+            Filter(names=tuple(texts[:2])),
+            Filter(tasks=(texts[0], *asked), names=(texts[0],)),
+        ):
+            [hits] = index.search(EAST, 99, wanted)
+            assert {hit.name for hit in hits} == {r.name for r in rows if passes(wanted, r)}
+
+    holds()
+
+
+COUNTS = st.none() | st.integers(0, 9) | st.just(2**63 - 1)
+RANGES = st.builds(
+    lambda low, high: Range(low, high if high is None or low is None else max(low, high)),
+    COUNTS,
+    COUNTS,
+)
+SMALL = st.lists(st.sampled_from("abc"), max_size=2).map(tuple)
+PRINTS = st.lists(st.sampled_from(["a" * 64, "b" * 64, "c" * 64]), max_size=2).map(tuple)
+FILTERS = st.builds(
+    Filter,
+    sources=SMALL,
+    libraries=SMALL,
+    families=SMALL,
+    blocks=SMALL,
+    tasks=SMALL,
+    topologies=PRINTS,
+    exacts=PRINTS,
+    parameters=RANGES,
+    flops=RANGES,
+    nodes=RANGES,
+)
+
+
+@pytest.fixture(scope="session")
+def grid():
+    """Rows of every sort, a few hundred."""
+    rng = np.random.default_rng(0)
+
+    def pick():
+        return str(rng.choice(list("abc")))
+
+    return [
+        row(
+            f"row {number}",
+            1,
+            source=pick(),
+            library=pick(),
+            family=pick(),
+            block=pick(),
+            task=pick(),
+            topology=pick() * 64,
+            exact=pick() * 64,
+            parameters=int(rng.integers(10)),
+            flops=int(rng.integers(10)),
+            nodes=int(rng.integers(10)),
+        )
+        for number in range(300)
+    ]
+
+
+def test_all_fields_of_a_filter_hold_together(backend, grid):
+    index = backend.fill(grid)
+
+    @settings(max_examples=150, deadline=None)
+    @given(wanted=FILTERS)
+    def holds(wanted):
+        [hits] = index.search(EAST, 999, wanted)
+        assert {hit.name for hit in hits} == {item.name for item in grid if passes(wanted, item)}
+
+    holds()
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"names": ("a", "\ud800")}, "names[1]"),
+        ({"families": "resnet"}, "families"),
+        ({"tasks": (7,)}, "tasks[0]"),
+        ({"sources": ("x" * 4_097,)}, "sources[0]"),
+        ({"libraries": ("é" * 2_049,)}, "libraries[0]"),
+        ({"blocks": ("x",) * 1_001}, "blocks"),
+        ({"parameters": Range(minimum=-1)}, "parameters.minimum"),
+        ({"flops": Range(maximum=2**63)}, "flops.maximum"),
+        ({"nodes": Range(minimum=1.5)}, "nodes.minimum"),
+        ({"nodes": Range(maximum=True)}, "nodes.maximum"),
+        ({"nodes": Range(3, 2)}, "nodes"),
+    ],
+)
+def test_what_no_row_can_have_is_refused(fields, field):
+    with pytest.raises(InvalidQueryError) as caught:
+        Filter(**fields)
+    assert caught.value.field == field
+
+
+def test_expressions_are_readable():
+    wanted = Filter(families=("resnet", "vit"), parameters=Range(maximum=10), nodes=Range(1, 2))
+    assert wanted.expression() == (
+        "family in ['resnet', 'vit'] and parameters <= 10 and nodes >= 1 and nodes <= 2"
+    )
+    assert Filter().expression() == ""
