@@ -45,7 +45,7 @@ RANKS = """
     serve
     client
     console cli.reports
-    cli.portrait cli.difference cli.plots
+    cli.lookup cli.portrait cli.difference cli.plots
     cli.display
     cli.corpus_display
     cli.commands

@@ -65,8 +65,9 @@ def corpus_stats(
 ) -> None:
     """Sources, tiers, tasks, families, sizes, copies; failures with their reasons."""
     from nar.cli import corpus_commands
+    from nar.cli.lookup import Place
 
-    place = corpus_commands.Place(work, corpus)
+    place = Place(work, corpus)
     corpus_commands.stats(place, plots=plots, as_json=as_json)
 
 
@@ -80,8 +81,9 @@ def corpus_list(
 ) -> None:
     """Name, family and size of every architecture."""
     from nar.cli import corpus_commands
+    from nar.cli.lookup import Place
 
-    place = corpus_commands.Place(work, corpus)
+    place = Place(work, corpus)
     corpus_commands.listing(place, families=family or [], as_json=as_json)
 
 
@@ -95,10 +97,12 @@ def corpus_show(
 ) -> None:
     """One architecture: labels, sizes, motifs, aliases, twins in other libraries."""
     from nar.cli import corpus_commands
+    from nar.cli.lookup import Place
 
-    corpus_commands.show_one(corpus_commands.Place(work, corpus), name, as_json=as_json)
+    corpus_commands.show_one(Place(work, corpus), name, as_json=as_json)
 
 
+@app.command("diff")
 @corpus_app.command("diff")
 @reporting_errors
 def corpus_diff(
@@ -110,8 +114,9 @@ def corpus_diff(
 ) -> None:
     """What two architectures share and where they differ; what is not there is captured."""
     from nar.cli import corpus_commands
+    from nar.cli.lookup import Place
 
-    corpus_commands.diff(corpus_commands.Place(work, corpus), first, second, as_json=as_json)
+    corpus_commands.diff(Place(work, corpus), first, second, as_json=as_json)
 
 
 @corpus_app.command("pack")
@@ -124,8 +129,9 @@ def corpus_pack(
 ) -> None:
     """Write a corpus anew, relatives side by side, in the fewest bytes, with its datasheet."""
     from nar.cli import corpus_commands
+    from nar.cli.lookup import Place
 
-    corpus_commands.pack_corpus(corpus_commands.Place(work, corpus), target, as_json=as_json)
+    corpus_commands.pack_corpus(Place(work, corpus), target, as_json=as_json)
 
 
 @index_app.command("build")
@@ -165,6 +171,9 @@ def search(
     work: Work = DEFAULT_WORK,
     uri: Uri = None,
     config: ConfigFile = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Name the motifs shared with the first hits.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the architectures whose design is nearest to a model's."""
@@ -179,7 +188,7 @@ def search(
         parameters=Range(min_parameters, max_parameters),
     )
     place = commands.Setting(work, uri, config)
-    question = commands.Question(name, top_k, wanted)
+    question = commands.Question(name, top_k, wanted, explain=explain)
     commands.search(question, place, server=server, as_json=as_json)
 
 

@@ -4,18 +4,22 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 
-from nar.cli import display, reports
+from nar.architecture import Architecture
+from nar.cli import corpus_display, display, reports
+from nar.cli.difference import Difference, difference
+from nar.cli.lookup import Place, captured, looked_up_anywhere
 from nar.client import Client
 from nar.config import NarConfig, ServerConfig, load_config
 from nar.console import progress, stderr, stdout
 from nar.corpus import read_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
+from nar.errors import NarError
 from nar.evaluation.comparison import Method, compare, untrained_methods
 from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex, index_row
@@ -24,7 +28,8 @@ from nar.motifs.partition import partition
 from nar.retrieve import Answer, Retriever
 from nar.serve.run import serve as run_server
 from nar.workspace import Workspace
-from nar.zoo import ZooCapture, capture_architecture
+
+EXPLAINED_HITS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +67,13 @@ class Question:
         name: Spec of the model to capture.
         top_k: Number of relatives.
         wanted: What they must be.
+        explain: Whether to name the motifs that the first of them share with it.
     """
 
     name: str
     top_k: int
     wanted: Filter
+    explain: bool = False
 
 
 def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_json: bool) -> None:
@@ -75,12 +82,6 @@ def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
     else:
         stdout.print(view())
-
-
-def captured(name: str) -> ZooCapture:
-    """Capture one model, showing that something happens."""
-    with stderr.status(f"capturing {name}"):
-        return capture_architecture(name)
 
 
 def capture(name: str, *, graph: bool, as_json: bool) -> None:
@@ -130,13 +131,37 @@ def index_info(setting: Setting, *, as_json: bool) -> None:
 
 def search(question: Question, setting: Setting, *, server: str | None, as_json: bool) -> None:
     """Ask a server, or the index of the workspace in this process."""
-    graph = captured(question.name).architecture.graph
+    asked = captured(question.name).architecture
     if server is None:
-        found = _ask_index(graph, question, setting)
+        found = _ask_index(asked.graph, question, setting)
     else:
-        found = _ask_server(graph, question, setting.config().server, server)
+        found = _ask_server(asked.graph, question, setting.config().server, server)
+    reasons = _reasons(asked, found, Place(setting.work)) if question.explain else []
     name = question.name
-    show(reports.answer(name, found), lambda: display.answer(name, found), as_json=as_json)
+    show(
+        {**reports.answer(name, found), "explanations": [_explanation(each) for each in reasons]},
+        lambda: Group(display.answer(name, found), *map(corpus_display.explanation, reasons)),
+        as_json=as_json,
+    )
+
+
+def _reasons(asked: Architecture, found: Answer, place: Place) -> list[Difference]:
+    """The query beside each of the first hits that can be looked at."""
+    reasons = []
+    for hit in found.hits[:EXPLAINED_HITS]:
+        try:
+            reasons.append(difference(asked, looked_up_anywhere(place, hit.name)))
+        except NarError as error:
+            stderr.print(f"{hit.name} is not explained: {error}", style="yellow", highlight=False)
+    return reasons
+
+
+def _explanation(found: Difference) -> reports.Report:
+    return {
+        "name": found.second.labels.name,
+        "shared_motifs": [asdict(motif) for motif in found.shared_motifs],
+        "other_motifs": [asdict(motif) for motif in found.other_motifs],
+    }
 
 
 def _ask_index(graph: ComputationalGraph, question: Question, setting: Setting) -> Answer:

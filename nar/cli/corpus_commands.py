@@ -1,56 +1,23 @@
 """What the commands of `nar corpus` do: read one corpus, show the answer as tables or as JSON."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
-from nar.architecture import Architecture
 from nar.cli import corpus_display, reports
-from nar.cli.commands import captured, show
+from nar.cli.commands import show
 from nar.cli.difference import Difference, difference
+from nar.cli.lookup import Place, looked_up
 from nar.cli.plots import write_plots
 from nar.cli.portrait import Portrait, portrait
-from nar.console import DEFAULT_WORK, stderr
-from nar.corpus import Card, default_corpus, find, iterate_cards
+from nar.console import stderr
+from nar.corpus import Card, find, iterate_cards
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest
 from nar.corpus.packing import pack
 from nar.corpus.summary import Summary, summarise
-from nar.errors import UnknownArchitectureError
 from nar.labels.twins import twins
-from nar.workspace import Workspace
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Which corpus a command reads.
-
-    Attributes:
-        work: The workspace whose corpus is read where none is named.
-        corpus: The directory of a corpus, if one is named.
-    """
-
-    work: Path
-    corpus: Path | None
-
-    def directory(self) -> Path:
-        """Directory of the corpus; says on stderr which it is.
-
-        The corpus of the package stands in for that of the default workspace only: who names a
-        workspace means it.
-
-        Raises:
-            CorpusError: There is none.
-        """
-        chosen = self.corpus or self._unnamed()
-        stderr.print(f"reading the corpus at {chosen}", style="dim", highlight=False)
-        return chosen
-
-    def _unnamed(self) -> Path:
-        if self.work == DEFAULT_WORK:
-            return default_corpus(Workspace(self.work).corpus)
-        return Workspace(self.work).corpus
 
 
 def stats(place: Place, *, plots: Path | None, as_json: bool) -> None:
@@ -87,7 +54,7 @@ def show_one(place: Place, name: str, *, as_json: bool) -> None:
 def diff(place: Place, first: str, second: str, *, as_json: bool) -> None:
     """Show what two architectures share; what the corpus does not have is captured."""
     directory = place.directory()
-    found = difference(_architecture(directory, first), _architecture(directory, second))
+    found = difference(looked_up(directory, first), looked_up(directory, second))
     show(_difference(found), lambda: corpus_display.difference(found), as_json=as_json)
 
 
@@ -99,13 +66,6 @@ def pack_corpus(place: Place, target: Path, *, as_json: bool) -> None:
     rows = sum(entry.rows for entry in packed.shards)
     result = {"corpus": str(target), "rows": rows, "bytes": size, "shards": len(packed.shards)}
     show(result, lambda: f"{rows:,} architectures, {size:,} bytes, in {target}", as_json=as_json)
-
-
-def _architecture(directory: Path, name: str) -> Architecture:
-    try:
-        return find(directory, name).architecture
-    except UnknownArchitectureError:
-        return captured(name).architecture
 
 
 def _published_twins(name: str) -> tuple[str, ...]:

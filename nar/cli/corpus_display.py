@@ -178,6 +178,16 @@ def difference(found: Difference) -> RenderableType:
     )
 
 
+def explanation(found: Difference) -> RenderableType:
+    """Why a hit is near: the motifs that it shares with the query, and those of one only."""
+    name = found.second.labels.name
+    heads = ("query", "hit")
+    return Group(
+        _motifs(f"Motifs that {name} shares", found.shared_motifs, heads),
+        _motifs(f"Motifs of the query or of {name} only", found.other_motifs, heads),
+    )
+
+
 def _verdict(found: Difference) -> str:
     if found.same_exact:
         return "They are the same network: equal exact fingerprint."
@@ -219,7 +229,9 @@ def _operators(found: Difference) -> Table:
     return table
 
 
-def _motifs(title: str, motifs: Sequence[MotifCounts]) -> RenderableType:
+def _motifs(
+    title: str, motifs: Sequence[MotifCounts], heads: tuple[str, str] = ("first", "second")
+) -> RenderableType:
     if not motifs:
         return Text(f"{title}: none\n")
     more = len(motifs) - _SHOWN_MOTIFS
@@ -228,7 +240,7 @@ def _motifs(title: str, motifs: Sequence[MotifCounts]) -> RenderableType:
         title_justify="left",
         box=SIMPLE_HEAD,
     )
-    for name in ("first", "second", "nodes"):
+    for name in (*heads, "nodes"):
         table.add_column(name, justify="right")
     table.add_column("motif", style="dim", no_wrap=True)
     table.add_column("operators")

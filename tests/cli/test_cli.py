@@ -95,6 +95,18 @@ def test_search_finds_a_known_network_and_says_so(work, names):
     assert "already known as" in run("search", names[3], "--work", work).stdout
 
 
+def test_an_explanation_names_the_motifs_of_query_and_hit(work, names):
+    found = answer("search", names[3], "--work", work, "--top-k", 4, "--explain")
+    reasons = found["explanations"]
+    assert [reason["name"] for reason in reasons] == [hit["name"] for hit in found["hits"][:3]]
+    itself, other = reasons[0], reasons[2]
+    assert itself["other_motifs"] == []
+    assert all(motif["first"] == motif["second"] > 0 for motif in itself["shared_motifs"])
+    assert all(min(motif["first"], motif["second"]) == 0 for motif in other["other_motifs"])
+    told = run("search", names[3], "--work", work, "--top-k", 1, "--explain").stdout
+    assert "Motifs that" in told
+
+
 def test_filters_hold(work, names):
     family = answer("search", names[0], "--work", work)["hits"][-1]["family"]
     hits = answer("search", names[0], "--work", work, "--family", family)["hits"]
