@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from nar.architecture import Architecture
 from nar.cli import corpus_display, display, reports
 from nar.cli.difference import Difference, difference
-from nar.cli.lookup import Place, captured, looked_up_anywhere
+from nar.cli.lookup import Place, captured, looked_up
 from nar.client import Client
 from nar.config import NarConfig, ServerConfig, load_config
 from nar.console import progress, stderr, stdout
@@ -147,12 +147,13 @@ def search(question: Question, setting: Setting, *, server: str | None, as_json:
 
 def _reasons(asked: Architecture, found: Answer, place: Place) -> list[Difference]:
     """The query beside each of the first hits that can be looked at."""
-    reasons = []
-    for hit in found.hits[:EXPLAINED_HITS]:
-        try:
-            reasons.append(difference(asked, looked_up_anywhere(place, hit.name)))
-        except NarError as error:
-            stderr.print(f"{hit.name} is not explained: {error}", style="yellow", highlight=False)
+    names = [hit.name for hit in found.hits[:EXPLAINED_HITS]]
+    reasons: list[Difference] = []
+    try:
+        for item in looked_up(place, names):
+            reasons.append(difference(asked, item))
+    except NarError as error:
+        stderr.print(f"{names[len(reasons)]} is not explained: {error}", style="yellow")
     return reasons
 
 

@@ -53,8 +53,7 @@ def show_one(place: Place, name: str, *, as_json: bool) -> None:
 
 def diff(place: Place, first: str, second: str, *, as_json: bool) -> None:
     """Show what two architectures share; what the corpus does not have is captured."""
-    directory = place.directory()
-    found = difference(looked_up(directory, first), looked_up(directory, second))
+    found = difference(*looked_up(place, (first, second)))
     show(_difference(found), lambda: corpus_display.difference(found), as_json=as_json)
 
 

@@ -1,5 +1,6 @@
 """Where a command finds an architecture: in a corpus, or by capturing it now."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +37,14 @@ class Place:
         stderr.print(f"reading the corpus at {chosen}", style="dim", highlight=False)
         return chosen
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the user said which corpus it is."""
+        return self.corpus is not None or self.work != DEFAULT_WORK
+
     def _unnamed(self) -> Path:
-        if self.work == DEFAULT_WORK:
-            return default_corpus(Workspace(self.work).corpus)
-        return Workspace(self.work).corpus
+        own = Workspace(self.work).corpus
+        return own if self.is_named else default_corpus(own)
 
 
 def captured(name: str) -> ZooCapture:
@@ -48,18 +53,27 @@ def captured(name: str) -> ZooCapture:
         return capture_architecture(name)
 
 
-def looked_up(directory: Path, name: str) -> Architecture:
-    """An architecture of a corpus; what the corpus does not have is captured."""
-    try:
-        return find(directory, name).architecture
-    except UnknownArchitectureError:
-        return captured(name).architecture
+def looked_up(place: Place, names: Sequence[str]) -> Iterator[Architecture]:
+    """Architectures by name; what the corpus does not have is captured.
 
-
-def looked_up_anywhere(place: Place, name: str) -> Architecture:
-    """An architecture of the corpus if there is one, else captured."""
+    Raises:
+        CorpusError: The corpus that was named is missing or damaged.
+        CaptureError: A model could not be captured.
+    """
     try:
         directory = place.directory()
     except CorpusError:
-        return captured(name).architecture
-    return looked_up(directory, name)
+        if place.is_named:
+            raise
+        directory = None
+    for name in names:
+        yield _found(directory, name) or captured(name).architecture
+
+
+def _found(directory: Path | None, name: str) -> Architecture | None:
+    if directory is None:
+        return None
+    try:
+        return find(directory, name).architecture
+    except UnknownArchitectureError:
+        return None
