@@ -1,0 +1,41 @@
+"""The same versions give the same fingerprints, in whatever process."""
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+from nar.zoo import capture_architecture
+for name in sys.argv[1:]:
+    item = capture_architecture(name).architecture
+    print(name, item.exact, item.topology, item.graph.flops)
+"""
+# Small, and built by code that keeps sets and dictionaries: merges, branches, encoders of others.
+NAMES = [
+    "timm:inception_v4",
+    "timm:hrnet_w18_small",
+    "torchvision:raft_small",
+    "transformers:t5/T5Model",
+    "transformers:clip/CLIPModel",
+    "smp:unetplusplus/mobileone_s0",
+    "torchvision_detection:fcos/bat_resnext26ts",
+    "monai:AttentionUnet/2d",
+    "x_transformers:decoder/depth=6,rotary_pos_emb",
+]
+
+
+def fingerprints(hash_seed: str, names: list[str]) -> str:
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM, *names],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_neither_hash_seed_nor_order_changes_a_capture():
+    found = fingerprints("1", NAMES).splitlines()
+    assert len(found) == len(NAMES)
+    assert sorted(fingerprints("2", NAMES[::-1]).splitlines()) == sorted(found)
