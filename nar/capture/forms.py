@@ -4,7 +4,7 @@ Torch works out the form of elementwise results in Python, layer upon layer of i
 a call, where a clone takes 5 microseconds. Form is shape, strides and element type.
 """
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
@@ -38,9 +38,11 @@ def known_result(func: OpOverload, args: tuple[Any, ...]) -> Tensor | None:
     return _alike(first) if _is_plain(second) and _leads(first, second) else None
 
 
-def _is_plain(tensor: Tensor) -> bool:
-    is_meta = tensor.is_meta and not isinstance(tensor, FakeTensor)
-    return is_meta and tensor.dtype in _FLOATS
+def _is_plain(value: object) -> TypeGuard[Tensor]:
+    """Whether it is a meta tensor of floats, and neither a number nor a fake tensor."""
+    if not isinstance(value, Tensor) or isinstance(value, FakeTensor):
+        return False
+    return value.is_meta and value.dtype in _FLOATS
 
 
 def _leads(first: Tensor, second: Tensor) -> bool:

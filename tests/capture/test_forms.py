@@ -41,6 +41,13 @@ def test_elementwise(function, name):
         assert form(known_result(function, (tensor,))) == form(function(tensor))
 
 
+def test_a_number_may_stand_first(captured):
+    def forward(self, x):
+        return torch.ops.aten.add.Tensor(2.0, x)
+
+    assert captured(forward, (2, 8)).graph.nodes == 2
+
+
 @pytest.mark.parametrize("tensor", [torch.empty(3), torch.empty(3, dtype=torch.int64).to("meta")])
 def test_other_tensors_are_computed(tensor):
     assert known_result(ATEN.exp.default, (tensor,)) is None
