@@ -1,0 +1,80 @@
+"""The corpus that ships is what these libraries and this code give, and as large as it says."""
+
+from collections import defaultdict
+from hashlib import sha256
+
+import pytest
+
+from nar.corpus import iterate_cards, shipped_corpus
+from nar.corpus.manifest import Manifest
+from nar.labels.twins import twins
+from nar.zoo import capture_architecture
+
+SLICE = 3
+MAX_NODES = 600
+# What the paper's data set counts names of, and the most distinct graphs in any published one.
+PAPER_ARCHITECTURES = 12_517
+KNOWN_DESIGNS = 7_629
+
+
+@pytest.fixture(scope="session")
+def cards():
+    """Source -> its cards."""
+    found = defaultdict(list)
+    for card in iterate_cards(shipped_corpus()):
+        found[card.labels.source].append(card)
+    return found
+
+
+@pytest.fixture(scope="session")
+def manifest():
+    return Manifest.read(shipped_corpus())
+
+
+def test_it_is_larger_than_the_papers(manifest):
+    assert manifest.totals.headline.exact > PAPER_ARCHITECTURES
+    assert manifest.totals.headline.topology > KNOWN_DESIGNS
+
+
+def test_every_failure_has_a_reason(manifest):
+    assert [failure.name for failure in manifest.failures if not failure.reason.strip("- ")] == []
+
+
+def test_nine_of_ten_pairs_of_transformers_are_there(cards, manifest):
+    def pairs(names):
+        return sum("@" not in name for name in names if name.startswith("transformers:"))
+
+    captured = pairs(card.labels.name for card in cards["transformers"])
+    failed = pairs(failure.name for failure in manifest.failures)
+    assert captured >= 0.9 * (captured + failed)
+
+
+def test_published_designs_are_one_topology_in_several_libraries(cards):
+    topology = {card.labels.name: card.topology for of in cards.values() for card in of}
+    agreeing = 0
+    for group in twins():
+        sources = defaultdict(set)
+        for name in group.members:
+            if name in topology:
+                sources[topology[name]].add(name.partition(":")[0])
+        agreeing += any(len(found) > 1 for found in sources.values())
+    assert agreeing >= 60
+
+
+def chosen(cards):
+    """A few small architectures, the same ones every time."""
+    small = [card for card in cards if card.nodes <= MAX_NODES]
+    return sorted(small, key=lambda card: sha256(card.labels.name.encode()).digest())[:SLICE]
+
+
+@pytest.mark.parametrize("source", Manifest.read(shipped_corpus()).sources)
+def test_a_slice_of_each_source_is_captured_as_it_was(source, cards):
+    for card in chosen(cards[source]):
+        item = capture_architecture(card.labels.name).architecture
+        assert (card.labels.name, item.exact, item.topology, item.graph.flops) == (
+            card.labels.name,
+            card.exact,
+            card.topology,
+            card.flops,
+        )
+        assert item.labels == card.labels
