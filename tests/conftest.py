@@ -2,9 +2,14 @@
 
 import pytest
 from backends import BACKENDS, Backend, Exact, Published
+from hypothesis import settings
 from milvus_server import milvus_server
 
 from nar.config import IndexConfig
+
+# No test is timed: how long an example takes is up to what else the machine does.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -74,7 +74,7 @@ OWNERS = {
     "prometheus_client": ("nar/serve/",),
     "pymilvus": ("nar/index/",),
     "milvus_lite": ("nar/index/",),
-    "torch_geometric": ("nar/encoding/encoders.py",),
+    "torch_geometric": ("nar/evaluation/",),
     "timm": ("nar/zoo/",),
     "torchvision": ("nar/zoo/",),
     "transformers": ("nar/zoo/",),

@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import dropout, relu
-from torch_geometric.nn import GCNConv, global_mean_pool
 
 from nar.config import MotifConfig, PretrainingConfig, Settings
 from nar.encoding.batches import GraphBatch, RowGraph, collate, runs
@@ -39,6 +38,31 @@ class Encoder(Protocol):
         """Vectors of canonical graphs: shape (graphs, dim), of length 1."""
 
 
+class GraphConvolution(nn.Module):
+    """One product A H W of Eq. 3.
+
+    It is torch-geometric's ``GCNConv(normalize=False, bias=False)``, weights and names included;
+    importing that package takes every process that embeds seconds.
+    """
+
+    def __init__(self, width: int, dim: int) -> None:
+        super().__init__()
+        self.lin = nn.Linear(width, dim, bias=False)
+        nn.init.xavier_uniform_(self.lin.weight)
+
+    def forward(self, x: Tensor, adjacency: Tensor) -> Tensor:
+        """New features: shape (nodes, dim), of features (nodes, width)."""
+        features: Tensor = self.lin(x)
+        return adjacency @ features
+
+
+def mean_pool(x: Tensor, batch: Tensor, count: int) -> Tensor:
+    """Mean of the rows of each graph: shape (count, dim); zero where a graph has none."""
+    sums = x.new_zeros(count, x.shape[1]).index_add_(0, batch, x)
+    nodes = torch.bincount(batch, minlength=count).clamp(min=1)
+    return sums / nodes[:, None]
+
+
 class GraphEncoder(nn.Module):
     """F_s, F_c and F_m of Eq. 3: H' = relu(A H W) a layer, the last without relu, mean-pooled.
 
@@ -55,9 +79,7 @@ class GraphEncoder(nn.Module):
             raise ConfigError(f"layers: wanted at least 2 graph convolutions, came {layers}")
         widths = [features] + [dim] * (layers - 1)
         # A batch brings A already normalised: once for all layers.
-        self.layers = nn.ModuleList(
-            GCNConv(width, dim, normalize=False, bias=False) for width in widths
-        )
+        self.layers = nn.ModuleList(GraphConvolution(width, dim) for width in widths)
         self.rate = rate
 
     def forward(self, graphs: GraphBatch) -> Tensor:
@@ -66,8 +88,7 @@ class GraphEncoder(nn.Module):
         x = graphs.x
         for layer in inner:
             x = dropout(relu(layer(x, graphs.adjacency)), self.rate, training=self.training)
-        pooled: Tensor = global_mean_pool(last(x, graphs.adjacency), graphs.batch, graphs.count)
-        return pooled
+        return mean_pool(last(x, graphs.adjacency), graphs.batch, graphs.count)
 
 
 def encode_all(encoder: GraphEncoder, graphs: Sequence[RowGraph], table: Tensor) -> Tensor:

@@ -221,6 +221,8 @@ def job(tmp_path, darts_names, bad_models) -> Iterator["subprocess.Popen[str]"]:
     sizes.write_text("extract: {num_workers: 1, shard_size: 4, max_in_flight: 1, batch_size: 4}")
     places = ["--work", str(tmp_path), "--cluster-config", str(sizes)]
     names = [*darts_names, f"{bad_models}:hangs"]
+    # A shell that runs the tests in the background has them ignore SIGINT, children included.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         [sys.executable, "-m", "cluster.extract", *names, *places],
         cwd=Path(__file__).parents[2],

@@ -40,7 +40,7 @@ def test_what_is_read_has_the_types_of_a_captured_graph(held):
     assert graph.edge_index.flags.c_contiguous
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(graphs=st.lists(random_graphs(), max_size=4), seed=st.integers(0, 9))
 def test_any_canonical_graphs_read_back(tmp_path_factory, graphs, seed):
     rng = np.random.default_rng(seed)

@@ -51,7 +51,7 @@ def with_list(table, name, change):
     return table.set_column(place, table.schema.field(name), column)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_flipped_bit_anywhere_is_seen(tmp_path_factory, held, place, bit):
     directory = tmp_path_factory.mktemp("flip")
@@ -69,7 +69,7 @@ def test_a_flipped_bit_anywhere_is_seen(tmp_path_factory, held, place, bit):
         assert read_shard(path) == rows()[2:]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(kept=st.floats(0, 1, exclude_max=True))
 def test_a_truncated_shard_is_seen(tmp_path_factory, kept):
     path = tmp_path_factory.mktemp("cut") / "x.parquet"

@@ -5,9 +5,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_geometric.nn import GCNConv, global_mean_pool
 
 from nar.encoding.batches import RowGraph, collate
-from nar.encoding.encoders import GraphEncoder, encode_all
+from nar.encoding.encoders import GraphConvolution, GraphEncoder, encode_all, mean_pool
 from nar.errors import ConfigError
 
 TABLE = torch.eye(5)
@@ -44,6 +45,16 @@ def reference(network, graph):
 def test_layers_are_graph_convolutions(graph, layers):
     network = encoder(layers)
     assert torch.allclose(network(collate([graph], TABLE))[0], reference(network, graph), atol=1e-6)
+
+
+@given(row_graphs())
+def test_a_convolution_is_the_one_of_torch_geometric(graph):
+    ours, theirs = GraphConvolution(5, 16), GCNConv(5, 16, normalize=False, bias=False)
+    theirs.load_state_dict(ours.state_dict())
+    batch = collate([graph, graph], TABLE)
+    assert torch.allclose(ours(batch.x, batch.adjacency), theirs(batch.x, batch.adjacency))
+    pooled = global_mean_pool(batch.x, batch.batch, batch.count)
+    assert torch.allclose(mean_pool(batch.x, batch.batch, batch.count), pooled)
 
 
 @given(st.lists(row_graphs(), min_size=1, max_size=5))

@@ -164,7 +164,7 @@ def test_no_text_changes_the_meaning_of_a_filter(stub, text):
     assert by_name.status.code == NOT_FOUND
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(received=st.binary(max_size=60), method=st.sampled_from(["Search", "Embed", "Get"]))
 def test_any_bytes_get_an_answer_or_a_refusal(raw_call, received, method):
     assert raw_call(method, received) in {OK, INVALID_ARGUMENT}
@@ -173,7 +173,7 @@ def test_any_bytes_get_an_answer_or_a_refusal(raw_call, received, method):
 NODES = st.integers(0, 9)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     graph=st.builds(
         wire.Graph,
