@@ -24,6 +24,15 @@ def member(card: Card) -> Member:
     return Member(labels.name, labels.family, card.topology, labels.backbone, is_named)
 
 
+def kin(cards: Sequence[Card]) -> list[str]:
+    """Who is relevant to whom: the family; of a composed model that of its encoder as well.
+
+    A U-Net on a ResNet is kin to U-Nets on other ResNets. One on a ViT shares its decoder with
+    them, and little else.
+    """
+    return [f"{card.labels.family}/{card.labels.backbone}".rstrip("/") for card in cards]
+
+
 def paper_questions(cards: Sequence[Card], roles: Roles) -> Questions:
     """The paper's own: relevant is what its rules read out of the name; copies count.
 
@@ -35,18 +44,19 @@ def paper_questions(cards: Sequence[Card], roles: Roles) -> Questions:
 
 
 def family_questions(cards: Sequence[Card], roles: Roles) -> Questions:
-    """The same queries and gallery as the paper's; relevant is the family of the defining code."""
+    """The same queries and gallery as the paper's; relevant is `kin` by the defining code."""
     families = [card.labels.family for card in cards]
-    return questions(_names(cards), families, queries=_tests(cards, roles))
+    return questions(_names(cards), kin(cards), cluster=families, queries=_tests(cards, roles))
 
 
 def distinct_questions(cards: Sequence[Card], roles: Roles) -> Questions:
-    """Designs ask for their family among all other designs: one architecture stands for each."""
+    """Designs ask for their kin among all other designs: one architecture stands for each."""
     first = _representatives(cards)
     return questions(
         _names(cards),
-        [card.labels.family for card in cards],
+        kin(cards),
         apart=[card.topology for card in cards],
+        cluster=[card.labels.family for card in cards],
         queries=_tests(cards, roles) & first,
         gallery=first,
     )

@@ -47,7 +47,7 @@ def order(seed: int, key: Hashable) -> bytes:
 
 
 def capped(members: Sequence[Member], *, cap: int = CAP) -> list[Member]:
-    """The members of a benchmark: all named ones, and a few of each kind of composed ones.
+    """The members of a benchmark: all named ones, and a few of each pair of decoder and encoder.
 
     Designs that are there already come last, so that what is kept differs.
     """
@@ -92,6 +92,19 @@ def split_unseen(members: Sequence[Member], seed: int) -> dict[str, Role]:
     validation = set(rest[: round(VALIDATION_FAMILIES * len(families))])
     held_out = {member.topology for member in members if member.family in test | validation}
     return {m.name: _role_of_unseen(m, test, validation, held_out) for m in members}
+
+
+def split_asked(members: Sequence[Member], names: Container[str], seed: int) -> dict[str, Role]:
+    """The named members ask; of their designs nothing is learned, of their families it is."""
+    asked = {member.topology for member in members if member.name in names}
+    rest = [member for member in members if member.topology not in asked]
+    roles = {name: _without_test(role) for name, role in split_distinct(rest, seed).items()}
+    kept: dict[bool, Role] = {True: "test", False: "gallery"}
+    return {m.name: roles.get(m.name, kept[m.name in names]) for m in members}
+
+
+def _without_test(role: Role) -> Role:
+    return "train" if role == "test" else role
 
 
 def _role_of_unseen(
