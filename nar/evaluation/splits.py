@@ -18,7 +18,7 @@ VALIDATION_SHARE = 0.1
 TEST_FAMILIES = 0.2
 VALIDATION_FAMILIES = 0.1
 # Composed and swept architectures of one decoder on one family of encoders.
-CAP = 4
+CAP = 5
 _SMALLEST_SPLIT = 3  # one item for each role
 
 

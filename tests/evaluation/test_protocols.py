@@ -8,6 +8,7 @@ from nar.errors import InvalidInputError
 from nar.evaluation.protocols import (
     distinct_questions,
     family_questions,
+    kin,
     member,
     paper_questions,
     twin_questions,
@@ -67,6 +68,15 @@ def test_one_architecture_stands_for_a_design():
     assert asked(found) == ["timm:resnet18", "timm:vgg16"]
     assert found.relevant()[found.asked()].tolist() == [1, 1]
     assert found.gallery.tolist() == [False, True, True, True, True]
+
+
+def test_a_composed_model_is_kin_to_those_of_its_decoder_and_encoder():
+    on_vgg, on_vit = (card(f"smp:unet/{it}", "unet", it, "composed", it) for it in ("vgg", "vit"))
+    assert kin([on_vgg, on_vit, CARDS[0]]) == ["unet/vgg", "unet/vit", "resnet"]
+    found = family_questions(
+        [on_vgg, on_vit, *CARDS], ROLES | {"smp:unet/vgg": "test"} | {"smp:unet/vit": "train"}
+    )
+    assert "smp:unet/vgg" not in asked(found)
 
 
 def test_twins_are_asked_for_in_other_libraries():

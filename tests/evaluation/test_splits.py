@@ -10,6 +10,7 @@ from nar.evaluation.splits import (
     CAP,
     Member,
     capped,
+    split_asked,
     split_distinct,
     split_paper,
     split_unseen,
@@ -78,6 +79,17 @@ def test_what_is_learned_from_knows_nothing_of_a_family_held_out(members):
     assert {m.topology for m in held_out}.isdisjoint(m.topology for m in learned)
     tests = {m.family for m in members if roles[m.name] == "test"}
     assert tests.isdisjoint(m.family for m in members if roles[m.name] == "validation")
+
+
+@given(MEMBERS, st.sets(st.text("abcdef", min_size=1, max_size=6), max_size=5))
+def test_of_what_asks_by_name_no_design_is_learned_from(members, names):
+    names |= {member.name for member in members[:3]}
+    roles = split_asked(members, names, 0)
+    assert {n for n, role in roles.items() if role == "test"} == names & roles.keys()
+    asked = {m.topology for m in members if m.name in names}
+    others = {m.topology for m in members if roles[m.name] in ("train", "validation")}
+    assert asked.isdisjoint(others)
+    assert list(roles) == [member.name for member in members]
 
 
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)

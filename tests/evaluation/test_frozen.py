@@ -1,0 +1,62 @@
+"""The frozen ids: drawn from a corpus always the same, and read back as they were."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from nar.corpus import iterate_cards, shipped_corpus
+from nar.errors import CorpusError
+from nar.evaluation.frozen import SEEDS, SPLITS, draw, read, roles_of, without_aliases
+from nar.labels.twins import twins
+
+
+@pytest.fixture(scope="module")
+def cards():
+    return list(iterate_cards(shipped_corpus()))
+
+
+@pytest.fixture(scope="module")
+def table():
+    return read()
+
+
+def test_the_shipped_ids_are_those_of_the_shipped_corpus(cards, table):
+    assert table == draw(cards[::-1])
+
+
+def test_the_benchmark_is_as_large_as_that_of_the_paper(cards, table):
+    names = set(table.column("name").to_pylist())
+    assert len({card.exact for card in cards if card.labels.name in names}) > 12_517
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_of_no_design_that_asks_anything_is_learned(split, cards, table):
+    topology = {card.labels.name: card.topology for card in cards}
+    for seed in SEEDS:
+        roles = roles_of(table, split, seed)
+        assert set(roles.values()) >= {"train", "validation", "test"}
+        learned = {topology[name] for name, role in roles.items() if role == "train"}
+        asked = {topology[name] for name, role in roles.items() if role == "test"}
+        assert split == "paper" or learned.isdisjoint(asked)
+
+
+def test_every_captured_twin_asks_under_one_of_its_names(cards, table):
+    network = {card.labels.name: (card.labels.source, card.exact) for card in cards}
+    roles = roles_of(table, "twins", 0)
+    asking = {network[name] for name, role in roles.items() if role == "test"}
+    members = {name for group in twins() for name in group.members}
+    assert asking == {network[name] for name in members & network.keys()}
+
+
+def test_a_network_of_two_names_in_one_source_stands_once(cards):
+    left = list(without_aliases(cards))
+    assert len({(card.labels.source, card.exact) for card in cards}) == len(left)
+
+
+def test_a_file_that_holds_something_else_is_named(tmp_path):
+    path = tmp_path / "other.parquet"
+    with pytest.raises(CorpusError, match=r"other\.parquet holds no frozen splits"):
+        read(path)
+    pq.write_table(pa.table({"name": ["a"]}), path)
+    with pytest.raises(CorpusError, match="it lacks distinct_0"):
+        read(path)
