@@ -35,7 +35,8 @@ _FILE = "real.parquet"
 
 def draw(cards: Sequence[Card]) -> pa.Table:
     """The members of the benchmark and their roles: a column a split and seed, a row a member."""
-    chosen = capped([member(card) for card in without_aliases(cards)])
+    members = [member(card) for card in without_aliases(cards)]
+    chosen = capped(members, always=_twins())
     names = [each.name for each in chosen]
     columns: dict[str, list[str]] = {"name": names}
     for split in SPLITS:

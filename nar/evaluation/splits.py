@@ -46,15 +46,22 @@ def order(seed: int, key: Hashable) -> bytes:
     return blake2b(f"{seed}:{key}".encode(), digest_size=16).digest()
 
 
-def capped(members: Sequence[Member], *, cap: int = CAP) -> list[Member]:
+def capped(
+    members: Sequence[Member], *, cap: int = CAP, always: Container[str] = ()
+) -> list[Member]:
     """The members of a benchmark: all named ones, and a few of each pair of decoder and encoder.
 
     Designs that are there already come last, so that what is kept differs.
+
+    Args:
+        members: All there are.
+        cap: How many of each pair.
+        always: Names that are kept besides.
     """
     groups: defaultdict[tuple[str, str], list[Member]] = defaultdict(list)
-    kept = [member for member in members if member.is_named]
+    kept = [member for member in members if member.is_named or member.name in always]
     for member in members:
-        if not member.is_named:
+        if not (member.is_named or member.name in always):
             groups[member.family, member.backbone].append(member)
     for group in groups.values():
         seen: set[str] = set()
