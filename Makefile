@@ -12,6 +12,9 @@ PROTOC  := $(BIN)/python -m grpc_tools.protoc -Iproto -I$(LIBRARY) proto/nar/v1/
 APT     := apt-get -qq -o APT::Sandbox::User=$$(id -un)
 PIP     := install -qq --no-compile --disable-pip-version-check
 
+# Many short processes import torch here: without byte code each compiles it anew, for seconds.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types proto proto-check pytest faults bench lock prometheus milvus clean
 
