@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
-from nar.console import reporting_errors, stdout
 from nar.corpus import Card, iterate_cards, shipped_corpus
 from nar.errors import CorpusError
 from nar.evaluation.protocols import Roles, member
@@ -99,7 +98,6 @@ def roles_of(table: pa.Table, split: str, seed: int) -> Roles:
     return dict(zip(names, table.column(column(split, seed)).to_pylist(), strict=True))
 
 
-@reporting_errors
 def main(
     target: Annotated[Path, typer.Argument(help="File that gets the table.")],
     corpus: Annotated[
@@ -111,7 +109,7 @@ def main(
     table = draw(cards)
     target.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, target, compression="zstd")
-    stdout.print(f"{table.num_rows:,} of {len(cards):,} architectures, in {target}")
+    typer.echo(f"{table.num_rows:,} of {len(cards):,} architectures, in {target}")
 
 
 if __name__ == "__main__":
