@@ -52,6 +52,14 @@ class EmbedConfig(PoolConfig):
     part_rows: int = Field(64, ge=1, description="rows of a shard that a worker takes at once")
 
 
+class EvaluateConfig(PoolConfig):
+    """Cells of the benchmark: each may train a model."""
+
+    gpus: float | Literal["auto"] = "auto"
+    max_in_flight: int = Field(1, ge=1)
+    limit_s: float = Field(14_400, gt=0)
+
+
 class PretrainConfig(WorkerConfig):
     """Ranks of Ray Train."""
 
@@ -67,6 +75,7 @@ class ClusterConfig(Settings):
     env_vars: dict[str, str] = Field(default_factory=lambda: {"OMP_NUM_THREADS": "1"})
     extract: ExtractConfig = ExtractConfig()
     embed: EmbedConfig = EmbedConfig()
+    evaluate: EvaluateConfig = EvaluateConfig()
     pretrain: PretrainConfig = PretrainConfig()
 
 

@@ -36,8 +36,9 @@ from nar.corpus import read_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.batches import Share, epoch_batches
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from nar.encoding.pretraining import EpochReport, Worker, pretrain
+from nar.encoding.pretraining import pretrain
 from nar.encoding.samples import collect_samples, printed_labels
+from nar.encoding.training import EpochReport, Worker
 from nar.encoding.training_state import TrainingState, load_state, save_state
 from nar.errors import ConfigError, NarError
 from nar.workspace import Workspace

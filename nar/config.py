@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from nar.errors import ConfigError
 
+Splitting = Literal["repeats", "node_number", "motif_number", "random"]
+Losses = Literal["ce+cl", "ce", "cl"]
+
 
 class Settings(BaseModel):
     """Base of all settings: frozen, and a misspelt name is an error."""
@@ -19,6 +22,7 @@ class Settings(BaseModel):
 class MotifConfig(Settings):
     """How a graph is cut into motifs (paper, section 3.2)."""
 
+    splitting: Splitting = Field("repeats", description="the others are baselines of Table 2")
     steps: int = Field(2, ge=1, le=8, description="s of Eq. 2: radius of the neighbour encoding")
     max_remainder_nodes: int = Field(16, ge=1, description="bound of what repeats nowhere")
     context_hops: int = Field(1, ge=1, description="k of the context graph (section 3.4)")
@@ -48,6 +52,7 @@ class GraphPretrainingConfig(Settings):
     learning_rate: float = Field(1e-3, gt=0)
     dim: int = Field(512, ge=1)
     dropout: float = Field(0.1, ge=0, lt=1)
+    losses: Losses = Field("ce+cl", description="parts of Eq. 6; the others are Table 3")
     temperature: float = Field(0.1, gt=0, description="the paper prints none")
     seed: int = 0
 

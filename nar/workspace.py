@@ -24,3 +24,8 @@ class Workspace:
     def index(self) -> Path:
         """The embedded index, used where no server is named."""
         return self.root / "index.db"
+
+    @property
+    def evaluation(self) -> Path:
+        """Cells of the benchmark, and data sets that take minutes to make."""
+        return self.root / "evaluation"

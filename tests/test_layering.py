@@ -23,11 +23,12 @@ RANKS = """
     motifs.pieces
     motifs.growth
     motifs.partition
-    motifs.contexts motifs.macro_graph motifs.splitting motifs
+    motifs.contexts motifs.macro_graph motifs.splitting motifs.label_sets motifs
     encoding.batches
     encoding.samples
     encoding.losses encoding.encoders
     encoding.objectives encoding.checkpoint encoding.training_state
+    encoding.training
     encoding.pretraining
     encoding.embed encoding
     index.filters
@@ -49,7 +50,7 @@ RANKS = """
     cli.display
     cli.corpus_display
     cli.commands
-    cli.corpus_commands
+    cli.corpus_commands cli.evaluate_command
     cli.app cli
     __init__
 """
@@ -91,7 +92,7 @@ OWNERS = {
     "diffusers": ("nar/zoo/",),
     "pytorchcv": ("nar/zoo/",),
     "monai": ("nar/zoo/",),
-    "matplotlib": ("nar/cli/plots.py",),
+    "matplotlib": ("nar/cli/plots.py", "nar/evaluation/figures.py"),
 }
 
 

@@ -4,11 +4,14 @@ The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cl
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors
+
+if TYPE_CHECKING:
+    from nar.evaluation.tasks import Held
 
 app = typer.Typer(
     help="NAR, the search engine for neural architectures.",
@@ -211,8 +214,21 @@ def serve(
 
 @app.command()
 @reporting_errors
-def evaluate(work: Work = DEFAULT_WORK, as_json: AsJson = False) -> None:
-    """MRR, MAP and NDCG of the workspace's encoder on its corpus, beside untrained baselines."""
-    from nar.cli import commands
+def evaluate(
+    data: Annotated[str, typer.Argument(help="real, nas-2, nas-4, nas-8, nas-12 or nas-16")],
+    protocol: Annotated[str, typer.Argument(help="paper, family, distinct, unseen or twins")],
+    method: Annotated[str, typer.Argument(help="As a table of results/ names it: labels-2-idf")],
+    seed: Annotated[int, typer.Option(help="0, 1 or 2")] = 0,
+    validation: Annotated[
+        bool, typer.Option("--validation", help="Ask what is held back to select a model.")
+    ] = False,
+    work: Work = DEFAULT_WORK,
+    as_json: AsJson = False,
+) -> None:
+    """Run one cell of the benchmark, as `cluster.evaluate` runs many: MRR, MAP, NDCG."""
+    from nar.cli import evaluate_command
+    from nar.evaluation.cells import Cell
 
-    commands.evaluate(work, as_json=as_json)
+    cell = Cell(data, protocol, method, seed)
+    held: Held = "validation" if validation else "test"
+    evaluate_command.evaluate(cell, work, held=held, as_json=as_json)

@@ -20,7 +20,6 @@ from nar.corpus import read_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.errors import NarError
-from nar.evaluation.comparison import Method, compare, untrained_methods
 from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex, index_row
 from nar.index.filters import Filter
@@ -187,15 +186,3 @@ def serve(setting: Setting, given: Mapping[str, str | int | None]) -> None:
     changed = {name: value for name, value in given.items() if value is not None}
     server = config.server.model_copy(update=changed)
     run_server(config.model_copy(update={"server": server}), setting.place.checkpoint)
-
-
-def evaluate(work: Path, *, as_json: bool) -> None:
-    """Compare the encoder of a workspace with untrained baselines, on its corpus."""
-    place = Workspace(work)
-    embedder = Embedder(load_checkpoint(place.checkpoint))
-    methods = (*untrained_methods(), Method(f"{embedder.name} encoder, trained", embedder.embed))
-    items = read_corpus(place.corpus)
-    with progress("evaluating", 2 * len(methods)) as advance:
-        rows = compare(items, methods, done=advance)
-    result = {"rows": [row.to_dict() for row in rows]}
-    show(result, lambda: display.comparisons(rows), as_json=as_json)

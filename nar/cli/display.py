@@ -12,7 +12,6 @@ from rich.text import Text
 from nar.architecture import Architecture
 from nar.cli.reports import operators_of
 from nar.corpus.manifest import Failure, Manifest
-from nar.evaluation.comparison import Comparison
 from nar.index.architecture_index import Hit
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
@@ -157,23 +156,6 @@ def _failures(failures: Sequence[Failure]) -> Table:
     for group in groups[:_SHOWN_REASONS]:
         first = group[0]
         table.add_row(f"{len(group):,}", first.name, first.operator, first.reason)
-    return table
-
-
-def comparisons(rows: Sequence[Comparison]) -> RenderableType:
-    """Means at the first depth, MAP with its interval; `--json` has every depth and macro means."""
-    k = rows[0].evaluation.cuts[0].k
-    title = "Family retrieval; copies of the query's topology left out"
-    table = Table("data", title=title, title_justify="left", box=SIMPLE_HEAD)
-    table.add_column("method", no_wrap=True)
-    for name in (f"MRR@{k}", f"MAP@{k}", "95%", f"NDCG@{k}"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        cut = row.evaluation.cuts[0]
-        interval = f"{cut.map.low:.2f}-{cut.map.high:.2f}"
-        means = (f"{score.mean:.3f}" for score in (cut.mrr, cut.map, cut.ndcg))
-        mrr, mean_precision, ndcg = means
-        table.add_row(row.data, row.method, mrr, mean_precision, interval, ndcg)
     return table
 
 

@@ -17,7 +17,8 @@ from nar.graph import ComputationalGraph
 from nar.motifs.contexts import motif_subgraph
 from nar.motifs.macro_graph import macro_graph
 from nar.motifs.neighbours import Labels
-from nar.motifs.partition import MotifPartition, partition_all
+from nar.motifs.partition import MotifPartition
+from nar.motifs.splitting import split_all
 from nar.ops import one_hot_columns
 
 NODES_A_RUN = 100_000
@@ -74,7 +75,7 @@ class Embedder:
         vectors = np.empty((len(graphs), self.dim), dtype=np.float32)
         for part in runs([graph.nodes for graph in graphs], NODES_A_RUN):
             started = time.perf_counter()
-            partitions = partition_all(graphs[part], self._motif_config)
+            partitions = split_all(graphs[part], self._motif_config)
             cut = time.perf_counter()
             observe("motifs", cut - started)
             vectors[part] = self._encode(partitions)

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
+from nar.config import Losses
+
 
 def cosine_similarities(one: Tensor, other: Tensor) -> Tensor:
     """Cosine of every pair of rows.
@@ -73,9 +75,15 @@ def graph_contrastive_loss(embeddings: Tensor, families: Tensor, *, temperature:
 
 
 def pretraining_loss(
-    embeddings: Tensor, logits: Tensor, *, families: Tensor, classes: Tensor, temperature: float
+    embeddings: Tensor,
+    logits: Tensor,
+    *,
+    families: Tensor,
+    classes: Tensor,
+    temperature: float,
+    losses: Losses = "ce+cl",
 ) -> Tensor:
-    """Eq. 6: Eq. 5 over families plus the cross-entropy of the classifier head.
+    """Eq. 6: Eq. 5 over families plus the cross-entropy of the classifier head, or one of them.
 
     Args:
         embeddings: Shape (batch, dim).
@@ -83,6 +91,9 @@ def pretraining_loss(
         families: Shape (batch,), what the contrastive part groups by.
         classes: Shape (batch,), what the head predicts.
         temperature: Divides the cosines of Eq. 5.
+        losses: Which parts count.
     """
+    if losses == "ce":
+        return cross_entropy(logits, classes)
     contrast = graph_contrastive_loss(embeddings, families, temperature=temperature)
-    return contrast + cross_entropy(logits, classes)
+    return contrast if losses == "cl" else contrast + cross_entropy(logits, classes)

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from nar.config import Losses
 from nar.encoding.batches import GraphBatch, collate
 from nar.encoding.encoders import GraphEncoder, operator_features
 from nar.encoding.losses import motif_contrastive_loss, pretraining_loss, structural_negatives
@@ -67,9 +68,12 @@ class MotifObjective(nn.Module):
 class MacroObjective(nn.Module):
     """Stage 2, Eq. 6: F_m and the classifier head f."""
 
-    def __init__(self, macro: GraphEncoder, head: nn.Linear, *, temperature: float) -> None:
+    def __init__(
+        self, macro: GraphEncoder, head: nn.Linear, *, temperature: float, losses: Losses
+    ) -> None:
         super().__init__()
-        self.macro, self.head, self.temperature = macro, head, temperature
+        self.macro, self.head = macro, head
+        self.temperature, self.losses = temperature, losses
 
     def forward(self, batch: MacroBatch) -> Tensor:
         """The loss of a batch."""
@@ -80,6 +84,7 @@ class MacroObjective(nn.Module):
             families=batch.families,
             classes=batch.classes,
             temperature=self.temperature,
+            losses=self.losses,
         )
 
 

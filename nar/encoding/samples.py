@@ -13,7 +13,8 @@ from nar.graph import ComputationalGraph
 from nar.motifs.contexts import Subgraph, context_subgraph, motif_subgraph
 from nar.motifs.macro_graph import MacroGraph, macro_graph
 from nar.motifs.neighbours import Labels
-from nar.motifs.partition import MotifPartition, partition_all
+from nar.motifs.partition import MotifPartition
+from nar.motifs.splitting import split_all
 from nar.ops import one_hot_columns
 
 CONTEXTS_A_MOTIF = 16
@@ -32,12 +33,16 @@ class TrainingLabels:
     classes: NDArray[np.int64]
     families: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, blocks: Sequence[str], families: Sequence[str]) -> "TrainingLabels":
+        """Number the coarse and the fine class of each architecture."""
+        return cls(_numbered(blocks), _numbered(families))
+
 
 def printed_labels(architectures: Sequence[Architecture]) -> TrainingLabels:
     """The labels the paper trains with: the coarse block for the head, the family for contrast."""
-    return TrainingLabels(
-        classes=_numbered([item.block for item in architectures]),
-        families=_numbered([item.labels.family for item in architectures]),
+    return TrainingLabels.of(
+        [item.block for item in architectures], [item.labels.family for item in architectures]
     )
 
 
@@ -90,7 +95,7 @@ def collect_samples(
     collection = _Collection(config)
     macro_graphs: list[MacroGraph] = []
     for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
-        for cut in partition_all(graphs[part], config):
+        for cut in split_all(graphs[part], config):
             macro = macro_graph(cut)
             collection.add(cut, macro)
             macro_graphs.append(macro)

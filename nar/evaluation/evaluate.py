@@ -1,6 +1,6 @@
-"""One table row: how well vectors of known architectures answer questions."""
+"""How well vectors answer questions: a score a query, and their means with intervals."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -20,12 +20,29 @@ RESAMPLES: Final = 1_000
 SEED: Final = 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """What every query reached.
+
+    Attributes:
+        queries: Shape (queries,), ids of those that asked and have an answer.
+        clusters: Shape (queries,), family of each.
+        gallery: Items that may answer; the query and what stands apart with it do not.
+        values: Of every metric and depth, as in ``map@20``: shape (queries,).
+    """
+
+    queries: tuple[str, ...]
+    clusters: tuple[str, ...]
+    gallery: int
+    values: Mapping[str, Values]
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """A mean over queries.
 
     Attributes:
-        mean: Every query counts the same (micro).
+        mean: Every query counts the same (micro); over seeds, every seed.
         low: Lower end of its 95% interval, from a bootstrap over families.
         high: Upper end.
         macro: Every family counts the same.
@@ -38,37 +55,29 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """The metrics at one depth."""
-
-    k: int
-    mrr: Score
-    map: Score
-    ndcg: Score
-
-
-@dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a set of vectors is worth.
+    """What a method is worth, over all its seeds.
 
     Attributes:
-        queries: Items that asked and have a relevant item in their gallery.
+        seeds: How many.
+        queries: Queries that have an answer, of all seeds together.
         clusters: Families among them.
-        gallery: Items that may answer; the query and what stands apart with it do not.
-        cuts: One for each depth.
+        gallery: Items that may answer, in the smallest gallery.
+        scores: By metric and depth.
     """
 
+    seeds: int
     queries: int
     clusters: int
     gallery: int
-    cuts: tuple[Cut, ...]
+    scores: Mapping[str, Score]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return asdict(self)
 
 
-def evaluate(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = KS) -> Evaluation:
+def score(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = KS) -> Scored:
     """Rank the gallery of every query by cosine and score the rankings.
 
     Args:
@@ -82,10 +91,38 @@ def evaluate(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = KS) ->
     _check(embeddings, asked)
     places = asked.asked()
     relevance = np.concatenate(list(_relevance(_unit(embeddings), asked, places, max(ks))))
-    relevant, cluster = asked.relevant()[places], asked.cluster[places]
-    cuts = tuple(_cut(relevance, relevant, cluster, k) for k in ks)
-    gallery = int(np.count_nonzero(asked.gallery))
-    return Evaluation(len(places), len(np.unique(cluster)), gallery, cuts)
+    relevant = asked.relevant()[places]
+    values: dict[str, Values] = {}
+    for k in ks:
+        values[f"mrr@{k}"] = reciprocal_rank(relevance, k)
+        values[f"map@{k}"] = average_precision(relevance, relevant, k)
+        values[f"ndcg@{k}"] = ndcg(relevance, relevant, k)
+    return Scored(
+        queries=tuple(asked.ids[place] for place in places),
+        clusters=tuple(asked.cluster[place] for place in places),
+        gallery=int(np.count_nonzero(asked.gallery)),
+        values=values,
+    )
+
+
+def summarise(seeds: Sequence[Scored]) -> Evaluation:
+    """The means over one or more seeds of the same cell."""
+    names, number = np.unique(
+        [cluster for seed in seeds for cluster in seed.clusters], return_inverse=True
+    )
+    # Every seed weighs the same, however many queries it drew.
+    weight = np.concatenate([np.full(len(s.queries), 1 / len(s.queries)) for s in seeds])
+    scores = {
+        metric: _score(np.concatenate([s.values[metric] for s in seeds]), number, weight)
+        for metric in seeds[0].values
+    }
+    queries = sum(len(seed.queries) for seed in seeds)
+    return Evaluation(len(seeds), queries, len(names), min(s.gallery for s in seeds), scores)
+
+
+def evaluate(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = KS) -> Evaluation:
+    """`score` and `summarise` in one, for a single seed."""
+    return summarise([score(embeddings, asked, ks=ks)])
 
 
 def _relevance(
@@ -107,25 +144,17 @@ def _relevance(
         yield np.take_along_axis(related, ranked, axis=1)
 
 
-def _cut(relevance: NDArray[np.bool_], relevant: Numbers, cluster: Numbers, k: int) -> Cut:
-    return Cut(
-        k,
-        mrr=_score(reciprocal_rank(relevance, k), cluster),
-        map=_score(average_precision(relevance, relevant, k), cluster),
-        ndcg=_score(ndcg(relevance, relevant, k), cluster),
-    )
-
-
-def _score(values: Values, cluster: Numbers) -> Score:
+def _score(values: Values, cluster: NDArray[np.intp], weight: Values) -> Score:
     """Mean with its interval; whole clusters are resampled, for their members are alike."""
-    _, number = np.unique(cluster, return_inverse=True)
-    sums, sizes = np.bincount(number, weights=values), np.bincount(number)
+    sums, sizes = np.bincount(cluster, weights=values * weight), np.bincount(cluster, weight)
+    means = np.bincount(cluster, values) / np.bincount(cluster)
     clusters = len(sizes)
     drawn = np.random.default_rng(SEED).multinomial(
         clusters, np.full(clusters, 1 / clusters), RESAMPLES
     )
     low, high = np.quantile((drawn @ sums) / (drawn @ sizes), [0.025, 0.975])
-    return Score(float(values.mean()), float(low), float(high), float((sums / sizes).mean()))
+    mean = sums.sum() / sizes.sum()
+    return Score(float(mean), float(low), float(high), float(means.mean()))
 
 
 def _unit(embeddings: Matrix) -> Matrix:

@@ -62,7 +62,7 @@ def _twins() -> frozenset[str]:
 
 def _roles(split: str, members: Sequence[Member], seed: int) -> dict[str, Role]:
     if split == "twins":
-        return split_asked(members, _twins(), seed)
+        return split_asked(members, [group.members for group in twins()], seed)
     draws = {"paper": split_paper, "distinct": split_distinct, "unseen": split_unseen}
     return draws[split](members, seed)
 

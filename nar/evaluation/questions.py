@@ -21,7 +21,7 @@ class Questions:
         relevance: Shape (items,). Items of one number are relevant to each other.
         apart: Shape (items,). Items of the query's number are not in its gallery: itself, its
             twins, or its whole library.
-        cluster: Shape (items,). What the bootstrap draws whole, for its members are alike.
+        cluster: Shape (items,), names. What the bootstrap draws whole, for its members are alike.
         queries: Shape (items,), who asks; those without a relevant item do not count.
         gallery: Shape (items,), who may answer.
     """
@@ -29,7 +29,7 @@ class Questions:
     ids: tuple[str, ...]
     relevance: Numbers
     apart: Numbers
-    cluster: Numbers
+    cluster: tuple[str, ...]
     queries: Mask
     gallery: Mask
 
@@ -78,7 +78,7 @@ def questions(
         tuple(ids),
         numbered(relevance),
         numbered(ids if apart is None else apart),
-        numbered(relevance if cluster is None else cluster),
+        tuple(map(str, relevance if cluster is None else cluster)),
         every if queries is None else queries,
         every if gallery is None else gallery,
     )

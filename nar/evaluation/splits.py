@@ -5,7 +5,7 @@ moves no other.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Hashable, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal
@@ -17,6 +17,8 @@ VALIDATION_SHARE = 0.1
 # Whole families held out.
 TEST_FAMILIES = 0.2
 VALIDATION_FAMILIES = 0.1
+# Groups of twins that select a model.
+VALIDATION_GROUPS = 0.2
 # Composed and swept architectures of one decoder on one family of encoders.
 CAP = 5
 _SMALLEST_SPLIT = 3  # one item for each role
@@ -101,17 +103,22 @@ def split_unseen(members: Sequence[Member], seed: int) -> dict[str, Role]:
     return {m.name: _role_of_unseen(m, test, validation, held_out) for m in members}
 
 
-def split_asked(members: Sequence[Member], names: Container[str], seed: int) -> dict[str, Role]:
-    """The named members ask; of their designs nothing is learned, of their families it is."""
-    asked = {member.topology for member in members if member.name in names}
-    rest = [member for member in members if member.topology not in asked]
-    roles = {name: _without_test(role) for name, role in split_distinct(rest, seed).items()}
-    kept: dict[bool, Role] = {True: "test", False: "gallery"}
-    return {m.name: roles.get(m.name, kept[m.name in names]) for m in members}
+def split_asked(
+    members: Sequence[Member], groups: Sequence[Collection[str]], seed: int
+) -> dict[str, Role]:
+    """Whole groups of names ask, a fifth of them to select a model; of no such design is learned.
 
-
-def _without_test(role: Role) -> Role:
-    return "train" if role == "test" else role
+    A name of several groups asks the test if one of them does.
+    """
+    ordered = sorted(groups, key=lambda group: order(seed, tuple(group)))
+    first = round(VALIDATION_GROUPS * len(ordered))
+    roles: dict[str, Role] = {
+        **{name: "validation" for group in ordered[:first] for name in group},
+        **{name: "test" for group in ordered[first:] for name in group},
+    }
+    asked = {member.topology for member in members if member.name in roles}
+    left: dict[bool, Role] = {True: "gallery", False: "train"}
+    return {m.name: roles.get(m.name, left[m.topology in asked]) for m in members}
 
 
 def _role_of_unseen(

@@ -129,15 +129,6 @@ def test_index_info(work):
     assert answer("index", "info", "--work", work)["rows"] == 20
 
 
-def test_evaluate_compares_with_untrained_baselines(work):
-    rows = answer("evaluate", "--work", work)["rows"]
-    assert {row["data"] for row in rows} == {"nas"}
-    methods = [row["method"] for row in rows]
-    assert methods[0] == "random"
-    assert methods[-1] == "paper encoder, trained"
-    assert "bag of operators" in run("evaluate", "--work", work).stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

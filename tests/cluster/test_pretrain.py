@@ -32,8 +32,9 @@ from nar.corpus import read_corpus, write_shard
 from nar.corpus.manifest import Manifest, count_sources
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
-from nar.encoding.pretraining import EpochReport, pretrain
+from nar.encoding.pretraining import pretrain
 from nar.encoding.samples import collect_samples, printed_labels
+from nar.encoding.training import EpochReport
 from nar.errors import ConfigError, CorpusError
 from nar.workspace import Workspace
 

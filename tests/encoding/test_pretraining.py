@@ -12,7 +12,8 @@ from nar.encoding.batches import Share
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.embed import Embedder
 from nar.encoding.objectives import MotifBatches
-from nar.encoding.pretraining import Networks, Worker, pretrain
+from nar.encoding.pretraining import Networks, pretrain
+from nar.encoding.training import Worker
 from nar.encoding.training_state import load_state, save_state
 from nar.errors import ConfigError
 

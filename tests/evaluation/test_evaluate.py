@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from nar.errors import InvalidInputError
-from nar.evaluation.evaluate import evaluate
+from nar.evaluation.evaluate import KS, Score, evaluate, score, summarise
 from nar.evaluation.metrics import average_precision
 from nar.evaluation.questions import questions
 
@@ -20,16 +20,11 @@ IDS = ["0", "1", "2", "3", "4"]
 ASKED = questions(IDS, FAMILIES)
 
 
-def at(found, k):
-    return next(cut for cut in found.cuts if cut.k == k)
-
-
 def test_perfect_neighbours_score_one():
     found = evaluate(VECTORS, ASKED)
     assert (found.queries, found.clusters, found.gallery) == (4, 2, 5)
-    for cut in found.cuts:
-        assert cut.mrr.mean == cut.map.mean == cut.ndcg.mean == 1.0
-        assert (cut.mrr.low, cut.mrr.high, cut.mrr.macro) == (1.0, 1.0, 1.0)
+    assert set(found.scores) == {f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in KS}
+    assert set(found.scores.values()) == {Score(1.0, 1.0, 1.0, 1.0)}
 
 
 def test_sparse_vectors_give_the_same():
@@ -45,7 +40,7 @@ def test_the_order_of_items_does_not_matter():
 def test_equal_scores_are_ranked_by_id():
     same = np.ones((3, 2), dtype=np.float32)
     found = evaluate(same, questions(["0", "1", "2"], ["a", "b", "b"]))
-    assert at(found, 20).mrr.mean == 0.5  # "0" comes before the relative
+    assert found.scores["mrr@20"].mean == 0.5  # "0" comes before the relative
 
 
 def test_twins_are_neither_relevant_nor_in_the_way():
@@ -62,22 +57,22 @@ def test_some_ask_and_some_answer():
     gallery = np.array([True, True, False, True, True])
     found = evaluate(VECTORS, questions(IDS, FAMILIES, queries=queries, gallery=gallery))
     assert (found.queries, found.gallery) == (2, 4)
-    assert at(found, 20).mrr.mean == 1.0
+    assert found.scores["mrr@20"].mean == 1.0
     nobody = questions(IDS, FAMILIES, gallery=np.array([True, True, True, False, True]))
     assert nobody.asked().tolist() == [0, 1, 3]  # the gallery of item 2 holds no other b
 
 
 def test_members_of_one_cluster_are_drawn_together():
     labels = ["a", "a", "b", "b", "b"]
-    alone = at(evaluate(VECTORS, questions(IDS, labels)), 20).map
-    together = at(evaluate(VECTORS, questions(IDS, labels, cluster=["x"] * 5)), 20).map
+    alone = evaluate(VECTORS, questions(IDS, labels)).scores["map@20"]
+    together = evaluate(VECTORS, questions(IDS, labels, cluster=["x"] * 5)).scores["map@20"]
     assert together.mean == alone.mean
     assert together.low == pytest.approx(together.high)
 
 
 def test_families_weigh_the_same_in_macro():
     vectors = np.array([[1, 0], [1, 0.1], [1, 0.2], [0, 1], [-1, 0]], dtype=np.float32)
-    score = at(evaluate(vectors, questions(IDS, ["a", "a", "a", "b", "b"])), 20).mrr
+    score = evaluate(vectors, questions(IDS, ["a", "a", "a", "b", "b"])).scores["mrr@20"]
     of_b = (1 / 4 + 1 / 1) / 2  # the first of b sees all of a first; the second sees it first
     assert score.macro == pytest.approx((1 + of_b) / 2)
     assert score.mean == pytest.approx((3 * 1 + 2 * of_b) / 5)
@@ -89,7 +84,7 @@ def test_chunks_agree_with_one_matrix(monkeypatch):
     vectors = rng.normal(size=(700, 8)).astype(np.float32)
     families = [str(number) for number in rng.integers(0, 60, size=700)]
     ids = [f"{number:04d}" for number in range(700)]
-    found = at(evaluate(vectors, questions(ids, families)), 20)
+    found = evaluate(vectors, questions(ids, families)).scores["map@20"]
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     scores = unit @ unit.T
     np.fill_diagonal(scores, -np.inf)
@@ -97,13 +92,22 @@ def test_chunks_agree_with_one_matrix(monkeypatch):
     number = np.array(families)
     related = number[order] == number[:, None]
     expected = average_precision(related, related.sum(axis=1), 20)[related.any(axis=1)]
-    assert found.map.mean == pytest.approx(expected.mean(), abs=1e-4)
+    assert found.mean == pytest.approx(expected.mean(), abs=1e-4)
+
+
+def test_seeds_weigh_the_same_and_share_their_families():
+    few = score(VECTORS[:2], questions(IDS[:2], ["a", "a"]))
+    wrong = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], dtype=np.float32)
+    many = score(wrong, questions(IDS[:4], ["a", "a", "b", "b"]))
+    alone = summarise([many]).scores["mrr@20"].mean
+    together = summarise([few, many])
+    assert (together.seeds, together.queries, together.clusters, together.gallery) == (2, 6, 2, 2)
+    assert together.scores["mrr@20"].mean == pytest.approx((1 + alone) / 2)
 
 
 def test_it_goes_into_json():
     told = json.loads(json.dumps(evaluate(VECTORS, ASKED, ks=(1,)).to_dict()))
-    assert told["cuts"][0]["k"] == 1
-    assert told["cuts"][0]["map"]["mean"] == 1.0
+    assert told["scores"]["map@1"]["mean"] == 1.0
 
 
 @pytest.mark.parametrize(

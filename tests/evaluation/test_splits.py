@@ -81,15 +81,26 @@ def test_what_is_learned_from_knows_nothing_of_a_family_held_out(members):
     assert tests.isdisjoint(m.family for m in members if roles[m.name] == "validation")
 
 
-@given(MEMBERS, st.sets(st.text("abcdef", min_size=1, max_size=6), max_size=5))
-def test_of_what_asks_by_name_no_design_is_learned_from(members, names):
-    names |= {member.name for member in members[:3]}
-    roles = split_asked(members, names, 0)
-    assert {n for n, role in roles.items() if role == "test"} == names & roles.keys()
+@given(MEMBERS, st.lists(st.sets(st.text("abcdef", min_size=1, max_size=6), max_size=5)))
+def test_of_what_asks_by_name_no_design_is_learned_from(members, groups):
+    groups = [sorted(group) for group in groups] + [[member.name for member in members[:3]]]
+    roles = split_asked(members, groups, 0)
+    names = {name for group in groups for name in group} & roles.keys()
+    assert {n for n, role in roles.items() if role in ("test", "validation")} == names
     asked = {m.topology for m in members if m.name in names}
-    others = {m.topology for m in members if roles[m.name] in ("train", "validation")}
-    assert asked.isdisjoint(others)
+    learned = {m.topology for m in members if roles[m.name] == "train"}
+    assert asked.isdisjoint(learned)
     assert list(roles) == [member.name for member in members]
+
+
+def test_a_fifth_of_the_groups_selects_and_shared_names_ask_the_test():
+    members = corpus(families=10, designs=1, twins=3)
+    groups = [[m.name for m in members if m.family == f"f{number}"] for number in range(10)]
+    roles = split_asked(members, groups, 0)
+    selecting = [group for group in groups if {roles[name] for name in group} == {"validation"}]
+    assert len(selecting) == 2
+    again = split_asked(members, [*groups, *[selecting[0]] * 40], 0)
+    assert {again[name] for name in selecting[0]} == {"test"}
 
 
 @pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS)

@@ -1,0 +1,86 @@
+"""The command of the benchmark: ``python -m cluster.evaluate table1 --results results``."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cluster.config import load_cluster_config
+from cluster.evaluation import EvaluateReport, cell_path, evaluate
+from cluster.options import ClusterFile, Workers
+from cluster.resources import resized
+from cluster.session import connect
+from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
+from nar.errors import NarError
+from nar.evaluation.cells import Cell
+from nar.evaluation.sets import SETS, find_set
+from nar.evaluation.tables import write_table
+from nar.workspace import Workspace
+
+
+class CellsFailedError(NarError):
+    """Some cells have no result."""
+
+
+def chosen(sets: list[str], methods: list[str], seeds: list[int]) -> list[Cell]:
+    """The cells of some sets, each once, where asked for only those of some methods and seeds."""
+    every = dict.fromkeys(cell for name in sets for cell in find_set(name).cells())
+    return [
+        cell
+        for cell in every
+        if (not methods or cell.method in methods) and (not seeds or cell.seed in seeds)
+    ]
+
+
+def summary(report: EvaluateReport) -> str:
+    """The report for a person, in one line."""
+    failed = f", {len(report.failures)} failed" if report.failures else ""
+    return f"{report.ran} cells run{failed}, {report.kept} kept, in {report.seconds:.0f} s"
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+@reporting_errors
+def main(
+    sets: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(SETS)}.")] = None,
+    methods: Annotated[list[str] | None, typer.Option("--method", help="Only these.")] = None,
+    seeds: Annotated[list[int] | None, typer.Option("--seed", help="Only these.")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Directory that gets each set as Markdown and JSON.")
+    ] = None,
+    work: Work = DEFAULT_WORK,
+    workers: Workers = None,
+    cluster_config: ClusterFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run cells of the benchmark into WORK/evaluation.
+
+    Run twice, it changes nothing; killed, it goes on.
+    """
+    config = load_cluster_config(cluster_config)
+    names = sets or list(SETS)
+    directory = Workspace(work).evaluation.resolve()
+    cells = chosen(names, methods or [], seeds or [])
+    with connect(config):
+        report = evaluate(cells, directory, resized(config.evaluate, workers))
+    if as_json:
+        told = {"ran": report.ran, "kept": report.kept, "failures": report.failures}
+        sys.stdout.write(json.dumps({**told, "seconds": report.seconds}, indent=2) + "\n")
+    else:
+        stdout.print(summary(report))
+    if report.failures:
+        name, why = next(iter(report.failures.items()))
+        raise CellsFailedError(f"{len(report.failures)} cells have no result, {name}: {why}")
+    if results is None:
+        return
+    for name in names:
+        paths = [cell_path(directory, cell) for cell in find_set(name).cells()]
+        write_table(results, name, paths)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,192 @@
+"""Training of one stage after another: epochs, reports, and states to go on from.
+
+Random numbers follow from seed, epoch and rank, so a run that goes on from a saved state takes the
+very steps of the unbroken one.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.optim import Adam, Optimizer
+
+from nar.encoding.batches import ALONE, Share
+from nar.encoding.training_state import TrainingState, optimizer_tensors, restore_optimizer
+from nar.errors import ConfigError
+
+_CPU = torch.device("cpu")
+
+
+def _unchanged(module: nn.Module) -> nn.Module:
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The process that trains, alone or as one of several.
+
+    Attributes:
+        share: Which part of every batch it takes.
+        device: Where it computes.
+        wrap: Makes a module average its gradients with those of the other workers.
+    """
+
+    share: Share = ALONE
+    device: torch.device = _CPU
+    wrap: Callable[[nn.Module], nn.Module] = _unchanged
+
+
+LONE = Worker()
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    """One finished epoch.
+
+    Attributes:
+        stage: ``motifs`` or ``graphs``.
+        epoch: Epochs of the stage that are done.
+        epochs: Epochs the stage has.
+        loss: Mean over this worker's batches.
+    """
+
+    stage: str
+    epoch: int
+    epochs: int
+    loss: float
+
+
+AfterEpoch = Callable[[EpochReport, TrainingState], None]
+
+
+def nothing(_report: EpochReport, _state: TrainingState) -> None:
+    """What is done after an epoch unless something is wanted."""
+
+
+class Recipe(Protocol):
+    """What every stage's recipe says."""
+
+    @property
+    def epochs(self) -> int:
+        """How often every item is seen."""
+
+    @property
+    def learning_rate(self) -> float:
+        """Of Adam, at its highest."""
+
+    @property
+    def seed(self) -> int:
+        """Fixes order and dropout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage: what to minimise, over what, by which recipe.
+
+    Attributes:
+        name: ``motifs`` or ``graphs``.
+        recipe: Epochs, learning rate, seed.
+        objective: From a batch to its loss.
+        batches: The batches of an epoch, this worker's part of each, as rows.
+        batch: Rows and epoch to what the objective reads.
+        rate: Share of the learning rate at a share of all steps.
+    """
+
+    name: str
+    recipe: Recipe
+    objective: nn.Module
+    batches: Callable[[int], Sequence[NDArray[np.int64]]]
+    batch: Callable[[NDArray[np.int64], int], Any]
+    rate: Callable[[float], float] = lambda _: 1.0
+
+
+def train(
+    networks: nn.Module,
+    stages: Sequence[Callable[[], Stage]],
+    *,
+    worker: Worker,
+    start: TrainingState | None,
+    after_epoch: AfterEpoch,
+) -> None:
+    """Train one stage after the other.
+
+    Args:
+        networks: All that is trained, in whatever stage.
+        stages: Each is made when the one before is done.
+        worker: This process's part.
+        start: Where to go on, given by ``after_epoch`` of the same run.
+        after_epoch: Called after every epoch; the state is valid during the call.
+
+    Raises:
+        ConfigError: The loss is no longer finite.
+    """
+    if start is not None:
+        networks.load_state_dict(start.networks)
+    for number, make_stage in enumerate(stages):
+        if start is None or start.stage <= number:
+            resumed = start if start is not None and start.stage == number else None
+            for report, moments in _epochs(make_stage(), worker, resumed):
+                weights = networks.state_dict()
+                after_epoch(report, TrainingState(number, report.epoch, weights, moments))
+
+
+def warm_up_and_anneal(progress: float, *, warm_up: float = 0.1) -> float:
+    """Share of the learning rate: a line up for the first tenth, then half a cosine down to 0."""
+    if progress < warm_up:
+        return progress / warm_up
+    return 0.5 + 0.5 * math.cos(math.pi * (progress - warm_up) / (1 - warm_up))
+
+
+def _epochs(
+    stage: Stage, worker: Worker, start: TrainingState | None
+) -> Iterator[tuple[EpochReport, dict[str, Tensor]]]:
+    """Train epoch after epoch; give each report with the optimizer's state."""
+    model = worker.wrap(stage.objective.train())
+    optimizer = Adam(model.parameters(), lr=stage.recipe.learning_rate)
+    if start is not None:
+        restore_optimizer(optimizer, start.optimizer)
+    first = 0 if start is None else start.epoch
+    for epoch in range(first, stage.recipe.epochs):
+        loss = _train_epoch(stage, model, optimizer, epoch, worker)
+        report = EpochReport(stage.name, epoch + 1, stage.recipe.epochs, loss)
+        yield report, optimizer_tensors(optimizer)
+
+
+def _train_epoch(
+    stage: Stage, model: nn.Module, optimizer: Optimizer, epoch: int, worker: Worker
+) -> float:
+    recipe = stage.recipe
+    batches = stage.batches(epoch)
+    losses = []
+    with torch.random.fork_rng(devices=[worker.device] if worker.device.type == "cuda" else []):
+        torch.manual_seed(_dropout_seed(recipe.seed, epoch, worker.share.rank))
+        for number, batch in enumerate(batches):
+            progress = (epoch + number / len(batches)) / recipe.epochs
+            for group in optimizer.param_groups:
+                group["lr"] = recipe.learning_rate * stage.rate(progress)
+            losses.append(train_step(model, optimizer, stage.batch(batch, epoch)))
+    loss = sum(losses) / len(losses)
+    if not math.isfinite(loss):
+        raise ConfigError(
+            f"the loss of stage {stage.name} became {loss} in epoch {epoch + 1}: "
+            f"take a learning_rate below {recipe.learning_rate}"
+        )
+    return loss
+
+
+def _dropout_seed(seed: int, epoch: int, rank: int) -> int:
+    return int(np.random.SeedSequence([seed, epoch, rank]).generate_state(1)[0])
+
+
+def train_step(model: nn.Module, optimizer: Optimizer, batch: object) -> float:
+    """One step down the gradient of a batch's loss; gives the loss."""
+    optimizer.zero_grad()
+    loss: Tensor = model(batch)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    return float(loss.detach())

@@ -1,0 +1,200 @@
+"""Figures of results, as PNG files. The library that draws is imported when one is asked for."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.errors import InvalidInputError, MissingLibraryError
+from nar.evaluation.cells import CellResult
+from nar.evaluation.datasets import NAS
+from nar.evaluation.evaluate import Score, Scored, summarise
+from nar.evaluation.methods import find_method
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float32]
+
+SHOWN_ITEMS: Final = 1_500
+PERPLEXITY: Final = 30.0
+_EXAGGERATION, _EARLY, _STEPS = 12.0, 250, 750  # the early steps pull harder
+_COLUMNS: Final = 3
+# Ten colours, none of them grey; lines differ by their marks, too.
+_COLOURS: Final = [f"C{number}" for number in (0, 1, 2, 3, 4, 5, 6, 8, 9)] + ["black"]
+_MARKS: Final = "osD^vPX*<>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """Vectors that are drawn as one map.
+
+    Attributes:
+        title: Above the map.
+        vectors: Shape (items, dim), at least 2 of both.
+        classes: Of each item.
+    """
+
+    title: str
+    vectors: Floats
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        items, shape = len(self.classes), self.vectors.shape
+        if len(shape) != 2 or min(shape) < 2 or shape[0] != items:
+            reason = f"wanted ({items}, dim), both at least 2, came {shape}"
+            raise InvalidInputError("panel.vectors", reason)
+
+
+def difficulty_curve(path: Path, cells: Sequence[CellResult]) -> None:
+    """Draw MAP@20, with its 95% interval, against the distance of the NAS networks, as PNG.
+
+    Seeds are pooled; there is a line a method, in order of occurrence.
+
+    Raises:
+        InvalidInputError: There is no cell, or one of other data.
+        MissingLibraryError: matplotlib is not installed.
+    """
+    curves = _curves(cells)
+    figure = _figure(7, 4.2)
+    axes = figure.add_subplot()
+    for number, (method, scores) in enumerate(curves.items()):
+        colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)]
+        ks, points = list(scores), list(scores.values())
+        low, high = [point.low for point in points], [point.high for point in points]
+        axes.fill_between(ks, low, high, color=colour, alpha=0.15, linewidth=0)
+        means = [point.mean for point in points]
+        axes.plot(ks, means, color=colour, marker=mark, label=find_method(method).title)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xticks(sorted({k for scores in curves.values() for k in scores}))
+    axes.set(xlabel="edits from the centre of the class", ylabel="MAP@20, 95%", ylim=(0, 1.02))
+    axes.legend(frameon=False, loc="lower left")
+    _write(path, figure)
+
+
+def neighbourhood_map(path: Path, panels: Sequence[Panel]) -> None:
+    """Draw vectors in the plane by t-SNE, three maps a row, as PNG: Figure 5 of the paper.
+
+    The ten most frequent classes of a map have a colour each; the rest is grey. Of more than
+    `SHOWN_ITEMS` items some are drawn by lot, the same in all maps of as many.
+
+    Raises:
+        InvalidInputError: There is none.
+        MissingLibraryError: matplotlib is not installed.
+    """
+    if not panels:
+        raise InvalidInputError("panels", "wanted at least one, came none")
+    rows = -(-len(panels) // _COLUMNS)
+    figure = _figure(4.2 * _COLUMNS + 1.5, 4.0 * rows)
+    for number, panel in enumerate(panels):
+        axes = figure.add_subplot(rows, _COLUMNS, number + 1)
+        _scatter(axes, panel)
+        # Maps of the same items share the legend of the last.
+        if panel.classes not in [later.classes for later in panels[number + 1 :]]:
+            axes.legend(fontsize=6, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    _write(path, figure)
+
+
+def tsne(vectors: Floats) -> Floats:
+    """Places in the plane that keep who is near whom by cosine: exact t-SNE, nothing by lot.
+
+    Shape (items, dim) becomes (items, 2), at a cost that is quadratic in the items.
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    wanted = _affinities(unit)
+    left, sizes, _ = np.linalg.svd(unit - unit.mean(axis=0), full_matrices=False)
+    places: Floats = 1e-4 * (left * sizes)[:, :2] / max(sizes[0] / len(unit) ** 0.5, 1e-12)
+    velocity, gains = np.zeros_like(places), np.ones_like(places)
+    rate = max(len(places) / _EXAGGERATION / 4, 10.0)
+    for step in range(_STEPS):
+        more, momentum = (_EXAGGERATION, 0.5) if step < _EARLY else (1.0, 0.8)
+        near = 1 / (1 + _squares(places))
+        np.fill_diagonal(near, 0)
+        pull = (more * wanted - near / near.sum()) * near
+        gradient = 4 * (pull.sum(axis=1)[:, None] * places - pull @ places)
+        # Strides grow while a coordinate keeps its way, and shrink when it turns.
+        gains = np.where(gradient * velocity < 0, gains + 0.2, gains * 0.8).clip(0.01)
+        velocity = momentum * velocity - rate * gains * gradient
+        places = places + velocity
+    return places
+
+
+def _affinities(unit: Floats) -> Floats:
+    """Who is near whom, both ways: shape (items, items), sum 1."""
+    squares = _squares(unit)
+    np.fill_diagonal(squares, np.inf)
+    squares -= squares.min(axis=1, keepdims=True)
+    wanted = np.log(max(min(PERPLEXITY, (len(unit) - 1) / 3), 1.0))
+    # Bisects the logarithm of each row's precision until the row sees as many as it should.
+    middle, stride = np.zeros((len(unit), 1), dtype=np.float32), 10.0
+    while stride > 1e-4:
+        near = np.exp(-np.exp(middle) * squares)
+        near /= near.sum(axis=1, keepdims=True)
+        entropy = -np.sum(near * np.log(near.clip(1e-30)), axis=1, keepdims=True)
+        middle += np.where(entropy > wanted, stride, -stride)
+        stride /= 2
+    return np.asarray((near + near.T) / (2 * len(unit)), dtype=np.float32)
+
+
+def _squares(points: Floats) -> Floats:
+    """Squared distances of all pairs: shape (items, items)."""
+    norms = np.sum(points * points, axis=1)
+    return np.asarray((norms[:, None] + norms - 2 * points @ points.T).clip(0), dtype=np.float32)
+
+
+def _curves(cells: Sequence[CellResult]) -> Mapping[str, Mapping[int, Score]]:
+    """MAP@20 by method, and by distance in ascending order."""
+    seeds: defaultdict[str, defaultdict[int, list[Scored]]] = defaultdict(lambda: defaultdict(list))
+    odd = sorted({result.cell.data for result in cells} - set(NAS))
+    if odd or not cells:
+        raise InvalidInputError("cells", f"wanted some of {', '.join(NAS)}, came {odd or 'none'}")
+    for result in cells:
+        seeds[result.cell.method][NAS[result.cell.data]].append(result.scored)
+    return {
+        method: {k: summarise(scored).scores["map@20"] for k, scored in sorted(of.items())}
+        for method, of in seeds.items()
+    }
+
+
+def _scatter(axes: "Axes", panel: Panel) -> None:
+    items = np.arange(len(panel.classes))
+    if len(items) > SHOWN_ITEMS:
+        items = np.random.default_rng(0).choice(items, SHOWN_ITEMS, replace=False)
+    places, classes = tsne(panel.vectors[items]), np.array(panel.classes)[items]
+    # The larger class first, then by name: the same colours in every map of the same items.
+    ranked = sorted(Counter(classes.tolist()).items(), key=lambda pair: (-pair[1], pair[0]))
+    named = {name: colour for (name, _), colour in zip(ranked, _COLOURS, strict=False)}
+    rest = places[~np.isin(classes, list(named))]
+    if len(rest):
+        axes.scatter(rest[:, 0], rest[:, 1], 5, "lightgrey", label="other")
+    for name, colour in named.items():
+        mine = places[classes == name]
+        axes.scatter(mine[:, 0], mine[:, 1], 5, colour, label=name)
+    few = f", {len(items):,} of {len(panel.classes):,}" if len(items) < len(panel.classes) else ""
+    axes.set_title(f"{panel.title}{few}", fontsize=10, loc="left")
+    axes.set(xticks=[], yticks=[])
+
+
+def _figure(width: float, height: float) -> "Figure":
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingLibraryError(
+            "figures need matplotlib; install it with `pip install 'nar[plots]'`"
+        ) from error
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _write(path: Path, figure: "Figure") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Without the version of the library, the same results give the same bytes.
+    figure.savefig(path, dpi=120, metadata={"Software": None})

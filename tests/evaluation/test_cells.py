@@ -1,0 +1,70 @@
+"""Cells: run on a small task, kept as files, read back as they were."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from tasks import small_task
+
+from nar.errors import CorpusError, InvalidInputError
+from nar.evaluation.cells import Cell, content_of, read_cell, run_cell, run_on, write_cell
+from nar.evaluation.methods import METHODS
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small matrices: threads would wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+CELL = Cell("small", "family", "labels-2-presence", 0)
+
+
+def test_a_cell_reads_back_as_it_was(tmp_path):
+    result = run_on(CELL, small_task())
+    path = tmp_path / "cells" / "one.parquet"
+    write_cell(path, result, content="abc")
+    again = read_cell(path)
+    assert (again.cell, again.dim, again.learned) == (CELL, result.dim, 0)
+    assert again.scored.queries == result.scored.queries
+    assert again.scored.values.keys() == result.scored.values.keys()
+    assert (again.scored.values["map@20"] == result.scored.values["map@20"]).all()
+    assert content_of(path) == "abc"
+
+
+def test_a_damaged_cell_is_named_and_run_again(tmp_path):
+    path = tmp_path / "bad.parquet"
+    path.write_bytes(b"no parquet")
+    assert content_of(path) is None
+    assert content_of(tmp_path / "missing.parquet") is None
+    with pytest.raises(CorpusError, match=r"bad\.parquet holds no cell"):
+        read_cell(path)
+
+
+def test_an_unknown_method_is_refused_with_all_names(tmp_path):
+    with pytest.raises(InvalidInputError, match="labels-2-presence"):
+        run_cell(Cell("real", "paper", "magic", 0), cache_directory=tmp_path)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_embeds_every_graph(method):
+    task = small_task()
+    result = run_on(Cell("small", "family", method, 0), task)
+    assert len(result.scored.queries) == 3
+    assert result.learned == (len(task.train) if METHODS[method].learns else 0)
+
+
+@pytest.mark.parametrize("method", ["random", "gcn", "paper"])
+def test_the_same_seed_gives_the_same_vectors(method):
+    task = small_task()
+    embed = METHODS[method].embed
+    assert (embed(task) == embed(task)).all()
+    assert (embed(task) != embed(replace(task, seed=1))).any()
+
+
+def test_training_brings_a_family_together():
+    cell = Cell("small", "family", "gcn", 0)
+    assert run_on(cell, small_task()).scored.values["map@20"].mean() == 1.0

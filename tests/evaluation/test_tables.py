@@ -1,0 +1,157 @@
+"""Tables: what a reader finds in them, from cells whose every query reached what its method did."""
+
+import json
+
+import numpy as np
+import pytest
+
+from nar.errors import CorpusError, InvalidInputError
+from nar.evaluation.cells import CellResult, write_cell
+from nar.evaluation.datasets import REAL
+from nar.evaluation.evaluate import Scored
+from nar.evaluation.sets import SETS, find_set
+from nar.evaluation.tables import ASKED, DEFINITIONS, METRICS, printed_rows, write_table
+
+QUERIES, FAMILIES = ("a", "b", "c"), ("x", "x", "y")
+# Of table 3; the two losses are alike but for one family.
+REACHED = {"paper-ce": [0.5, 0.5, 0.5], "paper-cl": [0.1, 0.1, 0.4], "paper": [0.5, 0.5, 0.5]}
+
+
+def cells(directory, name, reached):
+    """Files of a set whose methods reach the same on every task, seed and metric."""
+    paths = []
+    for cell in find_set(name).cells():
+        values = np.array(reached.get(cell.method, [0.25] * 3))
+        scored = Scored(QUERIES, FAMILIES, 7, dict.fromkeys(METRICS, values))
+        paths.append(directory / f"{cell}.parquet")
+        write_cell(paths[-1], CellResult(cell, scored, 10 + cell.seed, 1024, 1.0 + cell.seed))
+    return paths
+
+
+def table(directory, name, reached):
+    write_table(directory / "results", name, cells(directory / "cells", name, reached))
+    told = json.loads((directory / "results" / f"{name}.json").read_text())
+    return (directory / "results" / f"{name}.md").read_text(), told
+
+
+def lines(text, title):
+    """The columns of each row of that title."""
+    rows = [[part.strip() for part in line.strip("| ").split(" | ")] for line in text.splitlines()]
+    return [row[1:] for row in rows if row[0] == title]
+
+
+def test_it_says_what_the_numbers_mean_and_how_to_get_them(tmp_path):
+    text, told = table(tmp_path, "table3", REACHED)
+    assert text.startswith("# Table 3: parts of the loss\n")
+    assert "python -m cluster.evaluate table3 --results results" in text
+    assert all(f"- {each}" in text for each in (*DEFINITIONS, *told["definitions"]))
+    assert "the paper's Table 3" in text
+    assert [part["asked"] in text for part in told["parts"]] == [True, True]
+    assert text.count("9 queries of 2 families over 3 seeds; 7 may answer.") == 2
+
+
+def test_seeds_are_pooled_into_a_row_a_method(tmp_path):
+    text, told = table(tmp_path, "table3", REACHED)
+    of_real, of_nas = lines(text, "NAR paper, CL alone")[::2]
+    assert of_real == [*["0.200"] * 9, "0.100 to 0.400", "0.250", "1,024", "2.0"] == of_nas
+    row = told["parts"][0]["rows"][1]
+    assert (row["method"], row["learns"]) == ("paper-cl", True)
+    assert (row["seeds"], row["queries"], row["dim"], row["learned"]) == (3, 9, 1024, 11)
+    assert row["scores"]["map@20"]["mean"] == pytest.approx(0.2)
+    assert [part["data"] for part in told["parts"]] == [REAL, "nas-4"]
+
+
+def test_the_best_of_a_column_is_bold_and_so_is_its_equal(tmp_path):
+    text, _ = table(tmp_path, "table3", REACHED)
+    for title in ("NAR paper, CE alone", "NAR paper"):
+        *means, _, macro = lines(text, title)[0][:11]
+        assert {*means, macro} == {"**0.500**"}
+    assert text.count("**") == 2 * 2 * 10 * 2  # ends, equals, columns, tasks
+
+
+def test_printed_rows_stand_below_ours_and_are_never_bold(tmp_path):
+    text, told = table(tmp_path, "table3", REACHED)
+    of_real, of_nas = lines(text, "printed: CE+CL")
+    assert of_real[:3] == ["0.825", "0.826", "0.826"]
+    assert of_nas[:3] == ["1.000", "1.000", "1.000"]
+    assert text.index("| NAR paper |") < text.index("| printed: CE |")
+    assert [row["title"] for row in told["parts"][1]["printed"]] == [
+        "printed: CE",
+        "printed: CL",
+        "printed: CE+CL",
+    ]
+    assert told["parts"][0]["printed"][1]["scores"]["ndcg@100"] == 0.451
+
+
+@pytest.mark.parametrize(
+    ("number", "data", "titles"),
+    [
+        (1, REAL, ["printed: GCN", "printed: GAT", "printed: NAR"]),
+        (1, "nas-8", []),
+        (None, REAL, []),
+        (2, "nas-4", [f"printed: {row}" for row in ("NODE NUM", "MOTIF NUM", "RANDOM", "NAR")]),
+    ],
+)
+def test_printed_rows_are_those_of_table_and_data(number, data, titles):
+    assert list(printed_rows(number, data)) == titles
+
+
+def test_a_set_of_ours_alone_quotes_nobody(tmp_path):
+    text, told = table(tmp_path, "distinct", {})
+    assert "printed" not in text
+    assert told["parts"][0]["printed"] == []
+
+
+def test_the_best_that_learns_nothing_is_named(tmp_path):
+    text, _ = table(tmp_path, "family", {"operators": [0.3] * 3, "gcn": [0.4] * 3})
+    assert "Best that learns nothing, by MAP@20: bag of operators, 0.300." in text
+    text, _ = table(tmp_path, "table3", REACHED)
+    assert "Best that learns nothing, by MAP@20: none." in text
+
+
+def test_differences_are_to_the_last_method_and_none_where_they_may_be_chance(tmp_path):
+    reached = {"paper-ce": [0.6, 0.6, 0.3], "paper-cl": [0.4, 0.4, 0.3], "paper": [0.5] * 3}
+    text, told = table(tmp_path, "table3", reached)
+    assert "Differences: MAP@20 less that of NAR paper," in text
+    assert lines(text, "NAR paper, CE alone")[1] == ["none", "-0.200 to 0.100"]
+    assert lines(text, "NAR paper, CL alone")[1] == ["-0.133", "-0.200 to -0.100"]
+    assert len(lines(text, "NAR paper")) == 2  # one a task: it is not compared with itself
+    found = [row["difference"] for row in told["parts"][0]["rows"]]
+    assert found[1]["mean"] == pytest.approx(-0.4 / 3)
+    assert found[2] is None
+
+
+def test_the_same_cells_give_the_same_files(tmp_path):
+    paths = cells(tmp_path, "table3", REACHED)
+    for directory, given in (("one", paths), ("two", paths[::-1])):
+        write_table(tmp_path / directory, "table3", given)
+    for ending in ("md", "json"):
+        one, two = (tmp_path / name / f"table3.{ending}" for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_missing_cells_are_named_and_nothing_is_written(tmp_path):
+    paths = cells(tmp_path / "cells", "table3", REACHED)
+    for path in (paths[0], paths[-1]):
+        path.unlink()
+    with pytest.raises(CorpusError, match="lacks 2 cells") as caught:
+        write_table(tmp_path / "results", "table3", paths)
+    assert "real.paper.paper-ce.0, nas-4.paper.paper.2;" in str(caught.value)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_damaged_cell_is_refused(tmp_path):
+    paths = cells(tmp_path, "table3", REACHED)
+    paths[3].write_bytes(b"no cell")
+    with pytest.raises(CorpusError, match=paths[3].name):
+        write_table(tmp_path, "table3", paths)
+
+
+def test_an_unknown_set_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="table9"):
+        write_table(tmp_path, "table9", [])
+
+
+def test_every_protocol_of_a_set_is_explained():
+    tasks = {task for chosen in SETS.values() for task in chosen.tasks}
+    assert {protocol for data, protocol in tasks if data == REAL} <= set(ASKED)
