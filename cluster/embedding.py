@@ -27,7 +27,7 @@ from nar.corpus import iterate_shards, read_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
-from nar.encoding.encoders import PaperEncoder
+from nar.encoding.paper.encoders import PaperEncoder
 from nar.errors import InvalidInputError
 from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex, IndexBuild, architecture_id, index_row

@@ -30,14 +30,13 @@ from ray.util.queue import Queue
 
 from cluster.config import PretrainConfig
 from cluster.resources import cluster_totals, worker_share
-from nar.config import MotifConfig, NarConfig, PretrainingConfig
+from nar.config import MotifConfig, NarConfig, Recipe
 from nar.console import progress
 from nar.corpus import read_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.batches import Share, epoch_batches
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.pretraining import pretrain
-from nar.encoding.samples import collect_samples, printed_labels
 from nar.encoding.training import EpochReport, Worker
 from nar.encoding.training_state import TrainingState, load_state, save_state
 from nar.errors import ConfigError, NarError
@@ -67,7 +66,7 @@ class Job:
     corpus: Path
     checkpoint: Path
     motifs: MotifConfig
-    recipe: PretrainingConfig
+    recipe: Recipe
     threads: int
     epochs: Queue
 
@@ -137,7 +136,7 @@ def run_name(manifest: Manifest, config: NarConfig) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def _check_batches(rows: int, recipe: PretrainingConfig, sizes: PretrainConfig) -> None:
+def _check_batches(rows: int, recipe: Recipe, sizes: PretrainConfig) -> None:
     """Fail before the cluster is asked for anything."""
     share = Share(rank=0, world=sizes.num_workers)
     epoch_batches(rows, recipe.graph.batch_size, seed=0, epoch=0, share=share)
@@ -202,16 +201,13 @@ def train_on_worker(config: dict[str, Job]) -> None:
     torch.set_num_threads(job.threads)
     context = ray.train.get_context()
     share = Share(context.get_world_rank(), context.get_world_size())
-    architectures = read_corpus(job.corpus)
-    samples = collect_samples(
-        [item.graph for item in architectures], printed_labels(architectures), job.motifs
-    )
 
     def after_epoch(report: EpochReport, state: TrainingState) -> None:
         _report(job, share, report, state)
 
     encoder = pretrain(
-        samples,
+        read_corpus(job.corpus),
+        job.motifs,
         job.recipe,
         worker=Worker(share, get_device(), prepare_model),
         start=_last_state(),
@@ -242,7 +238,7 @@ def _report(job: Job, share: Share, report: EpochReport, state: TrainingState) -
 
 
 @contextmanager
-def _shown(recipe: PretrainingConfig) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
+def _shown(recipe: Recipe) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
     """A queue whose reports are shown, and kept by their place among the epochs of both stages.
 
     An epoch may come twice, when its worker dies before its state is safe.

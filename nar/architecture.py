@@ -41,6 +41,15 @@ class Labels:
     tier: Tier = "named"
     backbone: str = ""
 
+    @property
+    def kin(self) -> str:
+        """Who is related to whom: the family; of a composed model that of its encoder as well.
+
+        A U-Net on a ResNet is kin to U-Nets on other ResNets. One on a ViT shares its decoder
+        with them, and little else.
+        """
+        return f"{self.family}/{self.backbone}" if self.backbone else self.family
+
 
 @dataclass(frozen=True, slots=True)
 class Architecture:

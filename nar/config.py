@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
@@ -28,7 +28,7 @@ class MotifConfig(Settings):
     context_hops: int = Field(1, ge=1, description="k of the context graph (section 3.4)")
 
 
-class MotifPretrainingConfig(Settings):
+class PaperMotifRecipe(Settings):
     """Stage 1, the row "Motifs CL" of Table 5, but for its learning rate.
 
     Table 5 prints 1e-2. With Adam the loss then stays near that of chance (`results/README.md`).
@@ -43,7 +43,7 @@ class MotifPretrainingConfig(Settings):
     seed: int = 0
 
 
-class GraphPretrainingConfig(Settings):
+class PaperGraphRecipe(Settings):
     """Stage 2, the row "Graph CL" of Table 5."""
 
     epochs: int = Field(15, ge=1)
@@ -57,11 +57,50 @@ class GraphPretrainingConfig(Settings):
     seed: int = 0
 
 
-class PretrainingConfig(Settings):
-    """Both stages of Algorithm 1."""
+class PaperRecipe(Settings):
+    """Both stages of Algorithm 1, as printed."""
 
-    motif: MotifPretrainingConfig = MotifPretrainingConfig()
-    graph: GraphPretrainingConfig = GraphPretrainingConfig()
+    encoder: Literal["paper"] = "paper"
+    motif: PaperMotifRecipe = PaperMotifRecipe()
+    graph: PaperGraphRecipe = PaperGraphRecipe()
+
+
+class MotifRecipe(Settings):
+    """Stage 1 of the default encoder: motifs against their contexts."""
+
+    epochs: int = Field(2, ge=1)
+    batch_size: int = Field(512, ge=2, description="motifs a step")
+    learning_rate: float = Field(1e-3, gt=0)
+    temperature: float = Field(0.1, gt=0)
+    seed: int = 0
+
+
+class GraphRecipe(Settings):
+    """Stage 2 of the default encoder: architectures of a family against all others."""
+
+    epochs: int = Field(20, ge=1)
+    batch_size: int = Field(512, ge=2, description="architectures a step")
+    relatives: int = Field(4, ge=2, description="members of a family that come together")
+    held_out: float = Field(0.5, ge=0, lt=1, description="share of modules that are new")
+    learning_rate: float = Field(5e-3, gt=0)
+    temperature: float = Field(0.1, gt=0)
+    seed: int = 0
+
+
+class DefaultRecipe(Settings):
+    """The default encoder and both of its stages."""
+
+    encoder: Literal["default"] = "default"
+    rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of labels")
+    learned_dim: int = Field(256, ge=1)
+    unknown_dim: int = Field(128, ge=0, multiple_of=64)
+    unknown_weight: float = Field(0.5, ge=0)
+    size_weight: float = Field(0.05, ge=0)
+    motif: MotifRecipe = MotifRecipe()
+    graph: GraphRecipe = GraphRecipe()
+
+
+Recipe = Annotated[DefaultRecipe | PaperRecipe, Field(discriminator="encoder")]
 
 
 class IndexConfig(Settings):
@@ -107,7 +146,7 @@ class NarConfig(Settings):
     """Everything together, as one YAML file may set it."""
 
     motifs: MotifConfig = MotifConfig()
-    pretraining: PretrainingConfig = PretrainingConfig()
+    pretraining: Recipe = DefaultRecipe()
     index: IndexConfig = IndexConfig()
     server: ServerConfig = Field(default_factory=ServerConfig)
 

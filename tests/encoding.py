@@ -6,23 +6,42 @@ from graphs import bert, resnet, swin
 
 from nar.canonical import canonical
 from nar.config import (
-    GraphPretrainingConfig,
+    DefaultRecipe,
+    GraphRecipe,
     MotifConfig,
-    MotifPretrainingConfig,
-    PretrainingConfig,
+    MotifRecipe,
+    PaperGraphRecipe,
+    PaperMotifRecipe,
+    PaperRecipe,
 )
-from nar.encoding.encoders import EncoderConfig, PaperEncoder, paper_encoder
-from nar.encoding.samples import Samples, TrainingLabels, collect_samples
+from nar.encoding.default.encoder import DefaultConfig, DefaultEncoder, default_encoder
+from nar.encoding.labels import TrainingLabels
+from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
+from nar.encoding.paper.samples import Samples, collect_samples
 
-RECIPE = PretrainingConfig(
-    motif=MotifPretrainingConfig(epochs=2, batch_size=8, dim=16),
-    graph=GraphPretrainingConfig(epochs=3, batch_size=8, dim=16),
+RECIPE = PaperRecipe(
+    motif=PaperMotifRecipe(epochs=2, batch_size=8, dim=16),
+    graph=PaperGraphRecipe(epochs=3, batch_size=8, dim=16),
 )
+
+
+DEFAULT_RECIPE = DefaultRecipe(
+    rows_log2=6,
+    learned_dim=32,
+    unknown_dim=64,
+    motif=MotifRecipe(epochs=2, batch_size=8),
+    graph=GraphRecipe(epochs=12, batch_size=9, relatives=3),
+)
+
+
+def small_default(seed: int = 0) -> DefaultEncoder:
+    torch.manual_seed(seed)
+    return default_encoder(DefaultConfig.of(MotifConfig(), DEFAULT_RECIPE))
 
 
 def small_encoder(seed: int = 0) -> PaperEncoder:
     torch.manual_seed(seed)
-    return paper_encoder(EncoderConfig.of(MotifConfig(), RECIPE))
+    return paper_encoder(PaperConfig.of(MotifConfig(), RECIPE))
 
 
 def three_families():
@@ -40,6 +59,10 @@ def three_families():
 
 def three_family_samples() -> Samples:
     """What pretraining reads of `three_families`: the first is a CNN, the others attend."""
+    return collect_samples(three_families(), three_family_labels(), MotifConfig())
+
+
+def three_family_labels() -> TrainingLabels:
+    """The labels of `three_families`."""
     families = np.repeat(np.arange(3), 3)
-    labels = TrainingLabels(classes=np.minimum(families, 1), families=families)
-    return collect_samples(three_families(), labels, MotifConfig())
+    return TrainingLabels(np.minimum(families, 1), families, families)

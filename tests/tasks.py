@@ -3,6 +3,7 @@
 import numpy as np
 from encoding import three_families
 
+from nar.encoding.labels import TrainingLabels
 from nar.evaluation.questions import questions
 from nar.evaluation.tasks import Task
 
@@ -14,13 +15,16 @@ def small_task() -> Task:
     names = [f"small:{number}" for number in range(len(FAMILIES))]
     is_last = np.arange(len(FAMILIES)) % 3 == 2
     train = np.flatnonzero(~is_last)
-    families = tuple(FAMILIES[row] for row in train)
+    families = [FAMILIES[row] for row in train]
     return Task(
         "small/family",
         0,
         tuple(three_families()),
         train,
-        families,
-        tuple("cnn" if family == "resnet" else "attention" for family in families),
+        TrainingLabels.of(
+            ["cnn" if family == "resnet" else "attention" for family in families],
+            families,
+            families,
+        ),
         questions(names, FAMILIES, queries=is_last),
     )

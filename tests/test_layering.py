@@ -24,11 +24,10 @@ RANKS = """
     motifs.growth
     motifs.partition
     motifs.contexts motifs.macro_graph motifs.splitting motifs.label_sets motifs
-    encoding.batches
-    encoding.samples
-    encoding.losses encoding.encoders
-    encoding.objectives encoding.checkpoint encoding.training_state
+    encoding.batches encoding.labels encoding.losses encoding.training_state
     encoding.training
+    encoding.paper encoding.default
+    encoding.checkpoint
     encoding.pretraining
     encoding.embed encoding
     index.filters

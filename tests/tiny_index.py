@@ -11,7 +11,7 @@ from nar.architecture import Labels, architecture
 from nar.canonical import canonical
 from nar.config import IndexConfig
 from nar.encoding.embed import Embedder
-from nar.encoding.encoders import EncoderConfig, PaperEncoder, paper_encoder
+from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
 from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex, index_row
 
@@ -27,7 +27,7 @@ KNOWN = {
 def tiny_encoder(seed: int = 0) -> PaperEncoder:
     """A real encoder, untrained and narrow."""
     torch.manual_seed(seed)
-    return paper_encoder(EncoderConfig(motif_dim=16, motif_layers=2, dim=16, layers=2))
+    return paper_encoder(PaperConfig(motif_dim=16, motif_layers=2, dim=16, layers=2))
 
 
 def tiny_embedder(seed: int = 0) -> Embedder:

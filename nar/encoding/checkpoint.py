@@ -4,19 +4,23 @@ import json
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
 
 import torch
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import Tensor
 
-from nar.encoding.encoders import EncoderConfig, PaperEncoder, paper_encoder
+from nar.encoding.default.encoder import DefaultConfig, DefaultEncoder, default_encoder
+from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
 from nar.errors import CheckpointError
 from nar.ops import FEATURE_DIM
 
 CONFIG_NAME = "config.json"
 WEIGHTS_NAME = "weights.safetensors"
+Pretrained = PaperEncoder | DefaultEncoder
+_Config = Annotated[PaperConfig | DefaultConfig, Field(discriminator="name")]
+_CONFIG: TypeAdapter[PaperConfig | DefaultConfig] = TypeAdapter(_Config)
 _AGAIN = "pretrain again with `python -m cluster.pretrain`"
 
 
@@ -32,12 +36,12 @@ class _Files:
         return sha256(self.config + self.weights).hexdigest()
 
 
-def fingerprint(encoder: PaperEncoder) -> str:
+def fingerprint(encoder: Pretrained) -> str:
     """Sha256 (hex) over the settings and weights of an encoder, as its checkpoint holds them."""
     return _serialised(encoder).fingerprint
 
 
-def save_checkpoint(directory: Path, encoder: PaperEncoder) -> str:
+def save_checkpoint(directory: Path, encoder: Pretrained) -> str:
     """Write a checkpoint; each file is whole or absent, and a wrong pair is seen when read.
 
     Returns:
@@ -52,7 +56,7 @@ def save_checkpoint(directory: Path, encoder: PaperEncoder) -> str:
     return files.fingerprint
 
 
-def load_checkpoint(directory: Path) -> PaperEncoder:
+def load_checkpoint(directory: Path) -> Pretrained:
     """Read a checkpoint back, ready to embed.
 
     Raises:
@@ -65,27 +69,22 @@ def load_checkpoint(directory: Path) -> PaperEncoder:
             f"checkpoint {directory} is damaged: {WEIGHTS_NAME} is not the file that "
             f"{CONFIG_NAME} was written for; {_AGAIN}"
         )
-    encoder = paper_encoder(config)
+    encoder = _untrained(config)
     _load_weights(directory, encoder, weights)
     return encoder
 
 
-def _serialised(encoder: PaperEncoder) -> _Files:
-    weights = save(_tensors(encoder))
+def _untrained(config: PaperConfig | DefaultConfig) -> Pretrained:
+    return paper_encoder(config) if isinstance(config, PaperConfig) else default_encoder(config)
+
+
+def _serialised(encoder: Pretrained) -> _Files:
+    weights = save(encoder.tensors())
     document = {
         "encoder": encoder.config.model_dump(mode="json"),
         "weights_sha256": sha256(weights).hexdigest(),
     }
     return _Files((json.dumps(document, indent=2) + "\n").encode(), weights)
-
-
-def _tensors(encoder: PaperEncoder) -> dict[str, Tensor]:
-    networks = {"motif": encoder.motif, "macro": encoder.macro}
-    return {
-        f"{part}.{name}": tensor.detach().cpu()
-        for part, network in networks.items()
-        for name, tensor in network.state_dict().items()
-    }
 
 
 def _read(directory: Path, name: str) -> bytes:
@@ -98,10 +97,10 @@ def _read(directory: Path, name: str) -> bytes:
         ) from error
 
 
-def _read_config(directory: Path) -> tuple[EncoderConfig, str]:
+def _read_config(directory: Path) -> tuple[PaperConfig | DefaultConfig, str]:
     try:
         document = json.loads(_read(directory, CONFIG_NAME))
-        config = EncoderConfig.model_validate(document["encoder"])
+        config = _CONFIG.validate_python(document["encoder"])
         digest = str(document["weights_sha256"])
     except (ValueError, KeyError, TypeError) as error:
         detail = _first_fault(error)
@@ -124,14 +123,14 @@ def _first_fault(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _load_weights(directory: Path, encoder: PaperEncoder, weights: bytes) -> None:
+def _load_weights(directory: Path, encoder: Pretrained, weights: bytes) -> None:
     try:
         tensors = load(weights)
     except SafetensorError as error:
         raise CheckpointError(
             f"checkpoint {directory} is damaged: {WEIGHTS_NAME}: {error}; {_AGAIN}"
         ) from error
-    wanted = {name: tensor.shape for name, tensor in _tensors(encoder).items()}
+    wanted = {name: tensor.shape for name, tensor in encoder.tensors().items()}
     if {name: tensor.shape for name, tensor in tensors.items()} != wanted:
         raise CheckpointError(
             f"checkpoint {directory} is damaged: {WEIGHTS_NAME} holds other tensors than "
@@ -139,5 +138,4 @@ def _load_weights(directory: Path, encoder: PaperEncoder, weights: bytes) -> Non
         )
     if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
         raise CheckpointError(f"checkpoint {directory} holds weights that are no numbers; {_AGAIN}")
-    for part, network in (("motif", encoder.motif), ("macro", encoder.macro)):
-        network.load_state_dict({name: tensors[f"{part}.{name}"] for name in network.state_dict()})
+    encoder.load(tensors)

@@ -74,6 +74,28 @@ def graph_contrastive_loss(embeddings: Tensor, families: Tensor, *, temperature:
     return (everyone - relatives).sum() / is_anchor.sum().clamp(min=1)
 
 
+def supervised_contrastive_loss(
+    embeddings: Tensor, families: Tensor, *, temperature: float
+) -> Tensor:
+    """Every relative of every anchor against all others, mean over relatives, then over anchors.
+
+    The sum over relatives stands outside the logarithm (Khosla et al., 2020, equation 2): each has
+    to come near. In Eq. 5 one that is near is enough.
+
+    Args:
+        embeddings: Shape (batch, dim).
+        families: Shape (batch,), integers.
+        temperature: Divides the cosines.
+    """
+    is_self = torch.eye(len(families), dtype=torch.bool, device=families.device)
+    is_positive = (families[:, None] == families) & ~is_self
+    scores = cosine_similarities(embeddings, embeddings) / temperature
+    log_share = scores - scores.masked_fill(is_self, -torch.inf).logsumexp(dim=1, keepdim=True)
+    relatives = is_positive.sum(dim=1)
+    of_anchor = (log_share * is_positive).sum(dim=1) / relatives.clamp(min=1)
+    return -of_anchor.sum() / (relatives > 0).sum().clamp(min=1)
+
+
 def pretraining_loss(
     embeddings: Tensor,
     logits: Tensor,

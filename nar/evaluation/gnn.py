@@ -18,9 +18,9 @@ from torch.optim import Adam
 from torch_geometric.nn import GATConv, GCNConv, GINConv
 
 from nar.encoding.batches import ALONE, epoch_batches, runs
-from nar.encoding.encoders import mean_pool
+from nar.encoding.labels import TrainingLabels
 from nar.encoding.losses import pretraining_loss
-from nar.encoding.samples import TrainingLabels
+from nar.encoding.paper.encoders import mean_pool
 from nar.evaluation.evaluate import Matrix
 from nar.evaluation.tasks import Task
 from nar.graph import ComputationalGraph
@@ -114,9 +114,8 @@ def untrained(task: Task, kind: Kind, recipe: Recipe = PRINTED) -> Matrix:
 
 def trained(task: Task, kind: Kind, recipe: Recipe = PRINTED) -> Matrix:
     """Vectors of a network that learned the training rows of a task."""
-    labels = TrainingLabels.of(task.blocks, task.families)
-    network = _network(kind, int(labels.classes.max()) + 1, recipe, task.seed)
-    train(network, task.learned(), labels, recipe, seed=task.seed)
+    network = _network(kind, int(task.labels.classes.max()) + 1, recipe, task.seed)
+    train(network, task.learned(), task.labels, recipe, seed=task.seed)
     return embed(network, task.graphs)
 
 

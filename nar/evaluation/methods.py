@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nar.errors import InvalidInputError
-from nar.evaluation import baselines, gnn, paper
+from nar.evaluation import baselines, default, gnn, paper
 from nar.evaluation.evaluate import Matrix
 from nar.evaluation.tasks import Task
 
@@ -88,6 +88,7 @@ _ALL: Final[Sequence[Method]] = (
     _paper("paper-node-number", "NAR paper, by nodes", paper.Variant(splitting="node_number")),
     _paper("paper-motif-number", "NAR paper, by motifs", paper.Variant(splitting="motif_number")),
     _paper("paper-random", "NAR paper, random motifs", paper.Variant(splitting="random")),
+    Method("default", "NAR default", default.trained, default.__name__, True),
 )
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ALL}
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 import torch
 
 from nar.config import (
-    GraphPretrainingConfig,
     Losses,
     MotifConfig,
-    MotifPretrainingConfig,
-    PretrainingConfig,
+    PaperGraphRecipe,
+    PaperMotifRecipe,
+    PaperRecipe,
     Splitting,
 )
 from nar.encoding.embed import Embedder
-from nar.encoding.encoders import EncoderConfig, paper_encoder
-from nar.encoding.pretraining import pretrain
-from nar.encoding.samples import TrainingLabels, collect_samples
+from nar.encoding.paper.encoders import PaperConfig, paper_encoder
+from nar.encoding.paper.pretraining import pretrain_paper
+from nar.encoding.paper.samples import collect_samples
 from nar.evaluation.evaluate import Matrix
 from nar.evaluation.tasks import Task
 
@@ -36,11 +36,11 @@ class Variant:
         """How graphs are cut."""
         return MotifConfig(splitting=self.splitting)
 
-    def recipe(self, seed: int) -> PretrainingConfig:
+    def recipe(self, seed: int) -> PaperRecipe:
         """Both stages."""
-        return PretrainingConfig(
-            motif=MotifPretrainingConfig(seed=seed),
-            graph=GraphPretrainingConfig(seed=seed, losses=self.losses),
+        return PaperRecipe(
+            motif=PaperMotifRecipe(seed=seed),
+            graph=PaperGraphRecipe(seed=seed, losses=self.losses),
         )
 
 
@@ -48,12 +48,11 @@ def untrained(task: Task) -> Matrix:
     """Vectors of the encoder with its initial weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(task.seed)
-        encoder = paper_encoder(EncoderConfig.of(MotifConfig(), PretrainingConfig()))
+        encoder = paper_encoder(PaperConfig.of(MotifConfig(), PaperRecipe()))
     return Embedder(encoder).embed(task.graphs)
 
 
 def trained(task: Task, variant: Variant) -> Matrix:
     """Vectors of an encoder that went through both stages on the training rows of a task."""
-    labels = TrainingLabels.of(task.blocks, task.families)
-    samples = collect_samples(task.learned(), labels, variant.motifs())
-    return Embedder(pretrain(samples, variant.recipe(task.seed))).embed(task.graphs)
+    samples = collect_samples(task.learned(), task.labels, variant.motifs())
+    return Embedder(pretrain_paper(samples, variant.recipe(task.seed))).embed(task.graphs)

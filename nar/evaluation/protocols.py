@@ -25,12 +25,8 @@ def member(card: Card) -> Member:
 
 
 def kin(cards: Sequence[Card]) -> list[str]:
-    """Who is relevant to whom: the family; of a composed model that of its encoder as well.
-
-    A U-Net on a ResNet is kin to U-Nets on other ResNets. One on a ViT shares its decoder with
-    them, and little else.
-    """
-    return [f"{card.labels.family}/{card.labels.backbone}".rstrip("/") for card in cards]
+    """Who is related to whom, as `nar.architecture.Labels.kin` says."""
+    return [card.labels.kin for card in cards]
 
 
 def paper_questions(cards: Sequence[Card], roles: Roles) -> Questions:

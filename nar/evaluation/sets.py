@@ -29,8 +29,8 @@ BASELINES: Final = (
 SPLITTINGS: Final = ("paper-node-number", "paper-motif-number", "paper-random", "paper")
 LOSSES: Final = ("paper-ce", "paper-cl", "paper")
 # What is asked at every distance of the curve: the best that learn nothing, and ours.
-CURVE: Final = ("operators", "labels-2-presence", "labels-2-log-counts", "paper")
-EVERY: Final = (*BASELINES, "paper")
+CURVE: Final = ("operators", "labels-2-presence", "labels-2-log-counts", "paper", "default")
+EVERY: Final = (*BASELINES, "paper", "default")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 from nar.corpus import Card
+from nar.encoding.labels import TrainingLabels
 from nar.errors import InvalidInputError
 from nar.evaluation import frozen
 from nar.evaluation.datasets import NAS, REAL, DataSet, load_dataset
@@ -40,8 +41,7 @@ class Task:
         seed: Of the split, and of whatever the method draws.
         graphs: All architectures. None says what it is called.
         train: Shape (learned,), rows that may be learned from.
-        families: Of the learned rows, in their order: who is alike.
-        blocks: Of the learned rows: the coarse class.
+        labels: Of the learned rows, in their order.
         asked: About all rows.
     """
 
@@ -49,8 +49,7 @@ class Task:
     seed: int
     graphs: tuple[ComputationalGraph, ...]
     train: Numbers
-    families: tuple[str, ...]
-    blocks: tuple[str, ...]
+    labels: TrainingLabels
     asked: Questions
 
     def learned(self) -> list[ComputationalGraph]:
@@ -64,13 +63,15 @@ class Protocol:
 
     Attributes:
         split: Column of the frozen roles.
-        families: What counts as alike when learning.
+        families: Who is alike when learning.
+        modules: What is new together: a family or several.
         blocks: The coarse class when learning.
         ask: The questions.
     """
 
     split: str
     families: Words
+    modules: Words
     blocks: Words
     ask: Ask
 
@@ -86,6 +87,10 @@ def _printed_blocks(cards: Sequence[Card]) -> list[str]:
     return [card.paper_block for card in cards]
 
 
+def _modules(cards: Sequence[Card]) -> list[str]:
+    return [card.labels.family for card in cards]
+
+
 def _blocks(cards: Sequence[Card]) -> list[str]:
     return [card.block for card in cards]
 
@@ -96,14 +101,16 @@ def _ask_twins(cards: Sequence[Card], roles: Roles) -> Questions:
 
 
 PROTOCOLS: Final[Mapping[str, Protocol]] = {
-    "paper": Protocol("paper", _printed_families, _printed_blocks, paper_questions),
-    "family": Protocol("paper", kin, _blocks, family_questions),
-    "distinct": Protocol("distinct", kin, _blocks, distinct_questions),
-    "unseen": Protocol("unseen", kin, _blocks, distinct_questions),
-    "twins": Protocol("twins", kin, _blocks, _ask_twins),
+    "paper": Protocol(
+        "paper", _printed_families, _printed_families, _printed_blocks, paper_questions
+    ),
+    "family": Protocol("paper", kin, _modules, _blocks, family_questions),
+    "distinct": Protocol("distinct", kin, _modules, _blocks, distinct_questions),
+    "unseen": Protocol("unseen", kin, _modules, _blocks, distinct_questions),
+    "twins": Protocol("twins", kin, _modules, _blocks, _ask_twins),
 }
 # The networks of the NAS space have no names to read and no families but the ten classes.
-_OF_CLASSES: Final = Protocol("paper", kin, kin, family_questions)
+_OF_CLASSES: Final = Protocol("paper", kin, kin, kin, family_questions)
 
 
 def protocols_of(data: str) -> tuple[str, ...]:
@@ -145,14 +152,13 @@ def make_task(
     """A task of a data set whose roles are given."""
     cards = dataset.cards
     train = [row for row, card in enumerate(cards) if roles[card.labels.name] == "train"]
-    families, blocks = protocol.families(cards), protocol.blocks(cards)
+    words = (protocol.blocks(cards), protocol.families(cards), protocol.modules(cards))
     return Task(
         name,
         seed,
         dataset.graphs,
         np.array(train, dtype=np.int64),
-        tuple(families[row] for row in train),
-        tuple(blocks[row] for row in train),
+        TrainingLabels.of(*([each[row] for row in train] for each in words)),
         protocol.ask(cards, roles if held == "test" else _for_validation(roles)),
     )
 

@@ -41,6 +41,20 @@ class LabelSets:
         """Number of graphs."""
         return len(self.start) - 1
 
+    def places(self, graphs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the labels of some of the graphs stand, graph after graph."""
+        sizes = np.diff(self.start)[graphs]
+        before = np.cumsum(sizes) - sizes
+        shift = np.repeat(self.start[graphs] - before, sizes)
+        found: NDArray[np.int64] = np.arange(len(shift)) + shift
+        return found
+
+    def take(self, graphs: NDArray[np.int64]) -> "LabelSets":
+        """The labels of some of the graphs, in their order."""
+        places = self.places(graphs)
+        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[graphs])])
+        return LabelSets(self.labels[places], self.streams[places], self.weights[places], start)
+
     def graph(self) -> NDArray[np.int64]:
         """Shape (labels,), graph of each label."""
         return np.repeat(np.arange(self.count), np.diff(self.start))
@@ -64,6 +78,43 @@ def label_sets(partitions: Sequence[MotifPartition], steps: int) -> LabelSets:
     every = [(of_node, labels) for labels in node_labels(graphs, steps)]
     every.append((of_motif, np.concatenate([part.motif_codes for part in partitions])))
     return _together([_distinct(*each) for each in every], len(graphs))
+
+
+def motif_label_sets(
+    partitions: Sequence[MotifPartition], steps: int
+) -> tuple[LabelSets, list[NDArray[np.int64]]]:
+    """The labels inside each motif type of each graph, as `label_sets` gives them for graphs.
+
+    Returns:
+        The sets, and for each graph the set of each of its motifs: shape (motifs,).
+    """
+    sets: list[NDArray[np.int64]] = []
+    codes: list[Labels] = []
+    count = 0
+    for partition in partitions:
+        types, number = np.unique(partition.motif_codes, return_inverse=True)
+        sets.append(number + count)
+        codes.append(types)
+        count += len(types)
+    graphs = [partition.graph for partition in partitions]
+    of_node = np.concatenate(
+        [own[partition.node_to_motif] for own, partition in zip(sets, partitions, strict=True)]
+    )
+    every = [(of_node, labels) for labels in node_labels(graphs, steps)]
+    every.append((np.arange(count), np.concatenate(codes)))
+    return _together([_distinct(*each) for each in every], count), sets
+
+
+def joined(parts: Sequence[LabelSets]) -> LabelSets:
+    """Sets one after the other."""
+    shift = np.cumsum([0, *(len(part.labels) for part in parts)])
+    starts = [part.start[:-1] + before for part, before in zip(parts, shift, strict=False)]
+    return LabelSets(
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate([part.streams for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+        np.concatenate([*starts, shift[-1:]]),
+    )
 
 
 def node_labels(graphs: Sequence[ComputationalGraph], steps: int) -> list[Labels]:
@@ -96,7 +147,7 @@ def _distinct(
     graph: NDArray[np.int64], labels: Labels
 ) -> tuple[NDArray[np.int64], Labels, NDArray[np.float32]]:
     """Each label of each graph once, with the weight that makes a graph's a unit vector."""
-    # One sort of mixed keys instead of one by two columns; graphs stay in order.
+    # One sort of mixed keys instead of one by two columns.
     _, first = np.unique(mix(labels + graph.astype(np.uint64) * _GRAPH), return_index=True)
     first.sort()
     graph = graph[first]

@@ -13,9 +13,9 @@ from graphs import bert, resnet
 from measure import best_seconds, peak_memory_mib, report
 
 from nar.canonical import canonical
-from nar.config import MotifConfig, PretrainingConfig
+from nar.config import MotifConfig, PaperRecipe
 from nar.encoding.embed import Embedder
-from nar.encoding.encoders import EncoderConfig, paper_encoder
+from nar.encoding.paper.encoders import PaperConfig, paper_encoder
 from nar.graph import ComputationalGraph
 from nar.zoo.darts.network import darts_graph
 from nar.zoo.darts.sampling import sample_classes
@@ -23,7 +23,7 @@ from nar.zoo.darts.sampling import sample_classes
 
 def untrained() -> Embedder:
     torch.manual_seed(0)
-    return Embedder(paper_encoder(EncoderConfig.of(MotifConfig(), PretrainingConfig())))
+    return Embedder(paper_encoder(PaperConfig.of(MotifConfig(), PaperRecipe())))
 
 
 def row(name: str, graphs: list[ComputationalGraph], seconds: float) -> dict[str, object]:

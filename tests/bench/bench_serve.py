@@ -20,9 +20,9 @@ from server_process import server_process
 
 from nar.architecture import Labels, architecture
 from nar.canonical import canonical
-from nar.config import IndexConfig, MotifConfig, PretrainingConfig
+from nar.config import IndexConfig, MotifConfig, PaperRecipe
 from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.encoders import EncoderConfig, paper_encoder
+from nar.encoding.paper.encoders import PaperConfig, paper_encoder
 from nar.index.architecture_index import ArchitectureIndex, index_row
 from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
@@ -37,7 +37,7 @@ STAGES = ("parse", "motifs", "encode", "search")
 def installed(directory: Path) -> Workspace:
     """An untrained encoder of full width and random rows: time does not ask what they mean."""
     workspace = Workspace(directory)
-    encoder = paper_encoder(EncoderConfig.of(MotifConfig(), PretrainingConfig()))
+    encoder = paper_encoder(PaperConfig.of(MotifConfig(), PaperRecipe()))
     fingerprint = save_checkpoint(workspace.checkpoint, encoder)
     draw = np.random.default_rng(0)
     graph = canonical(bert(1))

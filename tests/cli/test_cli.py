@@ -11,11 +11,11 @@ from nar.config import MotifConfig
 from nar.corpus import write_shard
 from nar.corpus.manifest import Failure, Manifest, count_sources
 from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.encoders import EncoderConfig, paper_encoder
+from nar.encoding.paper.encoders import PaperConfig, paper_encoder
 from nar.zoo import capture_architecture
 from nar.zoo.selections import select
 
-SMALL = EncoderConfig(motifs=MotifConfig(), motif_dim=8, motif_layers=2, dim=8, layers=2)
+SMALL = PaperConfig(motifs=MotifConfig(), motif_dim=8, motif_layers=2, dim=8, layers=2)
 MODEL = """
 import torch
 

@@ -17,7 +17,7 @@ from nar.corpus import read_corpus, read_shard, write_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
-from nar.encoding.encoders import EncoderConfig, PaperEncoder, paper_encoder
+from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
 from nar.errors import CheckpointError, CorpusError
 from nar.index.architecture_index import ArchitectureIndex, IndexBuild
 from nar.workspace import Workspace
@@ -30,7 +30,7 @@ ONE_WORKER = EmbedConfig(num_workers=1)
 def untrained(seed: int) -> PaperEncoder:
     torch.manual_seed(seed)
     return paper_encoder(
-        EncoderConfig(motifs=MotifConfig(), motif_dim=8, motif_layers=2, dim=8, layers=2)
+        PaperConfig(motifs=MotifConfig(), motif_dim=8, motif_layers=2, dim=8, layers=2)
     )
 
 

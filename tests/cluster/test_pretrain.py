@@ -11,7 +11,7 @@ from shutil import rmtree
 import psutil
 import pytest
 import torch
-from encoding import RECIPE, three_families
+from encoding import DEFAULT_RECIPE, RECIPE, three_families
 from ray.train import WorkerGroupError
 from typer.testing import CliRunner
 from waiting import wait_for
@@ -33,13 +33,13 @@ from nar.corpus.manifest import Manifest, count_sources
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.pretraining import pretrain
-from nar.encoding.samples import collect_samples, printed_labels
 from nar.encoding.training import EpochReport
 from nar.errors import ConfigError, CorpusError
 from nar.workspace import Workspace
 
 CONFIG = NarConfig(pretraining=RECIPE)
 FAMILIES = ("resnet", "bert", "swin")
+EPOCHS = 20  # enough for a kill in between
 
 
 def write_corpus(directory: Path) -> Manifest:
@@ -63,11 +63,9 @@ def workspace(tmp_path):
 def in_this_process(workspace: Workspace, config: NarConfig = CONFIG) -> str:
     """Fingerprint of the encoder that the library alone makes of a corpus."""
     rows = read_corpus(workspace.corpus)
-    graphs = [row.graph for row in rows]
-    samples = collect_samples(graphs, printed_labels(rows), config.motifs)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    encoder = pretrain(samples, config.pretraining)
+    encoder = pretrain(rows, config.motifs, config.pretraining)
     torch.set_num_threads(threads)
     return fingerprint(encoder)
 
@@ -93,7 +91,8 @@ def training_processes() -> list[int]:
 
 @pytest.mark.ray
 def test_neither_a_killed_worker_nor_a_second_run_changes_the_result(workspace, ray_cluster):
-    longer = RECIPE.model_copy(update={"graph": RECIPE.graph.model_copy(update={"epochs": 30})})
+    graph = DEFAULT_RECIPE.graph.model_copy(update={"epochs": EPOCHS})
+    longer = DEFAULT_RECIPE.model_copy(update={"graph": graph})
     config = NarConfig(pretraining=longer)
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(pretrain_on_cluster, workspace, config, PretrainConfig())
@@ -103,7 +102,7 @@ def test_neither_a_killed_worker_nor_a_second_run_changes_the_result(workspace, 
             os.kill(pid, signal.SIGKILL)
         report = run.result()
     assert killed
-    assert report.epochs[-1].epoch == 30
+    assert report.epochs[-1].epoch == EPOCHS
     assert report.fingerprint == in_this_process(workspace, config)
 
     rmtree(workspace.checkpoint)
@@ -113,13 +112,14 @@ def test_neither_a_killed_worker_nor_a_second_run_changes_the_result(workspace, 
 
 
 @pytest.mark.ray
-def test_two_workers_share_every_batch(workspace, ray_cluster):
+@pytest.mark.parametrize("recipe", [RECIPE, DEFAULT_RECIPE], ids=["paper", "default"])
+def test_two_workers_share_every_batch(workspace, ray_cluster, recipe):
     sizes = PretrainConfig(num_workers=2)
-    report = pretrain_on_cluster(workspace, CONFIG, sizes)
-    assert len(report.epochs) == 5
+    report = pretrain_on_cluster(workspace, NarConfig(pretraining=recipe), sizes)
+    assert len(report.epochs) == recipe.motif.epochs + recipe.graph.epochs
     embedder = Embedder(load_checkpoint(workspace.checkpoint))
     assert embedder.fingerprint == report.fingerprint
-    assert embedder.embed(three_families()).shape == (9, 16)
+    assert embedder.embed(three_families()).shape == (9, embedder.dim)
 
 
 def test_the_errors_of_a_worker_arrive_as_what_they_are():

@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.encoding.batches import RowGraph, Share, collate, epoch_batches, runs
+from nar.encoding.batches import Share, epoch_batches, runs
+from nar.encoding.paper.graphs import RowGraph, collate
 from nar.errors import ConfigError
 
 TABLE = torch.tensor([[1.0], [2.0], [3.0]])

@@ -1,17 +1,15 @@
 """The Embedder: unit vectors that depend on the design and on nothing else."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from encoding import small_encoder, three_families
-from graphs import graph_of, random_graphs, renumbered, resnet
+from graphs import graph_of, random_graphs, renumbered
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.canonical import canonical
 from nar.encoding import embed as embed_module
-from nar.encoding.embed import Embedder, MotifMemory
+from nar.encoding.embed import Embedder
 
 EMBEDDER = Embedder(small_encoder())
 
@@ -66,37 +64,6 @@ def test_every_stage_is_timed():
     EMBEDDER.embed(three_families(), observe=seconds.__setitem__)
     assert list(seconds) == ["motifs", "encode"]
     assert min(seconds.values()) > 0
-
-
-def test_motifs_are_encoded_once(monkeypatch):
-    embedder = Embedder(small_encoder())
-    embedder.embed([canonical(resnet([3, 4, 6, 3]))])
-    monkeypatch.setattr(embed_module, "motif_subgraph", None)  # would be called for a new motif
-    embedder.embed([canonical(resnet([3, 4, 23, 3]))])
-
-
-def test_a_memory_too_small_changes_nothing():
-    forgetful = Embedder(small_encoder(), cached_motifs=1)
-    for _ in range(2):
-        assert forgetful.embed(three_families()) == pytest.approx(
-            EMBEDDER.embed(three_families()), abs=1e-6
-        )
-
-
-def test_the_memory_forgets_what_was_not_used_for_longest():
-    memory = MotifMemory(room=2)
-    memory.learn({1: "one", 2: "two"})
-    memory.recall([1])
-    memory.learn({3: "three"})
-    assert memory.recall([1, 2, 3]) == {1: "one", 3: "three"}
-
-
-def test_threads_may_share_an_embedder():
-    shared, graphs = Embedder(small_encoder(), cached_motifs=3), three_families() * 4
-    expected = EMBEDDER.embed(graphs)
-    with ThreadPoolExecutor(4) as pool:
-        vectors = list(pool.map(lambda graph: shared.embed([graph])[0], graphs))
-    assert np.stack(vectors) == pytest.approx(expected, abs=1e-6)
 
 
 def test_depth_changes_the_vector_less_than_design():

@@ -10,7 +10,7 @@ from nar.architecture import Labels, architecture
 from nar.canonical import canonical
 from nar.corpus import read_cards, write_shard
 from nar.errors import InvalidInputError
-from nar.evaluation.datasets import DataSet
+from nar.evaluation.datasets import DataSet, load_dataset
 from nar.evaluation.tasks import PROTOCOLS, load_task, make_task
 
 ROLES = {
@@ -43,8 +43,8 @@ def asked(task):
 def test_only_training_rows_have_labels(dataset):
     task = make_task("small/family", dataset, PROTOCOLS["family"], ROLES, seed=0)
     assert task.train.tolist() == [0, 3]
-    assert task.families == ("family-a", "family-b")
-    assert task.blocks == ("cnn", "cnn")
+    assert task.labels.families.tolist() == [0, 1]
+    assert task.labels.classes.tolist() == [0, 0]
     assert [graph.nodes for graph in task.learned()] == [
         dataset.graphs[0].nodes,
         dataset.graphs[3].nodes,
@@ -61,8 +61,8 @@ def test_what_selects_a_model_asks_instead_of_the_test(dataset):
 
 def test_a_name_without_a_printed_class_is_like_nobody_and_does_not_ask(dataset):
     task = make_task("small/paper", dataset, PROTOCOLS["paper"], ROLES, seed=0)
-    assert task.families == ("resnet", "b:net1")
-    assert task.blocks == ("cnn-block", "other")
+    assert len(set(task.labels.families.tolist())) == 2
+    assert task.labels.classes.tolist() == [0, 1]
     assert asked(task) == ["a:resnet3"]
 
 
@@ -88,6 +88,9 @@ def test_the_real_tasks_ask_designs_that_are_not_learned(tmp_path):
     assert len(task.graphs) > 12_517
     assert learned.isdisjoint(asked(task))
     other = load_task("real", "unseen", 0, cache_directory=tmp_path)
-    held = {other.asked.cluster[place] for place in other.asked.asked()}
-    assert held.isdisjoint(family.partition("/")[0] for family in other.families)
+    modules = {
+        card.labels.name: card.labels.family for card in load_dataset("real", tmp_path).cards
+    }
+    held = {modules[name] for name in asked(other)}
+    assert held.isdisjoint(modules[name] for name in names[other.train])
     assert replace(other).graphs is task.graphs  # read once in a process

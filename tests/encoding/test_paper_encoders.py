@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.nn import GCNConv, global_mean_pool
 
-from nar.encoding.batches import RowGraph, collate
-from nar.encoding.encoders import GraphConvolution, GraphEncoder, encode_all, mean_pool
+from nar.encoding.paper.encoders import GraphConvolution, GraphEncoder, encode_all, mean_pool
+from nar.encoding.paper.graphs import RowGraph, collate
 from nar.errors import ConfigError
 
 TABLE = torch.eye(5)

@@ -7,12 +7,12 @@ import pytest
 import torch
 from encoding import RECIPE, three_families, three_family_samples
 
-from nar.config import GraphPretrainingConfig, MotifPretrainingConfig
+from nar.config import PaperGraphRecipe, PaperMotifRecipe
 from nar.encoding.batches import Share
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.embed import Embedder
-from nar.encoding.objectives import MotifBatches
-from nar.encoding.pretraining import Networks, pretrain
+from nar.encoding.paper.objectives import MotifBatches
+from nar.encoding.paper.pretraining import Networks, pretrain_paper
 from nar.encoding.training import Worker
 from nar.encoding.training_state import load_state, save_state
 from nar.errors import ConfigError
@@ -35,7 +35,7 @@ def one_thread():
 
 def test_every_epoch_of_both_stages_is_reported():
     reports = []
-    pretrain(SAMPLES, RECIPE, after_epoch=lambda report, _: reports.append(report))
+    pretrain_paper(SAMPLES, RECIPE, after_epoch=lambda report, _: reports.append(report))
     assert [(report.stage, report.epoch, report.epochs) for report in reports] == [
         ("motifs", 1, 2),
         ("motifs", 2, 2),
@@ -47,16 +47,18 @@ def test_every_epoch_of_both_stages_is_reported():
 
 def test_the_same_run_gives_the_same_encoder():
     torch.manual_seed(1)
-    once = pretrain(SAMPLES, RECIPE)
+    once = pretrain_paper(SAMPLES, RECIPE)
     torch.manual_seed(2)
-    assert fingerprint(once) == fingerprint(pretrain(SAMPLES, RECIPE))
+    assert fingerprint(once) == fingerprint(pretrain_paper(SAMPLES, RECIPE))
 
 
 @pytest.mark.parametrize("stage", ["motif", "graph"])
 def test_another_seed_gives_another_encoder(stage):
     other = getattr(RECIPE, stage).model_copy(update={"seed": 1})
     recipe = RECIPE.model_copy(update={stage: other})
-    assert fingerprint(pretrain(SAMPLES, recipe)) != fingerprint(pretrain(SAMPLES, RECIPE))
+    assert fingerprint(pretrain_paper(SAMPLES, recipe)) != fingerprint(
+        pretrain_paper(SAMPLES, RECIPE)
+    )
 
 
 def save_then_die(directory, stage, epoch, report, state):
@@ -70,24 +72,24 @@ def save_then_die(directory, stage, epoch, report, state):
 )
 def test_a_killed_run_goes_on_to_the_very_same_encoder(tmp_path, stage, epoch):
     with pytest.raises(Killed):
-        pretrain(SAMPLES, RECIPE, after_epoch=partial(save_then_die, tmp_path, stage, epoch))
-    resumed = pretrain(SAMPLES, RECIPE, start=load_state(tmp_path))
-    assert fingerprint(resumed) == fingerprint(pretrain(SAMPLES, RECIPE))
+        pretrain_paper(SAMPLES, RECIPE, after_epoch=partial(save_then_die, tmp_path, stage, epoch))
+    resumed = pretrain_paper(SAMPLES, RECIPE, start=load_state(tmp_path))
+    assert fingerprint(resumed) == fingerprint(pretrain_paper(SAMPLES, RECIPE))
 
 
 def test_training_leaves_the_global_random_state_alone():
     torch.manual_seed(0)
     expected = torch.rand(3).tolist()
     torch.manual_seed(0)
-    pretrain(SAMPLES, RECIPE)
+    pretrain_paper(SAMPLES, RECIPE)
     assert torch.rand(3).tolist() == expected
 
 
 def longer(recipe):
     return recipe.model_copy(
         update={
-            "motif": MotifPretrainingConfig(epochs=15, batch_size=16, dim=32),
-            "graph": GraphPretrainingConfig(epochs=15, batch_size=16, dim=32, learning_rate=1e-2),
+            "motif": PaperMotifRecipe(epochs=15, batch_size=16, dim=32),
+            "graph": PaperGraphRecipe(epochs=15, batch_size=16, dim=32, learning_rate=1e-2),
         }
     )
 
@@ -98,7 +100,7 @@ def test_both_losses_fall():
     def note(report, _):
         losses.setdefault(report.stage, []).append(report.loss)
 
-    pretrain(SAMPLES, longer(RECIPE), after_epoch=note)
+    pretrain_paper(SAMPLES, longer(RECIPE), after_epoch=note)
     assert losses["motifs"][-1] < losses["motifs"][0] - 0.1
     assert losses["graphs"][-1] < losses["graphs"][0] - 0.5
 
@@ -111,8 +113,8 @@ def test_families_come_together():
         same = family[:, None] == family
         return scores[same].mean() - scores[~same].mean()
 
-    untrained = pretrain(SAMPLES, RECIPE)
-    assert gap(pretrain(SAMPLES, longer(RECIPE))) > gap(untrained) + 0.2
+    untrained = pretrain_paper(SAMPLES, RECIPE)
+    assert gap(pretrain_paper(SAMPLES, longer(RECIPE))) > gap(untrained) + 0.2
 
 
 def test_the_motif_encoder_is_frozen_in_stage_2():
@@ -122,7 +124,7 @@ def test_the_motif_encoder_is_frozen_in_stage_2():
         if report.epoch == report.epochs:
             motif_weights.append(state.networks["motif.layers.0.lin.weight"].clone())
 
-    encoder = pretrain(SAMPLES, RECIPE, after_epoch=note)
+    encoder = pretrain_paper(SAMPLES, RECIPE, after_epoch=note)
     assert torch.equal(motif_weights[0], motif_weights[1])
     assert torch.equal(motif_weights[0], encoder.motif.layers[0].lin.weight)
 
@@ -145,10 +147,10 @@ def test_contexts_change_from_epoch_to_epoch_and_not_with_the_share():
 
 def test_too_few_motifs_for_the_workers_are_refused():
     with pytest.raises(ConfigError, match="each of 5 workers, came 7 of 15"):
-        pretrain(SAMPLES, RECIPE, worker=Worker(Share(0, 5)))
+        pretrain_paper(SAMPLES, RECIPE, worker=Worker(Share(0, 5)))
 
 
 def test_a_run_that_diverges_says_so():
     steep = RECIPE.motif.model_copy(update={"learning_rate": 1e30})
     with pytest.raises(ConfigError, match=r"stage motifs .* learning_rate below"):
-        pretrain(SAMPLES, RECIPE.model_copy(update={"motif": steep}))
+        pretrain_paper(SAMPLES, RECIPE.model_copy(update={"motif": steep}))

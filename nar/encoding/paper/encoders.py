@@ -1,41 +1,20 @@
 """The encoders: motifs and macro graphs to vectors, by the graph convolutions of Eq. 3."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import dropout, relu
 
-from nar.config import MotifConfig, PretrainingConfig, Settings
-from nar.encoding.batches import GraphBatch, RowGraph, collate, runs
+from nar.config import MotifConfig, PaperRecipe, Settings
+from nar.encoding.batches import runs
+from nar.encoding.paper.graphs import GraphBatch, RowGraph, collate
 from nar.errors import ConfigError
-from nar.graph import ComputationalGraph
 from nar.ops import FEATURE_DIM
 
 NODES_A_BATCH = 8_192
-
-
-class Encoder(Protocol):
-    """What index, search and evaluation ask of any encoder."""
-
-    @property
-    def name(self) -> str:
-        """Kind of the encoder."""
-
-    @property
-    def dim(self) -> int:
-        """Length of its vectors."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Sha256 (hex): equal fingerprints give equal vectors."""
-
-    def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
-        """Vectors of canonical graphs: shape (graphs, dim), of length 1."""
 
 
 class GraphConvolution(nn.Module):
@@ -113,7 +92,7 @@ def operator_features(device: torch.device) -> Tensor:
     return torch.eye(FEATURE_DIM, device=device)
 
 
-class EncoderConfig(Settings):
+class PaperConfig(Settings):
     """Everything besides the weights that decides which vector a graph gets."""
 
     name: Literal["paper"] = "paper"
@@ -126,7 +105,7 @@ class EncoderConfig(Settings):
     layers: int
 
     @classmethod
-    def of(cls, motifs: MotifConfig, pretraining: PretrainingConfig) -> "EncoderConfig":
+    def of(cls, motifs: MotifConfig, pretraining: PaperRecipe) -> "PaperConfig":
         """What pretraining with these settings gives."""
         return cls(
             motifs=motifs,
@@ -147,12 +126,30 @@ class PaperEncoder:
         macro: F_m, motif embeddings to the embedding of the whole.
     """
 
-    config: EncoderConfig
+    config: PaperConfig
     motif: GraphEncoder
     macro: GraphEncoder
 
+    def tensors(self) -> dict[str, Tensor]:
+        """The weights, by name."""
+        return {
+            f"{part}.{name}": tensor.detach().cpu()
+            for part, network in self._parts().items()
+            for name, tensor in network.state_dict().items()
+        }
 
-def paper_encoder(config: EncoderConfig) -> PaperEncoder:
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over what `tensors` of an equal encoder gave."""
+        for part, network in self._parts().items():
+            network.load_state_dict(
+                {name: tensors[f"{part}.{name}"] for name in network.state_dict()}
+            )
+
+    def _parts(self) -> dict[str, GraphEncoder]:
+        return {"motif": self.motif, "macro": self.macro}
+
+
+def paper_encoder(config: PaperConfig) -> PaperEncoder:
     """An untrained encoder, from torch's global random state."""
     motif = GraphEncoder(config.operators, config.motif_dim, layers=config.motif_layers)
     macro = GraphEncoder(config.motif_dim, config.dim, layers=config.layers)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from nar.config import Losses
-from nar.encoding.batches import GraphBatch, collate
-from nar.encoding.encoders import GraphEncoder, operator_features
 from nar.encoding.losses import motif_contrastive_loss, pretraining_loss, structural_negatives
-from nar.encoding.samples import MotifSample, Samples
+from nar.encoding.paper.encoders import GraphEncoder, operator_features
+from nar.encoding.paper.graphs import GraphBatch, collate
+from nar.encoding.paper.samples import MotifSample, Samples
 from nar.motifs.neighbours import Labels
 
 _CONTEXT_STREAM = 1

@@ -6,10 +6,11 @@ from graphs import bert, graph_of
 from nar.architecture import Labels, architecture
 from nar.canonical import canonical
 from nar.config import MotifConfig
-from nar.encoding.samples import TrainingLabels, collect_samples, printed_labels
+from nar.encoding.labels import TrainingLabels, printed_labels
+from nar.encoding.paper.samples import collect_samples
 from nar.ops import one_hot_columns, op_id
 
-NO_LABELS = TrainingLabels(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+NO_LABELS = TrainingLabels.of([], [], [])
 
 
 def samples_of(*graphs):

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nar.architecture import Architecture
 from nar.config import MotifConfig
-from nar.encoding.batches import RowGraph, runs
+from nar.encoding.batches import runs
+from nar.encoding.labels import TrainingLabels
+from nar.encoding.paper.graphs import RowGraph
 from nar.graph import ComputationalGraph
 from nar.motifs.contexts import Subgraph, context_subgraph, motif_subgraph
 from nar.motifs.macro_graph import MacroGraph, macro_graph
@@ -19,35 +19,6 @@ from nar.ops import one_hot_columns
 
 CONTEXTS_A_MOTIF = 16
 _NODES_A_RUN = 500_000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainingLabels:
-    """What stage 2 is told of each architecture.
-
-    Attributes:
-        classes: Shape (architectures,), int64, 0 to classes - 1: the target of the classifier head.
-        families: Shape (architectures,), int64: who is a positive of whom.
-    """
-
-    classes: NDArray[np.int64]
-    families: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, blocks: Sequence[str], families: Sequence[str]) -> "TrainingLabels":
-        """Number the coarse and the fine class of each architecture."""
-        return cls(_numbered(blocks), _numbered(families))
-
-
-def printed_labels(architectures: Sequence[Architecture]) -> TrainingLabels:
-    """The labels the paper trains with: the coarse block for the head, the family for contrast."""
-    return TrainingLabels.of(
-        [item.block for item in architectures], [item.labels.family for item in architectures]
-    )
-
-
-def _numbered(names: Sequence[str]) -> NDArray[np.int64]:
-    return np.unique(np.array(names), return_inverse=True)[1].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,100 @@
+"""The two stages of pretraining the default encoder."""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from nar.config import DefaultRecipe
+from nar.encoding.batches import epoch_batches
+from nar.encoding.default.encoder import DefaultConfig, DefaultEncoder, LabelTable, finished
+from nar.encoding.default.objectives import (
+    FamilyBatches,
+    FamilyObjective,
+    MotifLabelBatches,
+    MotifLabelObjective,
+)
+from nar.encoding.default.samples import LabelSamples
+from nar.encoding.default.vocabulary import Vocabulary
+from nar.encoding.training import (
+    LONE,
+    AfterEpoch,
+    Stage,
+    Worker,
+    nothing,
+    train,
+    warm_up_and_anneal,
+)
+from nar.encoding.training_state import TrainingState
+
+
+class Tables(nn.Module):
+    """The table of the encoder and that of contexts, as they are before training."""
+
+    def __init__(self, config: DefaultConfig, seed: int) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.table = LabelTable(config.streams, config.rows_log2, config.learned_dim)
+            self.context = LabelTable(config.streams, config.rows_log2, config.learned_dim)
+
+
+def pretrain_default(
+    samples: LabelSamples,
+    recipe: DefaultRecipe,
+    *,
+    worker: Worker = LONE,
+    start: TrainingState | None = None,
+    after_epoch: AfterEpoch = nothing,
+) -> DefaultEncoder:
+    """Labels of motifs against those around them, then graphs of a family against all others.
+
+    Args:
+        samples: The corpus.
+        recipe: Of both stages.
+        worker: This process's part.
+        start: Where to go on, given by ``after_epoch`` of a run with the same samples and recipe.
+        after_epoch: Called after every epoch; the state is valid during the call.
+
+    Raises:
+        ConfigError: Too few samples for the number of workers, or the loss is no longer finite.
+    """
+    config = DefaultConfig.of(samples.config, recipe)
+    tables = Tables(config, recipe.graph.seed).to(worker.device)
+    stages = [
+        partial(make, tables, samples, recipe, worker) for make in (_motif_stage, _graph_stage)
+    ]
+    train(tables, stages, worker=worker, start=start, after_epoch=after_epoch)
+    return finished(config, tables.table, Vocabulary.of(samples.graphs, config.streams))
+
+
+def _motif_stage(
+    tables: Tables, samples: LabelSamples, recipe: DefaultRecipe, worker: Worker
+) -> Stage:
+    stage = recipe.motif
+    batches = MotifLabelBatches(samples.motifs, tables.table, stage.seed)
+    return Stage(
+        "motifs",
+        stage,
+        MotifLabelObjective(tables.table, tables.context, temperature=stage.temperature),
+        lambda epoch: epoch_batches(
+            len(batches), stage.batch_size, seed=stage.seed, epoch=epoch, share=worker.share
+        ),
+        batches,
+        warm_up_and_anneal,
+    )
+
+
+def _graph_stage(
+    tables: Tables, samples: LabelSamples, recipe: DefaultRecipe, worker: Worker
+) -> Stage:
+    stage = recipe.graph
+    batches = FamilyBatches(samples, tables.table, stage)
+    return Stage(
+        "graphs",
+        stage,
+        FamilyObjective(tables.table, temperature=stage.temperature),
+        lambda epoch: batches.rows(epoch, worker.share),
+        batches,
+        warm_up_and_anneal,
+    )

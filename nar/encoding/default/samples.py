@@ -1,0 +1,131 @@
+"""What the default encoder learns from: label sets of motifs, of their contexts, and of graphs."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.config import MotifConfig
+from nar.encoding.batches import runs
+from nar.encoding.labels import TrainingLabels
+from nar.graph import ComputationalGraph
+from nar.motifs.label_sets import LabelSets, joined, label_sets, motif_label_sets
+from nar.motifs.macro_graph import MacroGraph, macro_graph
+from nar.motifs.splitting import split_all
+
+CONTEXTS_A_MOTIF = 8
+_NODES_A_RUN = 300_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotifOccurrences:
+    """Motifs as they occur: few of each type, each in other surroundings.
+
+    Attributes:
+        sets: Labels of every motif type of every graph that some occurrence reads.
+        codes: Shape (occurrences,), motif type, ascending.
+        motifs: Shape (occurrences,), row of ``sets`` that is the motif.
+        neighbours: Rows of ``sets`` around each, at least one.
+        context_codes: Shape (occurrences,), equal for equal surroundings.
+    """
+
+    sets: LabelSets
+    codes: NDArray[np.uint64]
+    motifs: NDArray[np.int64]
+    neighbours: tuple[NDArray[np.int64], ...]
+    context_codes: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelSamples:
+    """A corpus as the default encoder reads it.
+
+    Attributes:
+        graphs: Labels of every architecture.
+        motifs: Stage 1 learns from them.
+        labels: Of each architecture; stage 2 learns from them.
+        config: How the graphs were cut.
+    """
+
+    graphs: LabelSets
+    motifs: MotifOccurrences
+    labels: TrainingLabels
+    config: MotifConfig
+
+
+def collect_label_samples(
+    graphs: Sequence[ComputationalGraph], labels: TrainingLabels, config: MotifConfig
+) -> LabelSamples:
+    """Cut canonical graphs into motifs and keep what occurs, however often.
+
+    Of a motif type at most ``CONTEXTS_A_MOTIF`` surroundings are kept, the first that occur.
+    """
+    of_graphs: list[LabelSets] = []
+    occurrences = _Occurrences()
+    for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
+        cut = split_all(graphs[part], config)
+        of_graphs.append(label_sets(cut, config.steps))
+        of_motifs, owners = motif_label_sets(cut, config.steps)
+        for partition, types in zip(cut, owners, strict=True):
+            occurrences.add(macro_graph(partition), types)
+        occurrences.keep(of_motifs)
+    return LabelSamples(joined(of_graphs), occurrences.collected(), labels, config)
+
+
+class _Occurrences:
+    """Motif types with their surroundings, as more and more graphs are seen."""
+
+    def __init__(self) -> None:
+        self._sets: list[LabelSets] = []
+        self._rows = 0
+        self._found: defaultdict[int, dict[int, tuple[int, NDArray[np.int64]]]] = defaultdict(dict)
+
+    def add(self, macro: MacroGraph, types: NDArray[np.int64]) -> None:
+        """Take the motif types of a graph whose rows of the next sets are ``types``."""
+        for motif, around in _surroundings(macro, types):
+            code = int(macro.motif_codes[motif])
+            contexts = self._found[code]
+            context = hash(tuple(sorted(set(macro.motif_codes[around].tolist()))))
+            if len(contexts) < CONTEXTS_A_MOTIF and context not in contexts:
+                rows = np.unique(types[around]) + self._rows
+                contexts[context] = (int(types[motif]) + self._rows, rows)
+
+    def keep(self, sets: LabelSets) -> None:
+        """Keep the labels that the rows given to `add` belong to."""
+        self._sets.append(sets)
+        self._rows += sets.count
+
+    def collected(self) -> MotifOccurrences:
+        """Everything, in the order of the motif types."""
+        found = [
+            (code, context, row, around)
+            for code in sorted(self._found)
+            for context, (row, around) in self._found[code].items()
+        ]
+        return MotifOccurrences(
+            joined(self._sets),
+            np.array([each[0] for each in found], dtype=np.uint64),
+            np.array([each[2] for each in found], dtype=np.int64),
+            tuple(each[3] for each in found),
+            np.array([each[1] for each in found], dtype=np.int64).view(np.uint64),
+        )
+
+
+def _surroundings(
+    macro: MacroGraph, types: NDArray[np.int64]
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The first motif of each type that touches another type, and the motifs around it."""
+    source, target = macro.edge_index
+    ends = np.concatenate([source, target])
+    others = np.concatenate([target, source])
+    differ = types[ends] != types[others]
+    order = np.argsort(ends[differ], kind="stable")
+    ends, others = ends[differ][order], others[differ][order]
+    motifs, start = np.unique(ends, return_index=True)
+    seen: set[int] = set()
+    for motif, around in zip(motifs.tolist(), np.split(others, start)[1:], strict=True):
+        if types[motif] not in seen:
+            seen.add(int(types[motif]))
+            yield motif, around

@@ -1,0 +1,106 @@
+"""The two stages of pretraining the paper's encoder (Algorithm 1)."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from nar.config import PaperGraphRecipe, PaperMotifRecipe, PaperRecipe
+from nar.encoding.batches import epoch_batches
+from nar.encoding.paper.encoders import (
+    GraphEncoder,
+    PaperConfig,
+    PaperEncoder,
+    encode_all,
+    operator_features,
+)
+from nar.encoding.paper.objectives import MacroBatches, MacroObjective, MotifBatches, MotifObjective
+from nar.encoding.paper.samples import Samples
+from nar.encoding.training import LONE, AfterEpoch, Stage, Worker, nothing, train
+from nar.encoding.training_state import TrainingState
+from nar.ops import FEATURE_DIM
+
+
+class Networks(nn.Module):
+    """F_s, F_c, F_m and the classifier head f, as they are before training."""
+
+    def __init__(self, config: PaperRecipe, classes: int) -> None:
+        super().__init__()
+        motif, graph = config.motif, config.graph
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(motif.seed)
+            self.motif = GraphEncoder(FEATURE_DIM, motif.dim, layers=motif.layers)
+            self.context = GraphEncoder(FEATURE_DIM, motif.dim, layers=motif.layers)
+            torch.manual_seed(graph.seed)
+            self.macro = GraphEncoder(motif.dim, graph.dim, layers=graph.layers, rate=graph.dropout)
+            self.head = nn.Linear(graph.dim, classes)
+
+
+def pretrain_paper(
+    samples: Samples,
+    config: PaperRecipe,
+    *,
+    worker: Worker = LONE,
+    initial: PaperEncoder | None = None,
+    start: TrainingState | None = None,
+    after_epoch: AfterEpoch = nothing,
+) -> PaperEncoder:
+    """Algorithm 1: F_s against contexts, then F_m on macro graphs of frozen motif embeddings.
+
+    Args:
+        samples: The corpus.
+        config: The recipe of both stages.
+        worker: This process's part.
+        initial: Of another corpus, whose F_s and F_m are trained further (Table 4).
+        start: Where to go on, given by ``after_epoch`` of a run with the same samples and config.
+        after_epoch: Called after every epoch; the state is valid during the call.
+
+    Raises:
+        ConfigError: Too few samples for the number of workers, or the loss is no longer finite.
+    """
+    networks = Networks(config, classes=int(samples.labels.classes.max()) + 1).to(worker.device)
+    if initial is not None:
+        networks.motif.load_state_dict(initial.motif.state_dict())
+        networks.macro.load_state_dict(initial.macro.state_dict())
+    stages = [
+        partial(make, networks, samples, config, worker) for make in (_motif_stage, _graph_stage)
+    ]
+    train(networks, stages, worker=worker, start=start, after_epoch=after_epoch)
+    encoder = PaperConfig.of(samples.config, config)
+    return PaperEncoder(encoder, networks.motif.eval(), networks.macro.eval())
+
+
+def _motif_stage(
+    networks: Networks, samples: Samples, config: PaperRecipe, worker: Worker
+) -> Stage:
+    recipe = config.motif
+    objective = MotifObjective(networks.motif, networks.context, temperature=recipe.temperature)
+    batches = MotifBatches(samples, recipe.seed, worker.device)
+    return Stage("motifs", recipe, objective, _drawn(len(samples.motifs), recipe, worker), batches)
+
+
+def _graph_stage(
+    networks: Networks, samples: Samples, config: PaperRecipe, worker: Worker
+) -> Stage:
+    """F_s is done and frozen: each motif type is embedded once, for all epochs."""
+    recipe = config.graph
+    objective = MacroObjective(
+        networks.macro, networks.head, temperature=recipe.temperature, losses=recipe.losses
+    )
+    motifs = [sample.motif for sample in samples.motifs]
+    table = encode_all(networks.motif.eval(), motifs, operator_features(worker.device)).clone()
+    items = len(samples.macro_graphs)
+    return Stage(
+        "graphs", recipe, objective, _drawn(items, recipe, worker), MacroBatches(samples, table)
+    )
+
+
+def _drawn(
+    items: int, recipe: PaperMotifRecipe | PaperGraphRecipe, worker: Worker
+) -> Callable[[int], list[NDArray[np.int64]]]:
+    return lambda epoch: epoch_batches(
+        items, recipe.batch_size, seed=recipe.seed, epoch=epoch, share=worker.share
+    )

@@ -1,0 +1,88 @@
+"""The default encoder: unit vectors of the design, with a place for what it does not know."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from encoding import small_default, three_families
+from graphs import graph_of, random_graphs, renumbered
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nar.canonical import canonical
+from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
+from nar.encoding.default.parts import SIZE_DIM, signs, size_features
+from nar.encoding.default.vocabulary import Vocabulary
+from nar.encoding.embed import Embedder
+from nar.motifs.label_sets import label_sets
+from nar.motifs.partition import partition_all
+
+EMBEDDER = Embedder(small_default())
+
+
+def test_vectors_have_length_one():
+    vectors = EMBEDDER.embed(three_families())
+    assert vectors.shape == (9, 32 + 64 + SIZE_DIM)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
+    assert np.linalg.norm(EMBEDDER.embed([graph_of("input")])) == pytest.approx(1)
+    assert EMBEDDER.embed([]).shape == (0, EMBEDDER.dim)
+
+
+@given(random_graphs(max_nodes=16), st.randoms(use_true_random=False))
+def test_numbering_does_not_count(graph, source):
+    one, other = (canonical(graph), canonical(renumbered(graph, source)))
+    assert np.array_equal(*EMBEDDER.embed([one, other]))
+
+
+def test_company_changes_rounding_only():
+    graphs = three_families()
+    alone = np.concatenate([EMBEDDER.embed([graph]) for graph in graphs])
+    assert EMBEDDER.embed(graphs) == pytest.approx(alone, abs=1e-6)
+
+
+def test_a_checkpoint_gives_the_very_same_vectors(tmp_path):
+    encoder = small_default()
+    written = save_checkpoint(tmp_path, encoder)
+    read = load_checkpoint(tmp_path)
+    assert written == fingerprint(encoder) == fingerprint(read)
+    graphs = three_families()
+    assert np.array_equal(Embedder(encoder).embed(graphs), Embedder(read).embed(graphs))
+
+
+def test_what_was_learned_from_is_known_and_nothing_else():
+    graphs = three_families()
+    sets = label_sets(partition_all(graphs), 2)
+    vocabulary = Vocabulary.of(sets.take(np.arange(3)), 7)
+    known = vocabulary.knows(sets)
+    assert known[: sets.start[3]].all()
+    assert not known[sets.start[3] :].all()
+    assert not Vocabulary.empty(7).knows(sets).any()
+
+
+def test_unknown_labels_tell_new_designs_apart():
+    encoder = small_default()
+    with torch.no_grad():
+        encoder.table.vectors.weight.zero_()
+    blank = Embedder(encoder).embed([graph_of("input; conv 0"), graph_of("input; relu 0")])
+    assert blank[0] @ blank[1] < 0.9
+
+
+def test_signs_are_those_of_the_label_and_nearly_orthogonal():
+    labels = np.arange(500, dtype=np.uint64)
+    vectors = signs(labels, 128)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
+    assert np.array_equal(signs(labels[7:8], 128)[0], vectors[7])
+    cosines = vectors @ vectors.T - np.eye(500)
+    assert abs(cosines).max() < 0.5
+    assert abs(cosines.mean()) < 0.01
+
+
+def test_sizes_are_alike_when_they_are_near():
+    base, near, far = (
+        replace(graph_of("input; conv 0"), parameters=parameters, flops=10**9)
+        for parameters in (10**6, 1_050_000, 4 * 10**6)
+    )
+    vectors = size_features([base, near, far])
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
+    assert vectors[0] @ vectors[1] > 0.9 > 0.7 > vectors[0] @ vectors[2]

@@ -1,0 +1,99 @@
+"""Both stages of the default encoder: they learn, they repeat, they go on where they stopped."""
+
+import numpy as np
+import pytest
+import torch
+from encoding import DEFAULT_RECIPE, three_families, three_family_labels
+
+from nar.config import MotifConfig
+from nar.encoding.batches import Share
+from nar.encoding.checkpoint import fingerprint
+from nar.encoding.default.encoder import LabelTable
+from nar.encoding.default.objectives import FamilyBatches, relatives_together
+from nar.encoding.default.pretraining import pretrain_default
+from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_label_samples
+from nar.encoding.embed import Embedder
+from nar.encoding.training_state import load_state, save_state
+
+SAMPLES = collect_label_samples(three_families(), three_family_labels(), MotifConfig())
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Sums over several threads may be rounded in another order."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def test_every_epoch_of_both_stages_is_reported():
+    reports = []
+    pretrain_default(SAMPLES, DEFAULT_RECIPE, after_epoch=lambda each, _: reports.append(each))
+    assert [(each.stage, each.epoch) for each in reports] == [
+        ("motifs", 1),
+        ("motifs", 2),
+        *[("graphs", epoch) for epoch in range(1, 13)],
+    ]
+    losses = [each.loss for each in reports if each.stage == "graphs"]
+    assert losses[-1] < losses[0]
+
+
+def test_families_come_together():
+    encoder = pretrain_default(SAMPLES, DEFAULT_RECIPE)
+    vectors = Embedder(encoder).embed(three_families())
+    cosines = vectors @ vectors.T
+    same = np.equal.outer(np.repeat(range(3), 3), np.repeat(range(3), 3))
+    assert cosines[same].min() > cosines[~same].max()
+
+
+def test_a_run_that_goes_on_ends_where_the_unbroken_one_does(tmp_path):
+    states = []
+
+    def keep(report, state):
+        path = tmp_path / f"{report.stage}{report.epoch}"
+        save_state(path, state)
+        states.append(path)
+
+    whole = fingerprint(pretrain_default(SAMPLES, DEFAULT_RECIPE, after_epoch=keep))
+    for path in (states[0], states[1], states[5]):
+        resumed = pretrain_default(SAMPLES, DEFAULT_RECIPE, start=load_state(path))
+        assert fingerprint(resumed) == whole
+
+
+def test_relatives_come_together_and_everyone_comes_once():
+    families = np.repeat(np.arange(10), 10)
+    order = relatives_together(families, 4, np.random.default_rng(0))
+    assert sorted(order.tolist()) == list(range(100))
+    changes = np.count_nonzero(np.diff(families[order]))
+    assert changes <= 30  # three groups a family
+    other = relatives_together(families, 4, np.random.default_rng(1))
+    assert order.tolist() != other.tolist()
+
+
+def test_workers_share_every_batch():
+    table = LabelTable(7, 6, 8)
+    batches = FamilyBatches(SAMPLES, table, DEFAULT_RECIPE.graph)
+    whole = batches.rows(0, Share())
+    parts = [batches.rows(0, Share(rank, 2)) for rank in range(2)]
+    for number, rows in enumerate(whole):
+        shared = np.concatenate([part[number] for part in parts])
+        assert sorted(shared.tolist()) == sorted(rows.tolist())
+
+
+def test_in_an_epoch_labels_of_some_modules_alone_are_unknown():
+    batches = FamilyBatches(SAMPLES, LabelTable(7, 6, 8), DEFAULT_RECIPE.graph)
+    rows = np.arange(9)
+    read = [len(batches(rows, epoch).graphs.rows) for epoch in range(4)]
+    assert max(read) < len(SAMPLES.graphs.labels)
+    everything = DEFAULT_RECIPE.graph.model_copy(update={"held_out": 0.0})
+    all_known = FamilyBatches(SAMPLES, LabelTable(7, 6, 8), everything)
+    assert len(all_known(rows, 0).graphs.rows) == len(SAMPLES.graphs.labels)
+
+
+def test_motifs_have_few_contexts_and_every_row_is_there():
+    motifs = SAMPLES.motifs
+    _, counts = np.unique(motifs.codes, return_counts=True)
+    assert counts.max() <= CONTEXTS_A_MOTIF
+    assert motifs.motifs.max() < motifs.sets.count
+    assert all(len(around) and around.max() < motifs.sets.count for around in motifs.neighbours)

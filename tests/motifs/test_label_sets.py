@@ -1,0 +1,64 @@
+"""Label sets: what occurs in a graph, whatever its numbering, and each stream weighs the same."""
+
+import numpy as np
+import pytest
+from graphs import bert, random_graphs, renumbered, resnet
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nar.canonical import canonical
+from nar.motifs.label_sets import joined, label_sets, motif_label_sets, streams_of
+from nar.motifs.partition import partition_all
+
+STEPS = 2
+
+
+def sets_of(*graphs):
+    return label_sets(partition_all([canonical(graph) for graph in graphs]), STEPS)
+
+
+def labels_of(sets, graph):
+    return set(sets.labels[sets.start[graph] : sets.start[graph + 1]].tolist())
+
+
+@given(random_graphs(max_nodes=16), st.randoms(use_true_random=False))
+def test_numbering_does_not_count(graph, source):
+    sets = sets_of(graph, renumbered(graph, source))
+    assert labels_of(sets, 0) == labels_of(sets, 1)
+
+
+def test_a_label_counts_once_and_every_stream_the_same():
+    sets = sets_of(resnet([3, 4]), bert(2))
+    for graph in range(2):
+        part = slice(sets.start[graph], sets.start[graph + 1])
+        assert len(np.unique(sets.labels[part])) == part.stop - part.start
+        squares = np.bincount(sets.streams[part], sets.weights[part] ** 2)
+        assert squares == pytest.approx(np.full(streams_of(STEPS), 1 / streams_of(STEPS)))
+
+
+def test_depth_adds_no_label_of_a_neighbourhood():
+    short, long = sets_of(resnet([4, 4])), sets_of(resnet([4, 9]))
+    neighbourhoods = [
+        set(sets.labels[sets.streams < streams_of(STEPS) - 1].tolist()) for sets in (short, long)
+    ]
+    assert neighbourhoods[0] == neighbourhoods[1]
+
+
+def test_graphs_can_be_taken_and_joined():
+    sets = sets_of(resnet([1]), bert(1), resnet([2]))
+    again = joined([sets.take(np.array([2])), sets.take(np.array([0, 1]))])
+    order = [2, 0, 1]
+    assert again.count == 3
+    for place, graph in enumerate(order):
+        assert labels_of(again, place) == labels_of(sets, graph)
+    assert again.graph().tolist() == sorted(again.graph().tolist())
+
+
+def test_motifs_share_the_labels_of_their_graph():
+    partitions = partition_all([canonical(resnet([2, 2])), canonical(bert(2))])
+    sets, owners = motif_label_sets(partitions, STEPS)
+    whole = label_sets(partitions, STEPS)
+    for graph, (partition, rows) in enumerate(zip(partitions, owners, strict=True)):
+        assert len(rows) == partition.motifs
+        inside = set().union(*(labels_of(sets, row) for row in set(rows.tolist())))
+        assert inside == labels_of(whole, graph)
