@@ -94,7 +94,7 @@ class DefaultRecipe(Settings):
     rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of labels")
     learned_dim: int = Field(256, ge=1)
     unknown_dim: int = Field(128, ge=0, multiple_of=64)
-    unknown_weight: float = Field(0.5, ge=0)
+    unknown_weight: float = Field(1.0, ge=0)
     size_weight: float = Field(0.05, ge=0)
     motif: MotifRecipe = MotifRecipe()
     graph: GraphRecipe = GraphRecipe()

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from nar.canonical import exact_fingerprint, topology_fingerprint
 from nar.errors import InvalidQueryError, UnknownArchitectureError
 from nar.graph import ComputationalGraph
-from nar.index.architecture_index import ArchitectureIndex, Hit, IndexRow
 from nar.index.filters import Filter
 from nar.index.ranking import MAX_TOP_K, check_top_k, rank
+from nar.index.rows import Hit, IndexRow
+from nar.novelty import Novelty
 
 Target = ComputationalGraph | str | NDArray[np.float32]
 
@@ -22,6 +23,23 @@ class Embeds(Protocol):
 
     def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
         """Shape (graphs, dim), of length 1."""
+
+
+class Searches(Protocol):
+    """What a Retriever needs of an index: an `ArchitectureIndex` or an `ExactIndex`."""
+
+    def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
+        """Rows by name or id."""
+
+    def find_by_fingerprint(
+        self, *, topologies: Sequence[str] = (), exacts: Sequence[str] = ()
+    ) -> list[IndexRow]:
+        """Rows of the same designs or networks, by id."""
+
+    def search(
+        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = ...
+    ) -> list[list[Hit]]:
+        """The nearest rows of each vector."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,11 +66,14 @@ class Answer:
         hits: Nearest first, equal scores by id.
         same_network: Known architectures of the same exact fingerprint. Filters do not apply.
         same_design: Further known ones of the same topology fingerprint. Filters do not apply.
+        novelty: How many of a hundred known designs have a nearer neighbour; 0 for a known one.
+            None where the distances of known designs were not measured. Filters do not apply.
     """
 
     hits: tuple[Hit, ...]
     same_network: tuple[Hit, ...] = ()
     same_design: tuple[Hit, ...] = ()
+    novelty: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,11 +93,13 @@ class Retriever:
     Args:
         embedder: Turns graphs into vectors of the index's encoder.
         index: Holds the known architectures.
+        novelty: How far these are from each other, if that was measured.
     """
 
-    def __init__(self, embedder: Embeds, index: ArchitectureIndex) -> None:
+    def __init__(self, embedder: Embeds, index: Searches, novelty: Novelty | None = None) -> None:
         self.embedder = embedder
         self.index = index
+        self.novelty = novelty
 
     def search(self, target: Target, *, top_k: int = 10, wanted: Filter | None = None) -> Answer:
         """Answer one query; see `search_all`."""
@@ -91,10 +114,13 @@ class Retriever:
         """
         resolved = self._resolve(queries)
         hits = self._search(resolved)
-        known = self._known(resolved)
+        known = [
+            _split(one, rows) for one, rows in zip(resolved, self._known(resolved), strict=True)
+        ]
+        new = self._new(resolved, known)
         return [
-            Answer(tuple(found), *_split(one, known.get(one.topology or "", [])))
-            for one, found in zip(resolved, hits, strict=True)
+            Answer(tuple(found), *same, novelty)
+            for found, same, novelty in zip(hits, known, new, strict=True)
         ]
 
     def _resolve(self, queries: Sequence[Query]) -> list[_Resolved]:
@@ -131,14 +157,30 @@ class Retriever:
                 found[position] = others[:top_k]
         return found
 
-    def _known(self, resolved: Sequence[_Resolved]) -> dict[str, list[IndexRow]]:
-        """Indexed rows of the queries' designs, by topology."""
+    def _known(self, resolved: Sequence[_Resolved]) -> list[list[IndexRow]]:
+        """Indexed rows of each query's design."""
         topologies = sorted({one.topology for one in resolved if one.topology})
         known: dict[str, list[IndexRow]] = {}
         if topologies:
             for row in self.index.find_by_fingerprint(topologies=topologies):
                 known.setdefault(row.topology, []).append(row)
-        return known
+        return [known.get(one.topology or "", []) for one in resolved]
+
+    def _new(
+        self, resolved: Sequence[_Resolved], known: Sequence[tuple[Sequence[Hit], Sequence[Hit]]]
+    ) -> list[float | None]:
+        """The novelty of each query."""
+        if self.novelty is None:
+            return [None] * len(resolved)
+        vectors = np.stack([one.vector for one in resolved])
+        percentiles: list[float | None] = []
+        # The first may be the query itself.
+        nearest = self.index.search(vectors, 2, Filter())
+        for one, same, hits in zip(resolved, known, nearest, strict=True):
+            others = [hit.score for hit in hits if hit.id != one.own_id]
+            is_new = not any(same) and bool(others)
+            percentiles.append(self.novelty.percentile(others[0]) if is_new else 0.0)
+        return percentiles
 
 
 def _resolve_row(query: Query, name: str, rows: dict[str, IndexRow]) -> _Resolved:

@@ -35,18 +35,20 @@ RANKS = """
     index.ranking index.milvus
     index.collection
     index.bulk
-    index.architecture_index index
+    index.architecture_index index.exact index
+    novelty
     retrieve
     capture
     zoo
     corpus
     workspace
+    atlas
     evaluation
     serve
     client
     console cli.reports
     cli.lookup cli.portrait cli.difference cli.plots
-    cli.display
+    cli.display cli.atlas_commands
     cli.corpus_display
     cli.commands
     cli.corpus_commands cli.evaluate_command
@@ -58,7 +60,7 @@ RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in l
 # What captures models and what searches them meet in the records only.
 RECORDS = {"errors", "config", "ops", "graph", "canonical", "architecture"}
 SOURCES = {"capture", "labels", "zoo", "corpus"}
-BOTH = {"workspace", "evaluation", "console", "__init__"}
+BOTH = {"workspace", "atlas", "evaluation", "console", "__init__"}
 BOTH |= {name for name in RANK if name.startswith("cli")}
 SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
 
@@ -86,6 +88,7 @@ OWNERS = {
         "nar/zoo/darts/dataset.py",
         "nar/zoo/rewrites/",
     ),
+    "sklearn": ("nar/evaluation/figures.py",),
     "segmentation_models_pytorch": ("nar/zoo/",),
     "open_clip": ("nar/zoo/",),
     "diffusers": ("nar/zoo/",),

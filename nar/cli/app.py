@@ -21,7 +21,9 @@ app = typer.Typer(
 )
 corpus_app = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
 index_app = typer.Typer(help="Build and inspect the vector index.", no_args_is_help=True)
+atlas_app = typer.Typer(help="Make what answers without a build step.", no_args_is_help=True)
 app.add_typer(corpus_app, name="corpus")
+app.add_typer(atlas_app, name="atlas")
 app.add_typer(index_app, name="index")
 
 Name = Annotated[
@@ -135,6 +137,19 @@ def corpus_pack(
     from nar.cli.lookup import Place
 
     corpus_commands.pack_corpus(Place(work, corpus), target, as_json=as_json)
+
+
+@atlas_app.command("pack")
+@reporting_errors
+def atlas_pack(
+    target: Annotated[Path, typer.Argument(help="Directory that gets encoder and vectors.")],
+    work: Work = DEFAULT_WORK,
+) -> None:
+    """Embed the corpus of --work with its checkpoint, and keep both as an atlas."""
+    from nar.cli import atlas_commands
+
+    rows = atlas_commands.pack(work, target)
+    typer.echo(f"{rows:,} architectures, in {target}")
 
 
 @index_app.command("build")

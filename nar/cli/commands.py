@@ -10,18 +10,21 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 
 from nar.architecture import Architecture
+from nar.atlas import read_atlas, shipped_atlas
 from nar.cli import corpus_display, display, reports
+from nar.cli.atlas_commands import unpacked
 from nar.cli.difference import Difference, difference
 from nar.cli.lookup import Place, captured, looked_up
 from nar.client import Client
 from nar.config import NarConfig, ServerConfig, load_config
-from nar.console import progress, stderr, stdout
+from nar.console import DEFAULT_WORK, progress, stderr, stdout
 from nar.corpus import read_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.errors import NarError
 from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex, index_row
+from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
 from nar.motifs.partition import partition
 from nar.retrieve import Answer, Retriever
@@ -49,6 +52,12 @@ class Setting:
     def place(self) -> Workspace:
         """The workspace."""
         return Workspace(self.work)
+
+    @property
+    def wants_atlas(self) -> bool:
+        """Whether the atlas of the package answers: nothing is named, and nothing was built."""
+        is_named = self.uri is not None or self.file is not None or self.work != DEFAULT_WORK
+        return not (is_named or self.place.index.exists())
 
     def config(self) -> NarConfig:
         """Settings of the file, with the index where the command line says."""
@@ -165,10 +174,20 @@ def _explanation(found: Difference) -> reports.Report:
 
 
 def _ask_index(graph: ComputationalGraph, question: Question, setting: Setting) -> Answer:
+    if setting.wants_atlas:
+        return _ask_atlas(graph, question)
     embedder = Embedder(load_checkpoint(setting.place.checkpoint))
     with ArchitectureIndex(setting.config().index, encoder=embedder.fingerprint) as index:
         retriever = Retriever(embedder, index)
         return retriever.search(graph, top_k=question.top_k, wanted=question.wanted)
+
+
+def _ask_atlas(graph: ComputationalGraph, question: Question) -> Answer:
+    atlas = shipped_atlas()
+    embedder = Embedder(load_checkpoint(atlas.encoder))
+    content = read_atlas(atlas)
+    retriever = Retriever(embedder, ExactIndex(content.rows), content.novelty)
+    return retriever.search(graph, top_k=question.top_k, wanted=question.wanted)
 
 
 def _ask_server(
@@ -184,5 +203,10 @@ def serve(setting: Setting, given: Mapping[str, str | int | None]) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     config = setting.config()
     changed = {name: value for name, value in given.items() if value is not None}
-    server = config.server.model_copy(update=changed)
-    run_server(config.model_copy(update={"server": server}), setting.place.checkpoint)
+    config = config.model_copy(update={"server": config.server.model_copy(update=changed)})
+    if setting.wants_atlas:
+        atlas = shipped_atlas()
+        index = config.index.model_copy(update={"uri": str(unpacked(atlas))})
+        run_server(config.model_copy(update={"index": index}), atlas.encoder)
+    else:
+        run_server(config, setting.place.checkpoint)

@@ -61,6 +61,12 @@ def _known(found: Answer) -> Iterable[Text]:
         )
     else:
         yield Text("No architecture in the index has this exact design.", "green")
+        if found.novelty is not None:
+            yield Text(
+                f"Its nearest relative is farther than that of {found.novelty:.0f}% of the known "
+                "designs.",
+                "green",
+            )
 
 
 def _names(hits: Sequence[Hit]) -> str:

@@ -54,4 +54,5 @@ def answer(query: str, found: Answer) -> Report:
         "hits": [asdict(hit) for hit in found.hits],
         "same_network": [hit.name for hit in found.same_network],
         "same_design": [hit.name for hit in found.same_design],
+        "novelty": found.novelty,
     }

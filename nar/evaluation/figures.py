@@ -23,7 +23,6 @@ Floats = NDArray[np.float32]
 
 SHOWN_ITEMS: Final = 1_500
 PERPLEXITY: Final = 30.0
-_EXAGGERATION, _EARLY, _STEPS = 12.0, 250, 750  # the early steps pull harder
 _COLUMNS: Final = 3
 # Ten colours, none of them grey; lines differ by their marks, too.
 _COLOURS: Final = [f"C{number}" for number in (0, 1, 2, 3, 4, 5, 6, 8, 9)] + ["black"]
@@ -85,7 +84,7 @@ def neighbourhood_map(path: Path, panels: Sequence[Panel]) -> None:
 
     Raises:
         InvalidInputError: There is none.
-        MissingLibraryError: matplotlib is not installed.
+        MissingLibraryError: matplotlib or scikit-learn is not installed.
     """
     if not panels:
         raise InvalidInputError("panels", "wanted at least one, came none")
@@ -101,51 +100,29 @@ def neighbourhood_map(path: Path, panels: Sequence[Panel]) -> None:
 
 
 def tsne(vectors: Floats) -> Floats:
-    """Places in the plane that keep who is near whom by cosine: exact t-SNE, nothing by lot.
+    """Places in the plane that keep who is near whom by cosine: (items, dim) to (items, 2).
 
-    Shape (items, dim) becomes (items, 2), at a cost that is quadratic in the items.
+    It starts from principal components, so nothing is by lot.
+
+    Raises:
+        MissingLibraryError: scikit-learn is not installed.
     """
+    try:
+        from sklearn.manifold import TSNE
+        from threadpoolctl import threadpool_limits
+    except ImportError as error:
+        raise MissingLibraryError(
+            "maps need scikit-learn; install it with `pip install 'nar[plots]'`"
+        ) from error
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = (vectors / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-    wanted = _affinities(unit)
-    left, sizes, _ = np.linalg.svd(unit - unit.mean(axis=0), full_matrices=False)
-    places: Floats = 1e-4 * (left * sizes)[:, :2] / max(sizes[0] / len(unit) ** 0.5, 1e-12)
-    velocity, gains = np.zeros_like(places), np.ones_like(places)
-    rate = max(len(places) / _EXAGGERATION / 4, 10.0)
-    for step in range(_STEPS):
-        more, momentum = (_EXAGGERATION, 0.5) if step < _EARLY else (1.0, 0.8)
-        near = 1 / (1 + _squares(places))
-        np.fill_diagonal(near, 0)
-        pull = (more * wanted - near / near.sum()) * near
-        gradient = 4 * (pull.sum(axis=1)[:, None] * places - pull @ places)
-        # Strides grow while a coordinate keeps its way, and shrink when it turns.
-        gains = np.where(gradient * velocity < 0, gains + 0.2, gains * 0.8).clip(0.01)
-        velocity = momentum * velocity - rate * gains * gradient
-        places = places + velocity
-    return places
-
-
-def _affinities(unit: Floats) -> Floats:
-    """Who is near whom, both ways: shape (items, items), sum 1."""
-    squares = _squares(unit)
-    np.fill_diagonal(squares, np.inf)
-    squares -= squares.min(axis=1, keepdims=True)
-    wanted = np.log(max(min(PERPLEXITY, (len(unit) - 1) / 3), 1.0))
-    # Bisects the logarithm of each row's precision until the row sees as many as it should.
-    middle, stride = np.zeros((len(unit), 1), dtype=np.float32), 10.0
-    while stride > 1e-4:
-        near = np.exp(-np.exp(middle) * squares)
-        near /= near.sum(axis=1, keepdims=True)
-        entropy = -np.sum(near * np.log(near.clip(1e-30)), axis=1, keepdims=True)
-        middle += np.where(entropy > wanted, stride, -stride)
-        stride /= 2
-    return np.asarray((near + near.T) / (2 * len(unit)), dtype=np.float32)
-
-
-def _squares(points: Floats) -> Floats:
-    """Squared distances of all pairs: shape (items, items)."""
-    norms = np.sum(points * points, axis=1)
-    return np.asarray((norms[:, None] + norms - 2 * points @ points.T).clip(0), dtype=np.float32)
+    unit = vectors / np.where(lengths > 0, lengths, 1.0)
+    # Vectors that are all alike have no principal component to start from.
+    start = "pca" if np.ptp(unit, axis=0).any() else "random"
+    perplexity = min(PERPLEXITY, (len(unit) - 1) / 3)
+    # Its threads wait for each other by spinning: on a busy machine one is far faster.
+    with threadpool_limits(1):
+        drawn = TSNE(init=start, perplexity=perplexity, random_state=0).fit_transform(unit)
+    return np.asarray(drawn, dtype=np.float32)
 
 
 def _curves(cells: Sequence[CellResult]) -> Mapping[str, Mapping[int, Score]]:

@@ -107,6 +107,8 @@ class Milvus:
     def __init__(self, config: IndexConfig) -> None:
         # pymilvus logs each error with its traceback before it raises it; ours says it once.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+        # The embedded server logs, as an exception, every call of pymilvus that it does not know.
+        logging.getLogger("grpc._server").setLevel(logging.CRITICAL)
         self._uri = config.uri
         self._timeout_s = config.timeout_s
         self._closed = False

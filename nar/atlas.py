@@ -1,0 +1,145 @@
+"""The atlas: an encoder trained on a corpus, and the vector of every architecture in it.
+
+It lies beside the corpus and holds nothing that is there already: labels and fingerprints are
+read from the corpus, by name.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from nar.corpus import Card, iterate_cards
+from nar.corpus.manifest import Manifest
+from nar.encoding.checkpoint import fingerprint, load_checkpoint
+from nar.errors import CorpusError
+from nar.index.rows import IndexRow, architecture_id
+from nar.novelty import Novelty
+
+ENCODER: Final = "encoder"
+VECTORS: Final = "vectors.parquet"
+_KEY: Final = b"nar.atlas"
+_LEVEL: Final = 19
+_AGAIN: Final = "pack it again with `nar atlas pack`"
+
+
+@dataclass(frozen=True, slots=True)
+class Atlas:
+    """Where an atlas lies.
+
+    Attributes:
+        directory: Of the encoder and the vectors.
+        corpus: Directory of the corpus that it was made from.
+    """
+
+    directory: Path
+    corpus: Path
+
+    @property
+    def encoder(self) -> Path:
+        """Directory of the checkpoint."""
+        return self.directory / ENCODER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtlasContent:
+    """What an atlas holds.
+
+    Attributes:
+        rows: One of each architecture, in the order of the corpus.
+        novelty: How far its designs are from each other.
+    """
+
+    rows: tuple[IndexRow, ...]
+    novelty: Novelty
+
+
+def shipped_atlas() -> Atlas:
+    """The atlas that came with the package.
+
+    Raises:
+        CorpusError: This installation has none.
+    """
+    data = Path(str(files("nar"))) / "data"
+    atlas = Atlas(data / "atlas", data / "corpus")
+    if not (atlas.directory / VECTORS).is_file():
+        raise CorpusError(
+            "this installation of NAR came without an atlas; build an index of your own: "
+            "`python -m cluster.extract`, `cluster.pretrain`, `cluster.embed`"
+        )
+    return atlas
+
+
+def write_vectors(atlas: Atlas, vectors: NDArray[np.float32], novelty: Novelty) -> None:
+    """Write the vectors of a corpus whole or not at all, in half precision.
+
+    Args:
+        atlas: Where; its encoder made the vectors.
+        vectors: Shape (architectures, dim), in the order of the corpus.
+        novelty: Of these vectors.
+    """
+    about = {**_identity(atlas), "distances": [round(float(d), 6) for d in novelty.distances]}
+    values = pa.array(vectors.astype(np.float16).ravel())
+    column = pa.FixedSizeListArray.from_arrays(values, vectors.shape[1])
+    table = pa.table({"vector": column}).replace_schema_metadata({_KEY: json.dumps(about)})
+    part = atlas.directory / f"{VECTORS}.part"
+    pq.write_table(table, part, compression="zstd", compression_level=_LEVEL)
+    part.replace(atlas.directory / VECTORS)
+
+
+def read_atlas(atlas: Atlas) -> AtlasContent:
+    """Read every row.
+
+    Raises:
+        CorpusError: It is missing, damaged, or of another corpus or encoder.
+    """
+    path = atlas.directory / VECTORS
+    try:
+        table = pq.read_table(path)
+        about = json.loads((table.schema.metadata or {})[_KEY])
+        found = table.column("vector").combine_chunks()
+        vectors = found.flatten().to_numpy().reshape(len(found), -1).astype(np.float32)
+        distances = np.array(about.pop("distances"), dtype=np.float32)
+    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        raise CorpusError(f"{path} holds no atlas: {error}; {_AGAIN}") from error
+    cards = list(iterate_cards(atlas.corpus))
+    if about != _identity(atlas) or len(cards) != len(vectors):
+        raise CorpusError(f"{path} was made from another corpus or encoder; {_AGAIN}")
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return AtlasContent(_rows(cards, vectors), Novelty(distances))
+
+
+def _identity(atlas: Atlas) -> dict[str, object]:
+    """What the vectors depend on."""
+    return {
+        "encoder": fingerprint(load_checkpoint(atlas.encoder)),
+        "shards": [entry.sha256 for entry in Manifest.read(atlas.corpus).shards],
+    }
+
+
+def _rows(cards: Sequence[Card], vectors: NDArray[np.float32]) -> tuple[IndexRow, ...]:
+    return tuple(
+        IndexRow(
+            id=architecture_id(card.labels.name),
+            name=card.labels.name,
+            source=card.labels.source,
+            library=card.labels.library,
+            family=card.labels.family,
+            block=card.block,
+            task=card.labels.task,
+            parameters=card.parameters,
+            flops=card.flops,
+            nodes=card.nodes,
+            topology=card.topology,
+            exact=card.exact,
+            embedding=vector,
+        )
+        for card, vector in zip(cards, vectors, strict=True)
+    )

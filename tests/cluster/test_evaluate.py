@@ -1,0 +1,70 @@
+"""The benchmark on Ray: cells run in parallel, are kept, and run again when they have to."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from cluster.config import EvaluateConfig
+from cluster.evaluate import app, chosen
+from cluster.evaluation import cell_path, content, evaluate
+from nar.errors import InvalidInputError
+from nar.evaluation.cells import Cell, content_of, read_cell
+
+CELLS = [Cell("real", "twins", method, seed) for method in ("random", "size") for seed in (0, 1)]
+
+
+@pytest.mark.ray
+def test_cells_run_once_and_again_when_one_is_gone(tmp_path, ray_cluster):
+    config = EvaluateConfig(num_workers=1)
+    report = evaluate(CELLS, tmp_path, config)
+    assert (report.ran, report.kept, report.failures) == (4, 0, {})
+    paths = [cell_path(tmp_path, cell) for cell in CELLS]
+    assert [read_cell(path).cell for path in paths] == CELLS
+    size, random = (read_cell(paths[place]).scored.values["mrr@20"].mean() for place in (2, 0))
+    assert size > random
+    assert [content_of(path) for path in paths] == [content(cell) for cell in CELLS]
+
+    paths[1].write_bytes(b"damaged")
+    again = evaluate(CELLS, tmp_path, config)
+    assert (again.ran, again.kept) == (1, 3)
+    assert read_cell(paths[1]).cell == CELLS[1]
+
+
+@pytest.mark.ray
+def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path, ray_cluster):
+    wrong = Cell("real", "no-such-protocol", "random", 0)
+    report = evaluate([CELLS[0], wrong], tmp_path, EvaluateConfig(num_workers=1))
+    assert report.ran == 1
+    assert "wanted one of paper, family" in report.failures[str(wrong)]
+
+
+def test_the_command_takes_sets_methods_and_seeds():
+    cells = chosen(["distinct", "unseen"], ["default"], [0, 2])
+    assert cells == [
+        Cell("real", protocol, "default", seed)
+        for protocol in ("distinct", "unseen")
+        for seed in (0, 2)
+    ]
+    with pytest.raises(InvalidInputError, match="table1"):
+        chosen(["table9"], [], [])
+
+
+def test_an_unknown_set_is_one_line_with_the_way_out():
+    done = CliRunner().invoke(app, ["table9"])
+    assert done.exit_code == 1
+    assert "wanted one of table1" in done.stderr
+
+
+@pytest.mark.ray
+def test_the_command_writes_a_table(tmp_path, ray_cluster, monkeypatch):
+    from nar.evaluation import sets
+
+    small = sets.CellSet("Small", (("real", "twins"),), ("random", "size"))
+    monkeypatch.setattr(sets, "SETS", {"twins": small})
+    options = ["twins", "--work", str(tmp_path), "--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(app, [*options, "--workers", "1", "--json"], catch_exceptions=False)
+    assert json.loads(done.stdout)["ran"] == 6
+    table = json.loads((tmp_path / "results" / "twins.json").read_text())
+    assert [row["method"] for row in table["parts"][0]["rows"]] == ["random", "size"]
+    assert "size only" in (tmp_path / "results" / "twins.md").read_text()

@@ -1,0 +1,133 @@
+"""The atlas: what ships answers at once, and what does not fit together is refused."""
+
+import json
+from shutil import copytree
+
+import numpy as np
+import pytest
+import torch
+from encoding import small_default
+from typer.testing import CliRunner
+
+from nar.atlas import VECTORS, Atlas, read_atlas, shipped_atlas
+from nar.cli import atlas_commands
+from nar.cli.app import app
+from nar.config import IndexConfig
+from nar.corpus import read_shard, write_shard
+from nar.corpus.manifest import Manifest, count_sources
+from nar.encoding.checkpoint import load_checkpoint, save_checkpoint
+from nar.encoding.embed import Embedder
+from nar.errors import CorpusError
+from nar.index.architecture_index import ArchitectureIndex
+from nar.zoo import capture_architecture
+from nar.zoo.selections import select
+
+MODEL = """
+import torch
+
+
+def factory():
+    layers = [torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Conv2d(8, 8, 3), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers), torch.zeros(1, 3, 64, 64)
+"""
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """Twenty DARTS networks and an encoder that has learned nothing."""
+    root = tmp_path_factory.mktemp("work")
+    (root / "corpus").mkdir()
+    items = [capture_architecture(name).architecture for name in select("darts:20").names]
+    shard = write_shard(root / "corpus" / "shard-0.parquet", items)
+    manifest = Manifest(packages={}, shards=(shard,), sources=count_sources(items, []))
+    manifest.write(root / "corpus")
+    save_checkpoint(root / "checkpoint", small_default())
+    return root
+
+
+@pytest.fixture(scope="module")
+def atlas(work, tmp_path_factory):
+    target = tmp_path_factory.mktemp("atlas")
+    assert atlas_commands.pack(work, target) == 20
+    return Atlas(target, work / "corpus")
+
+
+def test_what_is_packed_reads_back(atlas, work):
+    content = read_atlas(atlas)
+    items = read_shard(work / "corpus" / "shard-0.parquet")
+    embedder = Embedder(load_checkpoint(atlas.encoder))
+    vectors = np.stack([row.embedding for row in content.rows])
+    assert [row.name for row in content.rows] == [item.labels.name for item in items]
+    assert [row.exact for row in content.rows] == [item.exact for item in items]
+    assert vectors == pytest.approx(embedder.embed([item.graph for item in items]), abs=2e-3)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
+    assert (np.diff(content.novelty.distances) >= 0).all()
+
+
+def test_another_encoder_or_corpus_is_refused(atlas, work, tmp_path):
+    other = Atlas(tmp_path / "atlas", atlas.corpus)
+    copytree(atlas.directory, other.directory)
+    save_checkpoint(other.encoder, small_default(seed=1))
+    with pytest.raises(CorpusError, match="made from another corpus or encoder"):
+        read_atlas(other)
+    (other.directory / VECTORS).write_bytes(b"no parquet")
+    with pytest.raises(CorpusError, match="holds no atlas"):
+        read_atlas(other)
+
+
+def test_a_server_gets_it_as_an_index_made_once(atlas, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    uri = atlas_commands.unpacked(atlas)
+    assert uri.is_relative_to(tmp_path / "nar")
+    encoder = Embedder(load_checkpoint(atlas.encoder)).fingerprint
+    with ArchitectureIndex(IndexConfig(uri=str(uri)), encoder=encoder) as index:
+        assert index.count() == 20
+    monkeypatch.setattr(atlas_commands, "_load", None)  # would be called to make it again
+    assert atlas_commands.unpacked(atlas) == uri
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return read_atlas(shipped_atlas())
+
+
+def test_the_shipped_atlas_is_that_of_the_shipped_corpus(shipped):
+    manifest = Manifest.read(shipped_atlas().corpus)
+    assert len(shipped.rows) == sum(entry.rows for entry in manifest.shards) > 20_000
+    assert len({row.id for row in shipped.rows}) == len(shipped.rows)
+
+
+def test_the_shipped_vectors_are_those_of_the_shipped_encoder(shipped):
+    shard = read_shard(shipped_atlas().corpus / "torchvision-000.parquet")[:20]
+    torch.set_num_threads(1)
+    vectors = Embedder(load_checkpoint(shipped_atlas().encoder)).embed([i.graph for i in shard])
+    known = {row.name: row.embedding for row in shipped.rows}
+    stored = np.stack([known[item.labels.name] for item in shard])
+    assert (stored * vectors).sum(axis=1) == pytest.approx(np.ones(20), abs=1e-3)
+
+
+def test_it_ships_in_less_than_forty_megabytes():
+    data = shipped_atlas().directory.parent
+    assert sum(path.stat().st_size for path in data.rglob("*") if path.is_file()) < 40_000_000
+
+
+def test_a_search_without_any_build_step_answers_from_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(MODEL)
+    done = CliRunner().invoke(app, ["search", "model.py:factory", "--top-k", "3", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert len(found["hits"]) == 3
+    assert 0 <= found["novelty"] <= 100
+    known = CliRunner().invoke(app, ["search", "torchvision:resnet18", "--json"])
+    answer = json.loads(known.stdout)
+    assert "torchvision:resnet18" in answer["same_network"]
+    assert answer["novelty"] == 0
+    assert {hit["family"] for hit in answer["hits"][:3]} == {"resnet"}
+
+
+def test_a_workspace_that_is_named_is_meant(tmp_path):
+    missing = ["search", "torchvision:resnet18", "--work", str(tmp_path / "mine")]
+    done = CliRunner().invoke(app, missing)
+    assert done.exit_code == 1
+    assert "no checkpoint at" in done.stderr
