@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -101,19 +101,41 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
         CorpusError: It is missing, damaged, or of another corpus or encoder.
     """
     path = atlas.directory / VECTORS
+    about = _about(path)
     try:
-        table = pq.read_table(path)
-        about = json.loads((table.schema.metadata or {})[_KEY])
-        found = table.column("vector").combine_chunks()
+        found = pq.read_table(path).column("vector").combine_chunks()
         vectors = found.flatten().to_numpy().reshape(len(found), -1).astype(np.float32)
-        distances = np.array(about.pop("distances"), dtype=np.float32)
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
-        raise CorpusError(f"{path} holds no atlas: {error}; {_AGAIN}") from error
+        raise _damaged(path, error) from error
     cards = list(iterate_cards(atlas.corpus))
+    distances = np.array(about.pop("distances"), dtype=np.float32)
     if about != _identity(atlas) or len(cards) != len(vectors):
         raise CorpusError(f"{path} was made from another corpus or encoder; {_AGAIN}")
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return AtlasContent(_rows(cards, vectors), Novelty(distances))
+
+
+def read_novelty(atlas: Atlas) -> Novelty:
+    """How far the designs of an atlas are from each other; no vector is read.
+
+    Raises:
+        CorpusError: It is missing or damaged.
+    """
+    distances = _about(atlas.directory / VECTORS)["distances"]
+    return Novelty(np.array(distances, dtype=np.float32))
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """What the file of vectors says of itself."""
+    try:
+        about: dict[str, Any] = json.loads((pq.read_schema(path).metadata or {})[_KEY])
+        return {**about, "distances": [float(each) for each in about["distances"]]}
+    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> CorpusError:
+    return CorpusError(f"{path} holds no atlas: {error}; {_AGAIN}")
 
 
 def _identity(atlas: Atlas) -> dict[str, object]:

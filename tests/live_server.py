@@ -10,6 +10,7 @@ from nar.config import ServerConfig
 from nar.encoding.embed import Embedder
 from nar.errors import NarError
 from nar.index.architecture_index import ArchitectureIndex
+from nar.novelty import Novelty
 from nar.serve.run import build_server, serve_until
 from nar.serve.server import QueryServer
 
@@ -61,11 +62,15 @@ class LiveServer:
 
 @contextmanager
 def live_server(
-    embedder: Embedder, index: ArchitectureIndex, **settings: object
+    embedder: Embedder,
+    index: ArchitectureIndex,
+    *,
+    novelty: Novelty | None = None,
+    **settings: object,
 ) -> Iterator[LiveServer]:
     """Run a server; settings are fields of ServerConfig."""
     config = ServerConfig.model_validate({"port": 0, "metrics_port": 0, **settings})
-    server = LiveServer(partial(build_server, config, embedder, index))
+    server = LiveServer(partial(build_server, config, embedder, index, novelty))
     server.start()
     try:
         yield server

@@ -13,10 +13,12 @@ from live_server import live_server
 from tiny_index import KNOWN, known, tiny_embedder, tiny_index
 from waiting import wait_for
 
+from nar.canonical import canonical
 from nar.client import ENVELOPE_BYTES, Client, batches
 from nar.config import ServerConfig
 from nar.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
 from nar.index.filters import Filter, Range
+from nar.novelty import Novelty
 from nar.retrieve import Retriever
 from nar.serve.limits import limits_of
 from nar.serve.remote import ServiceError
@@ -61,6 +63,20 @@ def test_search_gives_the_library_s_records(client, embedder, index):
     for target in (known("timm:plain"), "timm:plain", vector):
         expected = retriever.search(target, top_k=2, wanted=wanted)
         assert_alike([client.search(target, top_k=2, wanted=wanted)], [expected])
+
+
+def test_a_server_that_knows_its_distances_says_how_new_a_design_is(client, embedder, index):
+    novelty = Novelty(np.array([0.0, 0.1, 0.2, 2.0], dtype=np.float32))
+    new = canonical(graph_of("input; gelu 0; conv 1; gelu 2"))
+    with (
+        live_server(embedder, index, novelty=novelty) as server,
+        Client(server.target) as measured,
+    ):
+        assert measured.search(known("timm:plain")).novelty == 0
+        expected = Retriever(embedder, index, novelty).search(new).novelty
+        assert measured.search(new).novelty == expected
+        assert expected in (25, 50, 75)
+    assert client.search(new).novelty is None
 
 
 def test_top_k_is_the_server_s_unless_given(client):

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 
 from nar.architecture import Architecture
-from nar.atlas import read_atlas, shipped_atlas
+from nar.atlas import read_atlas, read_novelty, shipped_atlas
 from nar.cli import corpus_display, display, reports
 from nar.cli.atlas_commands import unpacked
 from nar.cli.difference import Difference, difference
@@ -207,6 +207,7 @@ def serve(setting: Setting, given: Mapping[str, str | int | None]) -> None:
     if setting.wants_atlas:
         atlas = shipped_atlas()
         index = config.index.model_copy(update={"uri": str(unpacked(atlas))})
-        run_server(config.model_copy(update={"index": index}), atlas.encoder)
+        chosen = config.model_copy(update={"index": index})
+        run_server(chosen, atlas.encoder, novelty=read_novelty(atlas))
     else:
         run_server(config, setting.place.checkpoint)

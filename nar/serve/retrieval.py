@@ -16,6 +16,7 @@ from nar.encoding.embed import Embedder
 from nar.errors import NarError, UnknownArchitectureError
 from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex, IndexRow
+from nar.novelty import Novelty
 from nar.ops import ATTRIBUTES, OPS
 from nar.retrieve import Answer, Query, Retriever
 from nar.serve.answers import encode_answer, encode_architecture
@@ -39,6 +40,7 @@ class Retrieval:
     Args:
         embedder: Turns graphs into vectors.
         index: Holds vectors of the same encoder.
+        novelty: How far its architectures are from each other, if that was measured.
         config: Limits.
         telemetry: Counts items and times stages.
     """
@@ -48,11 +50,13 @@ class Retrieval:
         embedder: Embedder,
         index: ArchitectureIndex,
         *,
+        novelty: Novelty | None,
         config: ServerConfig,
         telemetry: Telemetry,
     ) -> None:
         self._embedder = embedder
         self._index = index
+        self._novelty = novelty
         self._limits = limits_of(config)
         self._telemetry = telemetry
 
@@ -120,7 +124,7 @@ class Retrieval:
         """Answer what can be answered, in one go; errors keep their places."""
         queries = self._without_unknown(queries)
         good = [query for query in queries if isinstance(query, Query)]
-        retriever = Retriever(TimedEmbedder(self._embedder, clock), self._index)
+        retriever = Retriever(TimedEmbedder(self._embedder, clock), self._index, self._novelty)
         return _in_place(queries, retriever.search_all(good) if good else ())
 
     def _without_unknown(self, queries: Sequence[Query | NarError]) -> list[Query | NarError]:

@@ -14,6 +14,7 @@ from nar.config import NarConfig, ServerConfig
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
+from nar.novelty import Novelty
 from nar.serve.retrieval import Retrieval
 from nar.serve.server import QueryServer
 from nar.serve.telemetry import Telemetry
@@ -23,13 +24,20 @@ log = logging.getLogger(__name__)
 OnReady = Callable[[QueryServer], None]
 
 
-def serve(config: NarConfig, checkpoint_dir: Path, on_ready: OnReady | None = None) -> None:
+def serve(
+    config: NarConfig,
+    checkpoint_dir: Path,
+    on_ready: OnReady | None = None,
+    *,
+    novelty: Novelty | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT; calls in flight are finished first.
 
     Args:
         config: All settings.
         checkpoint_dir: The encoder; the index must hold its vectors.
         on_ready: Called once the ports are open; they are the server's `port` and `metrics_port`.
+        novelty: How far the architectures are from each other, if that was measured.
 
     Raises:
         CheckpointError: The checkpoint is missing or damaged.
@@ -41,7 +49,7 @@ def serve(config: NarConfig, checkpoint_dir: Path, on_ready: OnReady | None = No
     disable_created_metrics()  # type: ignore[no-untyped-call]
     embedder = Embedder(load_checkpoint(checkpoint_dir))
     with ArchitectureIndex(config.index, encoder=embedder.fingerprint) as index:
-        build = partial(build_server, config.server, embedder, index)
+        build = partial(build_server, config.server, embedder, index, novelty)
         asyncio.run(_serve_until_signal(build, on_ready or _announce))
 
 
@@ -74,7 +82,12 @@ async def serve_until(
         await server.drain()
 
 
-def build_server(config: ServerConfig, embedder: Embedder, index: ArchitectureIndex) -> QueryServer:
+def build_server(
+    config: ServerConfig,
+    embedder: Embedder,
+    index: ArchitectureIndex,
+    novelty: Novelty | None = None,
+) -> QueryServer:
     """A server that is not yet started; call it inside the event loop that will run it."""
     telemetry = Telemetry()
     telemetry.identify(
@@ -83,7 +96,7 @@ def build_server(config: ServerConfig, embedder: Embedder, index: ArchitectureIn
         name=embedder.name,
         dim=embedder.dim,
     )
-    retrieval = Retrieval(embedder, index, config=config, telemetry=telemetry)
+    retrieval = Retrieval(embedder, index, novelty=novelty, config=config, telemetry=telemetry)
     return QueryServer(config, retrieval, telemetry)
 
 
