@@ -1,4 +1,4 @@
-"""Embedding: architectures a second with an empty and a full motif memory, and one alone.
+"""Embedding: architectures a second, of the corpus and of the NAS space, many and one alone.
 
 Run: python tests/bench/bench_embed.py [results.json]
 """
@@ -12,13 +12,22 @@ import torch
 from graphs import bert, resnet
 from measure import best_seconds, peak_memory_mib, report
 
+from nar.atlas import shipped_atlas
 from nar.canonical import canonical
 from nar.config import MotifConfig, PaperRecipe
+from nar.corpus import read_corpus, shipped_corpus
+from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoders import PaperConfig, paper_encoder
 from nar.graph import ComputationalGraph
 from nar.zoo.darts.network import darts_graph
 from nar.zoo.darts.sampling import sample_classes
+
+EVERY = 5  # of the corpus
+
+
+def shipped() -> Embedder:
+    return Embedder(load_checkpoint(shipped_atlas().encoder))
 
 
 def untrained() -> Embedder:
@@ -41,7 +50,13 @@ def main() -> None:
     large = [canonical(resnet([3, 4, 400, 3])), canonical(bert(400))]
     warm = untrained()
     warm.embed(cells + large)
+    corpus = [item.graph for item in read_corpus(shipped_corpus())[::EVERY]]
+    default = shipped()
     rows = [
+        row("corpus, default encoder", corpus, best_seconds(lambda: default.embed(corpus), 3)),
+        row("corpus, paper encoder", corpus, best_seconds(lambda: untrained().embed(corpus), 1)),
+        row("DARTS, default encoder", cells, best_seconds(lambda: default.embed(cells), 3)),
+        row("DARTS, one alone, default", cells[:1], best_seconds(lambda: default.embed(cells[:1]))),
         row("DARTS, nothing known", cells, best_seconds(lambda: untrained().embed(cells), 3)),
         row("DARTS, motifs known", cells, best_seconds(lambda: warm.embed(cells), 3)),
         row("DARTS, one alone", cells[:1], best_seconds(lambda: warm.embed(cells[:1]))),
