@@ -117,6 +117,7 @@ def test_a_search_without_any_build_step_answers_from_it(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, ["search", "model.py:factory", "--top-k", "3", "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
+    assert "asking the atlas of NAR" in done.stderr
     assert len(found["hits"]) == 3
     assert 0 <= found["novelty"] <= 100
     known = CliRunner().invoke(app, ["search", "torchvision:resnet18", "--json"])

@@ -186,6 +186,8 @@ def _ask_atlas(graph: ComputationalGraph, question: Question) -> Answer:
     atlas = shipped_atlas()
     embedder = Embedder(load_checkpoint(atlas.encoder))
     content = read_atlas(atlas)
+    rows = len(content.rows)
+    stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim", highlight=False)
     retriever = Retriever(embedder, ExactIndex(content.rows), content.novelty)
     return retriever.search(graph, top_k=question.top_k, wanted=question.wanted)
 
