@@ -1,0 +1,46 @@
+"""`nar evaluate`: one cell of the benchmark, as a table and as JSON."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from nar.cli.app import app
+
+CELL = ("evaluate", "real", "twins", "size")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_a_cell_is_run_and_told(tmp_path):
+    done = run(*CELL, "--seed", "1", "--work", str(tmp_path), "--json")
+    told = json.loads(done.stdout)
+    assert (told["method"], told["protocol"], told["seed"]) == ("size", "twins", 1)
+    assert 0.3 < told["scores"]["mrr@20"]["mean"] < 0.9
+    table = run(*CELL, "--seed", "1", "--work", str(tmp_path)).stdout
+    assert f"{told['scores']['mrr@20']['mean']:.3f}" in table
+    assert "real.twins.size.1" in table
+
+
+def test_what_selects_a_model_is_not_what_is_tested(tmp_path):
+    held = json.loads(run(*CELL, "--work", str(tmp_path), "--validation", "--json").stdout)
+    test = json.loads(run(*CELL, "--work", str(tmp_path), "--json").stdout)
+    assert (held["held"], test["held"]) == ("validation", "test")
+    assert held["queries"] < test["queries"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        (("real", "twins", "magic"), "method: wanted one of random, size"),
+        (("real", "hearsay", "size"), "protocol: wanted one of paper, family"),
+        (("unreal", "twins", "size"), "data: wanted one of real, nas-2"),
+    ],
+)
+def test_what_there_is_not_is_one_line(tmp_path, cell, message):
+    done = run("evaluate", *cell, "--work", str(tmp_path))
+    assert done.exit_code == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.output
