@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +26,7 @@ _SHOWN = 3
 
 
 def chosen(names: Sequence[str], selections: Sequence[str], files: Sequence[Path]) -> Selection:
-    """Every spec that was asked for, once, sorted, and the sources that cannot be had.
+    """Every spec that was asked for, once, in that order, and the sources that cannot be had.
 
     Args:
         names: Specs themselves.
@@ -36,11 +37,12 @@ def chosen(names: Sequence[str], selections: Sequence[str], files: Sequence[Path
         ConfigError: Nothing was asked for, or a file cannot be read.
     """
     selected = [select(selection) for selection in selections]
-    wanted = set(names).union(*(each.names for each in selected), *map(_lines, files))
+    groups = (names, *(each.names for each in selected), *map(_lines, files))
+    wanted = tuple(dict.fromkeys(chain.from_iterable(groups)))
     if not wanted:
         raise ConfigError("no models were asked for: name specs, or pass --select or --specs")
     skipped = {source: why for each in selected for source, why in each.skipped.items()}
-    return Selection(tuple(sorted(wanted)), skipped)
+    return Selection(wanted, skipped)
 
 
 def _lines(file: Path) -> list[str]:

@@ -56,7 +56,7 @@ class Job:
     """What an extraction is asked for.
 
     Attributes:
-        names: Specs, in any order.
+        names: Specs, in the order to capture them in; it decides nothing else.
         skipped: Sources that belong to it and are not installed, with the way out.
         restart: Forget what an earlier job left in the workspace.
         retry_failed: Try models again that failed before.
@@ -82,14 +82,15 @@ def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractRep
     """
     place = workspace.root / "ledger" / "extract"
     _begin(place, workspace.corpus, restart=job.restart)
-    identities = {name: identity(name) for name in sorted(set(job.names))}
+    # In the given order: a source lists together what shares most of its building.
+    identities = {name: identity(name) for name in job.names}
     journal = Journal(place / "journal")
     missing = _missing(identities, journal, retry_failed=job.retry_failed)
     if missing:
         _capture_all(missing, journal, config)
-    settled = {name: _settled(journal, name, code) for name, code in identities.items()}
+    settled = {name: _settled(journal, name, identities[name]) for name in sorted(identities)}
     publisher = Publisher(workspace.corpus, Ledger(place / "shards", ShardRecord), journal)
-    published = publisher.publish(cut(identities, config.shard_size), settled)
+    published = publisher.publish(cut(settled, config.shard_size), settled)
     manifest = _manifest(workspace.corpus, published, journal, settled, job.skipped)
     if _held(workspace.corpus) != manifest:
         manifest.write(workspace.corpus)

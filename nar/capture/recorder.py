@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from nar.capture.aten import SPLITS, aten_table
 from nar.capture.call import Call
 from nar.capture.emitters import Emit, Table, unknown
-from nar.capture.forms import known_result
+from nar.capture.forms import run
 from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.values import TensorValues, shape_of
 
@@ -94,9 +94,9 @@ class Recorder(TorchDispatchMode):
         self.last_operator = str(func.name())
         with torch._C.DisableTorchFunction():
             operands = self._operands((*args, *kwargs.values()))
-            result: object = known_result(func, args)
-            if result is None:
-                result = func(*args, **kwargs)
+            # A mode below wants to see every call; without one, a form is worked out once.
+            is_last = torch._C._len_torch_dispatch_stack() == 0
+            result = run(func, args, kwargs) if is_last else func(*args, **kwargs)
             self._record(_plan(func), (args, kwargs), operands, result)
         return result
 

@@ -12,6 +12,7 @@ from nar.zoo.building import Recipe, capture_recipe
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.smp_encoders import LIBRARY, encoders
 from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+from nar.zoo.timm_bodies import bodies_built_once
 
 SOURCE = "smp"
 
@@ -50,7 +51,9 @@ def resolve_smp(name: str) -> ArchitectureSpec:
 
 
 def _build(decoder: str, encoder: str) -> nn.Module:
-    model: nn.Module = import_library(LIBRARY).create_model(decoder, encoder, encoder_weights=None)
+    create_model = import_library(LIBRARY).create_model
+    with bodies_built_once():
+        model: nn.Module = create_model(decoder, encoder, encoder_weights=None)
     return model
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from nar.zoo.libraries import import_library
+from nar.zoo.timm_bodies import timm_body
 
 
 class TimmMaps(nn.Module):
@@ -25,7 +25,7 @@ class TimmMaps(nn.Module):
         super().__init__()
         # Not every model has the argument, and none needs it at 32.
         dilated: dict[str, Any] = {} if output_stride == 32 else {"output_stride": output_stride}
-        body = import_library("timm").create_model(model, features_only=True, **dilated)
+        body: Any = timm_body(model, features_only=True, **dilated)
         widths: list[int] = body.feature_info.channels()
         self.body = body
         self.channels = [widths[place] for place in picks.values()]

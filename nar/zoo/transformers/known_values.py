@@ -6,6 +6,7 @@ its inputs and its code fix, not its weights. Those are computed beside the meta
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, cast
 
 import torch
@@ -16,6 +17,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.weak import WeakTensorKeyDictionary
+
+from nar.capture.forms import run
+from nar.capture.recorder import tensors_of
 
 # Larger tensors are states, not sizes or positions; a mask over an image is still read.
 MAX_ELEMENTS = 1 << 22
@@ -65,6 +69,8 @@ class _KnownValues(TorchDispatchMode):
         options = dict(kwargs or {})
         if any(issubclass(kind, FakeTensor) for kind in types):
             return func(*args, **options)
+        if not _makes_known(func) and self._are_unknown(args, options):
+            return run(func, args, options)
         if _wants(func, "_to_copy"):
             return self._move(func, args, options)
         args, options = self._on_one_device(args, options)
@@ -75,6 +81,11 @@ class _KnownValues(TorchDispatchMode):
         result = func(*args, **options)
         self._follow(func, args, options, result)
         return result
+
+    def _are_unknown(self, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+        """Whether there are tensors among some arguments, all on the meta device, none known."""
+        given = list(tensors_of((*args, *options.values())))
+        return bool(given) and all(t.is_meta and t not in self._values for t in given)
 
     def _move(self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any]) -> object:
         """Values stay with a tensor from the CPU to meta, and come back."""
@@ -94,7 +105,7 @@ class _KnownValues(TorchDispatchMode):
     ) -> None:
         """Note the value of a result, or that what was written into is known no longer."""
         is_random = torch.Tag.nondeterministic_seeded in func.tags
-        results = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        results = list(tensors_of((result,)))
         elements = sum(tensor.numel() for tensor in results)
         can_follow = (
             not is_random and any(tensor.is_meta for tensor in results) and elements <= MAX_ELEMENTS
@@ -123,7 +134,7 @@ class _KnownValues(TorchDispatchMode):
             if argument.alias_info is None or not argument.alias_info.is_write:
                 continue
             written = args[position] if position < len(args) else options.get(argument.name)
-            for tensor in _tensors(written):
+            for tensor in tensors_of((written,)):
                 value = self._noted(tensor)
                 if value is not None:
                     storage = value.untyped_storage()
@@ -144,7 +155,9 @@ class _KnownValues(TorchDispatchMode):
 
     def are_known(self, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
         """Whether all tensors among some arguments are."""
-        return all(self.value(tensor) is not None for tensor in _tensors((args, options)))
+        return all(
+            self.value(tensor) is not None for tensor in tensors_of((*args, *options.values()))
+        )
 
     def _for_real(self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any]) -> object:
         real_args, real_options = tree_map_only(Tensor, self.value, (args, options))
@@ -154,7 +167,7 @@ class _KnownValues(TorchDispatchMode):
 
     def _on_one_device(self, args: tuple[Any, ...], options: dict[str, Any]) -> Arguments:
         """Bring tensors that were read back to the CPU to the meta device of the others."""
-        devices = {tensor.device for tensor in _tensors((args, options))}
+        devices = {tensor.device for tensor in tensors_of((*args, *options.values()))}
         if len(devices) < 2:
             return args, options
         moved: Arguments = tree_map_only(
@@ -221,9 +234,12 @@ class _Constants(TorchFunctionMode):
         return index
 
 
+@cache
 def _wants(func: OpOverload, *names: str) -> bool:
     return func._schema.name.removeprefix("aten::") in names
 
 
-def _tensors(nest: object) -> Iterator[Tensor]:
-    return (leaf for leaf in tree_leaves(nest) if isinstance(leaf, Tensor))
+@cache
+def _makes_known(func: OpOverload) -> bool:
+    """Whether a result may be known though no argument is."""
+    return _wants(func, *_FILLS) or "empty" in func._schema.name
