@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +16,8 @@ from cluster.session import connect
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
 from nar.errors import NarError
 from nar.evaluation.cells import Cell
+from nar.evaluation.results import CellFiles, write_results
 from nar.evaluation.sets import SETS, find_set
-from nar.evaluation.tables import write_table
 from nar.workspace import Workspace
 
 
@@ -50,7 +51,7 @@ def main(
     methods: Annotated[list[str] | None, typer.Option("--method", help="Only these.")] = None,
     seeds: Annotated[list[int] | None, typer.Option("--seed", help="Only these.")] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Directory that gets each set as Markdown and JSON.")
+        Path | None, typer.Option(help="Directory that gets tables (Markdown, JSON) and figures.")
     ] = None,
     work: Work = DEFAULT_WORK,
     workers: Workers = None,
@@ -77,9 +78,9 @@ def main(
         raise CellsFailedError(f"{len(report.failures)} cells have no result, {name}: {why}")
     if results is None:
         return
+    files = CellFiles(partial(cell_path, directory), directory)
     for name in names:
-        paths = [cell_path(directory, cell) for cell in find_set(name).cells()]
-        write_table(results, name, paths)
+        write_results(results, name, files)
 
 
 if __name__ == "__main__":

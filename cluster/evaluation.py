@@ -19,7 +19,10 @@ from cluster.resources import bound_memory, pool_size, worker_share
 from nar.console import progress
 from nar.corpus import shipped_corpus
 from nar.corpus.manifest import Manifest
-from nar.evaluation.cells import Cell, CellResult, content_of, run_cell, write_cell
+from nar.evaluation import frozen
+from nar.evaluation.cell_files import content_of, write_cell
+from nar.evaluation.cells import Cell, CellResult, run_cell
+from nar.evaluation.datasets import REWRITES, REWRITES_FILE
 from nar.evaluation.methods import find_method
 
 TASKS = "nar.evaluation.tasks"
@@ -113,8 +116,9 @@ def cell_path(directory: Path, cell: Cell) -> Path:
 
 def content(cell: Cell) -> str:
     """Digest of everything that decides a cell: its names, the code, the data."""
-    frozen = files("nar.evaluation").joinpath("data", "real.parquet")
+    shipped = files("nar.evaluation").joinpath("data")
+    names = (frozen.FILE, *([REWRITES_FILE] if cell.data == REWRITES else []))
+    data = (file_digest(Path(str(shipped.joinpath(name)))) for name in names)
     shards = (entry.sha256 for entry in Manifest.read(shipped_corpus()).shards)
     code = find_method(cell.method).code
-    ids = file_digest(Path(str(frozen)))
-    return digest(str(cell), closure_digest(code), closure_digest(TASKS), ids, *shards)
+    return digest(str(cell), closure_digest(code), closure_digest(TASKS), *data, *shards)

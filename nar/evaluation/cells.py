@@ -1,24 +1,18 @@
-"""Cells: one method on one task. What every query reached is kept, so that tables can pool seeds.
+"""Cells: one method on one task, and what every query reached."""
 
-A cell is a Parquet file, a row a query; its metadata say what was run, on what, for how long.
-"""
-
-import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import numpy as np
+from numpy.typing import NDArray
 
-from nar.errors import CorpusError
-from nar.evaluation.evaluate import Scored, score
+from nar.evaluation.evaluate import Matrix, Scored, score
 from nar.evaluation.methods import find_method
 from nar.evaluation.tasks import Held, Task, load_task
 
-_KEY: Final = b"nar.cell"
-_WORDS: Final = ("query", "cluster")
+SAMPLED_ITEMS: Final = 1_500
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,6 +37,21 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Some vectors of a cell, drawn by lot, the same items whatever the method.
+
+    Attributes:
+        names: Of the items.
+        vectors: Shape (items, dim).
+        of: From how many they are drawn.
+    """
+
+    names: tuple[str, ...]
+    vectors: NDArray[np.float32]
+    of: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CellResult:
     """What came of it.
 
@@ -52,6 +61,7 @@ class CellResult:
         learned: Architectures that were learned from; 0 for a method that learns nothing.
         dim: Length of the vectors.
         seconds: Wall time of learning and embedding.
+        sample: Some of the vectors, if they are dense.
     """
 
     cell: Cell
@@ -59,6 +69,7 @@ class CellResult:
     learned: int
     dim: int
     seconds: float
+    sample: Sample | None = None
 
 
 def run_cell(cell: Cell, *, cache_directory: Path, held: Held = "test") -> CellResult:
@@ -86,63 +97,14 @@ def run_on(cell: Cell, task: Task) -> CellResult:
     vectors = method.embed(task)
     seconds = time.perf_counter() - started
     learned = len(task.train) if method.learns else 0
-    return CellResult(cell, score(vectors, task.asked), learned, vectors.shape[1], seconds)
+    scored = score(vectors, task.asked)
+    sample = _sample(task, vectors)
+    return CellResult(cell, scored, learned, vectors.shape[1], seconds, sample)
 
 
-def write_cell(path: Path, result: CellResult, *, content: str = "") -> None:
-    """Write a cell whole or not at all.
-
-    Args:
-        path: Where.
-        result: What came of it.
-        content: Digest of everything that decides the result.
-    """
-    scored = result.scored
-    about = {
-        **asdict(result.cell),
-        "gallery": scored.gallery,
-        "learned": result.learned,
-        "dim": result.dim,
-        "seconds": round(result.seconds, 3),
-        "content": content,
-    }
-    columns = {"query": scored.queries, "cluster": scored.clusters, **scored.values}
-    table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    pq.write_table(table, part, compression="zstd")
-    part.replace(path)
-
-
-def content_of(path: Path) -> str | None:
-    """The digest that a cell was written with; None if there is no readable cell."""
-    try:
-        return str(_about(pq.read_schema(path))["content"])
-    except (OSError, pa.ArrowException, KeyError, ValueError):
+def _sample(task: Task, vectors: Matrix) -> Sample | None:
+    if not isinstance(vectors, np.ndarray):
         return None
-
-
-def read_cell(path: Path) -> CellResult:
-    """Read a cell back.
-
-    Raises:
-        CorpusError: It is missing or damaged.
-    """
-    try:
-        table = pq.read_table(path)
-        about = _about(table.schema)
-        scored = Scored(
-            tuple(table["query"].to_pylist()),
-            tuple(table["cluster"].to_pylist()),
-            about["gallery"],
-            {name: table[name].to_numpy() for name in table.column_names if name not in _WORDS},
-        )
-        cell = Cell(about["data"], about["protocol"], about["method"], about["seed"])
-        return CellResult(cell, scored, about["learned"], about["dim"], about["seconds"])
-    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
-        raise CorpusError(f"{path} holds no cell: {error}; run it again") from error
-
-
-def _about(schema: pa.Schema) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((schema.metadata or {})[_KEY])
-    return found
+    ids, count = task.asked.ids, min(SAMPLED_ITEMS, len(vectors))
+    drawn = np.sort(np.random.default_rng(0).choice(len(ids), count, replace=False))
+    return Sample(tuple(ids[item] for item in drawn), vectors[drawn], len(ids))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,9 @@ from nar.zoo.darts.network import darts_graph
 
 REAL: Final = "real"
 NAS: Final = {f"nas-{distance}": distance for distance in DISTANCES}
-DATASETS: Final = (REAL, *NAS)
+REWRITES: Final = "rewrites"
+REWRITES_FILE: Final = "rewrites.parquet"
+DATASETS: Final = (REAL, REWRITES, *NAS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +53,8 @@ def load_dataset(name: str, cache_directory: Path) -> DataSet:
     """
     if name == REAL:
         return _real()
+    if name == REWRITES:
+        return _with_rewrites(load_dataset(REAL, cache_directory))
     if name not in NAS:
         raise InvalidInputError("data", f"wanted one of {', '.join(DATASETS)}, came {name!r}")
     return _nas(name, cache_directory / f"{name}.parquet")
@@ -73,6 +78,19 @@ def _real() -> DataSet:
             "draw them anew with `python -m nar.evaluation.frozen`"
         )
     return _in_order(REAL, names, cards, graphs)
+
+
+def _with_rewrites(real: DataSet) -> DataSet:
+    """The real architectures, the models that were rewritten, and what became of them."""
+    with as_file(files("nar.evaluation").joinpath("data", REWRITES_FILE)) as path:
+        cards, items = list(read_cards(path)), list(read_shard(path))
+    known = {card.labels.name for card in real.cards}
+    new = [row for row, card in enumerate(cards) if card.labels.name not in known]
+    return DataSet(
+        REWRITES,
+        (*real.cards, *(cards[row] for row in new)),
+        (*real.graphs, *(items[row].graph for row in new)),
+    )
 
 
 def _in_order(

@@ -15,6 +15,7 @@ from nar.evaluation.questions import Numbers, Questions
 Matrix = NDArray[np.float32] | csr_array
 
 KS: Final = (20, 50, 100)
+DEPTHS: Final = (1, *KS)
 CHUNK_ROWS: Final = 256
 RESAMPLES: Final = 1_000
 SEED: Final = 0
@@ -77,7 +78,7 @@ class Evaluation:
         return asdict(self)
 
 
-def score(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = KS) -> Scored:
+def score(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = DEPTHS) -> Scored:
     """Rank the gallery of every query by cosine and score the rankings.
 
     Args:
@@ -120,7 +121,7 @@ def summarise(seeds: Sequence[Scored]) -> Evaluation:
     return Evaluation(len(seeds), queries, len(names), min(s.gallery for s in seeds), scores)
 
 
-def evaluate(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = KS) -> Evaluation:
+def evaluate(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = DEPTHS) -> Evaluation:
     """`score` and `summarise` in one, for a single seed."""
     return summarise([score(embeddings, asked, ks=ks)])
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 
-SHOWN_ITEMS: Final = 1_500
 PERPLEXITY: Final = 30.0
 _COLUMNS: Final = 3
 # Ten colours, none of them grey; lines differ by their marks, too.
@@ -79,8 +78,7 @@ def difficulty_curve(path: Path, cells: Sequence[CellResult]) -> None:
 def neighbourhood_map(path: Path, panels: Sequence[Panel]) -> None:
     """Draw vectors in the plane by t-SNE, three maps a row, as PNG: Figure 5 of the paper.
 
-    The ten most frequent classes of a map have a colour each; the rest is grey. Of more than
-    `SHOWN_ITEMS` items some are drawn by lot, the same in all maps of as many.
+    The ten most frequent classes of a map have a colour each; the rest is grey.
 
     Raises:
         InvalidInputError: There is none.
@@ -140,10 +138,7 @@ def _curves(cells: Sequence[CellResult]) -> Mapping[str, Mapping[int, Score]]:
 
 
 def _scatter(axes: "Axes", panel: Panel) -> None:
-    items = np.arange(len(panel.classes))
-    if len(items) > SHOWN_ITEMS:
-        items = np.random.default_rng(0).choice(items, SHOWN_ITEMS, replace=False)
-    places, classes = tsne(panel.vectors[items]), np.array(panel.classes)[items]
+    places, classes = tsne(panel.vectors), np.array(panel.classes)
     # The larger class first, then by name: the same colours in every map of the same items.
     ranked = sorted(Counter(classes.tolist()).items(), key=lambda pair: (-pair[1], pair[0]))
     named = {name: colour for (name, _), colour in zip(ranked, _COLOURS, strict=False)}
@@ -153,8 +148,7 @@ def _scatter(axes: "Axes", panel: Panel) -> None:
     for name, colour in named.items():
         mine = places[classes == name]
         axes.scatter(mine[:, 0], mine[:, 1], 5, colour, label=name)
-    few = f", {len(items):,} of {len(panel.classes):,}" if len(items) < len(panel.classes) else ""
-    axes.set_title(f"{panel.title}{few}", fontsize=10, loc="left")
+    axes.set_title(panel.title, fontsize=10, loc="left")
     axes.set(xticks=[], yticks=[])
 
 

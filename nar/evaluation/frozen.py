@@ -29,7 +29,7 @@ from nar.labels.twins import twins
 
 SEEDS: Final = (0, 1, 2)
 SPLITS: Final = ("paper", "distinct", "unseen", "twins")
-_FILE = "real.parquet"
+FILE: Final = "real.parquet"
 
 
 def draw(cards: Sequence[Card]) -> pa.Table:
@@ -79,7 +79,7 @@ def read(path: Path | None = None) -> pa.Table:
         CorpusError: It is missing or no such table.
     """
     if path is None:
-        with as_file(files("nar.evaluation").joinpath("data", _FILE)) as shipped:
+        with as_file(files("nar.evaluation").joinpath("data", FILE)) as shipped:
             return read(shipped)
     wanted = {"name", *(column(split, seed) for split in SPLITS for seed in SEEDS)}
     try:

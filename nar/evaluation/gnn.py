@@ -20,14 +20,13 @@ from torch_geometric.nn import GATConv, GCNConv, GINConv
 from nar.encoding.batches import ALONE, epoch_batches, runs
 from nar.encoding.labels import TrainingLabels
 from nar.encoding.losses import pretraining_loss
-from nar.encoding.paper.encoders import mean_pool
 from nar.evaluation.evaluate import Matrix
+from nar.evaluation.merged import MergedBatch, MergedGraph, collate, merge
 from nar.evaluation.tasks import Task
-from nar.graph import ComputationalGraph
-from nar.ops import FEATURE_DIM, one_hot_columns
+from nar.ops import FEATURE_DIM
 
 Kind = Literal["gcn", "gat", "gin"]
-Graphs = Sequence[ComputationalGraph]
+Graphs = Sequence[MergedGraph]
 
 GAT_HEADS: Final = 4
 NODES_A_BATCH: Final = 50_000
@@ -50,12 +49,12 @@ PRINTED: Final = Recipe()
 
 
 def _gcn(width: int, dim: int) -> nn.Module:
-    layer: nn.Module = GCNConv(width, dim)
+    layer: nn.Module = GCNConv(width, dim, add_self_loops=False)
     return layer
 
 
 def _gat(width: int, dim: int) -> nn.Module:
-    layer: nn.Module = GATConv(width, dim // GAT_HEADS, heads=GAT_HEADS)
+    layer: nn.Module = GATConv(width, dim // GAT_HEADS, heads=GAT_HEADS, add_self_loops=False)
     return layer
 
 
@@ -64,28 +63,14 @@ def _gin(width: int, dim: int) -> nn.Module:
     return layer
 
 
+# These read the node itself by an edge of its own; GIN by a term of its own. The layers must not
+# add those edges: in a merged graph an edge from a node to itself may stand for a neighbour.
+_WITH_LOOPS: Final = ("gcn", "gat")
 _CONVOLUTIONS: Final[dict[Kind, Callable[[int, int], nn.Module]]] = {
     "gcn": _gcn,
     "gat": _gat,
     "gin": _gin,
 }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeBatch:
-    """Graphs laid end to end.
-
-    Attributes:
-        columns: Shape (nodes,), one-hot column of each operator.
-        edge_index: Shape (2, edges), both directions.
-        batch: Shape (nodes,), graph of each node.
-        count: Number of graphs.
-    """
-
-    columns: Tensor
-    edge_index: Tensor
-    batch: Tensor
-    count: int
 
 
 class GraphNetwork(nn.Module):
@@ -97,26 +82,35 @@ class GraphNetwork(nn.Module):
         self.layers = nn.ModuleList(_CONVOLUTIONS[kind](width, recipe.dim) for width in widths)
         self.head = nn.Linear(recipe.dim, classes)
         self.rate = recipe.dropout
+        self.has_loops = kind in _WITH_LOOPS
 
-    def forward(self, graphs: NodeBatch) -> Tensor:
+    def forward(self, graphs: MergedBatch) -> Tensor:
         """Embed a batch: shape (graphs, dim)."""
         *inner, last = self.layers
         x = one_hot(graphs.columns, FEATURE_DIM).float()
+        edges = graphs.edge_index
+        if self.has_loops:
+            edges = torch.cat([edges, torch.arange(len(x)).repeat(2, 1)], dim=1)
         for layer in inner:
-            x = dropout(relu(layer(x, graphs.edge_index)), self.rate, training=self.training)
-        return mean_pool(last(x, graphs.edge_index), graphs.batch, graphs.count)
+            x = dropout(relu(layer(x, edges)), self.rate, training=self.training)
+        return graphs.mean(last(x, edges))
 
 
 def untrained(task: Task, kind: Kind, recipe: Recipe = PRINTED) -> Matrix:
     """Vectors of a network with its initial weights."""
-    return embed(_network(kind, 1, recipe, task.seed), task.graphs)
+    return embed(_network(kind, 1, recipe, task.seed), _merged(task, recipe))
 
 
 def trained(task: Task, kind: Kind, recipe: Recipe = PRINTED) -> Matrix:
     """Vectors of a network that learned the training rows of a task."""
     network = _network(kind, int(task.labels.classes.max()) + 1, recipe, task.seed)
-    train(network, task.learned(), task.labels, recipe, seed=task.seed)
-    return embed(network, task.graphs)
+    graphs = _merged(task, recipe)
+    train(network, [graphs[row] for row in task.train], task.labels, recipe, seed=task.seed)
+    return embed(network, graphs)
+
+
+def _merged(task: Task, recipe: Recipe) -> Graphs:
+    return [merge(graph, recipe.layers) for graph in task.graphs]
 
 
 def train(
@@ -162,23 +156,9 @@ def embed(network: GraphNetwork, graphs: Graphs) -> NDArray[np.float32]:
         return torch.cat([network(batch) for batch in _batches(graphs)]).numpy()
 
 
-def _batches(graphs: Graphs) -> Iterator[NodeBatch]:
-    for part in runs([graph.nodes for graph in graphs], NODES_A_BATCH):
+def _batches(graphs: Graphs) -> Iterator[MergedBatch]:
+    for part in runs([len(graph.colours) for graph in graphs], NODES_A_BATCH):
         yield collate(graphs[part])
-
-
-def collate(graphs: Graphs) -> NodeBatch:
-    """Lay graphs end to end, every edge in both directions."""
-    sizes = np.array([graph.nodes for graph in graphs])
-    first = np.cumsum(sizes) - sizes
-    edges = [graph.edge_index + start for graph, start in zip(graphs, first, strict=True)]
-    one_way = np.concatenate(edges, axis=1).astype(np.int64)
-    return NodeBatch(
-        torch.from_numpy(np.concatenate([one_hot_columns(graph.op_ids) for graph in graphs])),
-        torch.from_numpy(np.concatenate([one_way, one_way[::-1]], axis=1)),
-        torch.from_numpy(np.repeat(np.arange(len(graphs)), sizes)),
-        len(graphs),
-    )
 
 
 def _network(kind: Kind, classes: int, recipe: Recipe, seed: int) -> GraphNetwork:

@@ -88,6 +88,7 @@ _ALL: Final[Sequence[Method]] = (
     _paper("paper-node-number", "NAR paper, by nodes", paper.Variant(splitting="node_number")),
     _paper("paper-motif-number", "NAR paper, by motifs", paper.Variant(splitting="motif_number")),
     _paper("paper-random", "NAR paper, random motifs", paper.Variant(splitting="random")),
+    Method("paper-from-nas", "NAR paper, NAS first", paper.transferred, paper.__name__, True),
     Method("default", "NAR default", default.trained, default.__name__, True),
 )
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ALL}

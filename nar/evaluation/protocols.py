@@ -5,6 +5,7 @@ topology would answer in a row, and finding a copy shows nothing.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from nar.labels.paper_labels import UNKNOWN
 from nar.labels.twins import TwinGroup
 
 Roles = Mapping[str, Role]
+# Source of a model that was written otherwise; its name is ``<original>@<rewrite>``.
+REWRITTEN: Final = "rewrites"
 
 
 def member(card: Card) -> Member:
@@ -69,6 +72,39 @@ def twin_questions(cards: Sequence[Card], groups: Sequence[TwinGroup]) -> Questi
         cluster=[card.labels.family for card in cards],
         queries=np.array([name in group for name in names]),
     )
+
+
+def rewrite_questions(cards: Sequence[Card], _: Roles) -> Questions:
+    """Rewritten models ask for their originals; whatever has the original's very graph is one."""
+    exact = {card.labels.name: card.exact for card in cards}
+    asks = np.array([card.labels.source == REWRITTEN for card in cards])
+    wanted = [
+        _original(card) if ask else card.labels.name for ask, card in zip(asks, cards, strict=True)
+    ]
+    return questions(
+        _names(cards),
+        [exact[name] for name in wanted],
+        cluster=[card.labels.family for card in cards],
+        queries=asks,
+        gallery=~asks,
+    )
+
+
+def rewrite_roles(cards: Sequence[Card]) -> dict[str, Role]:
+    """Rewritten models are tested, and no design that was rewritten is learned from."""
+    asking = [card for card in cards if card.labels.source == REWRITTEN]
+    originals = {_original(card) for card in asking}
+    designs = {card.topology for card in cards if card.labels.name in originals}
+    roles: dict[str, Role] = {
+        card.labels.name: "gallery" if card.topology in designs else "train" for card in cards
+    }
+    return roles | {card.labels.name: "test" for card in asking}
+
+
+def _original(card: Card) -> str:
+    """The name of what was rewritten, or its own."""
+    name = card.labels.name
+    return name.rpartition("@")[0] if card.labels.source == REWRITTEN else name
 
 
 def _names(cards: Sequence[Card]) -> list[str]:

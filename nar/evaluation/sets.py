@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from nar.errors import InvalidInputError
 from nar.evaluation.cells import Cell
-from nar.evaluation.datasets import NAS, REAL
+from nar.evaluation.datasets import NAS, REAL, REWRITES
 from nar.evaluation.frozen import SEEDS
 
 BASELINES: Final = (
@@ -28,32 +28,40 @@ BASELINES: Final = (
 )
 SPLITTINGS: Final = ("paper-node-number", "paper-motif-number", "paper-random", "paper")
 LOSSES: Final = ("paper-ce", "paper-cl", "paper")
+TRANSFER: Final = ("paper-from-nas", "paper")
 # What is asked at every distance of the curve: the best that learn nothing, and ours.
 CURVE: Final = ("operators", "labels-2-presence", "labels-2-log-counts", "paper", "default")
+MAPS: Final = ("gcn", "gat", "default")
 EVERY: Final = (*BASELINES, "paper", "default")
+
+Shown = Literal["table", "curve", "maps"]
 
 
 @dataclass(frozen=True, slots=True)
 class CellSet:
-    """The cells behind one table.
+    """The cells behind one table or figure.
 
     Attributes:
         title: Of the table.
         tasks: Data set and protocol of each part.
         methods: Rows of each part.
         printed: Number of the paper's table that is shown beside it; None if it has none.
+        shows: What becomes of the cells: a table, the curve of the NAS distances, or maps.
+        seeds: One to draw, all to pool.
     """
 
     title: str
     tasks: tuple[tuple[str, str], ...]
     methods: tuple[str, ...]
     printed: int | None = None
+    shows: tuple[Shown, ...] = ("table",)
+    seeds: tuple[int, ...] = SEEDS
 
     def cells(self) -> Iterator[Cell]:
         """Every method on every task with every seed."""
         for data, protocol in self.tasks:
             for method in self.methods:
-                for seed in SEEDS:
+                for seed in self.seeds:
                     yield Cell(data, protocol, method, seed)
 
 
@@ -63,11 +71,21 @@ SETS: Final[Mapping[str, CellSet]] = {
     "table1": CellSet("Table 1: comparison with baselines", _PRINTED_TASKS, EVERY, 1),
     "table2": CellSet("Table 2: ways of splitting", _PRINTED_TASKS, SPLITTINGS, 2),
     "table3": CellSet("Table 3: parts of the loss", _PRINTED_TASKS, LOSSES, 3),
+    "table4": CellSet("Table 4: NAS networks first", ((REAL, "paper"),), TRANSFER, 4),
     "family": CellSet("Families by the defining code", ((REAL, "family"),), EVERY),
     "distinct": CellSet("Designs never seen, of families seen", ((REAL, "distinct"),), EVERY),
     "unseen": CellSet("Families never seen", ((REAL, "unseen"),), EVERY),
     "twins": CellSet("The same design in another library", ((REAL, "twins"),), EVERY),
-    "curve": CellSet("NAS difficulty curve", tuple((data, "paper") for data in NAS), CURVE),
+    "rewrites": CellSet("Rewritten models find their originals", ((REWRITES, REWRITES),), EVERY),
+    "curve": CellSet(
+        "NAS difficulty curve",
+        tuple((data, "paper") for data in NAS),
+        CURVE,
+        shows=("table", "curve"),
+    ),
+    "figure5": CellSet(
+        "Figure 5: vectors in the plane", _PRINTED_TASKS, MAPS, shows=("maps",), seeds=SEEDS[:1]
+    ),
 }
 
 

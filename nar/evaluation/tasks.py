@@ -11,7 +11,7 @@ from nar.corpus import Card
 from nar.encoding.labels import TrainingLabels
 from nar.errors import InvalidInputError
 from nar.evaluation import frozen
-from nar.evaluation.datasets import NAS, REAL, DataSet, load_dataset
+from nar.evaluation.datasets import DATASETS, NAS, REAL, REWRITES, DataSet, load_dataset
 from nar.evaluation.protocols import (
     Roles,
     distinct_questions,
@@ -19,6 +19,8 @@ from nar.evaluation.protocols import (
     kin,
     member,
     paper_questions,
+    rewrite_questions,
+    rewrite_roles,
     twin_questions,
 )
 from nar.evaluation.questions import Numbers, Questions
@@ -62,7 +64,7 @@ class Protocol:
     """How a data set is split, what is learned, and what is asked.
 
     Attributes:
-        split: Column of the frozen roles.
+        split: Column of the frozen roles; rewrites are split by what they are.
         families: Who is alike when learning.
         modules: What is new together: a family or several.
         blocks: The coarse class when learning.
@@ -108,6 +110,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
     "distinct": Protocol("distinct", kin, _modules, _blocks, distinct_questions),
     "unseen": Protocol("unseen", kin, _modules, _blocks, distinct_questions),
     "twins": Protocol("twins", kin, _modules, _blocks, _ask_twins),
+    REWRITES: Protocol(REWRITES, kin, _modules, _blocks, rewrite_questions),
 }
 # The networks of the NAS space have no names to read and no families but the ten classes.
 _OF_CLASSES: Final = Protocol("paper", kin, kin, kin, family_questions)
@@ -115,7 +118,9 @@ _OF_CLASSES: Final = Protocol("paper", kin, kin, kin, family_questions)
 
 def protocols_of(data: str) -> tuple[str, ...]:
     """The protocols that a data set is asked under."""
-    return tuple(PROTOCOLS) if data == REAL else ("paper",)
+    if data == REWRITES:
+        return (REWRITES,)
+    return ("paper",) if data in NAS else tuple(name for name in PROTOCOLS if name != REWRITES)
 
 
 def load_task(
@@ -134,13 +139,15 @@ def load_task(
     Raises:
         InvalidInputError: No such data set, protocol of it, or seed.
     """
-    dataset = load_dataset(data, cache_directory)
+    if data not in DATASETS:
+        raise InvalidInputError("data", f"wanted one of {', '.join(DATASETS)}, came {data!r}")
     if protocol not in protocols_of(data):
         wanted = ", ".join(protocols_of(data))
         raise InvalidInputError("protocol", f"wanted one of {wanted} for {data}, came {protocol!r}")
     if seed not in frozen.SEEDS:
         wanted = ", ".join(map(str, frozen.SEEDS))
         raise InvalidInputError("seed", f"wanted one of {wanted}, came {seed}")
+    dataset = load_dataset(data, cache_directory)
     chosen = _OF_CLASSES if data in NAS else PROTOCOLS[protocol]
     roles = _roles(dataset, chosen.split, seed)
     return make_task(f"{data}/{protocol}", dataset, chosen, roles, seed=seed, held=held)
@@ -166,6 +173,8 @@ def make_task(
 def _roles(dataset: DataSet, split: str, seed: int) -> Roles:
     if dataset.name == REAL:
         return frozen.roles_of(frozen.read(), split, seed)
+    if dataset.name == REWRITES:
+        return rewrite_roles(dataset.cards)
     return split_paper([member(card) for card in dataset.cards], seed)
 
 

@@ -9,7 +9,8 @@ from cluster.config import EvaluateConfig
 from cluster.evaluate import app, chosen
 from cluster.evaluation import cell_path, content, evaluate
 from nar.errors import InvalidInputError
-from nar.evaluation.cells import Cell, content_of, read_cell
+from nar.evaluation.cell_files import content_of, read_cell
+from nar.evaluation.cells import Cell
 
 CELLS = [Cell("real", "twins", method, seed) for method in ("random", "size") for seed in (0, 1)]
 

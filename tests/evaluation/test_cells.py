@@ -7,7 +7,9 @@ import torch
 from tasks import small_task
 
 from nar.errors import CorpusError, InvalidInputError
-from nar.evaluation.cells import Cell, content_of, read_cell, run_cell, run_on, write_cell
+from nar.evaluation import cells, paper
+from nar.evaluation.cell_files import content_of, read_cell, read_sample, write_cell
+from nar.evaluation.cells import Cell, run_cell, run_on
 from nar.evaluation.methods import METHODS
 
 
@@ -35,6 +37,24 @@ def test_a_cell_reads_back_as_it_was(tmp_path):
     assert content_of(path) == "abc"
 
 
+def test_some_vectors_stand_beside_a_cell(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "SAMPLED_ITEMS", 4)
+    task, path = small_task(), tmp_path / "one.parquet"
+    drawn = {}
+    for method in ("random", "size"):
+        write_cell(path, run_on(replace(CELL, method=method), task))
+        drawn[method] = read_sample(path)
+        assert (drawn[method].of, len(drawn[method].names)) == (9, 4)
+    assert drawn["random"].names == drawn["size"].names
+    rows = [task.asked.ids.index(name) for name in drawn["size"].names]
+    assert (drawn["size"].vectors == METHODS["size"].embed(task)[rows]).all()
+
+
+def test_vectors_that_are_not_there_are_named(tmp_path):
+    with pytest.raises(CorpusError, match=r"no vectors beside .*one\.parquet"):
+        read_sample(tmp_path / "one.parquet")
+
+
 def test_a_damaged_cell_is_named_and_run_again(tmp_path):
     path = tmp_path / "bad.parquet"
     path.write_bytes(b"no parquet")
@@ -50,7 +70,8 @@ def test_an_unknown_method_is_refused_with_all_names(tmp_path):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_embeds_every_graph(method):
+def test_every_method_embeds_every_graph(method, monkeypatch):
+    monkeypatch.setattr(paper, "NAS_NETWORKS", 20)
     task = small_task()
     result = run_on(Cell("small", "family", method, 0), task)
     assert len(result.scored.queries) == 3

@@ -94,16 +94,6 @@ def test_six_maps_are_one_picture_and_the_same_again(tmp_path):
     assert image.imread(tmp_path / "row.png").shape[:2] == (height // 2, width)
 
 
-def test_of_many_items_some_are_drawn_and_the_title_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "SHOWN_ITEMS", 20)
-    drawn = []
-    monkeypatch.setattr(figures, "tsne", lambda vectors: drawn.append(vectors) or vectors[:, :2])
-    panel = Panel("many", *groups(4))
-    neighbourhood_map(tmp_path / "few.png", [panel, panel])
-    assert [len(vectors) for vectors in drawn] == [20, 20]
-    assert np.array_equal(*drawn)
-
-
 def test_tsne_keeps_who_is_near_whom():
     vectors, classes = groups(5)
     places = tsne(vectors)

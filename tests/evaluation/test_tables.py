@@ -5,31 +5,31 @@ import json
 import numpy as np
 import pytest
 
-from nar.errors import CorpusError, InvalidInputError
-from nar.evaluation.cells import CellResult, write_cell
+from nar.errors import InvalidInputError
+from nar.evaluation.cells import CellResult
 from nar.evaluation.datasets import REAL
 from nar.evaluation.evaluate import Scored
+from nar.evaluation.rows import METRICS
 from nar.evaluation.sets import SETS, find_set
-from nar.evaluation.tables import ASKED, DEFINITIONS, METRICS, printed_rows, write_table
+from nar.evaluation.tables import ASKED, DEFINITIONS, printed_rows, write_table
 
 QUERIES, FAMILIES = ("a", "b", "c"), ("x", "x", "y")
 # Of table 3; the two losses are alike but for one family.
 REACHED = {"paper-ce": [0.5, 0.5, 0.5], "paper-cl": [0.1, 0.1, 0.4], "paper": [0.5, 0.5, 0.5]}
 
 
-def cells(directory, name, reached):
-    """Files of a set whose methods reach the same on every task, seed and metric."""
-    paths = []
+def cells(name, reached, queries=QUERIES):
+    """What came of a set whose methods reach the same on every task, seed and metric."""
+    found = {}
     for cell in find_set(name).cells():
         values = np.array(reached.get(cell.method, [0.25] * 3))
-        scored = Scored(QUERIES, FAMILIES, 7, dict.fromkeys(METRICS, values))
-        paths.append(directory / f"{cell}.parquet")
-        write_cell(paths[-1], CellResult(cell, scored, 10 + cell.seed, 1024, 1.0 + cell.seed))
-    return paths
+        scored = Scored(queries, FAMILIES, 7, dict.fromkeys(("mrr@1", *METRICS), values))
+        found[cell] = CellResult(cell, scored, 10 + cell.seed, 1024, 1.0 + cell.seed)
+    return found
 
 
-def table(directory, name, reached):
-    write_table(directory / "results", name, cells(directory / "cells", name, reached))
+def table(directory, name, reached, queries=QUERIES):
+    write_table(directory / "results", name, cells(name, reached, queries))
     told = json.loads((directory / "results" / f"{name}.json").read_text())
     return (directory / "results" / f"{name}.md").read_text(), told
 
@@ -122,36 +122,36 @@ def test_differences_are_to_the_last_method_and_none_where_they_may_be_chance(tm
 
 
 def test_the_same_cells_give_the_same_files(tmp_path):
-    paths = cells(tmp_path, "table3", REACHED)
-    for directory, given in (("one", paths), ("two", paths[::-1])):
+    found = cells("table3", REACHED)
+    for directory, given in (("one", found), ("two", dict(reversed(found.items())))):
         write_table(tmp_path / directory, "table3", given)
     for ending in ("md", "json"):
         one, two = (tmp_path / name / f"table3.{ending}" for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()
 
 
-def test_missing_cells_are_named_and_nothing_is_written(tmp_path):
-    paths = cells(tmp_path / "cells", "table3", REACHED)
-    for path in (paths[0], paths[-1]):
-        path.unlink()
-    with pytest.raises(CorpusError, match="lacks 2 cells") as caught:
-        write_table(tmp_path / "results", "table3", paths)
-    assert "real.paper.paper-ce.0, nas-4.paper.paper.2;" in str(caught.value)
-    assert not (tmp_path / "results").exists()
-
-
-def test_a_damaged_cell_is_refused(tmp_path):
-    paths = cells(tmp_path, "table3", REACHED)
-    paths[3].write_bytes(b"no cell")
-    with pytest.raises(CorpusError, match=paths[3].name):
-        write_table(tmp_path, "table3", paths)
-
-
 def test_an_unknown_set_is_refused(tmp_path):
     with pytest.raises(InvalidInputError, match="table9"):
-        write_table(tmp_path, "table9", [])
+        write_table(tmp_path, "table9", {})
 
 
 def test_every_protocol_of_a_set_is_explained():
     tasks = {task for chosen in SETS.values() for task in chosen.tasks}
     assert {protocol for data, protocol in tasks if data == REAL} <= set(ASKED)
+
+
+def test_rewrites_are_judged_by_the_first_answer_and_told_apart(tmp_path):
+    queries = ("timm:a@renumbered", "timm:a@depth_1", "timm:b@renumbered")
+    reached = {"default": [1.0, 0.5, 0.9]}
+    text, told = table(tmp_path, "rewrites", reached, queries)
+    header = next(line for line in text.splitlines() if line.startswith("| method | Recall@1 |"))
+    assert header.endswith("| Recall@1, 95% | Recall@1, macro | dim | seconds |")
+    assert "Best that learns nothing, by Recall@1: random, 0.250." in text
+    assert lines(text, "renumbered") == [["6", "0.250", "0.950"]]
+    assert lines(text, "depth_1") == [["3", "0.250", "0.500"]]
+    assert told["parts"][0]["rows"][-1]["kinds"]["depth_1"] == {"queries": 3, "mean": 0.5}
+
+
+def test_twins_are_judged_by_the_place_of_the_first(tmp_path):
+    text, _ = table(tmp_path, "twins", {})
+    assert "| MRR@20, 95% | MRR@20, macro |" in text

@@ -1,0 +1,76 @@
+"""Results: what a set shows is written, and what is missing or damaged is named."""
+
+import json
+
+import numpy as np
+import pytest
+
+from nar.errors import CorpusError
+from nar.evaluation import figures, results, sets
+from nar.evaluation.cell_files import write_cell
+from nar.evaluation.cells import CellResult, Sample
+from nar.evaluation.datasets import REAL, load_dataset
+from nar.evaluation.evaluate import Scored
+from nar.evaluation.results import CellFiles, write_results
+from nar.evaluation.rows import METRICS
+from nar.evaluation.sets import CellSet
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """A set whose cells are written, and where they are."""
+    chosen = CellSet(
+        "Small",
+        ((REAL, "paper"),),
+        ("size", "default"),
+        shows=("table", "maps"),
+        seeds=(0,),
+    )
+    monkeypatch.setattr(sets, "SETS", {"small": chosen})
+    files = CellFiles(lambda cell: tmp_path / f"{cell}.parquet", tmp_path)
+    cards = load_dataset(REAL, tmp_path).cards[:8]
+    names = tuple(card.labels.name for card in cards)
+    scored = Scored(("a", "b"), ("x", "y"), 7, dict.fromkeys(METRICS, np.array([0.5, 1.0])))
+    for cell in chosen.cells():
+        sample = Sample(names, np.eye(8, dtype=np.float32), 20)
+        result = CellResult(cell, scored, 0, 8, 1.0, sample)
+        write_cell(files.path_of(cell), result)
+    return files
+
+
+def test_a_set_writes_its_table_and_its_maps(small, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "tsne", lambda vectors: vectors[:, :2])
+    draw = results.neighbourhood_map
+    monkeypatch.setattr(
+        results,
+        "neighbourhood_map",
+        lambda path, panels: drawn.extend(panels) or draw(path, panels),
+    )
+    write_results(tmp_path / "results", "small", small)
+    told = json.loads((tmp_path / "results" / "small.json").read_text())
+    assert [row["method"] for row in told["parts"][0]["rows"]] == ["size", "default"]
+    assert (tmp_path / "results" / "small.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_map_says_how_many_are_drawn_and_shows_the_papers_classes(small, tmp_path):
+    cell = next(sets.SETS["small"].cells())
+    panel = results._panel(cell, small)
+    assert panel.title == "size only, real: 8 of 20"
+    cards = load_dataset(REAL, tmp_path).cards[:8]
+    assert panel.classes == tuple(card.paper_block for card in cards)
+
+
+def test_missing_cells_are_named_and_nothing_is_written(small, tmp_path):
+    cells = list(sets.SETS["small"].cells())
+    small.path_of(cells[1]).unlink()
+    with pytest.raises(CorpusError, match=r"small lacks 1 cells, real\.paper\.default\.0; run"):
+        write_results(tmp_path / "results", "small", small)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_damaged_cell_is_refused(small, tmp_path):
+    path = small.path_of(next(sets.SETS["small"].cells()))
+    path.write_bytes(b"no cell")
+    with pytest.raises(CorpusError, match=path.name):
+        write_results(tmp_path / "results", "small", small)
