@@ -85,6 +85,7 @@ OWNERS = {
         "nar/cli/app.py",
         "nar/console.py",
         "nar/evaluation/frozen.py",
+        "nar/evaluation/novelty.py",
         "nar/evaluation/rewrites.py",
         "nar/zoo/darts/dataset.py",
         "nar/zoo/rewrites/",

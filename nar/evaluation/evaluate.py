@@ -91,7 +91,7 @@ def score(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = DEPTHS) -
     """
     _check(embeddings, asked)
     places = asked.asked()
-    relevance = np.concatenate(list(_relevance(_unit(embeddings), asked, places, max(ks))))
+    relevance = np.concatenate(list(_relevance(unit_rows(embeddings), asked, places, max(ks))))
     relevant = asked.relevant()[places]
     values: dict[str, Values] = {}
     for k in ks:
@@ -158,7 +158,7 @@ def _score(values: Values, cluster: NDArray[np.intp], weight: Values) -> Score:
     return Score(float(mean), float(low), float(high), float(means.mean()))
 
 
-def _unit(embeddings: Matrix) -> Matrix:
+def unit_rows(embeddings: Matrix) -> Matrix:
     """Rows scaled to length 1; a row of zeros stays one, and is far from everything."""
     squares = embeddings.multiply(embeddings) if issparse(embeddings) else embeddings**2
     lengths = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64)).ravel()

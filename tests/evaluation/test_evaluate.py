@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from nar.errors import InvalidInputError
-from nar.evaluation.evaluate import KS, Score, evaluate, score, summarise
+from nar.evaluation.evaluate import DEPTHS, Score, evaluate, score, summarise
 from nar.evaluation.metrics import average_precision
 from nar.evaluation.questions import questions
 
@@ -23,7 +23,7 @@ ASKED = questions(IDS, FAMILIES)
 def test_perfect_neighbours_score_one():
     found = evaluate(VECTORS, ASKED)
     assert (found.queries, found.clusters, found.gallery) == (4, 2, 5)
-    assert set(found.scores) == {f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in KS}
+    assert set(found.scores) == {f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in DEPTHS}
     assert set(found.scores.values()) == {Score(1.0, 1.0, 1.0, 1.0)}
 
 
