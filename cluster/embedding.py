@@ -30,6 +30,7 @@ from nar.encoding.embed import Embedder
 from nar.errors import InvalidInputError
 from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex, IndexBuild, architecture_id, index_row
+from nar.novelty import calibrate_index, write_novelty
 from nar.workspace import Workspace
 
 Vectors = NDArray[np.float32]
@@ -136,7 +137,7 @@ def embed(workspace: Workspace, index_config: IndexConfig, config: EmbedConfig) 
     """Embed a corpus on the connected cluster and publish it as the index.
 
     Args:
-        workspace: Has ``corpus/`` and ``checkpoint/``.
+        workspace: Has ``corpus/`` and ``checkpoint/``; gets ``novelty.json``.
         index_config: Where the index is.
         config: Sizes of the workers.
 
@@ -162,6 +163,9 @@ def embed(workspace: Workspace, index_config: IndexConfig, config: EmbedConfig) 
         parts = _missing(workspace.corpus, build.ids, config.part_rows)
         failures = _embed_all(pool, desk, parts)
         rows = build.publish()
+        novelty = calibrate_index(index)
+    if novelty is not None:
+        write_novelty(workspace.novelty, novelty, encoder=code)
     seconds = round(time.monotonic() - started, 3)
     return EmbedReport(index_config.uri, code, rows, rows - before, failures, seconds, workers)
 

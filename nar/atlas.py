@@ -115,7 +115,7 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     return AtlasContent(_rows(cards, vectors), Novelty(distances))
 
 
-def read_novelty(atlas: Atlas) -> Novelty:
+def atlas_novelty(atlas: Atlas) -> Novelty:
     """How far the designs of an atlas are from each other; no vector is read.
 
     Raises:

@@ -1,14 +1,21 @@
 """Novelty: how far a design is from the nearest known one, beside how far known ones are."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.errors import CorpusError
+from nar.index.rows import Hit, IndexRow
+
 SAMPLED: Final = 2_000
 _CHUNK_ROWS: Final = 256
+# Of an index the nearest of another design is looked for among so many hits.
+_HITS: Final = 50
 _SEED: Final = 0
 
 
@@ -49,3 +56,57 @@ def calibrate(vectors: NDArray[np.float32], designs: Sequence[str]) -> Novelty:
     ]
     distances = np.sort(1 - np.concatenate(nearest)).astype(np.float32)
     return Novelty(distances)
+
+
+class Sampled(Protocol):
+    """What is measured: an `ArchitectureIndex`."""
+
+    def sample(self, count: int) -> list[IndexRow]:
+        """Some rows, as if drawn by lot."""
+
+    def search(self, vectors: NDArray[np.floating], top_k: int) -> list[list[Hit]]:
+        """The nearest rows of each vector."""
+
+
+def calibrate_index(index: Sampled) -> Novelty | None:
+    """Measure what an index holds: up to `SAMPLED` designs ask it; None if it holds only one."""
+    first = {row.topology: row for row in reversed(index.sample(SAMPLED))}
+    distances = list(_nearest(index, list(first.values())))
+    return Novelty(np.sort(np.array(distances, dtype=np.float32))) if distances else None
+
+
+def _nearest(index: Sampled, rows: Sequence[IndexRow]) -> Iterator[float]:
+    for start in range(0, len(rows), _CHUNK_ROWS):
+        asking = rows[start : start + _CHUNK_ROWS]
+        found = index.search(np.stack([row.embedding for row in asking]), _HITS)
+        for row, hits in zip(asking, found, strict=True):
+            others = [hit.score for hit in hits if hit.topology != row.topology]
+            # Of a design with more copies than hits, the last hit is as near as another can be.
+            full = [hits[-1].score] if len(hits) == _HITS else []
+            yield from (1 - score for score in (others or full)[:1])
+
+
+def write_novelty(path: Path, novelty: Novelty, *, encoder: str) -> None:
+    """Keep a measurement, with the fingerprint of the encoder that it belongs to."""
+    distances = [round(float(distance), 6) for distance in novelty.distances]
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps({"encoder": encoder, "distances": distances}))
+    part.replace(path)
+
+
+def read_novelty(path: Path, *, encoder: str) -> Novelty | None:
+    """A measurement of this encoder's vectors; None if there is none.
+
+    Raises:
+        CorpusError: The file is damaged.
+    """
+    if not path.exists():
+        return None
+    try:
+        told = json.loads(path.read_text())
+        distances = np.array(told["distances"], dtype=np.float32)
+        return Novelty(distances) if told["encoder"] == encoder and len(distances) else None
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorpusError(
+            f"{path} holds no measurement: {error}; embed the corpus again"
+        ) from error

@@ -26,6 +26,11 @@ class Workspace:
         return self.root / "index.db"
 
     @property
+    def novelty(self) -> Path:
+        """How far the designs in the index are from each other."""
+        return self.root / "novelty.json"
+
+    @property
     def evaluation(self) -> Path:
         """Cells of the benchmark, and data sets that take minutes to make."""
         return self.root / "evaluation"

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from tiny_index import tiny_embedder, tiny_index
 
-from nar.novelty import calibrate
+from nar.errors import CorpusError
+from nar.novelty import Novelty, calibrate, calibrate_index, read_novelty, write_novelty
 
 VECTORS = np.array([[1, 0], [0.8, 0.6], [0, 1], [1, 0]], dtype=np.float32)
 
@@ -18,3 +20,30 @@ def test_copies_of_a_design_do_not_make_it_near():
 def test_the_percentile_counts_designs_with_a_nearer_neighbour(score, percentile):
     measured = calibrate(VECTORS, ["a", "b", "c", "a"])
     assert measured.percentile(score) == pytest.approx(percentile)
+
+
+def test_an_index_is_measured_as_its_vectors_are(tmp_path):
+    with tiny_index(tmp_path, tiny_embedder()) as index:
+        measured = calibrate_index(index)
+        rows = index.sample(100)
+    assert [row.id for row in rows] == sorted(row.id for row in rows)
+    vectors = np.stack([row.embedding for row in rows])
+    wanted = calibrate(vectors, [row.topology for row in rows])
+    assert measured.distances == pytest.approx(wanted.distances, abs=1e-5)
+
+
+def test_an_index_of_one_design_says_nothing(tmp_path):
+    with tiny_index(tmp_path, tiny_embedder()) as index:
+        index.delete([row.id for row in index.sample(100)[1:]])
+        assert calibrate_index(index) is None
+
+
+def test_a_measurement_is_kept_for_its_encoder_only(tmp_path):
+    path = tmp_path / "novelty.json"
+    assert read_novelty(path, encoder="a" * 64) is None
+    write_novelty(path, Novelty(np.array([0.25, 0.5], dtype=np.float32)), encoder="a" * 64)
+    assert read_novelty(path, encoder="a" * 64).distances.tolist() == [0.25, 0.5]
+    assert read_novelty(path, encoder="b" * 64) is None
+    path.write_text("{}")
+    with pytest.raises(CorpusError, match=r"novelty\.json holds no measurement"):
+        read_novelty(path, encoder="a" * 64)

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 
 from nar.architecture import Architecture
-from nar.atlas import read_atlas, read_novelty, shipped_atlas
+from nar.atlas import atlas_novelty, read_atlas, shipped_atlas
 from nar.cli import corpus_display, display, reports
 from nar.cli.atlas_commands import unpacked
 from nar.cli.difference import Difference, difference
@@ -19,7 +19,7 @@ from nar.client import Client
 from nar.config import NarConfig, ServerConfig, load_config
 from nar.console import DEFAULT_WORK, progress, stderr, stdout
 from nar.corpus import read_corpus
-from nar.encoding.checkpoint import load_checkpoint
+from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.errors import NarError
 from nar.graph import ComputationalGraph
@@ -27,6 +27,7 @@ from nar.index.architecture_index import ArchitectureIndex, index_row
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
 from nar.motifs.partition import partition
+from nar.novelty import calibrate_index, read_novelty, write_novelty
 from nar.retrieve import Answer, Retriever
 from nar.serve.run import serve as run_server
 from nar.workspace import Workspace
@@ -125,6 +126,9 @@ def index_build(setting: Setting, *, as_json: bool) -> None:
             bulk.upsert([index_row(*pair) for pair in zip(batch, vectors, strict=True)])
             advance(len(batch))
         rows = bulk.publish()
+        novelty = calibrate_index(index)
+    if novelty is not None:
+        write_novelty(setting.place.novelty, novelty, encoder=embedder.fingerprint)
     result = {"rows": rows, "uri": config.uri, "encoder": embedder.fingerprint}
     show(result, lambda: display.properties("Index", result), as_json=as_json)
 
@@ -178,7 +182,8 @@ def _ask_index(graph: ComputationalGraph, question: Question, setting: Setting) 
         return _ask_atlas(graph, question)
     embedder = Embedder(load_checkpoint(setting.place.checkpoint))
     with ArchitectureIndex(setting.config().index, encoder=embedder.fingerprint) as index:
-        retriever = Retriever(embedder, index)
+        novelty = read_novelty(setting.place.novelty, encoder=embedder.fingerprint)
+        retriever = Retriever(embedder, index, novelty)
         return retriever.search(graph, top_k=question.top_k, wanted=question.wanted)
 
 
@@ -210,6 +215,8 @@ def serve(setting: Setting, given: Mapping[str, str | int | None]) -> None:
         atlas = shipped_atlas()
         index = config.index.model_copy(update={"uri": str(unpacked(atlas))})
         chosen = config.model_copy(update={"index": index})
-        run_server(chosen, atlas.encoder, novelty=read_novelty(atlas))
+        run_server(chosen, atlas.encoder, novelty=atlas_novelty(atlas))
     else:
-        run_server(config, setting.place.checkpoint)
+        encoder = fingerprint(load_checkpoint(setting.place.checkpoint))
+        novelty = read_novelty(setting.place.novelty, encoder=encoder)
+        run_server(config, setting.place.checkpoint, novelty=novelty)

@@ -138,6 +138,10 @@ class ArchitectureIndex:
         rows = {stored.row.id: stored.row for stored in found}
         return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
 
+    def sample(self, count: int) -> list[IndexRow]:
+        """Rows of the first ids. Ids are hashes: it is as if the rows were drawn by lot."""
+        return self._read(partial(_first_rows, count=count))
+
     def find_by_fingerprint(
         self, *, topologies: Sequence[str] = (), exacts: Sequence[str] = ()
     ) -> list[IndexRow]:
@@ -259,6 +263,15 @@ class ArchitectureIndex:
             )
         found.load()
         return found
+
+
+def _first_rows(live: Collection, count: int) -> list[IndexRow]:
+    found: list[IndexRow] = []
+    for page in live.pages():
+        found.extend(stored.row for stored in page)
+        if len(found) >= count:
+            break
+    return sorted(found, key=lambda row: row.id)[:count]
 
 
 def _check_same(staging: Collection, encoder: str, dim: int) -> None:

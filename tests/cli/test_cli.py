@@ -87,6 +87,14 @@ def test_motifs_of_my_own_file(model):
     assert "conv relu" in run("motifs", model).stdout
 
 
+def test_search_says_how_new_a_network_is(work, names):
+    known, other = (
+        answer("search", name, "--work", work)["novelty"] for name in (names[0], "timm:test_vit")
+    )
+    assert known == 0
+    assert 0 <= other <= 100
+
+
 def test_search_finds_a_known_network_and_says_so(work, names):
     found = answer("search", names[3], "--work", work, "--top-k", 5)
     assert found["hits"][0]["name"] == names[3]

@@ -20,6 +20,7 @@ from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
 from nar.errors import CheckpointError, CorpusError
 from nar.index.architecture_index import ArchitectureIndex, IndexBuild
+from nar.novelty import calibrate, read_novelty
 from nar.workspace import Workspace
 
 pytestmark = pytest.mark.ray
@@ -61,6 +62,9 @@ def test_the_index_holds_what_the_embedder_gives(place):
     got = held(place)
     for item, vector in zip(items, wanted, strict=True):
         np.testing.assert_allclose(got[item.labels.name], vector, atol=1e-6)
+    measured = read_novelty(place.novelty, encoder=report.encoder)
+    designs = [item.topology for item in items]
+    np.testing.assert_allclose(measured.distances, calibrate(wanted, designs).distances, atol=1e-5)
 
 
 def test_a_second_run_embeds_nothing_and_keeps_every_byte(place):
