@@ -48,9 +48,9 @@ RANKS = """
     client
     console cli.reports
     cli.lookup cli.portrait cli.difference cli.plots
-    cli.display cli.atlas_commands
-    cli.corpus_display
-    cli.commands
+    cli.display cli.atlas_commands cli.setting
+    cli.corpus_display cli.asking
+    cli.model_commands cli.index_commands cli.search_command cli.serve_command
     cli.corpus_commands cli.evaluate_command
     cli.app cli
     __init__

@@ -1,4 +1,4 @@
-"""The `nar` command: arguments and their help, nothing else; `nar.cli.commands` does the work.
+"""The `nar` command: arguments and their help, nothing else; the modules beside it do the work.
 
 The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cluster.embed`.
 """
@@ -44,18 +44,18 @@ Several = Annotated[list[str] | None, typer.Option(help="Only these; may be give
 def capture(name: Name, graph: bool = False, as_json: AsJson = False) -> None:
     """Capture a model: operators, parameters, FLOPs, fingerprints. --graph prints every node."""
     # Here and below: the libraries behind a command take seconds to import, help should not.
-    from nar.cli import commands
+    from nar.cli import model_commands
 
-    commands.capture(name, graph=graph, as_json=as_json)
+    model_commands.capture(name, graph=graph, as_json=as_json)
 
 
 @app.command()
 @reporting_errors
 def motifs(name: Name, as_json: AsJson = False) -> None:
     """Show the repeated blocks a model is made of."""
-    from nar.cli import commands
+    from nar.cli import model_commands
 
-    commands.motifs(name, as_json=as_json)
+    model_commands.motifs(name, as_json=as_json)
 
 
 @corpus_app.command("stats")
@@ -158,9 +158,10 @@ def index_build(
     work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
     """Embed a corpus and index it, in this process. `cluster.embed` does it on a cluster."""
-    from nar.cli import commands
+    from nar.cli import index_commands
+    from nar.cli.setting import Setting
 
-    commands.index_build(commands.Setting(work, uri, config), as_json=as_json)
+    index_commands.build(Setting(work, uri, config), as_json=as_json)
 
 
 @index_app.command("info")
@@ -169,9 +170,10 @@ def index_info(
     work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
     """Rows, encoder and place of the index."""
-    from nar.cli import commands
+    from nar.cli import index_commands
+    from nar.cli.setting import Setting
 
-    commands.index_info(commands.Setting(work, uri, config), as_json=as_json)
+    index_commands.info(Setting(work, uri, config), as_json=as_json)
 
 
 @app.command()
@@ -195,7 +197,9 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find the architectures whose design is nearest to a model's."""
-    from nar.cli import commands
+    from nar.cli.search_command import Search
+    from nar.cli.search_command import search as run_search
+    from nar.cli.setting import Setting
     from nar.index.filters import Filter, Range
 
     wanted = Filter(
@@ -205,9 +209,8 @@ def search(
         tasks=tuple(task or ()),
         parameters=Range(min_parameters, max_parameters),
     )
-    place = commands.Setting(work, uri, config)
-    question = commands.Question(name, top_k, wanted, explain=explain)
-    commands.search(question, place, server=server, as_json=as_json)
+    asked_for = Search(name, top_k, wanted, explain, server)
+    run_search(asked_for, Setting(work, uri, config), as_json=as_json)
 
 
 @app.command()
@@ -221,17 +224,20 @@ def serve(
     config: ConfigFile = None,
 ) -> None:
     """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished."""
-    from nar.cli import commands
+    from nar.cli.serve_command import serve as run_server
+    from nar.cli.setting import Setting
 
     given = {"host": host, "port": port, "metrics_port": metrics_port}
-    commands.serve(commands.Setting(work, uri, config), given)
+    run_server(Setting(work, uri, config), given)
 
 
 @app.command()
 @reporting_errors
 def evaluate(
-    data: Annotated[str, typer.Argument(help="real, nas-2, nas-4, nas-8, nas-12 or nas-16")],
-    protocol: Annotated[str, typer.Argument(help="paper, family, distinct, unseen or twins")],
+    data: Annotated[str, typer.Argument(help="real, rewrites, nas-2, nas-4, ... nas-16")],
+    protocol: Annotated[
+        str, typer.Argument(help="paper, family, distinct, unseen, twins or rewrites")
+    ],
     method: Annotated[str, typer.Argument(help="As a table of results/ names it: labels-2-idf")],
     seed: Annotated[int, typer.Option(help="0, 1 or 2")] = 0,
     validation: Annotated[

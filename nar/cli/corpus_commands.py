@@ -6,11 +6,11 @@ from itertools import chain
 from pathlib import Path
 
 from nar.cli import corpus_display, reports
-from nar.cli.commands import show
 from nar.cli.difference import Difference, difference
 from nar.cli.lookup import Place, looked_up
 from nar.cli.plots import write_plots
 from nar.cli.portrait import Portrait, portrait
+from nar.cli.setting import show
 from nar.console import stderr
 from nar.corpus import Card, find, iterate_cards
 from nar.corpus.datasheet import datasheet

@@ -12,7 +12,7 @@ from rich.text import Text
 from nar.architecture import Architecture
 from nar.cli.reports import operators_of
 from nar.corpus.manifest import Failure, Manifest
-from nar.index.architecture_index import Hit
+from nar.index.rows import Hit
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
 from nar.retrieve import Answer

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from nar.cli.commands import show
+from nar.cli.setting import show
 from nar.console import stderr
 from nar.evaluation.cells import Cell, CellResult, run_cell
 from nar.evaluation.evaluate import Evaluation, summarise

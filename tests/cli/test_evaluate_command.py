@@ -36,7 +36,7 @@ def test_what_selects_a_model_is_not_what_is_tested(tmp_path):
     [
         (("real", "twins", "magic"), "method: wanted one of random, size"),
         (("real", "hearsay", "size"), "protocol: wanted one of paper, family"),
-        (("unreal", "twins", "size"), "data: wanted one of real, nas-2"),
+        (("unreal", "twins", "size"), "data: wanted one of real, rewrites, nas-2"),
     ],
 )
 def test_what_there_is_not_is_one_line(tmp_path, cell, message):
