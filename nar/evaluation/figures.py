@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float32]
 
 PERPLEXITY: Final = 30.0
+MIN_SECONDS: Final = 0.1
 _COLUMNS: Final = 3
 # Ten colours, none of them grey; lines differ by their marks, too.
 _COLOURS: Final = [f"C{number}" for number in (0, 1, 2, 3, 4, 5, 6, 8, 9)] + ["black"]
@@ -72,6 +73,33 @@ def difficulty_curve(path: Path, cells: Sequence[CellResult]) -> None:
     axes.set_xticks(sorted({k for scores in curves.values() for k in scores}))
     axes.set(xlabel="edits from the centre of the class", ylabel="MAP@20, 95%", ylim=(0, 1.02))
     axes.legend(frameon=False, loc="lower left")
+    _write(path, figure)
+
+
+def trade_off(path: Path, tasks: Mapping[str, Mapping[str, tuple[float, float]]]) -> None:
+    """Draw MAP@20 against the seconds that learning and embedding took, a panel a task, as PNG.
+
+    Args:
+        path: Gets the picture.
+        tasks: By title of the task and of the method: seconds, MAP@20.
+
+    Raises:
+        MissingLibraryError: matplotlib is not installed.
+    """
+    figure = _figure(5.5 * len(tasks), 4.6)
+    for number, (title, methods) in enumerate(tasks.items()):
+        axes = figure.add_subplot(1, len(tasks), number + 1)
+        for method, (seconds, reached) in methods.items():
+            axes.plot(max(seconds, MIN_SECONDS), reached, "o", color="C0", markersize=4)
+            axes.annotate(
+                method, (max(seconds, MIN_SECONDS), reached), (4, 2), fontsize=6,
+                textcoords="offset points",
+            )  # fmt: skip
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set(xscale="log", xlabel="seconds to learn and embed", ylim=(0, 1.02))
+        axes.set_ylabel("MAP@20")
+        axes.set_title(title, fontsize=10, loc="left")
+        axes.margins(x=0.25)
     _write(path, figure)
 
 

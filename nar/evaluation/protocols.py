@@ -50,10 +50,19 @@ def family_questions(cards: Sequence[Card], roles: Roles) -> Questions:
 
 def distinct_questions(cards: Sequence[Card], roles: Roles) -> Questions:
     """Designs ask for their kin among all other designs: one architecture stands for each."""
+    return _designs(cards, roles, kin(cards))
+
+
+def decoder_questions(cards: Sequence[Card], roles: Roles) -> Questions:
+    """The same, but of composed models the decoder alone counts, whatever it stands on."""
+    return _designs(cards, roles, [card.labels.family for card in cards])
+
+
+def _designs(cards: Sequence[Card], roles: Roles, relevance: Sequence[str]) -> Questions:
     first = _representatives(cards)
     return questions(
         _names(cards),
-        kin(cards),
+        relevance,
         apart=[card.topology for card in cards],
         cluster=[card.labels.family for card in cards],
         queries=_tests(cards, roles) & first,

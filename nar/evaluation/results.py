@@ -9,8 +9,9 @@ from nar.errors import CorpusError
 from nar.evaluation.cell_files import read_cell, read_sample
 from nar.evaluation.cells import Cell, CellResult
 from nar.evaluation.datasets import REAL, load_dataset
-from nar.evaluation.figures import Panel, difficulty_curve, neighbourhood_map
+from nar.evaluation.figures import Panel, difficulty_curve, neighbourhood_map, trade_off
 from nar.evaluation.methods import find_method
+from nar.evaluation.rows import rows_of
 from nar.evaluation.sets import Shown, find_set
 from nar.evaluation.tables import write_table
 
@@ -64,6 +65,19 @@ def _maps(directory: Path, name: str, found: Read, files: CellFiles) -> None:
     neighbourhood_map(directory / f"{name}.png", [_panel(cell, files) for cell in found])
 
 
+def _trade_off(directory: Path, name: str, found: Read, _: CellFiles) -> None:
+    chosen = find_set(name)
+    tasks = {}
+    for data, protocol in chosen.tasks:
+        cells = [
+            [found[cell] for cell in chosen.cells_of(data, protocol, m)] for m in chosen.methods
+        ]
+        rows = rows_of(cells, protocol)
+        reached = {r.method.title: (r.seconds, r.evaluation.scores["map@20"].mean) for r in rows}
+        tasks[f"{data}, {protocol}"] = reached
+    trade_off(directory / f"{name}.png", tasks)
+
+
 def _panel(cell: Cell, files: CellFiles) -> Panel:
     """The vectors of a cell by the paper's classes: blocks of real networks, centres of NAS."""
     sample = read_sample(files.path_of(cell))
@@ -81,4 +95,5 @@ _WRITERS: Final[Mapping[Shown, Callable[[Path, str, Read, CellFiles], None]]] = 
     "table": _table,
     "curve": _curve,
     "maps": _maps,
+    "trade_off": _trade_off,
 }

@@ -31,10 +31,11 @@ LOSSES: Final = ("paper-ce", "paper-cl", "paper")
 TRANSFER: Final = ("paper-from-nas", "paper")
 # What is asked at every distance of the curve: the best that learn nothing, and ours.
 CURVE: Final = ("operators", "labels-2-presence", "labels-2-log-counts", "paper", "default")
+DECODERS: Final = ("random", "size", "operators", "labels-1-presence", "default")
 MAPS: Final = ("gcn", "gat", "default")
 EVERY: Final = (*BASELINES, "paper", "default")
 
-Shown = Literal["table", "curve", "maps"]
+Shown = Literal["table", "curve", "maps", "trade_off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class CellSet:
         tasks: Data set and protocol of each part.
         methods: Rows of each part.
         printed: Number of the paper's table that is shown beside it; None if it has none.
-        shows: What becomes of the cells: a table, the curve of the NAS distances, or maps.
+        shows: What becomes of the cells: a table, the curve of the NAS distances, maps, or the
+            accuracy against the time it takes.
         seeds: One to draw, all to pool.
     """
 
@@ -61,8 +63,11 @@ class CellSet:
         """Every method on every task with every seed."""
         for data, protocol in self.tasks:
             for method in self.methods:
-                for seed in self.seeds:
-                    yield Cell(data, protocol, method, seed)
+                yield from self.cells_of(data, protocol, method)
+
+    def cells_of(self, data: str, protocol: str, method: str) -> list[Cell]:
+        """A method on a task with every seed."""
+        return [Cell(data, protocol, method, seed) for seed in self.seeds]
 
 
 _PRINTED_TASKS: Final = ((REAL, "paper"), ("nas-4", "paper"))
@@ -76,12 +81,23 @@ SETS: Final[Mapping[str, CellSet]] = {
     "distinct": CellSet("Designs never seen, of families seen", ((REAL, "distinct"),), EVERY),
     "unseen": CellSet("Families never seen", ((REAL, "unseen"),), EVERY),
     "twins": CellSet("The same design in another library", ((REAL, "twins"),), EVERY),
+    "decoders": CellSet(
+        "Distinct and unseen, with the decoder alone as the family of composed models",
+        ((REAL, "distinct-decoder"), (REAL, "unseen-decoder")),
+        DECODERS,
+    ),
     "rewrites": CellSet("Rewritten models find their originals", ((REWRITES, REWRITES),), EVERY),
     "curve": CellSet(
         "NAS difficulty curve",
         tuple((data, "paper") for data in NAS),
         CURVE,
         shows=("table", "curve"),
+    ),
+    "tradeoff": CellSet(
+        "Accuracy and time",
+        ((REAL, "distinct"), (REAL, "unseen")),
+        EVERY,
+        shows=("trade_off",),
     ),
     "figure5": CellSet(
         "Figure 5: vectors in the plane", _PRINTED_TASKS, MAPS, shows=("maps",), seeds=SEEDS[:1]

@@ -31,6 +31,7 @@ PRINTED: Final = (
 _COPIES: Final = "A tenth of each family asks; everything else answers, copies of a design too."
 _KIN: Final = "Relevant: the family by the defining code; of composed models also the encoder's."
 _DESIGNS: Final = "A design stands once among the queries and answers."
+_DECODER: Final = "but of composed models the decoder alone counts, not what it stands on."
 # Who asks, who answers, what is relevant: by protocol of the real data, and for all NAS data.
 ASKED: Final = {
     "paper": f"{_COPIES} Relevant: the class that the paper's rules read from the name; who has "
@@ -41,6 +42,8 @@ ASKED: Final = {
     "unseen": f"A fifth of the families asks; nothing is learned of these. {_DESIGNS} {_KIN}",
     "twins": "Designs that several libraries implement ask, and are not learned from; all "
     "architectures of other libraries answer. Relevant: the same design.",
+    "distinct-decoder": f"As `distinct`, {_DECODER}",
+    "unseen-decoder": f"As `unseen`, {_DECODER}",
     REWRITES: "Models that were written otherwise ask (`results/rewrites.md` says how), and their "
     "designs are not learned from; all real architectures answer. Relevant: the original.",
     "nas": "DARTS networks in ten classes, in nas-k each k edits from the centre of its class. A "
@@ -67,7 +70,7 @@ def write_table(directory: Path, name: str, found: Mapping[Cell, CellResult]) ->
     blocks, parts = [f"# {chosen.title}", f"```sh\n{command}\n```", listed], []
     for data, protocol in chosen.tasks:
         asked = ASKED["nas" if data in NAS else protocol]
-        cells = [[Cell(data, protocol, m, seed) for seed in chosen.seeds] for m in chosen.methods]
+        cells = [chosen.cells_of(data, protocol, method) for method in chosen.methods]
         rows = rows_of([[found[cell] for cell in seeds] for seeds in cells], protocol)
         printed = printed_rows(chosen.printed, data)
         blocks += [f"## {data}, {protocol}", asked, *result_blocks(protocol, rows, printed)]

@@ -14,6 +14,7 @@ from nar.evaluation import frozen
 from nar.evaluation.datasets import DATASETS, NAS, REAL, REWRITES, DataSet, load_dataset
 from nar.evaluation.protocols import (
     Roles,
+    decoder_questions,
     distinct_questions,
     family_questions,
     kin,
@@ -110,6 +111,8 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
     "distinct": Protocol("distinct", kin, _modules, _blocks, distinct_questions),
     "unseen": Protocol("unseen", kin, _modules, _blocks, distinct_questions),
     "twins": Protocol("twins", kin, _modules, _blocks, _ask_twins),
+    "distinct-decoder": Protocol("distinct", kin, _modules, _blocks, decoder_questions),
+    "unseen-decoder": Protocol("unseen", kin, _modules, _blocks, decoder_questions),
     REWRITES: Protocol(REWRITES, kin, _modules, _blocks, rewrite_questions),
 }
 # The networks of the NAS space have no names to read and no families but the ten classes.

@@ -6,6 +6,7 @@ from nar.architecture import Labels
 from nar.corpus import Card
 from nar.errors import InvalidInputError
 from nar.evaluation.protocols import (
+    decoder_questions,
     distinct_questions,
     family_questions,
     kin,
@@ -77,6 +78,12 @@ def test_a_composed_model_is_kin_to_those_of_its_decoder_and_encoder():
         [on_vgg, on_vit, *CARDS], ROLES | {"smp:unet/vgg": "test"} | {"smp:unet/vit": "train"}
     )
     assert "smp:unet/vgg" not in asked(found)
+
+
+def test_with_the_decoder_alone_every_encoder_is_kin():
+    on_vgg, on_vit = (card(f"smp:unet/{it}", "unet", it, "composed", it) for it in ("vgg", "vit"))
+    found = decoder_questions([on_vgg, on_vit], {"smp:unet/vgg": "test", "smp:unet/vit": "train"})
+    assert asked(found) == ["smp:unet/vgg"]
 
 
 def test_twins_are_asked_for_in_other_libraries():

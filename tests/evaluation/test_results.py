@@ -1,6 +1,7 @@
 """Results: what a set shows is written, and what is missing or damaged is named."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,6 +60,17 @@ def test_a_map_says_how_many_are_drawn_and_shows_the_papers_classes(small, tmp_p
     assert panel.title == "size only, real: 8 of 20"
     cards = load_dataset(REAL, tmp_path).cards[:8]
     assert panel.classes == tuple(card.paper_block for card in cards)
+
+
+def test_accuracy_is_drawn_against_time(small, tmp_path, monkeypatch):
+    monkeypatch.setitem(sets.SETS, "small", replace(sets.SETS["small"], shows=("trade_off",)))
+    drawn = {}
+    monkeypatch.setattr(results, "trade_off", lambda path, tasks: drawn.update(tasks))
+    write_results(tmp_path / "results", "small", small)
+    wanted = {"size only": (1.0, 0.75), "NAR default": (1.0, 0.75)}
+    assert drawn == {"real, paper": wanted}
+    figures.trade_off(tmp_path / "one.png", drawn)
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_missing_cells_are_named_and_nothing_is_written(small, tmp_path):
