@@ -11,6 +11,7 @@ from nar.errors import ConfigError
 
 Splitting = Literal["repeats", "node_number", "motif_number", "random"]
 Losses = Literal["ce+cl", "ce", "cl"]
+LabelKind = Literal["operators", "attributes", "motifs"]
 
 
 class Settings(BaseModel):
@@ -68,7 +69,7 @@ class PaperRecipe(Settings):
 class MotifRecipe(Settings):
     """Stage 1 of the default encoder: motifs against their contexts."""
 
-    epochs: int = Field(2, ge=1)
+    epochs: int = Field(2, ge=0)
     batch_size: int = Field(512, ge=2, description="motifs a step")
     learning_rate: float = Field(1e-3, gt=0)
     temperature: float = Field(0.1, gt=0)
@@ -78,9 +79,9 @@ class MotifRecipe(Settings):
 class GraphRecipe(Settings):
     """Stage 2 of the default encoder: architectures of a family against all others."""
 
-    epochs: int = Field(20, ge=1)
+    epochs: int = Field(20, ge=0)
     batch_size: int = Field(512, ge=2, description="architectures a step")
-    relatives: int = Field(4, ge=2, description="members of a family that come together")
+    relatives: int = Field(4, ge=1, description="members of a family that come together")
     held_out: float = Field(0.5, ge=0, lt=1, description="share of modules that are new")
     learning_rate: float = Field(5e-3, gt=0)
     temperature: float = Field(0.1, gt=0)
@@ -91,6 +92,9 @@ class DefaultRecipe(Settings):
     """The default encoder and both of its stages."""
 
     encoder: Literal["default"] = "default"
+    labels: tuple[LabelKind, ...] = Field(
+        ("operators", "attributes", "motifs"), min_length=1, description="which labels are read"
+    )
     rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of labels")
     learned_dim: int = Field(256, ge=1)
     unknown_dim: int = Field(128, ge=0, multiple_of=64)

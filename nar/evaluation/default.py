@@ -1,4 +1,7 @@
-"""The default encoder as a method of the tables."""
+"""The default encoder as a method of the tables, and what it is without each of its parts."""
+
+from collections.abc import Mapping
+from typing import Any, Final
 
 from nar.config import DefaultRecipe, MotifConfig
 from nar.encoding.default.pretraining import pretrain_default
@@ -7,10 +10,29 @@ from nar.encoding.embed import Embedder
 from nar.evaluation.evaluate import Matrix
 from nar.evaluation.tasks import Task
 
-PLAIN = DefaultRecipe()
+PLAIN: Final = DefaultRecipe()
 
 
-def trained(task: Task, recipe: DefaultRecipe = PLAIN) -> Matrix:
+def _with_stage(stage: str, **changes: Any) -> DefaultRecipe:  # noqa: ANN401
+    return PLAIN.model_copy(update={stage: getattr(PLAIN, stage).model_copy(update=changes)})
+
+
+# One part less each; the names are those of the methods, after ``default-``.
+ABLATIONS: Final[Mapping[str, DefaultRecipe]] = {
+    "no-motif-stage": _with_stage("motif", epochs=0),
+    "no-attributes": PLAIN.model_copy(update={"labels": ("operators", "motifs")}),
+    "no-motif-types": PLAIN.model_copy(update={"labels": ("operators", "attributes")}),
+    "no-held-out": _with_stage("graph", held_out=0.0),
+    "no-unknown": PLAIN.model_copy(update={"unknown_weight": 0.0}),
+    "no-size": PLAIN.model_copy(update={"size_weight": 0.0}),
+    "random-batches": _with_stage("graph", relatives=1),
+}
+UNTRAINED: Final = _with_stage("motif", epochs=0).model_copy(
+    update={"graph": PLAIN.graph.model_copy(update={"epochs": 0})}
+)
+
+
+def trained(task: Task, recipe: DefaultRecipe) -> Matrix:
     """Vectors of an encoder that went through both stages on the training rows of a task."""
     samples = collect_label_samples(task.learned(), task.labels, MotifConfig())
     stages = {

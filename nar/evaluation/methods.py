@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from nar.config import DefaultRecipe
 from nar.errors import InvalidInputError
 from nar.evaluation import baselines, default, gnn, paper
 from nar.evaluation.evaluate import Matrix
@@ -56,6 +57,11 @@ def _paper(name: str, title: str, variant: paper.Variant) -> Method:
     return Method(name, title, lambda task: paper.trained(task, variant), paper.__name__, True)
 
 
+def _default(name: str, title: str, recipe: DefaultRecipe, *, learns: bool = True) -> Method:
+    code = default.__name__
+    return Method(name, title, lambda task: default.trained(task, recipe), code, learns)
+
+
 _ALL: Final[Sequence[Method]] = (
     Method(
         "random",
@@ -89,7 +95,12 @@ _ALL: Final[Sequence[Method]] = (
     _paper("paper-motif-number", "NAR paper, by motifs", paper.Variant(splitting="motif_number")),
     _paper("paper-random", "NAR paper, random motifs", paper.Variant(splitting="random")),
     Method("paper-from-nas", "NAR paper, NAS first", paper.transferred, paper.__name__, True),
-    Method("default", "NAR default", default.trained, default.__name__, True),
+    _default("default-untrained", "NAR default, untrained", default.UNTRAINED, learns=False),
+    *(
+        _default(f"default-{name}", f"NAR default, {name.replace('-', ' ')}", recipe)
+        for name, recipe in default.ABLATIONS.items()
+    ),
+    _default("default", "NAR default", default.PLAIN),
 )
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ALL}
 

@@ -7,6 +7,7 @@ from typing import Final, Literal
 from nar.errors import InvalidInputError
 from nar.evaluation.cells import Cell
 from nar.evaluation.datasets import NAS, REAL, REWRITES
+from nar.evaluation.default import ABLATIONS
 from nar.evaluation.frozen import SEEDS
 
 BASELINES: Final = (
@@ -22,6 +23,7 @@ BASELINES: Final = (
     "gcn-untrained",
     "gat-untrained",
     "paper-untrained",
+    "default-untrained",
     "gin",
     "gcn",
     "gat",
@@ -85,6 +87,11 @@ SETS: Final[Mapping[str, CellSet]] = {
         "Distinct and unseen, with the decoder alone as the family of composed models",
         ((REAL, "distinct-decoder"), (REAL, "unseen-decoder")),
         DECODERS,
+    ),
+    "ablations": CellSet(
+        "NAR default without each of its parts",
+        ((REAL, "distinct"), (REAL, "unseen"), (REAL, "twins")),
+        (*(f"default-{name}" for name in ABLATIONS), "default"),
     ),
     "rewrites": CellSet("Rewritten models find their originals", ((REWRITES, REWRITES),), EVERY),
     "curve": CellSet(

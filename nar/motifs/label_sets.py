@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.config import LabelKind
 from nar.graph import ComputationalGraph
 from nar.motifs.neighbours import Labels, Wiring, mix, refine, wiring
 from nar.motifs.partition import MotifPartition
@@ -60,9 +61,10 @@ class LabelSets:
         return np.repeat(np.arange(self.count), np.diff(self.start))
 
 
-def streams_of(steps: int) -> int:
-    """Number of streams with neighbourhoods of every radius up to ``steps``."""
-    return 2 * (steps + 1) + 1
+def stream_kinds(steps: int) -> tuple[LabelKind, ...]:
+    """The kind of each stream, with neighbourhoods of every radius up to ``steps``."""
+    of_nodes: list[LabelKind] = ["operators", "attributes"]
+    return (*(kind for kind in of_nodes for _ in range(steps + 1)), "motifs")
 
 
 def label_sets(partitions: Sequence[MotifPartition], steps: int) -> LabelSets:

@@ -8,13 +8,14 @@ from encoding import DEFAULT_RECIPE, three_families, three_family_labels
 from nar.config import MotifConfig
 from nar.encoding.batches import Share
 from nar.encoding.checkpoint import fingerprint
-from nar.encoding.default.encoder import LabelTable
+from nar.encoding.default.encoder import DefaultConfig, LabelTable
 from nar.encoding.default.objectives import FamilyBatches, relatives_together
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_label_samples
 from nar.encoding.embed import Embedder
 from nar.encoding.training_state import load_state, save_state
 
+SMALL = DefaultConfig.of(MotifConfig(), DEFAULT_RECIPE)
 SAMPLES = collect_label_samples(three_families(), three_family_labels(), MotifConfig())
 
 
@@ -72,7 +73,7 @@ def test_relatives_come_together_and_everyone_comes_once():
 
 
 def test_workers_share_every_batch():
-    table = LabelTable(7, 6, 8)
+    table = LabelTable(SMALL)
     batches = FamilyBatches(SAMPLES, table, DEFAULT_RECIPE.graph)
     whole = batches.rows(0, Share())
     parts = [batches.rows(0, Share(rank, 2)) for rank in range(2)]
@@ -82,13 +83,37 @@ def test_workers_share_every_batch():
 
 
 def test_in_an_epoch_labels_of_some_modules_alone_are_unknown():
-    batches = FamilyBatches(SAMPLES, LabelTable(7, 6, 8), DEFAULT_RECIPE.graph)
+    batches = FamilyBatches(SAMPLES, LabelTable(SMALL), DEFAULT_RECIPE.graph)
     rows = np.arange(9)
     read = [len(batches(rows, epoch).graphs.rows) for epoch in range(4)]
     assert max(read) < len(SAMPLES.graphs.labels)
     everything = DEFAULT_RECIPE.graph.model_copy(update={"held_out": 0.0})
-    all_known = FamilyBatches(SAMPLES, LabelTable(7, 6, 8), everything)
+    all_known = FamilyBatches(SAMPLES, LabelTable(SMALL), everything)
     assert len(all_known(rows, 0).graphs.rows) == len(SAMPLES.graphs.labels)
+
+
+def test_stages_can_be_left_out():
+    stages = {name: getattr(DEFAULT_RECIPE, name) for name in ("motif", "graph")}
+    none = {name: stage.model_copy(update={"epochs": 0}) for name, stage in stages.items()}
+    reports = []
+    recipe = DEFAULT_RECIPE.model_copy(update=none)
+    untrained = pretrain_default(SAMPLES, recipe, after_epoch=lambda each, _: reports.append(each))
+    assert reports == []
+    assert untrained.vocabulary.known.any()
+    again = pretrain_default(SAMPLES, recipe)
+    assert fingerprint(untrained) == fingerprint(again)
+
+
+@pytest.mark.parametrize(
+    ("labels", "streams"), [(("operators",), [0, 1, 2]), (("attributes", "motifs"), [3, 4, 5, 6])]
+)
+def test_labels_of_other_kinds_are_not_read(labels, streams):
+    config = SMALL.model_copy(update={"labels": labels})
+    assert np.flatnonzero(LabelTable(config).reads).tolist() == streams
+    encoder = pretrain_default(SAMPLES, DEFAULT_RECIPE.model_copy(update={"labels": labels}))
+    assert encoder.config.labels == labels
+    rows = encoder.table.batch(SAMPLES.graphs, np.ones(len(SAMPLES.graphs.labels), dtype=bool)).rows
+    assert sorted(set((rows.numpy() >> config.rows_log2).tolist())) == streams
 
 
 def test_motifs_have_few_contexts_and_every_row_is_there():

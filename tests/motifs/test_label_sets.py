@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.canonical import canonical
-from nar.motifs.label_sets import joined, label_sets, motif_label_sets, streams_of
+from nar.motifs.label_sets import joined, label_sets, motif_label_sets, stream_kinds
 from nar.motifs.partition import partition_all
 
 STEPS = 2
+STREAMS = len(stream_kinds(STEPS))
 
 
 def sets_of(*graphs):
@@ -33,13 +34,16 @@ def test_a_label_counts_once_and_every_stream_the_same():
         part = slice(sets.start[graph], sets.start[graph + 1])
         assert len(np.unique(sets.labels[part])) == part.stop - part.start
         squares = np.bincount(sets.streams[part], sets.weights[part] ** 2)
-        assert squares == pytest.approx(np.full(streams_of(STEPS), 1 / streams_of(STEPS)))
+        assert squares == pytest.approx(
+            np.full(len(stream_kinds(STEPS)), 1 / len(stream_kinds(STEPS)))
+        )
 
 
 def test_depth_adds_no_label_of_a_neighbourhood():
     short, long = sets_of(resnet([4, 4])), sets_of(resnet([4, 9]))
     neighbourhoods = [
-        set(sets.labels[sets.streams < streams_of(STEPS) - 1].tolist()) for sets in (short, long)
+        set(sets.labels[sets.streams < len(stream_kinds(STEPS)) - 1].tolist())
+        for sets in (short, long)
     ]
     assert neighbourhoods[0] == neighbourhoods[1]
 

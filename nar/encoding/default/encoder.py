@@ -20,10 +20,10 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from nar.config import DefaultRecipe, MotifConfig, Settings
+from nar.config import DefaultRecipe, LabelKind, MotifConfig, Settings
 from nar.encoding.default.parts import SIZE_DIM, size_features, sketch
 from nar.encoding.default.vocabulary import Mask, Vocabulary
-from nar.motifs.label_sets import LabelSets, label_sets, streams_of
+from nar.motifs.label_sets import LabelSets, label_sets, stream_kinds
 from nar.motifs.partition import MotifPartition
 from nar.ops import FEATURE_DIM
 
@@ -44,14 +44,23 @@ class LabelBatch:
 
 
 class LabelTable(nn.Module):
-    """A vector for every label, by hash: a block of rows a stream."""
+    """A vector for every label, by hash: a block of rows a stream.
 
-    def __init__(self, streams: int, rows_log2: int, dim: int) -> None:
+    Args:
+        config: Of the encoder.
+
+    Attributes:
+        reads: Shape (streams,), whether the labels of each are looked at.
+    """
+
+    def __init__(self, config: "DefaultConfig") -> None:
         super().__init__()
-        self.vectors = nn.EmbeddingBag(streams << rows_log2, dim, mode="sum")
+        dim = config.learned_dim
+        self.vectors = nn.EmbeddingBag(config.streams << config.rows_log2, dim, mode="sum")
         # Of length about 1, so that an untrained table is a random projection.
         nn.init.normal_(self.vectors.weight, std=dim**-0.5)
-        self.rows_log2 = rows_log2
+        self.rows_log2 = config.rows_log2
+        self.reads: Mask = np.array([kind in config.labels for kind in config.kinds])
 
     def forward(self, batch: LabelBatch) -> Tensor:
         """Weighted sums of vectors: shape (graphs, dim)."""
@@ -60,6 +69,7 @@ class LabelTable(nn.Module):
 
     def batch(self, sets: LabelSets, kept: Mask) -> LabelBatch:
         """The labels that are kept, as this table reads them."""
+        kept = kept & self.reads[sets.streams]
         rows = (sets.labels >> np.uint64(64 - self.rows_log2)).astype(np.int64)
         rows += sets.streams << self.rows_log2
         before = np.concatenate([[0], np.cumsum(kept)])
@@ -78,6 +88,7 @@ class DefaultConfig(Settings):
     version: Literal[1] = 1
     operators: int = FEATURE_DIM
     motifs: MotifConfig = MotifConfig()
+    labels: tuple[LabelKind, ...] = DefaultRecipe().labels
     rows_log2: int = Field(ge=4, le=20)
     learned_dim: int = Field(ge=1)
     unknown_dim: int = Field(ge=0, multiple_of=64)
@@ -90,15 +101,21 @@ class DefaultConfig(Settings):
         return self.learned_dim + self.unknown_dim + SIZE_DIM
 
     @property
+    def kinds(self) -> tuple[LabelKind, ...]:
+        """Kind of each stream of labels."""
+        return stream_kinds(self.motifs.steps)
+
+    @property
     def streams(self) -> int:
-        """Streams of labels."""
-        return streams_of(self.motifs.steps)
+        """Streams of labels, read or not."""
+        return len(self.kinds)
 
     @classmethod
     def of(cls, motifs: MotifConfig, recipe: DefaultRecipe) -> "DefaultConfig":
         """What pretraining with these settings gives."""
         return cls(
             motifs=motifs,
+            labels=recipe.labels,
             rows_log2=recipe.rows_log2,
             learned_dim=recipe.learned_dim,
             unknown_dim=recipe.unknown_dim,
@@ -140,9 +157,10 @@ class DefaultEncoder:
         config = self.config
         sets = label_sets(partitions, config.motifs.steps)
         known = self.vocabulary.knows(sets)
+        is_unknown = self.table.reads[sets.streams] & ~known
         with torch.inference_mode():
             learned = self.table(self.table.batch(sets, known)).cpu()
-        unknown = sketch(sets, np.where(known, 0, sets.weights), config.unknown_dim)
+        unknown = sketch(sets, np.where(is_unknown, sets.weights, 0), config.unknown_dim)
         design = torch.cat([learned, config.unknown_weight * torch.from_numpy(unknown)], dim=1)
         size = torch.from_numpy(size_features([partition.graph for partition in partitions]))
         whole = torch.cat([normalize(design, dim=1), config.size_weight * size], dim=1)
@@ -152,7 +170,7 @@ class DefaultEncoder:
 
 def default_encoder(config: DefaultConfig) -> DefaultEncoder:
     """An untrained encoder without a vocabulary, from torch's global random state."""
-    table = LabelTable(config.streams, config.rows_log2, config.learned_dim)
+    table = LabelTable(config)
     return finished(config, table, Vocabulary.empty(config.streams))
 
 

@@ -35,8 +35,8 @@ class Tables(nn.Module):
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.table = LabelTable(config.streams, config.rows_log2, config.learned_dim)
-            self.context = LabelTable(config.streams, config.rows_log2, config.learned_dim)
+            self.table = LabelTable(config)
+            self.context = LabelTable(config)
 
 
 def pretrain_default(
