@@ -69,6 +69,21 @@ class Architecture:
     topology: str
     exact: str
 
+    @property
+    def parameters(self) -> int:
+        """Learned scalars, tied ones once."""
+        return self.graph.parameters
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the captured forward pass."""
+        return self.graph.flops
+
+    @property
+    def nodes(self) -> int:
+        """Operators."""
+        return self.graph.nodes
+
 
 def architecture(labels: Labels, graph: ComputationalGraph) -> Architecture:
     """Complete the record of a captured model.

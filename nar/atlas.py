@@ -5,7 +5,6 @@ read from the corpus, by name.
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -16,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from nar.corpus import Card, iterate_cards
+from nar.corpus import iterate_cards
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.errors import CorpusError
-from nar.index.rows import IndexRow, architecture_id
+from nar.index.rows import IndexRow, index_row
 from nar.novelty import Novelty
 
 ENCODER: Final = "encoder"
@@ -112,7 +111,8 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     if about != _identity(atlas) or len(cards) != len(vectors):
         raise CorpusError(f"{path} was made from another corpus or encoder; {_AGAIN}")
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return AtlasContent(_rows(cards, vectors), Novelty(distances))
+    rows = tuple(index_row(*pair) for pair in zip(cards, vectors, strict=True))
+    return AtlasContent(rows, Novelty(distances))
 
 
 def atlas_novelty(atlas: Atlas) -> Novelty:
@@ -144,24 +144,3 @@ def _identity(atlas: Atlas) -> dict[str, object]:
         "encoder": fingerprint(load_checkpoint(atlas.encoder)),
         "shards": [entry.sha256 for entry in Manifest.read(atlas.corpus).shards],
     }
-
-
-def _rows(cards: Sequence[Card], vectors: NDArray[np.float32]) -> tuple[IndexRow, ...]:
-    return tuple(
-        IndexRow(
-            id=architecture_id(card.labels.name),
-            name=card.labels.name,
-            source=card.labels.source,
-            library=card.labels.library,
-            family=card.labels.family,
-            block=card.block,
-            task=card.labels.task,
-            parameters=card.parameters,
-            flops=card.flops,
-            nodes=card.nodes,
-            topology=card.topology,
-            exact=card.exact,
-            embedding=vector,
-        )
-        for card, vector in zip(cards, vectors, strict=True)
-    )

@@ -32,6 +32,7 @@ from nar.index.rows import (
     IndexRow,
     architecture_id,
     check_rows,
+    ids_of,
     index_row,
     is_fingerprint,
     is_id,
@@ -132,7 +133,7 @@ class ArchitectureIndex:
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
         """Rows by name or id; a key that nothing has is left out."""
-        ids = {key: [architecture_id(key), *([key] if is_id(key) else [])] for key in keys}
+        ids = ids_of(keys)
         wanted = sorted({one for several in ids.values() for one in several})
         found = self._read(lambda live: live.rows("id", wanted))
         rows = {stored.row.id: stored.row for stored in found}

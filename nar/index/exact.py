@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from nar.index.filters import Filter, Range
 from nar.index.ranking import check_top_k, check_vectors, rank
-from nar.index.rows import Hit, IndexRow, architecture_id, is_id
+from nar.index.rows import Hit, IndexRow, ids_of
 
 _EVERYTHING = Filter()
 # Fetched beyond top_k, so that equal scores at the border are ordered by id.
@@ -32,10 +32,9 @@ class ExactIndex:
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
         """Rows by name or id; a key that nothing has is left out."""
-        ids = {key: [architecture_id(key), *([key] if is_id(key) else [])] for key in keys}
         return {
             key: self._rows[self._place[one]]
-            for key, several in ids.items()
+            for key, several in ids_of(keys).items()
             for one in several
             if one in self._place
         }

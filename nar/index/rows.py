@@ -1,15 +1,15 @@
 """What the index holds and gives: IndexRow goes in, IndexRow and Hit come out."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.architecture import Architecture
+from nar.architecture import Labels
 from nar.errors import InvalidInputError
 from nar.index.filters import is_count, text_fault
 
@@ -50,6 +50,11 @@ def architecture_id(name: str) -> str:
 def is_id(text: str) -> bool:
     """Whether a text has the form of an id."""
     return _ID.fullmatch(text) is not None
+
+
+def ids_of(keys: Iterable[str]) -> dict[str, list[str]]:
+    """The ids that each key may mean, the likelier first: it is a name, or an id itself."""
+    return {key: [architecture_id(key), *([key] if is_id(key) else [])] for key in keys}
 
 
 def is_fingerprint(text: str) -> bool:
@@ -130,14 +135,46 @@ class IndexRow:
         return told.hexdigest()[:32]
 
 
-def index_row(item: Architecture, embedding: Embedding) -> IndexRow:
+class Described(Protocol):
+    """What a row says besides the vector: an `Architecture`, or its card in a corpus."""
+
+    @property
+    def labels(self) -> Labels:
+        """Name and labels."""
+
+    @property
+    def block(self) -> str:
+        """Coarse class."""
+
+    @property
+    def parameters(self) -> int:
+        """Learned scalars."""
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations."""
+
+    @property
+    def nodes(self) -> int:
+        """Operators."""
+
+    @property
+    def topology(self) -> str:
+        """Topology fingerprint."""
+
+    @property
+    def exact(self) -> str:
+        """Exact fingerprint."""
+
+
+def index_row(item: Described, embedding: Embedding) -> IndexRow:
     """The row of an architecture.
 
     Args:
-        item: The architecture.
+        item: The architecture, or what is known of it.
         embedding: Shape (dim,).
     """
-    labels, graph = item.labels, item.graph
+    labels = item.labels
     return IndexRow(
         id=architecture_id(labels.name),
         name=labels.name,
@@ -146,9 +183,9 @@ def index_row(item: Architecture, embedding: Embedding) -> IndexRow:
         family=labels.family,
         block=item.block,
         task=labels.task,
-        parameters=graph.parameters,
-        flops=graph.flops,
-        nodes=graph.nodes,
+        parameters=item.parameters,
+        flops=item.flops,
+        nodes=item.nodes,
         topology=item.topology,
         exact=item.exact,
         embedding=embedding,
