@@ -6,6 +6,8 @@ stays apart from the run of plain blocks behind it. Depth does not change the bl
 pieces join depends on whether they ever part, not on how many there are.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,18 +34,56 @@ def grow(starts: Starts, codes: Labels, borders: Flow) -> Starts:
         First node of each block.
     """
     hashes = mix(codes + borders.graph[starts].astype(np.uint64) * _GRAPH)
-    powers = np.full(len(starts), _BASE)
+    grown = _Blocks(starts, hashes, np.full(len(starts), _BASE))
     for forks_too in (False, True):
-        for _ in range(_MAX_ROUNDS):
-            graph = borders.graph[starts]
-            allowed = graph[1:] == graph[:-1]
-            if not forks_too:
-                allowed &= ~borders.is_fork[starts[1:]]
-            joined = _alternate(_most_frequent(_pairs(hashes, graph, allowed), graph[1:]))
-            if not joined.any():
-                break
-            starts, hashes, powers = _join(starts, hashes, powers, joined)
-    return starts
+        grown = _grown(grown, borders, forks_too=forks_too)
+    return grown.starts
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Blocks in order: shape (blocks,) each.
+
+    Attributes:
+        starts: First node.
+        hashes: Polynomial hash of the pieces; it does not depend on the order of joining.
+        powers: Base of that hash to the number of pieces.
+    """
+
+    starts: Starts
+    hashes: Labels
+    powers: Labels
+
+    def where(self, chosen: NDArray[np.bool_]) -> "_Blocks":
+        """Some of them."""
+        return _Blocks(self.starts[chosen], self.hashes[chosen], self.powers[chosen])
+
+
+def _grown(blocks: _Blocks, borders: Flow, *, forks_too: bool) -> _Blocks:
+    """Join until no pair does; a graph in which none did is done, and is not looked at again."""
+    done: list[_Blocks] = []
+    for _ in range(_MAX_ROUNDS):
+        graph = borders.graph[blocks.starts]
+        allowed = graph[1:] == graph[:-1]
+        if not forks_too:
+            allowed &= ~borders.is_fork[blocks.starts[1:]]
+        pairs = _pairs(blocks.hashes, graph, allowed)
+        joined = np.append(_alternate(_most_frequent(pairs, graph[1:])), False)
+        moves = np.zeros(int(graph.max(initial=-1)) + 1, dtype=bool)
+        moves[graph[joined]] = True
+        done.append(blocks.where(~moves[graph]))
+        blocks = _join(blocks.where(moves[graph]), joined[moves[graph]])
+        if not len(blocks.starts):
+            break
+    return _in_order([*done, blocks])
+
+
+def _in_order(parts: list[_Blocks]) -> _Blocks:
+    starts = np.concatenate([part.starts for part in parts])
+    order = np.argsort(starts)
+    hashes = np.concatenate([part.hashes for part in parts])
+    powers = np.concatenate([part.powers for part in parts])
+    return _Blocks(starts[order], hashes[order], powers[order])
 
 
 def _pairs(
@@ -88,14 +128,12 @@ def _alternate(wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return wanted & is_odd
 
 
-def _join(
-    starts: Starts, hashes: Labels, powers: Labels, joined: NDArray[np.bool_]
-) -> tuple[Starts, Labels, Labels]:
-    """Join marked pairs. The polynomial hash of a block does not depend on the order of joining."""
+def _join(blocks: _Blocks, joined: NDArray[np.bool_]) -> _Blocks:
+    """Join marked blocks with the next one."""
     left = np.flatnonzero(joined)
-    hashes, powers = hashes.copy(), powers.copy()
+    hashes, powers = blocks.hashes.copy(), blocks.powers.copy()
     hashes[left] = hashes[left] * powers[left + 1] + hashes[left + 1]
     powers[left] *= powers[left + 1]
-    kept = np.ones(len(starts), dtype=bool)
+    kept = np.ones(len(hashes), dtype=bool)
     kept[left + 1] = False
-    return starts[kept], hashes[kept], powers[kept]
+    return _Blocks(blocks.starts, hashes, powers).where(kept)
