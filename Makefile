@@ -16,7 +16,7 @@ PIP     := install -qq --no-compile --disable-pip-version-check
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types proto proto-check pytest faults bench lock prometheus milvus clean
+.PHONY: help setup demo test lint types proto proto-check pytest faults bench results lock prometheus milvus clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -62,6 +62,10 @@ faults: $(STAMP)  ## campaigns that kill what runs, again and again: minutes
 bench: $(STAMP)  ## every benchmark of tests/bench, one table each
 	for name in motifs capture embed serve; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
 	$(BIN)/python tests/bench/bench_ray.py $(DEMO)
+
+results: $(STAMP)  ## every table and figure of results/ from cells in work/: hours, goes on when killed
+	$(BIN)/python -m cluster.evaluate --work work --results results
+	$(BIN)/python -m nar.evaluation.novelty --work work --results results
 
 lock:  ## resolve pyproject.toml anew and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock
