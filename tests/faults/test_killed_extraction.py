@@ -24,7 +24,7 @@ GOOD = ("net_1", "net_2", "net_3", "net_4")
 BAD = {
     "refuses": "ValueError: no such width",
     "exits": "SystemExit: 3",
-    "sleeps": "took longer than its limit of 20 s (2 tries)",
+    "sleeps": "took longer than its limit of 30 s (2 tries)",
     "eats": "needed more memory than its limit of 4 GB (2 tries)",
     "segfaults": "its worker process died (2 tries)",
     "is_killed": "its worker process died (2 tries)",
@@ -35,7 +35,7 @@ SIZES = """
 extract:
   num_workers: 2
   max_in_flight: 2
-  limit_s: 20
+  limit_s: 30
   memory_limit_bytes: 4_000_000_000
   items_per_process: 7
   shard_size: 8
