@@ -5,7 +5,7 @@ Eq. 6 over one-hot operators and undirected edges, mean-pooled. Only the width i
 dimensions instead of 512, or one training of dozens would take ten minutes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -13,23 +13,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import dropout, one_hot, relu
+from torch.nn.functional import dropout, relu
 from torch.optim import Adam
-from torch_geometric.nn import GATConv, GCNConv, GINConv
+from torch_geometric.nn import GATConv, GINConv
 
-from nar.encoding.batches import ALONE, epoch_batches, runs
+from nar.encoding.batches import ALONE, epoch_batches
 from nar.encoding.labels import TrainingLabels
 from nar.encoding.losses import pretraining_loss
+from nar.encoding.merged import MergedGraphs, Round, RowGraph, merged
+from nar.encoding.paper.encoders import GraphConvolution
+from nar.encoding.paper.graphs import sparse_rows
 from nar.evaluation.evaluate import Matrix
-from nar.evaluation.merged import MergedBatch, MergedGraph, collate, merge
 from nar.evaluation.tasks import Task
-from nar.ops import FEATURE_DIM
+from nar.ops import FEATURE_DIM, one_hot_columns
 
 Kind = Literal["gcn", "gat", "gin"]
-Graphs = Sequence[MergedGraph]
 
 GAT_HEADS: Final = 4
-NODES_A_BATCH: Final = 50_000
+GRAPHS_A_BATCH: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +49,58 @@ class Recipe:
 PRINTED: Final = Recipe()
 
 
-def _gcn(width: int, dim: int) -> nn.Module:
-    layer: nn.Module = GCNConv(width, dim, add_self_loops=False)
-    return layer
+class GcnLayer(nn.Module):
+    """Kipf and Welling (2017): the convolution of Eq. 3."""
+
+    def __init__(self, width: int, dim: int) -> None:
+        super().__init__()
+        self.convolution = GraphConvolution(width, dim)
+
+    def forward(self, x: Tensor, reads: Round) -> Tensor:
+        """Features after a round: shape (colours, dim)."""
+        features: Tensor = self.convolution(x, _adjacency(reads, reads.weight, len(x)))
+        return features
 
 
-def _gat(width: int, dim: int) -> nn.Module:
-    layer: nn.Module = GATConv(width, dim // GAT_HEADS, heads=GAT_HEADS, add_self_loops=False)
-    return layer
+class GinLayer(nn.Module):
+    """Xu et al. (2019), with epsilon 0: a node counts like each of its neighbours."""
+
+    def __init__(self, width: int, dim: int) -> None:
+        super().__init__()
+        perceptron = nn.Sequential(nn.Linear(width, dim), nn.ReLU(), nn.Linear(dim, dim))
+        # What is read names the node itself, so the layer must not add it once more.
+        self.convolution = GINConv(perceptron, eps=-1.0)
+
+    def forward(self, x: Tensor, reads: Round) -> Tensor:
+        """Features after a round: shape (colours, dim)."""
+        ones = np.ones_like(reads.weight)
+        features: Tensor = self.convolution((x, None), _adjacency(reads, ones, len(x)))
+        return features
 
 
-def _gin(width: int, dim: int) -> nn.Module:
-    layer: nn.Module = GINConv(nn.Sequential(nn.Linear(width, dim), nn.ReLU(), nn.Linear(dim, dim)))
-    return layer
+class GatLayer(nn.Module):
+    """Veličković et al. (2018)."""
+
+    def __init__(self, width: int, dim: int) -> None:
+        super().__init__()
+        self.convolution = GATConv(width, dim // GAT_HEADS, heads=GAT_HEADS, add_self_loops=False)
+
+    def forward(self, x: Tensor, reads: Round) -> Tensor:
+        """Features after a round: shape (colours, dim)."""
+        target = np.repeat(np.arange(len(reads.own)), np.diff(reads.start))
+        edge_index = torch.from_numpy(np.stack([reads.source, target]))
+        features: Tensor = self.convolution((x, x[torch.from_numpy(reads.own)]), edge_index)
+        return features
 
 
-# These read the node itself by an edge of its own; GIN by a term of its own. The layers must not
-# add those edges: in a merged graph an edge from a node to itself may stand for a neighbour.
-_WITH_LOOPS: Final = ("gcn", "gat")
-_CONVOLUTIONS: Final[dict[Kind, Callable[[int, int], nn.Module]]] = {
-    "gcn": _gcn,
-    "gat": _gat,
-    "gin": _gin,
+def _adjacency(reads: Round, weight: NDArray[np.float32], before: int) -> Tensor:
+    return sparse_rows(reads.start, reads.source, weight, before)
+
+
+_LAYERS: Final[Mapping[Kind, Callable[[int, int], nn.Module]]] = {
+    "gcn": GcnLayer,
+    "gat": GatLayer,
+    "gin": GinLayer,
 }
 
 
@@ -79,21 +110,20 @@ class GraphNetwork(nn.Module):
     def __init__(self, kind: Kind, classes: int, recipe: Recipe) -> None:
         super().__init__()
         widths = [FEATURE_DIM] + [recipe.dim] * (recipe.layers - 1)
-        self.layers = nn.ModuleList(_CONVOLUTIONS[kind](width, recipe.dim) for width in widths)
+        self.layers = nn.ModuleList(_LAYERS[kind](width, recipe.dim) for width in widths)
         self.head = nn.Linear(recipe.dim, classes)
         self.rate = recipe.dropout
-        self.has_loops = kind in _WITH_LOOPS
 
-    def forward(self, graphs: MergedBatch) -> Tensor:
+    def forward(self, graphs: MergedGraphs) -> Tensor:
         """Embed a batch: shape (graphs, dim)."""
         *inner, last = self.layers
-        x = one_hot(graphs.columns, FEATURE_DIM).float()
-        edges = graphs.edge_index
-        if self.has_loops:
-            edges = torch.cat([edges, torch.arange(len(x)).repeat(2, 1)], dim=1)
-        for layer in inner:
-            x = dropout(relu(layer(x, edges)), self.rate, training=self.training)
-        return graphs.mean(last(x, edges))
+        *rounds, nearest = graphs.rounds
+        x = torch.eye(FEATURE_DIM)[torch.from_numpy(graphs.rows)]
+        for layer, reads in zip(inner, rounds, strict=True):
+            x = dropout(relu(layer(x, reads)), self.rate, training=self.training)
+        x = last(x, nearest)
+        mean: Tensor = sparse_rows(graphs.start, graphs.part, graphs.share, len(x)) @ x
+        return mean
 
 
 def untrained(task: Task, kind: Kind, recipe: Recipe = PRINTED) -> Matrix:
@@ -105,16 +135,22 @@ def trained(task: Task, kind: Kind, recipe: Recipe = PRINTED) -> Matrix:
     """Vectors of a network that learned the training rows of a task."""
     network = _network(kind, int(task.labels.classes.max()) + 1, recipe, task.seed)
     graphs = _merged(task, recipe)
-    train(network, [graphs[row] for row in task.train], task.labels, recipe, seed=task.seed)
+    train(network, graphs.take(task.train), task.labels, recipe, seed=task.seed)
     return embed(network, graphs)
 
 
-def _merged(task: Task, recipe: Recipe) -> Graphs:
-    return [merge(graph, recipe.layers) for graph in task.graphs]
+def _merged(task: Task, recipe: Recipe) -> MergedGraphs:
+    graphs = [RowGraph(one_hot_columns(each.op_ids), each.edge_index) for each in task.graphs]
+    return merged(graphs, recipe.layers)
 
 
 def train(
-    network: GraphNetwork, graphs: Graphs, labels: TrainingLabels, recipe: Recipe, *, seed: int
+    network: GraphNetwork,
+    graphs: MergedGraphs,
+    labels: TrainingLabels,
+    recipe: Recipe,
+    *,
+    seed: int,
 ) -> None:
     """Minimise Eq. 6 over graphs and their labels."""
     optimizer = Adam(network.parameters(), lr=recipe.learning_rate)
@@ -123,20 +159,20 @@ def train(
         torch.manual_seed(seed)
         for epoch in range(recipe.epochs):
             for rows in epoch_batches(
-                len(graphs), recipe.batch_size, seed=seed, epoch=epoch, share=ALONE
+                graphs.count, recipe.batch_size, seed=seed, epoch=epoch, share=ALONE
             ):
-                _step(network, optimizer, [graphs[row] for row in rows], labels, rows, recipe)
+                _step(network, optimizer, graphs.take(rows), labels, rows, recipe)
 
 
 def _step(
     network: GraphNetwork,
     optimizer: Adam,
-    graphs: Graphs,
+    graphs: MergedGraphs,
     labels: TrainingLabels,
     rows: NDArray[np.int64],
     recipe: Recipe,
 ) -> None:
-    embeddings = network(collate(graphs))
+    embeddings = network(graphs)
     loss = pretraining_loss(
         embeddings,
         network.head(embeddings),
@@ -149,16 +185,12 @@ def _step(
     optimizer.step()
 
 
-def embed(network: GraphNetwork, graphs: Graphs) -> NDArray[np.float32]:
+def embed(network: GraphNetwork, graphs: MergedGraphs) -> NDArray[np.float32]:
     """Vectors of graphs, without gradients: shape (graphs, dim)."""
     network.eval()
+    parts = np.array_split(np.arange(graphs.count), -(-graphs.count // GRAPHS_A_BATCH))
     with torch.inference_mode():
-        return torch.cat([network(batch) for batch in _batches(graphs)]).numpy()
-
-
-def _batches(graphs: Graphs) -> Iterator[MergedBatch]:
-    for part in runs([len(graph.colours) for graph in graphs], NODES_A_BATCH):
-        yield collate(graphs[part])
+        return torch.cat([network(graphs.take(part)) for part in parts]).numpy()
 
 
 def _network(kind: Kind, classes: int, recipe: Recipe, seed: int) -> GraphNetwork:

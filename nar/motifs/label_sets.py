@@ -14,6 +14,7 @@ from nar.config import LabelKind
 from nar.graph import ComputationalGraph
 from nar.motifs.neighbours import Labels, Wiring, mix, refine, wiring
 from nar.motifs.partition import MotifPartition
+from nar.ragged import Integers, slices
 
 _ATTRIBUTE = np.uint64(0x9E3779B97F4A7C15)
 _STREAM = np.uint64(0xD1B54A32D192ED03)
@@ -33,27 +34,18 @@ class LabelSets:
     """
 
     labels: Labels
-    streams: NDArray[np.int64]
+    streams: Integers
     weights: NDArray[np.float32]
-    start: NDArray[np.int64]
+    start: Integers
 
     @property
     def count(self) -> int:
         """Number of graphs."""
         return len(self.start) - 1
 
-    def places(self, graphs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the labels of some of the graphs stand, graph after graph."""
-        sizes = np.diff(self.start)[graphs]
-        before = np.cumsum(sizes) - sizes
-        shift = np.repeat(self.start[graphs] - before, sizes)
-        found: NDArray[np.int64] = np.arange(len(shift)) + shift
-        return found
-
-    def take(self, graphs: NDArray[np.int64]) -> "LabelSets":
+    def take(self, graphs: Integers) -> "LabelSets":
         """The labels of some of the graphs, in their order."""
-        places = self.places(graphs)
-        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[graphs])])
+        places, start = slices(self.start, graphs)
         return LabelSets(self.labels[places], self.streams[places], self.weights[places], start)
 
     def graph(self) -> NDArray[np.int64]:

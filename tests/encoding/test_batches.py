@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.encoding.batches import Share, epoch_batches, runs
-from nar.encoding.paper.graphs import RowGraph, collate
+from nar.encoding.merged import RowGraph, merged
+from nar.encoding.paper.graphs import collate
 from nar.errors import ConfigError
 
 TABLE = torch.tensor([[1.0], [2.0], [3.0]])
@@ -17,26 +18,33 @@ def row_graph(rows, *edges):
     return RowGraph(np.array(rows), np.array(edges, dtype=np.int32).reshape(-1, 2).T)
 
 
-def test_nodes_take_their_rows_of_the_table():
-    assert collate([row_graph([2, 0, 2])], TABLE).x.tolist() == [[3], [1], [3]]
+def read(*graphs):
+    return collate(merged(graphs, 1), TABLE)
+
+
+def test_colours_take_their_rows_of_the_table():
+    assert sorted(read(row_graph([2, 0, 2])).x.flatten().tolist()) == [1, 3]
 
 
 def test_adjacency_is_undirected_normalised_and_has_self_loops():
-    adjacency = collate([row_graph([0, 0, 0], (0, 1), (1, 2))], TABLE).adjacency.to_dense()
+    graphs = merged([row_graph([0, 1, 2], (0, 1), (1, 2))], 1)
+    batch = collate(graphs, TABLE)
+    order, own = batch.x.flatten().argsort(), batch.x.flatten()[graphs.rounds[0].own].argsort()
     a, b = 1 / 2, 6**-0.5  # ends have degree 2, the middle 3
     expected = torch.tensor([[a, b, 0], [b, 1 / 3, b], [0, b, a]])
-    assert torch.allclose(adjacency, expected)
+    assert torch.allclose(batch.adjacencies[0].to_dense()[own][:, order], expected)
 
 
 def test_edges_both_ways_are_one_link():
-    both = collate([row_graph([0, 1], (0, 1), (1, 0))], TABLE).adjacency.to_dense()
-    assert torch.allclose(both, torch.full((2, 2), 0.5))
+    (both,) = read(row_graph([0, 1], (0, 1), (1, 0))).adjacencies
+    assert torch.allclose(both.to_dense(), torch.full((2, 2), 0.5))
 
 
 def test_graphs_stay_apart():
-    batch = collate([row_graph([0, 1], (0, 1)), row_graph([2])], TABLE)
-    assert batch.adjacency.to_dense()[2].tolist() == [0, 0, 1]
-    assert (batch.batch.tolist(), batch.count) == ([0, 0, 1], 2)
+    batch = read(row_graph([0, 1], (0, 1)), row_graph([2]))
+    (adjacency,) = batch.adjacencies
+    means = (batch.mean @ (adjacency @ batch.x)).flatten().tolist()
+    assert means == pytest.approx([1.5, 3])
 
 
 def test_runs_stay_below_the_budget_and_a_large_item_stands_alone():

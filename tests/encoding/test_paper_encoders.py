@@ -5,10 +5,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch_geometric.nn import GCNConv, global_mean_pool
+from torch_geometric.nn import GCNConv
 
-from nar.encoding.paper.encoders import GraphConvolution, GraphEncoder, encode_all, mean_pool
-from nar.encoding.paper.graphs import RowGraph, collate
+from nar.encoding.merged import RowGraph, merged
+from nar.encoding.paper.encoders import GraphConvolution, GraphEncoder, encode_all
+from nar.encoding.paper.graphs import collate
 from nar.errors import ConfigError
 
 TABLE = torch.eye(5)
@@ -17,6 +18,10 @@ TABLE = torch.eye(5)
 def encoder(layers=3):
     torch.manual_seed(0)
     return GraphEncoder(5, 16, layers=layers).eval()
+
+
+def read(network, graphs):
+    return network(collate(merged(graphs, len(network.layers)), TABLE))
 
 
 @st.composite
@@ -44,30 +49,29 @@ def reference(network, graph):
 @given(row_graphs(), st.integers(2, 4))
 def test_layers_are_graph_convolutions(graph, layers):
     network = encoder(layers)
-    assert torch.allclose(network(collate([graph], TABLE))[0], reference(network, graph), atol=1e-6)
+    assert torch.allclose(read(network, [graph])[0], reference(network, graph), atol=1e-6)
 
 
 @given(row_graphs())
 def test_a_convolution_is_the_one_of_torch_geometric(graph):
     ours, theirs = GraphConvolution(5, 16), GCNConv(5, 16, normalize=False, bias=False)
     theirs.load_state_dict(ours.state_dict())
-    batch = collate([graph, graph], TABLE)
-    assert torch.allclose(ours(batch.x, batch.adjacency), theirs(batch.x, batch.adjacency))
-    pooled = global_mean_pool(batch.x, batch.batch, batch.count)
-    assert torch.allclose(mean_pool(batch.x, batch.batch, batch.count), pooled)
+    batch = collate(merged([graph, graph], 1), TABLE)
+    (adjacency,) = batch.adjacencies
+    assert torch.allclose(ours(batch.x, adjacency), theirs(batch.x, adjacency))
 
 
 @given(st.lists(row_graphs(), min_size=1, max_size=5))
 def test_a_batch_gives_what_each_graph_gives_alone(graphs):
     network = encoder()
-    alone = torch.cat([network(collate([graph], TABLE)) for graph in graphs])
-    assert torch.allclose(network(collate(graphs, TABLE)), alone, atol=1e-6)
+    alone = torch.cat([read(network, [graph]) for graph in graphs])
+    assert torch.allclose(read(network, graphs), alone, atol=1e-6)
 
 
 def test_the_same_call_gives_the_same_bits():
     graph = RowGraph(np.arange(5), np.array([[0, 1, 2, 3], [1, 2, 3, 4]], dtype=np.int32))
     network = encoder()
-    once, twice = (network(collate([graph, graph], TABLE)) for _ in range(2))
+    once, twice = (read(network, [graph, graph]) for _ in range(2))
     assert torch.equal(once, twice)
 
 
@@ -81,7 +85,8 @@ def test_wiring_counts():
 
 def test_dropout_is_for_training_only():
     network = GraphEncoder(5, 16, layers=3, rate=0.5)
-    batch = collate([RowGraph(np.arange(5), np.zeros((2, 0), dtype=np.int32))], TABLE)
+    alone = RowGraph(np.arange(5), np.zeros((2, 0), dtype=np.int32))
+    batch = collate(merged([alone], 3), TABLE)
     assert not torch.equal(network.train()(batch), network(batch))
     assert torch.equal(network.eval()(batch), network(batch))
 

@@ -138,11 +138,11 @@ def test_all_four_networks_start_different():
 
 
 def test_contexts_change_from_epoch_to_epoch_and_not_with_the_share():
-    batches = MotifBatches(SAMPLES, seed=0, device=torch.device("cpu"))
+    batches = MotifBatches(SAMPLES, RECIPE.motif, torch.device("cpu"))
     everyone = np.arange(len(SAMPLES.motifs))
-    sizes = [batches(everyone, epoch).contexts.batch.tolist() for epoch in range(8)]
-    assert sizes[1:] != sizes[:-1]
-    assert batches(everyone, 3).contexts.batch.tolist() == sizes[3]
+    shares = [batches(everyone, epoch).contexts.mean.values().tolist() for epoch in range(8)]
+    assert shares[1:] != shares[:-1]
+    assert batches(everyone, 3).contexts.mean.values().tolist() == shares[3]
 
 
 def test_too_few_motifs_for_the_workers_are_refused():

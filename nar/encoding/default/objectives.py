@@ -18,6 +18,7 @@ from nar.encoding.losses import (
     supervised_contrastive_loss,
 )
 from nar.motifs.label_sets import LabelSets
+from nar.ragged import slices
 
 _CONTEXT_STREAM = 1
 _HELD_OUT_STREAM = 2
@@ -140,7 +141,8 @@ class FamilyBatches:
         if epoch != self._epoch:
             self._epoch, self._known = epoch, self._known_in(epoch)
         sets, families = self._samples.graphs, self._samples.labels.families
-        graphs = self._table.batch(sets.take(rows), self._known[sets.places(rows)])
+        places, _ = slices(sets.start, rows)
+        graphs = self._table.batch(sets.take(rows), self._known[places])
         return FamilyBatch(graphs, torch.from_numpy(families[rows]).to(graphs.rows.device))
 
     def _known_in(self, epoch: int) -> Mask:

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nar.encoding.merged import RowGraph
 from nar.encoding.paper.encoders import PaperEncoder, encode_all, operator_features
-from nar.encoding.paper.graphs import RowGraph
 from nar.motifs.contexts import motif_subgraph
 from nar.motifs.macro_graph import macro_graph
 from nar.motifs.neighbours import Labels

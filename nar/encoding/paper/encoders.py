@@ -10,11 +10,12 @@ from torch.nn.functional import dropout, relu
 
 from nar.config import MotifConfig, PaperRecipe, Settings
 from nar.encoding.batches import runs
-from nar.encoding.paper.graphs import GraphBatch, RowGraph, collate
+from nar.encoding.merged import RowGraph, merged
+from nar.encoding.paper.graphs import GraphBatch, collate
 from nar.errors import ConfigError
 from nar.ops import FEATURE_DIM
 
-NODES_A_BATCH = 8_192
+NODES_A_BATCH = 65_536
 
 
 class GraphConvolution(nn.Module):
@@ -30,16 +31,11 @@ class GraphConvolution(nn.Module):
         nn.init.xavier_uniform_(self.lin.weight)
 
     def forward(self, x: Tensor, adjacency: Tensor) -> Tensor:
-        """New features: shape (nodes, dim), of features (nodes, width)."""
-        features: Tensor = self.lin(x)
-        return adjacency @ features
-
-
-def mean_pool(x: Tensor, batch: Tensor, count: int) -> Tensor:
-    """Mean of the rows of each graph: shape (count, dim); zero where a graph has none."""
-    sums = x.new_zeros(count, x.shape[1]).index_add_(0, batch, x)
-    nodes = torch.bincount(batch, minlength=count).clamp(min=1)
-    return sums / nodes[:, None]
+        """New features: shape (rows, dim), of features (columns, width)."""
+        # The product is associative: the weights go where there are fewer rows.
+        rows, columns = adjacency.shape
+        found: Tensor = self.lin(adjacency @ x) if rows < columns else adjacency @ self.lin(x)
+        return found
 
 
 class GraphEncoder(nn.Module):
@@ -64,10 +60,13 @@ class GraphEncoder(nn.Module):
     def forward(self, graphs: GraphBatch) -> Tensor:
         """Embed a batch: shape (graphs, dim)."""
         *inner, last = self.layers
+        *adjacencies, nearest = graphs.adjacencies
         x = graphs.x
-        for layer in inner:
-            x = dropout(relu(layer(x, graphs.adjacency)), self.rate, training=self.training)
-        return mean_pool(last(x, graphs.adjacency), graphs.batch, graphs.count)
+        for layer, adjacency in zip(inner, adjacencies, strict=True):
+            x = dropout(relu(layer(x, adjacency)), self.rate, training=self.training)
+        # The last layer is linear: the mean may as well come before its weights.
+        embeddings: Tensor = last(nearest @ x, graphs.mean)
+        return embeddings
 
 
 def encode_all(encoder: GraphEncoder, graphs: Sequence[RowGraph], table: Tensor) -> Tensor:
@@ -82,8 +81,12 @@ def encode_all(encoder: GraphEncoder, graphs: Sequence[RowGraph], table: Tensor)
         Shape (graphs, dim), on the encoder's device.
     """
     sizes = [len(graph.rows) for graph in graphs]
+    layers = len(encoder.layers)
     with torch.inference_mode():
-        parts = [encoder(collate(graphs[part], table)) for part in runs(sizes, NODES_A_BATCH)]
+        parts = [
+            encoder(collate(merged(graphs[part], layers), table))
+            for part in runs(sizes, NODES_A_BATCH)
+        ]
         return torch.cat(parts)
 
 

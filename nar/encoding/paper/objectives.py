@@ -8,8 +8,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from nar.config import Losses
+from nar.config import Losses, PaperMotifRecipe
 from nar.encoding.losses import motif_contrastive_loss, pretraining_loss, structural_negatives
+from nar.encoding.merged import RowGraph, merged
 from nar.encoding.paper.encoders import GraphEncoder, operator_features
 from nar.encoding.paper.graphs import GraphBatch, collate
 from nar.encoding.paper.samples import MotifSample, Samples
@@ -91,10 +92,10 @@ class MacroObjective(nn.Module):
 class MotifBatches:
     """Batches of stage 1: every motif type with one of its contexts, another in each epoch."""
 
-    def __init__(self, samples: Samples, seed: int, device: torch.device) -> None:
+    def __init__(self, samples: Samples, recipe: PaperMotifRecipe, device: torch.device) -> None:
         self._samples = samples.motifs
         self._codes = samples.codes
-        self._seed = seed
+        self._recipe = recipe
         self._operators = operator_features(device)
         self._device = device
 
@@ -104,16 +105,19 @@ class MotifBatches:
         choices = self._choices(epoch)[places]
         picks = [int(u * len(s.contexts)) for u, s in zip(choices, samples, strict=True)]
         return MotifBatch(
-            collate([sample.motif for sample in samples], self._operators),
-            collate(
-                [s.contexts[pick] for s, pick in zip(samples, picks, strict=True)], self._operators
-            ),
+            self._read([sample.motif for sample in samples]),
+            self._read([s.contexts[pick] for s, pick in zip(samples, picks, strict=True)]),
             self._negatives(self._codes[places], samples, picks),
         )
 
+    def _read(self, graphs: Sequence[RowGraph]) -> GraphBatch:
+        return collate(merged(graphs, self._recipe.layers), self._operators)
+
     def _choices(self, epoch: int) -> NDArray[np.float64]:
         """The same for every worker, whichever motifs it gets."""
-        return np.random.default_rng([self._seed, epoch, _CONTEXT_STREAM]).random(len(self._codes))
+        return np.random.default_rng([self._recipe.seed, epoch, _CONTEXT_STREAM]).random(
+            len(self._codes)
+        )
 
     def _negatives(
         self, codes: Labels, samples: Sequence[MotifSample], picks: Sequence[int]
@@ -129,15 +133,16 @@ class MotifBatches:
 class MacroBatches:
     """Batches of stage 2 over a table of frozen motif embeddings."""
 
-    def __init__(self, samples: Samples, table: Tensor) -> None:
-        self._samples = samples
+    def __init__(self, samples: Samples, table: Tensor, layers: int) -> None:
+        self._graphs = merged(samples.macro_graphs, layers)
+        self._labels = samples.labels
         self._table = table
 
     def __call__(self, places: NDArray[np.int64], epoch: int) -> MacroBatch:
         """Collate the macro graphs at these places; no epoch differs from another."""
-        labels, device = self._samples.labels, self._table.device
+        labels, device = self._labels, self._table.device
         return MacroBatch(
-            collate([self._samples.macro_graphs[place] for place in places], self._table),
+            collate(self._graphs.take(places), self._table),
             torch.from_numpy(labels.classes[places]).to(device),
             torch.from_numpy(labels.families[places]).to(device),
         )

@@ -78,7 +78,7 @@ def _motif_stage(
 ) -> Stage:
     recipe = config.motif
     objective = MotifObjective(networks.motif, networks.context, temperature=recipe.temperature)
-    batches = MotifBatches(samples, recipe.seed, worker.device)
+    batches = MotifBatches(samples, recipe, worker.device)
     return Stage("motifs", recipe, objective, _drawn(len(samples.motifs), recipe, worker), batches)
 
 
@@ -93,9 +93,8 @@ def _graph_stage(
     motifs = [sample.motif for sample in samples.motifs]
     table = encode_all(networks.motif.eval(), motifs, operator_features(worker.device)).clone()
     items = len(samples.macro_graphs)
-    return Stage(
-        "graphs", recipe, objective, _drawn(items, recipe, worker), MacroBatches(samples, table)
-    )
+    batches = MacroBatches(samples, table, recipe.layers)
+    return Stage("graphs", recipe, objective, _drawn(items, recipe, worker), batches)
 
 
 def _drawn(

@@ -8,7 +8,7 @@ import numpy as np
 from nar.config import MotifConfig
 from nar.encoding.batches import runs
 from nar.encoding.labels import TrainingLabels
-from nar.encoding.paper.graphs import RowGraph
+from nar.encoding.merged import RowGraph
 from nar.graph import ComputationalGraph
 from nar.motifs.contexts import Subgraph, context_subgraph, motif_subgraph
 from nar.motifs.macro_graph import MacroGraph, macro_graph
