@@ -29,6 +29,9 @@ def canonical(graph: ComputationalGraph) -> ComputationalGraph:
     operands = operand_lists(graph.nodes, graph.edge_index)
     depths = _depths(operands)
     codes = _node_codes(graph, operands, _initial_codes(graph, with_attributes=True))
+    # Equal codes that look once more tell apart operands by who else reads them.
+    refined = _node_codes(graph, operands, codes)
+    codes = [code + again for code, again in zip(codes, refined, strict=True)]
     order = _deepest_first_order(graph, operands, depths, codes)
     position = np.empty(graph.nodes, dtype=np.int32)
     position[order] = np.arange(graph.nodes, dtype=np.int32)

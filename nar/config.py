@@ -11,7 +11,7 @@ from nar.errors import ConfigError
 
 Splitting = Literal["repeats", "node_number", "motif_number", "random"]
 Losses = Literal["ce+cl", "ce", "cl"]
-LabelKind = Literal["operators", "attributes", "motifs"]
+LabelKind = Literal["operators", "attributes", "motifs", "paths"]
 
 
 class Settings(BaseModel):
@@ -93,13 +93,18 @@ class DefaultRecipe(Settings):
 
     encoder: Literal["default"] = "default"
     labels: tuple[LabelKind, ...] = Field(
-        ("operators", "attributes", "motifs"), min_length=1, description="which labels are read"
+        ("operators", "attributes", "motifs", "paths"),
+        min_length=1,
+        description="which labels are read",
+    )
+    label_share: float = Field(
+        0.01, ge=0, lt=1, description="of a family that has a label, or it is not learned"
     )
     rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of labels")
     learned_dim: int = Field(256, ge=1)
     unknown_dim: int = Field(128, ge=0, multiple_of=64)
     unknown_weight: float = Field(1.0, ge=0)
-    size_weight: float = Field(0.05, ge=0)
+    size_weight: float = Field(0.1, ge=0)
     motif: MotifRecipe = MotifRecipe()
     graph: GraphRecipe = GraphRecipe()
 

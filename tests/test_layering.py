@@ -19,12 +19,12 @@ RANKS = """
     graph
     canonical
     architecture labels
-    motifs.neighbours
-    motifs.pieces
+    motifs.neighbours ragged
+    motifs.pieces motifs.paths
     motifs.growth
     motifs.partition
     motifs.contexts motifs.macro_graph motifs.splitting motifs.label_sets motifs
-    encoding.batches encoding.labels encoding.losses encoding.training_state
+    encoding.batches encoding.labels encoding.losses encoding.merged encoding.training_state
     encoding.training
     encoding.paper encoding.default
     encoding.checkpoint

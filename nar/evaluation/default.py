@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from nar.config import DefaultRecipe, MotifConfig
+from nar.config import DefaultRecipe, LabelKind, MotifConfig
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.samples import collect_label_samples
 from nar.encoding.embed import Embedder
@@ -17,11 +17,19 @@ def _with_stage(stage: str, **changes: Any) -> DefaultRecipe:  # noqa: ANN401
     return PLAIN.model_copy(update={stage: getattr(PLAIN, stage).model_copy(update=changes)})
 
 
+def _without(kind: LabelKind) -> DefaultRecipe:
+    kept = tuple(each for each in PLAIN.labels if each != kind)
+    return PLAIN.model_copy(update={"labels": kept})
+
+
 # One part less each; the names are those of the methods, after ``default-``.
 ABLATIONS: Final[Mapping[str, DefaultRecipe]] = {
     "no-motif-stage": _with_stage("motif", epochs=0),
-    "no-attributes": PLAIN.model_copy(update={"labels": ("operators", "motifs")}),
-    "no-motif-types": PLAIN.model_copy(update={"labels": ("operators", "attributes")}),
+    "no-operators": _without("operators"),
+    "no-attributes": _without("attributes"),
+    "no-motif-types": _without("motifs"),
+    "no-paths": _without("paths"),
+    "all-labels": PLAIN.model_copy(update={"label_share": 0.0}),
     "no-held-out": _with_stage("graph", held_out=0.0),
     "no-unknown": PLAIN.model_copy(update={"unknown_weight": 0.0}),
     "no-size": PLAIN.model_copy(update={"size_weight": 0.0}),

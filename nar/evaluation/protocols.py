@@ -85,14 +85,20 @@ def twin_questions(cards: Sequence[Card], groups: Sequence[TwinGroup]) -> Questi
 
 def rewrite_questions(cards: Sequence[Card], _: Roles) -> Questions:
     """Rewritten models ask for their originals; whatever has the original's very graph is one."""
-    exact = {card.labels.name: card.exact for card in cards}
+    return _rewrites(cards, [card.exact for card in cards])
+
+
+def rewritten_design_questions(cards: Sequence[Card], _: Roles) -> Questions:
+    """The same, but whatever has the original's design, of any size, is one."""
+    return _rewrites(cards, [card.topology for card in cards])
+
+
+def _rewrites(cards: Sequence[Card], same: Sequence[str]) -> Questions:
+    what = dict(zip(_names(cards), same, strict=True))
     asks = np.array([card.labels.source == REWRITTEN for card in cards])
-    wanted = [
-        _original(card) if ask else card.labels.name for ask, card in zip(asks, cards, strict=True)
-    ]
     return questions(
         _names(cards),
-        [exact[name] for name in wanted],
+        [what[_original(card)] for card in cards],
         cluster=[card.labels.family for card in cards],
         queries=asks,
         gallery=~asks,

@@ -7,13 +7,18 @@ from statistics import fmean
 from typing import Any, Final
 
 from nar.evaluation.cells import CellResult
+from nar.evaluation.datasets import REWRITES
 from nar.evaluation.differences import Difference, difference
 from nar.evaluation.evaluate import KS, Evaluation, Scored, summarise
 from nar.evaluation.methods import Method, find_method
 
 METRICS: Final = tuple(f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in KS)
 # What a protocol is judged by, where that is not MAP@20: a question with one answer has no list.
-_HEADLINES: Final[Mapping[str, str]] = {"twins": "mrr@20", "rewrites": "mrr@1"}
+_HEADLINES: Final[Mapping[str, str]] = {
+    "twins": "mrr@20",
+    "rewrites": "mrr@1",
+    "rewrites-design": "mrr@1",
+}
 _TITLES: Final[Mapping[str, str]] = {"mrr@1": "Recall@1"}
 
 
@@ -82,7 +87,8 @@ def rows_of(methods: Sequence[Sequence[CellResult]], protocol: str) -> list[Row]
     headline = headline_of(protocol)
     scored = [[seed.scored for seed in seeds] for seeds in methods]
     apart = [*(difference(mine, scored[-1], headline) for mine in scored[:-1]), None]
-    kinds = [_by_kind(mine, headline) if protocol == "rewrites" else {} for mine in scored]
+    asks = protocol.startswith(REWRITES)
+    kinds = [_by_kind(mine, headline) if asks else {} for mine in scored]
     return [_row(*each) for each in zip(methods, apart, kinds, strict=True)]
 
 

@@ -33,7 +33,7 @@ LOSSES: Final = ("paper-ce", "paper-cl", "paper")
 TRANSFER: Final = ("paper-from-nas", "paper")
 # What is asked at every distance of the curve: the best that learn nothing, and ours.
 CURVE: Final = ("operators", "labels-2-presence", "labels-2-log-counts", "paper", "default")
-DECODERS: Final = ("random", "size", "operators", "labels-1-presence", "default")
+SIMPLE: Final = ("random", "size", "operators", "labels-1-presence", "default")
 MAPS: Final = ("gcn", "gat", "default")
 EVERY: Final = (*BASELINES, "paper", "default")
 
@@ -86,7 +86,7 @@ SETS: Final[Mapping[str, CellSet]] = {
     "decoders": CellSet(
         "Distinct and unseen, with the decoder alone as the family of composed models",
         ((REAL, "distinct-decoder"), (REAL, "unseen-decoder")),
-        DECODERS,
+        SIMPLE,
     ),
     "ablations": CellSet(
         "NAR default without each of its parts",
@@ -94,6 +94,11 @@ SETS: Final[Mapping[str, CellSet]] = {
         (*(f"default-{name}" for name in ABLATIONS), "default"),
     ),
     "rewrites": CellSet("Rewritten models find their originals", ((REWRITES, REWRITES),), EVERY),
+    "rewrites-design": CellSet(
+        "Rewritten models find the design of their originals",
+        ((REWRITES, "rewrites-design"),),
+        SIMPLE,
+    ),
     "curve": CellSet(
         "NAS difficulty curve",
         tuple((data, "paper") for data in NAS),

@@ -46,6 +46,8 @@ ASKED: Final = {
     "unseen-decoder": f"As `unseen`, {_DECODER}",
     REWRITES: "Models that were written otherwise ask (`results/rewrites.md` says how), and their "
     "designs are not learned from; all real architectures answer. Relevant: the original.",
+    "rewrites-design": "As `rewrites`, but what has the original's design is as good, of whatever "
+    "size: twice the width of one network is often another that exists.",
     "nas": "DARTS networks in ten classes, in nas-k each k edits from the centre of its class. A "
     "tenth of each class asks; everything else answers. Relevant: the same class.",
 }

@@ -22,6 +22,7 @@ from nar.evaluation.protocols import (
     paper_questions,
     rewrite_questions,
     rewrite_roles,
+    rewritten_design_questions,
     twin_questions,
 )
 from nar.evaluation.questions import Numbers, Questions
@@ -114,6 +115,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
     "distinct-decoder": Protocol("distinct", kin, _modules, _blocks, decoder_questions),
     "unseen-decoder": Protocol("unseen", kin, _modules, _blocks, decoder_questions),
     REWRITES: Protocol(REWRITES, kin, _modules, _blocks, rewrite_questions),
+    "rewrites-design": Protocol(REWRITES, kin, _modules, _blocks, rewritten_design_questions),
 }
 # The networks of the NAS space have no names to read and no families but the ten classes.
 _OF_CLASSES: Final = Protocol("paper", kin, kin, kin, family_questions)
@@ -121,9 +123,12 @@ _OF_CLASSES: Final = Protocol("paper", kin, kin, kin, family_questions)
 
 def protocols_of(data: str) -> tuple[str, ...]:
     """The protocols that a data set is asked under."""
-    if data == REWRITES:
-        return (REWRITES,)
-    return ("paper",) if data in NAS else tuple(name for name in PROTOCOLS if name != REWRITES)
+    if data in NAS:
+        return ("paper",)
+    are_rewritten = data == REWRITES
+    return tuple(
+        name for name, each in PROTOCOLS.items() if (each.split == REWRITES) == are_rewritten
+    )
 
 
 def load_task(

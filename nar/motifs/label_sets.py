@@ -1,24 +1,36 @@
-"""Label sets: which labels of Eq. 2 and which motif types occur in a graph, however often.
+"""Label sets: which operators, motif types and paths occur in a graph.
 
-Three kinds of label stand side by side: neighbourhoods by operator, neighbourhoods by operator
-with its attributes, each of every radius up to s, and motif types. A radius of a kind is a stream.
+A graph is read in streams, from coarse to fine: operators alone, operators with their neighbours
+(Eq. 2 with s = 1), operators with their attributes, motif types, and paths of two edges.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nar.config import LabelKind
 from nar.graph import ComputationalGraph
-from nar.motifs.neighbours import Labels, Wiring, mix, refine, wiring
+from nar.motifs.neighbours import Labels, mix, refine, wiring
 from nar.motifs.partition import MotifPartition
+from nar.motifs.paths import levels, paths
 from nar.ragged import Integers, slices
 
 _ATTRIBUTE = np.uint64(0x9E3779B97F4A7C15)
 _STREAM = np.uint64(0xD1B54A32D192ED03)
 _GRAPH = np.uint64(0x8CB92BA72F3D8DD7)
+
+
+# Kind of each stream. Wider neighbourhoods, or those with attributes, know a family by heart.
+STREAM_KINDS: Final[tuple[LabelKind, ...]] = (
+    "operators",
+    "operators",
+    "attributes",
+    "motifs",
+    "paths",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,29 +65,21 @@ class LabelSets:
         return np.repeat(np.arange(self.count), np.diff(self.start))
 
 
-def stream_kinds(steps: int) -> tuple[LabelKind, ...]:
-    """The kind of each stream, with neighbourhoods of every radius up to ``steps``."""
-    of_nodes: list[LabelKind] = ["operators", "attributes"]
-    return (*(kind for kind in of_nodes for _ in range(steps + 1)), "motifs")
-
-
-def label_sets(partitions: Sequence[MotifPartition], steps: int) -> LabelSets:
+def label_sets(partitions: Sequence[MotifPartition]) -> LabelSets:
     """The labels of canonical graphs and of their motifs.
 
     Args:
         partitions: At least one graph, cut into motifs.
-        steps: s of Eq. 2.
     """
     graphs = [partition.graph for partition in partitions]
     of_node = np.repeat(np.arange(len(graphs)), [graph.nodes for graph in graphs])
     of_motif = np.repeat(np.arange(len(graphs)), [part.motifs for part in partitions])
-    every = [(of_node, labels) for labels in node_labels(graphs, steps)]
-    every.append((of_motif, np.concatenate([part.motif_codes for part in partitions])))
-    return _together([_distinct(*each) for each in every], len(graphs))
+    codes = np.concatenate([part.motif_codes for part in partitions])
+    return _sets(graphs, of_node, (of_motif, codes), len(graphs))
 
 
 def motif_label_sets(
-    partitions: Sequence[MotifPartition], steps: int
+    partitions: Sequence[MotifPartition],
 ) -> tuple[LabelSets, list[NDArray[np.int64]]]:
     """The labels inside each motif type of each graph, as `label_sets` gives them for graphs.
 
@@ -94,9 +98,8 @@ def motif_label_sets(
     of_node = np.concatenate(
         [own[partition.node_to_motif] for own, partition in zip(sets, partitions, strict=True)]
     )
-    every = [(of_node, labels) for labels in node_labels(graphs, steps)]
-    every.append((np.arange(count), np.concatenate(codes)))
-    return _together([_distinct(*each) for each in every], count), sets
+    motifs = (np.arange(count), np.concatenate(codes))
+    return _sets(graphs, of_node, motifs, count), sets
 
 
 def joined(parts: Sequence[LabelSets]) -> LabelSets:
@@ -111,23 +114,27 @@ def joined(parts: Sequence[LabelSets]) -> LabelSets:
     )
 
 
-def node_labels(graphs: Sequence[ComputationalGraph], steps: int) -> list[Labels]:
-    """Labels of every node, of each kind and radius: arrays of shape (nodes of all graphs,)."""
+def _sets(
+    graphs: Sequence[ComputationalGraph],
+    of_node: Integers,
+    motifs: tuple[Integers, Labels],
+    count: int,
+) -> LabelSets:
+    """The sets of so many owners, given the owner of each node, and motifs with theirs."""
     wires = wiring(graphs)
     operators = mix(wires.op_ids.astype(np.uint64))
-    return [
-        labels
-        for first in (operators, _with_attributes(operators, graphs))
-        for labels in _refined(first, wires, steps)
+    attributes = _with_attributes(operators, graphs)
+    found = paths(attributes, wires)
+    # A path is where its middle is.
+    walked = levels(of_node[found.middle], found)
+    streams = [
+        _distinct(of_node, operators),
+        _distinct(of_node, refine(operators, wires, 1)),
+        _distinct(of_node, attributes),
+        _distinct(*motifs),
+        _weighted(*walked),
     ]
-
-
-def _refined(labels: Labels, wires: Wiring, steps: int) -> list[Labels]:
-    """C^0 to C^s."""
-    found = [labels]
-    for _ in range(steps):
-        found.append(refine(found[-1], wires, 1))
-    return found
+    return _together(streams, count)
 
 
 def _with_attributes(labels: Labels, graphs: Sequence[ComputationalGraph]) -> Labels:
@@ -137,21 +144,24 @@ def _with_attributes(labels: Labels, graphs: Sequence[ComputationalGraph]) -> La
     return labels
 
 
-def _distinct(
-    graph: NDArray[np.int64], labels: Labels
-) -> tuple[NDArray[np.int64], Labels, NDArray[np.float32]]:
-    """Each label of each graph once, with the weight that makes a graph's a unit vector."""
+_Stream = tuple[Integers, Labels, NDArray[np.float32]]
+
+
+def _distinct(graph: Integers, labels: Labels) -> _Stream:
+    """Each label of each graph once, with its weight."""
     # One sort of mixed keys instead of one by two columns.
     _, first = np.unique(mix(labels + graph.astype(np.uint64) * _GRAPH), return_index=True)
     first.sort()
-    graph = graph[first]
+    return _weighted(graph[first], labels[first])
+
+
+def _weighted(graph: Integers, labels: Labels) -> _Stream:
+    """With the weights that make a unit vector of each graph's labels."""
     weights = 1 / np.sqrt(np.bincount(graph)[graph])
-    return graph, labels[first], weights.astype(np.float32)
+    return graph, labels, weights.astype(np.float32)
 
 
-def _together(
-    streams: Sequence[tuple[NDArray[np.int64], Labels, NDArray[np.float32]]], graphs: int
-) -> LabelSets:
+def _together(streams: Sequence[_Stream], graphs: int) -> LabelSets:
     graph = np.concatenate([stream[0] for stream in streams])
     number = np.repeat(np.arange(len(streams)), [len(stream[0]) for stream in streams])
     labels = np.concatenate([stream[1] for stream in streams])

@@ -96,6 +96,13 @@ def encode_neighbours(graph: ComputationalGraph, steps: int) -> Labels:
     return refine(mix(wires.op_ids.astype(np.uint64)), wires, steps)
 
 
+def tells_operands_apart(wires: Wiring) -> NDArray[np.bool_]:
+    """Shape (edges,): whether the target has several operands, and their order counts."""
+    has_several = np.diff(wires.in_start) > 1
+    found: NDArray[np.bool_] = (has_several & ~_IS_COMMUTATIVE[wires.op_ids])[wires.target]
+    return found
+
+
 def refine(
     labels: Labels, wires: Wiring, steps: int, inside: NDArray[np.bool_] | None = None
 ) -> Labels:

@@ -15,10 +15,11 @@ from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoin
 from nar.encoding.default.parts import SIZE_DIM, signs, size_features
 from nar.encoding.default.vocabulary import Vocabulary
 from nar.encoding.embed import Embedder
-from nar.motifs.label_sets import label_sets
+from nar.motifs.label_sets import STREAM_KINDS, label_sets
 from nar.motifs.partition import partition_all
 
 EMBEDDER = Embedder(small_default())
+STREAMS = len(STREAM_KINDS)
 
 
 def test_vectors_have_length_one():
@@ -52,12 +53,12 @@ def test_a_checkpoint_gives_the_very_same_vectors(tmp_path):
 
 def test_what_was_learned_from_is_known_and_nothing_else():
     graphs = three_families()
-    sets = label_sets(partition_all(graphs), 2)
-    vocabulary = Vocabulary.of(sets.take(np.arange(3)), 7)
+    sets = label_sets(partition_all(graphs))
+    vocabulary = Vocabulary.of(sets.take(np.arange(3)), STREAMS)
     known = vocabulary.knows(sets)
     assert known[: sets.start[3]].all()
     assert not known[sets.start[3] :].all()
-    assert not Vocabulary.empty(7).knows(sets).any()
+    assert not Vocabulary.empty(STREAMS).knows(sets).any()
 
 
 def test_unknown_labels_tell_new_designs_apart():

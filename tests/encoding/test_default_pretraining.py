@@ -12,11 +12,15 @@ from nar.encoding.default.encoder import DefaultConfig, LabelTable
 from nar.encoding.default.objectives import FamilyBatches, relatives_together
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_label_samples
+from nar.encoding.default.vocabulary import typical
 from nar.encoding.embed import Embedder
 from nar.encoding.training_state import load_state, save_state
+from nar.motifs.label_sets import label_sets
+from nar.motifs.partition import partition_all
 
 SMALL = DefaultConfig.of(MotifConfig(), DEFAULT_RECIPE)
 SAMPLES = collect_label_samples(three_families(), three_family_labels(), MotifConfig())
+EVERY_LABEL = np.ones(len(SAMPLES.graphs.labels), dtype=np.bool_)
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +66,17 @@ def test_a_run_that_goes_on_ends_where_the_unbroken_one_does(tmp_path):
         assert fingerprint(resumed) == whole
 
 
+def test_what_hardly_a_relative_has_is_not_learned():
+    sets = label_sets(partition_all(three_families()))
+    families = np.repeat(np.arange(3), 3)
+    assert typical(sets, families, 0.0).all()
+    kept = typical(sets, families, 0.5)
+    for label in np.unique(sets.labels):
+        here = sets.labels == label
+        members = np.bincount(families[sets.graph()[here]], minlength=3)
+        assert np.all(kept[here] == (members >= 1.5).any())
+
+
 def test_relatives_come_together_and_everyone_comes_once():
     families = np.repeat(np.arange(10), 10)
     order = relatives_together(families, 4, np.random.default_rng(0))
@@ -74,7 +89,7 @@ def test_relatives_come_together_and_everyone_comes_once():
 
 def test_workers_share_every_batch():
     table = LabelTable(SMALL)
-    batches = FamilyBatches(SAMPLES, table, DEFAULT_RECIPE.graph)
+    batches = FamilyBatches(SAMPLES, table, DEFAULT_RECIPE.graph, EVERY_LABEL)
     whole = batches.rows(0, Share())
     parts = [batches.rows(0, Share(rank, 2)) for rank in range(2)]
     for number, rows in enumerate(whole):
@@ -83,12 +98,12 @@ def test_workers_share_every_batch():
 
 
 def test_in_an_epoch_labels_of_some_modules_alone_are_unknown():
-    batches = FamilyBatches(SAMPLES, LabelTable(SMALL), DEFAULT_RECIPE.graph)
+    batches = FamilyBatches(SAMPLES, LabelTable(SMALL), DEFAULT_RECIPE.graph, EVERY_LABEL)
     rows = np.arange(9)
     read = [len(batches(rows, epoch).graphs.rows) for epoch in range(4)]
     assert max(read) < len(SAMPLES.graphs.labels)
     everything = DEFAULT_RECIPE.graph.model_copy(update={"held_out": 0.0})
-    all_known = FamilyBatches(SAMPLES, LabelTable(SMALL), everything)
+    all_known = FamilyBatches(SAMPLES, LabelTable(SMALL), everything, EVERY_LABEL)
     assert len(all_known(rows, 0).graphs.rows) == len(SAMPLES.graphs.labels)
 
 
@@ -105,7 +120,8 @@ def test_stages_can_be_left_out():
 
 
 @pytest.mark.parametrize(
-    ("labels", "streams"), [(("operators",), [0, 1, 2]), (("attributes", "motifs"), [3, 4, 5, 6])]
+    ("labels", "streams"),
+    [(("operators",), [0, 1]), (("attributes", "motifs"), [2, 3]), (("paths",), [4])],
 )
 def test_labels_of_other_kinds_are_not_read(labels, streams):
     config = SMALL.model_copy(update={"labels": labels})

@@ -1,11 +1,18 @@
 """Rewritten models as a data set: captured on a tiny model, and the shipped file as it is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from nar.corpus import read_cards, write_shard
 from nar.evaluation.datasets import REAL, REWRITES, load_dataset
-from nar.evaluation.protocols import REWRITTEN, rewrite_questions, rewrite_roles
+from nar.evaluation.protocols import (
+    REWRITTEN,
+    rewrite_questions,
+    rewrite_roles,
+    rewritten_design_questions,
+)
 from nar.evaluation.rewrites import capture_rewrites
 from nar.evaluation.tasks import load_task
 from nar.zoo.rewrites import model_names
@@ -28,6 +35,17 @@ def test_what_was_rewritten_asks_for_its_original(cards):
     assert (asked.relevance[asked.queries] == asked.relevance[original]).all()
     assert {name.rpartition("@")[0] for name in asked.ids} - {""} == {CNN}
     assert f"{CNN}@renumbered" in asked.ids
+
+
+def test_another_size_of_a_design_is_as_good_where_designs_are_asked_for(cards):
+    (first, *others) = cards
+    wider = replace(first, labels=replace(first.labels, name="wider"), exact="another")
+    exact, design = (
+        ask([first, wider, *others], {}) for ask in (rewrite_questions, rewritten_design_questions)
+    )
+    assert first.labels.name == CNN
+    assert set(exact.relevant()[exact.queries].tolist()) == {1}
+    assert set(design.relevant()[design.queries].tolist()) == {2}
 
 
 def test_a_design_that_was_rewritten_is_not_learned_from(cards):

@@ -70,7 +70,7 @@ def test_a_name_without_a_printed_class_is_like_nobody_and_does_not_ask(dataset)
     ("change", "message"),
     [
         ({"data": "imaginary"}, "data: wanted one of real, rewrites, nas-2"),
-        ({"data": "rewrites"}, "protocol: wanted one of rewrites for rewrites, came 'paper'"),
+        ({"data": "rewrites"}, "protocol: wanted one of rewrites, rewrites-design for rewrites"),
         ({"protocol": "guess"}, "protocol: wanted one of paper, family"),
         ({"data": "real", "seed": 9}, "seed: wanted one of 0, 1, 2, came 9"),
     ],

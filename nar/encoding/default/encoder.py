@@ -11,7 +11,7 @@ Three parts side by side, compared by one cosine:
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 import torch
@@ -23,9 +23,11 @@ from torch.nn.functional import normalize
 from nar.config import DefaultRecipe, LabelKind, MotifConfig, Settings
 from nar.encoding.default.parts import SIZE_DIM, size_features, sketch
 from nar.encoding.default.vocabulary import Mask, Vocabulary
-from nar.motifs.label_sets import LabelSets, label_sets, stream_kinds
+from nar.motifs.label_sets import STREAM_KINDS, LabelSets, label_sets
 from nar.motifs.partition import MotifPartition
 from nar.ops import FEATURE_DIM
+
+STREAMS: Final = len(STREAM_KINDS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,11 +58,11 @@ class LabelTable(nn.Module):
     def __init__(self, config: "DefaultConfig") -> None:
         super().__init__()
         dim = config.learned_dim
-        self.vectors = nn.EmbeddingBag(config.streams << config.rows_log2, dim, mode="sum")
+        self.vectors = nn.EmbeddingBag(STREAMS << config.rows_log2, dim, mode="sum")
         # Of length about 1, so that an untrained table is a random projection.
         nn.init.normal_(self.vectors.weight, std=dim**-0.5)
         self.rows_log2 = config.rows_log2
-        self.reads: Mask = np.array([kind in config.labels for kind in config.kinds])
+        self.reads: Mask = np.array([kind in config.labels for kind in STREAM_KINDS])
 
     def forward(self, batch: LabelBatch) -> Tensor:
         """Weighted sums of vectors: shape (graphs, dim)."""
@@ -85,7 +87,7 @@ class DefaultConfig(Settings):
     """Everything besides the weights that decides which vector a graph gets."""
 
     name: Literal["default"] = "default"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     operators: int = FEATURE_DIM
     motifs: MotifConfig = MotifConfig()
     labels: tuple[LabelKind, ...] = DefaultRecipe().labels
@@ -99,16 +101,6 @@ class DefaultConfig(Settings):
     def dim(self) -> int:
         """Length of a vector."""
         return self.learned_dim + self.unknown_dim + SIZE_DIM
-
-    @property
-    def kinds(self) -> tuple[LabelKind, ...]:
-        """Kind of each stream of labels."""
-        return stream_kinds(self.motifs.steps)
-
-    @property
-    def streams(self) -> int:
-        """Streams of labels, read or not."""
-        return len(self.kinds)
 
     @classmethod
     def of(cls, motifs: MotifConfig, recipe: DefaultRecipe) -> "DefaultConfig":
@@ -155,7 +147,7 @@ class DefaultEncoder:
     def encode(self, partitions: Sequence[MotifPartition]) -> NDArray[np.float32]:
         """Unit vectors of graphs that are cut into motifs: shape (graphs, dim)."""
         config = self.config
-        sets = label_sets(partitions, config.motifs.steps)
+        sets = label_sets(partitions)
         known = self.vocabulary.knows(sets)
         is_unknown = self.table.reads[sets.streams] & ~known
         with torch.inference_mode():
@@ -171,7 +163,7 @@ class DefaultEncoder:
 def default_encoder(config: DefaultConfig) -> DefaultEncoder:
     """An untrained encoder without a vocabulary, from torch's global random state."""
     table = LabelTable(config)
-    return finished(config, table, Vocabulary.empty(config.streams))
+    return finished(config, table, Vocabulary.empty(STREAMS))
 
 
 def finished(config: DefaultConfig, table: LabelTable, vocabulary: Vocabulary) -> DefaultEncoder:

@@ -121,12 +121,21 @@ class FamilyBatches:
     Some members of a family come together, or most anchors would have no relative. In each epoch
     labels that only some modules have are unknown, as those of a new one will be: what is left of
     such a graph has to be enough.
+
+    Args:
+        samples: The corpus.
+        table: Reads the labels.
+        recipe: Of this stage.
+        learned: Shape (labels of the corpus,), those that the vocabulary will know.
     """
 
-    def __init__(self, samples: LabelSamples, table: LabelTable, recipe: GraphRecipe) -> None:
+    def __init__(
+        self, samples: LabelSamples, table: LabelTable, recipe: GraphRecipe, learned: Mask
+    ) -> None:
         self._samples, self._table, self._recipe = samples, table, recipe
+        self._learned = learned
         self._epoch = -1
-        self._known: Mask = np.ones(len(samples.graphs.labels), dtype=np.bool_)
+        self._known = learned
 
     def rows(self, epoch: int, share: Share) -> list[NDArray[np.int64]]:
         """This worker's part of every batch of an epoch."""
@@ -153,7 +162,8 @@ class FamilyBatches:
         held_out = rng.permutation(count)[: int(self._recipe.held_out * count)]
         stays = ~np.isin(modules, held_out)
         streams = int(sets.streams.max()) + 1
-        return Vocabulary.of(sets, streams, stays[sets.graph()]).knows(sets)
+        learned = self._learned & stays[sets.graph()]
+        return Vocabulary.of(sets, streams, learned).knows(sets) & self._learned
 
 
 def relatives_together(

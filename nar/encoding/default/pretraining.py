@@ -7,7 +7,13 @@ from torch import nn
 
 from nar.config import DefaultRecipe
 from nar.encoding.batches import epoch_batches
-from nar.encoding.default.encoder import DefaultConfig, DefaultEncoder, LabelTable, finished
+from nar.encoding.default.encoder import (
+    STREAMS,
+    DefaultConfig,
+    DefaultEncoder,
+    LabelTable,
+    finished,
+)
 from nar.encoding.default.objectives import (
     FamilyBatches,
     FamilyObjective,
@@ -15,7 +21,7 @@ from nar.encoding.default.objectives import (
     MotifLabelObjective,
 )
 from nar.encoding.default.samples import LabelSamples
-from nar.encoding.default.vocabulary import Vocabulary
+from nar.encoding.default.vocabulary import Mask, Vocabulary, typical
 from nar.encoding.training import (
     LONE,
     AfterEpoch,
@@ -61,11 +67,13 @@ def pretrain_default(
     """
     config = DefaultConfig.of(samples.config, recipe)
     tables = Tables(config, recipe.graph.seed).to(worker.device)
+    learned = typical(samples.graphs, samples.labels.families, recipe.label_share)
     stages = [
-        partial(make, tables, samples, recipe, worker) for make in (_motif_stage, _graph_stage)
+        partial(_motif_stage, tables, samples, recipe, worker),
+        partial(_graph_stage, tables, samples, recipe, worker, learned),
     ]
     train(tables, stages, worker=worker, start=start, after_epoch=after_epoch)
-    return finished(config, tables.table, Vocabulary.of(samples.graphs, config.streams))
+    return finished(config, tables.table, Vocabulary.of(samples.graphs, STREAMS, learned))
 
 
 def _motif_stage(
@@ -86,10 +94,10 @@ def _motif_stage(
 
 
 def _graph_stage(
-    tables: Tables, samples: LabelSamples, recipe: DefaultRecipe, worker: Worker
+    tables: Tables, samples: LabelSamples, recipe: DefaultRecipe, worker: Worker, learned: Mask
 ) -> Stage:
     stage = recipe.graph
-    batches = FamilyBatches(samples, tables.table, stage)
+    batches = FamilyBatches(samples, tables.table, stage, learned)
     return Stage(
         "graphs",
         stage,

@@ -66,8 +66,8 @@ def collect_label_samples(
     occurrences = _Occurrences()
     for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
         cut = split_all(graphs[part], config)
-        of_graphs.append(label_sets(cut, config.steps))
-        of_motifs, owners = motif_label_sets(cut, config.steps)
+        of_graphs.append(label_sets(cut))
+        of_motifs, owners = motif_label_sets(cut)
         for partition, types in zip(cut, owners, strict=True):
             occurrences.add(macro_graph(partition), types)
         occurrences.keep(of_motifs)

@@ -48,6 +48,29 @@ class Vocabulary:
         return found
 
 
+def typical(sets: LabelSets, families: NDArray[np.int64], share: float) -> Mask:
+    """Which labels so large a share of some family has.
+
+    What hardly any relative has says nothing of relatives; it would only be learned by heart.
+
+    Args:
+        sets: Labels of graphs.
+        families: Shape (graphs,), of each.
+        share: 0 takes every label.
+
+    Returns:
+        Shape (labels,).
+    """
+    _, label = np.unique(sets.labels, return_inverse=True)
+    sizes = np.bincount(families)
+    pair = label * len(sizes) + families[sets.graph()]
+    found, members = np.unique(pair, return_counts=True)
+    label_of, family = np.divmod(found, len(sizes))
+    is_typical = np.zeros(int(label.max(initial=-1)) + 1, dtype=np.bool_)
+    is_typical[label_of[members >= share * sizes[family]]] = True
+    return is_typical[label]
+
+
 def positions(sets: LabelSets) -> NDArray[np.int64]:
     """Place of each label within its stream: shape (labels,)."""
     return (sets.labels >> np.uint64(64 - POSITIONS_LOG2)).astype(np.int64)
