@@ -2,7 +2,7 @@
 
 They learn what the paper's NAR learns, by the same recipe (Table 5, row "Baselines"): the loss of
 Eq. 6 over one-hot operators and undirected edges, mean-pooled. Only the width is ours: 128
-dimensions instead of 512, or one training of dozens would take ten minutes.
+dimensions instead of 512, or each of dozens of trainings would take ten minutes.
 """
 
 from collections.abc import Callable, Mapping

@@ -2,8 +2,9 @@
 
 Three parts side by side, compared by one cosine:
 
-- *learned*: the sum of the vectors of all labels in the vocabulary. A label counts once, however
-  often it occurs, and every stream of labels weighs the same.
+- *learned*: the sum of the vectors of all labels in the vocabulary. What occurs counts, not how
+  often, but for paths, which bring a label for every time their number doubles. Every stream of
+  labels weighs the same.
 - *unknown*: a random projection of the labels that are not in the vocabulary. Designs unlike all
   that was learned from are told apart by it.
 - *size*: parameters and FLOPs, a little: which member of a family.
