@@ -79,7 +79,7 @@ class MotifRecipe(Settings):
 class GraphRecipe(Settings):
     """Stage 2 of the default encoder: architectures of a family against all others."""
 
-    epochs: int = Field(20, ge=0)
+    epochs: int = Field(30, ge=0)
     batch_size: int = Field(512, ge=2, description="architectures a step")
     relatives: int = Field(4, ge=1, description="members of a family that come together")
     held_out: float = Field(0.5, ge=0, lt=1, description="share of modules that are new")
