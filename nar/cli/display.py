@@ -34,21 +34,30 @@ def answer(query: str, found: Answer) -> RenderableType:
     """Ranked relatives, and below them whether the design is already known."""
     table = Table(title=f"Relatives of [bold]{query}[/bold]", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("", justify="right", no_wrap=True)
-    # Where the terminal is narrow, words are cut and numbers are not.
-    table.add_column("name", overflow="ellipsis", max_width=48)
-    for name, width in (("library", 12), ("family", 14), ("task", 14)):
-        table.add_column(name, overflow="ellipsis", max_width=width)
+    # A name is what the next command is given: in a narrow terminal it takes a second line.
+    table.add_column("name", overflow="fold")
+    libraries = [] if all(map(_names_its_library, found.hits)) else ["library"]
+    for column in (*libraries, "family", "task"):
+        table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=14)
     table.add_column("params", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
     for rank, hit in enumerate(found.hits, start=1):
-        table.add_row(str(rank), *_hit_cells(hit))
+        library = [_library(hit)] if libraries else []
+        table.add_row(str(rank), hit.name, *library, hit.family, hit.task, *_numbers(hit))
     return Group(table, *_known(found))
 
 
-def _hit_cells(hit: Hit) -> tuple[str, ...]:
-    parameters = human(hit.parameters) if hit.parameters else "-"
-    library = hit.library.partition(" ")[0]
-    return (hit.name, library, hit.family, hit.task, parameters, f"{hit.score:.3f}")
+def _library(hit: Hit) -> str:
+    """Without its version."""
+    return hit.library.partition(" ")[0]
+
+
+def _names_its_library(hit: Hit) -> bool:
+    return hit.name.startswith(f"{_library(hit)}:")
+
+
+def _numbers(hit: Hit) -> tuple[str, str]:
+    return human(hit.parameters) if hit.parameters else "-", f"{hit.score:.3f}"
 
 
 def _known(found: Answer) -> Iterable[Text]:

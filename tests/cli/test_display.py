@@ -1,0 +1,54 @@
+"""What a person sees of an answer, in terminals of any width."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from nar.cli.display import answer
+from nar.index.rows import Hit, architecture_id
+from nar.retrieve import Answer
+
+LONG = "transformers:convnext/ConvNextForImageClassification@published"
+
+
+def hit(name: str, library: str) -> Hit:
+    return Hit(
+        id=architecture_id(name),
+        name=name,
+        source="-",
+        library=library,
+        family="convnext",
+        block="-",
+        task="image-classification",
+        parameters=28_600_000,
+        flops=1,
+        nodes=1,
+        topology="-",
+        exact="-",
+        score=0.991,
+    )
+
+
+def shown(*hits: Hit, width: int) -> list[str]:
+    console = Console(file=StringIO(), width=width)
+    console.print(answer("mine", Answer(hits)))
+    return [line for line in console.file.getvalue().splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_name_is_never_cut(width):
+    lines = shown(hit("timm:convnext_tiny", "timm 1.0"), hit(LONG, "transformers 5.0"), width=width)
+    first = lines[3].index("timm:")
+    column = lines[1].index("family") - first
+    assert "".join(line[first : first + column].strip() for line in lines[4:]).startswith(LONG)
+    assert all(" 0.991" in line and " 28.6M " in line for line in lines[3:5])
+
+
+def test_libraries_are_shown_where_a_name_does_not_begin_with_its_own():
+    named = hit("timm:convnext_tiny", "timm 1.0")
+    assert not any("library" in line for line in shown(named, width=100))
+    lines = shown(named, hit("our-net", "inhouse 3"), width=100)
+    assert "library" in lines[1]
+    assert " timm " in lines[3]
+    assert " inhouse " in lines[4]
