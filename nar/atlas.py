@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nar.corpus import iterate_cards
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint import fingerprint, load_checkpoint
+from nar.encoding.checkpoint import Pretrained, fingerprint, load_checkpoint
 from nar.errors import CorpusError
 from nar.index.rows import IndexRow, index_row
 from nar.novelty import Novelty
@@ -52,10 +52,12 @@ class AtlasContent:
     """What an atlas holds.
 
     Attributes:
+        encoder: What made the vectors.
         rows: One of each architecture, in the order of the corpus.
         novelty: How far its designs are from each other.
     """
 
+    encoder: Pretrained
     rows: tuple[IndexRow, ...]
     novelty: Novelty
 
@@ -84,7 +86,8 @@ def write_vectors(atlas: Atlas, vectors: NDArray[np.float32], novelty: Novelty) 
         vectors: Shape (architectures, dim), in the order of the corpus.
         novelty: Of these vectors.
     """
-    about = {**_identity(atlas), "distances": [round(float(d), 6) for d in novelty.distances]}
+    identity = _identity(atlas, load_checkpoint(atlas.encoder))
+    about = {**identity, "distances": [round(float(d), 6) for d in novelty.distances]}
     values = pa.array(vectors.astype(np.float16).ravel())
     column = pa.FixedSizeListArray.from_arrays(values, vectors.shape[1])
     table = pa.table({"vector": column}).replace_schema_metadata({_KEY: json.dumps(about)})
@@ -102,17 +105,19 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     path = atlas.directory / VECTORS
     about = _about(path)
     try:
-        found = pq.read_table(path).column("vector").combine_chunks()
+        # Not read_table: that imports pyarrow's datasets and pandas, for half a second.
+        found = pq.ParquetFile(path).read().column("vector").combine_chunks()
         vectors = found.flatten().to_numpy().reshape(len(found), -1).astype(np.float32)
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise _damaged(path, error) from error
     cards = list(iterate_cards(atlas.corpus))
     distances = np.array(about.pop("distances"), dtype=np.float32)
-    if about != _identity(atlas) or len(cards) != len(vectors):
+    encoder = load_checkpoint(atlas.encoder)
+    if about != _identity(atlas, encoder) or len(cards) != len(vectors):
         raise CorpusError(f"{path} was made from another corpus or encoder; {_AGAIN}")
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = tuple(index_row(*pair) for pair in zip(cards, vectors, strict=True))
-    return AtlasContent(rows, Novelty(distances))
+    return AtlasContent(encoder, rows, Novelty(distances))
 
 
 def atlas_novelty(atlas: Atlas) -> Novelty:
@@ -138,9 +143,9 @@ def _damaged(path: Path, error: Exception) -> CorpusError:
     return CorpusError(f"{path} holds no atlas: {error}; {_AGAIN}")
 
 
-def _identity(atlas: Atlas) -> dict[str, object]:
+def _identity(atlas: Atlas, encoder: Pretrained) -> dict[str, object]:
     """What the vectors depend on."""
     return {
-        "encoder": fingerprint(load_checkpoint(atlas.encoder)),
+        "encoder": fingerprint(encoder),
         "shards": [entry.sha256 for entry in Manifest.read(atlas.corpus).shards],
     }

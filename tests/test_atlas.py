@@ -55,7 +55,7 @@ def atlas(work, tmp_path_factory):
 def test_what_is_packed_reads_back(atlas, work):
     content = read_atlas(atlas)
     items = read_shard(work / "corpus" / "shard-0.parquet")
-    embedder = Embedder(load_checkpoint(atlas.encoder))
+    embedder = Embedder(content.encoder)
     vectors = np.stack([row.embedding for row in content.rows])
     assert [row.name for row in content.rows] == [item.labels.name for item in items]
     assert [row.exact for row in content.rows] == [item.exact for item in items]
@@ -100,7 +100,7 @@ def test_the_shipped_atlas_is_that_of_the_shipped_corpus(shipped):
 def test_the_shipped_vectors_are_those_of_the_shipped_encoder(shipped):
     shard = read_shard(shipped_atlas().corpus / "torchvision-000.parquet")[:20]
     torch.set_num_threads(1)
-    vectors = Embedder(load_checkpoint(shipped_atlas().encoder)).embed([i.graph for i in shard])
+    vectors = Embedder(shipped.encoder).embed([i.graph for i in shard])
     known = {row.name: row.embedding for row in shipped.rows}
     stored = np.stack([known[item.labels.name] for item in shard])
     assert (stored * vectors).sum(axis=1) == pytest.approx(np.ones(20), abs=1e-3)

@@ -36,11 +36,10 @@ class Question:
 
 def ask_atlas(question: Question) -> Answer:
     """Ask the atlas that came with the package."""
-    atlas = shipped_atlas()
-    embedder = Embedder(load_checkpoint(atlas.encoder))
-    content = read_atlas(atlas)
+    content = read_atlas(shipped_atlas())
     rows = len(content.rows)
     stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim", highlight=False)
+    embedder = Embedder(content.encoder)
     retriever = Retriever(embedder, ExactIndex(content.rows), content.novelty)
     return retriever.search(question.graph, top_k=question.top_k, wanted=question.wanted)
 

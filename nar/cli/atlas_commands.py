@@ -59,8 +59,8 @@ def unpacked(atlas: Atlas) -> Path:
 
 def _load(atlas: Atlas, config: IndexConfig) -> None:
     stderr.print(f"unpacking the atlas into {config.uri}, once", style="dim", highlight=False)
-    rows = read_atlas(atlas).rows
-    embedder = Embedder(load_checkpoint(atlas.encoder))
+    content = read_atlas(atlas)
+    rows, embedder = content.rows, Embedder(content.encoder)
     with (
         ArchitectureIndex(config) as index,
         index.build(embedder.fingerprint, embedder.dim) as bulk,
