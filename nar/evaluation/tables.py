@@ -44,8 +44,9 @@ ASKED: Final = {
     "architectures of other libraries answer. Relevant: the same design.",
     "distinct-decoder": f"As `distinct`, {_DECODER}",
     "unseen-decoder": f"As `unseen`, {_DECODER}",
-    REWRITES: "Models that were written otherwise ask (`results/rewrites.md` says how), and their "
-    "designs are not learned from; all real architectures answer. Relevant: the original.",
+    REWRITES: "Models that were written otherwise ask (`results/rewritten_graphs.md` says how), "
+    "and their designs are not learned from; all real architectures answer. Relevant: the "
+    "original.",
     "rewrites-design": "As `rewrites`, but what has the original's design is as good, of whatever "
     "size: twice the width of one network is often another that exists.",
     "nas": "DARTS networks in ten classes, in nas-k each k edits from the centre of its class. A "
