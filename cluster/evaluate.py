@@ -16,8 +16,8 @@ from cluster.session import connect
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
 from nar.errors import NarError
 from nar.evaluation.cells import Cell
-from nar.evaluation.results import CellFiles, write_results
-from nar.evaluation.sets import SETS, find_set
+from nar.evaluation.reporting.results import CellFiles, write_results
+from nar.evaluation.reporting.sets import SETS, find_set
 from nar.workspace import Workspace
 
 

@@ -19,13 +19,13 @@ from cluster.resources import bound_memory, pool_size, worker_share
 from nar.console import progress
 from nar.corpus import shipped_corpus
 from nar.corpus.manifest import Manifest
-from nar.evaluation import frozen
+from nar.evaluation.benchmark import frozen
+from nar.evaluation.benchmark.datasets import REWRITES, REWRITES_FILE
 from nar.evaluation.cell_files import content_of, write_cell
 from nar.evaluation.cells import Cell, CellResult, run_cell
-from nar.evaluation.datasets import REWRITES, REWRITES_FILE
-from nar.evaluation.methods import find_method
+from nar.evaluation.methods.registry import find_method
 
-TASKS = "nar.evaluation.tasks"
+TASKS = "nar.evaluation.benchmark.tasks"
 
 
 @dataclass(frozen=True, slots=True)

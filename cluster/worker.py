@@ -9,7 +9,7 @@ from resource import getpagesize
 
 from cluster.losses import WorkerLostError
 from cluster.resources import bound_memory
-from nar.capture.dispatch import one_line
+from nar.capture.forward.dispatch import one_line
 from nar.errors import CaptureError
 from nar.zoo import ZooCapture, capture_architecture
 

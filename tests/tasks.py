@@ -4,8 +4,8 @@ import numpy as np
 from encoding import three_families
 
 from nar.encoding.labels import TrainingLabels
-from nar.evaluation.questions import questions
-from nar.evaluation.tasks import Task
+from nar.evaluation.benchmark.questions import questions
+from nar.evaluation.benchmark.tasks import Task
 
 FAMILIES = tuple(family for family in ("resnet", "bert", "swin") for _ in range(3))
 

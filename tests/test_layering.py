@@ -84,19 +84,19 @@ OWNERS = {
     "typer": (
         "nar/cli/app.py",
         "nar/console.py",
-        "nar/evaluation/frozen.py",
+        "nar/evaluation/benchmark/frozen.py",
         "nar/evaluation/novelty.py",
-        "nar/evaluation/rewrites.py",
+        "nar/evaluation/benchmark/rewrites.py",
         "nar/zoo/darts/dataset.py",
         "nar/zoo/rewrites/",
     ),
-    "sklearn": ("nar/evaluation/figures.py",),
+    "sklearn": ("nar/evaluation/reporting/figures.py",),
     "segmentation_models_pytorch": ("nar/zoo/",),
     "open_clip": ("nar/zoo/",),
     "diffusers": ("nar/zoo/",),
     "pytorchcv": ("nar/zoo/",),
     "monai": ("nar/zoo/",),
-    "matplotlib": ("nar/cli/plots.py", "nar/evaluation/figures.py"),
+    "matplotlib": ("nar/cli/plots.py", "nar/evaluation/reporting/figures.py"),
 }
 
 

@@ -3,9 +3,9 @@
 Every front end writes the same raw trace; the same rewrites bring it to canonical classes.
 """
 
-from nar.capture.dispatch import capture_module
-from nar.capture.exported import capture_exported
-from nar.capture.onnx_file import capture_onnx
+from nar.capture.exported.program import capture_exported
+from nar.capture.forward.dispatch import capture_module
+from nar.capture.onnx.file import capture_onnx
 from nar.capture.record import Capture, CaptureInputs
 
 __all__ = ["Capture", "CaptureInputs", "capture_exported", "capture_module", "capture_onnx"]

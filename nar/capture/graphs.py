@@ -7,7 +7,7 @@ from nar.canonical import canonical
 from nar.capture.loops import fold_steps
 from nar.capture.parts import merge_parts
 from nar.capture.record import Capture
-from nar.capture.rewrites import rewrite
+from nar.capture.rewrites.rewrite import rewrite
 from nar.capture.trace import LEAVES, Operation, Trace
 from nar.errors import CaptureError, InvalidGraphError
 from nar.graph import ComputationalGraph

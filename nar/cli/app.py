@@ -11,7 +11,7 @@ import typer
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors
 
 if TYPE_CHECKING:
-    from nar.evaluation.tasks import Held
+    from nar.evaluation.benchmark.tasks import Held
 
 app = typer.Typer(
     help="NAR, the search engine for neural architectures.",

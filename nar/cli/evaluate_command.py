@@ -8,9 +8,9 @@ from rich.table import Table
 
 from nar.cli.setting import show
 from nar.console import stderr
+from nar.evaluation.benchmark.tasks import Held
 from nar.evaluation.cells import Cell, CellResult, run_cell
-from nar.evaluation.evaluate import Evaluation, summarise
-from nar.evaluation.tasks import Held
+from nar.evaluation.scoring.evaluate import Evaluation, summarise
 from nar.workspace import Workspace
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from nar.errors import CorpusError
 from nar.evaluation.cells import Cell, CellResult, Sample
-from nar.evaluation.evaluate import Scored
+from nar.evaluation.scoring.evaluate import Scored
 
 _KEY: Final = b"nar.cell"
 _WORDS: Final = ("query", "cluster")

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.evaluation.evaluate import Matrix, Scored, score
-from nar.evaluation.methods import find_method
-from nar.evaluation.tasks import Held, Task, load_task
+from nar.evaluation.benchmark.tasks import Held, Task, load_task
+from nar.evaluation.methods.registry import find_method
+from nar.evaluation.scoring.evaluate import Matrix, Scored, score
 
 SAMPLED_ITEMS: Final = 1_500
 
@@ -20,10 +20,10 @@ class Cell:
     """What is run.
 
     Attributes:
-        data: One of `nar.evaluation.datasets.DATASETS`.
-        protocol: One of `nar.evaluation.tasks.protocols_of` it.
-        method: One of `nar.evaluation.methods.METHODS`.
-        seed: One of `nar.evaluation.frozen.SEEDS`.
+        data: One of `nar.evaluation.benchmark.datasets.DATASETS`.
+        protocol: One of `nar.evaluation.benchmark.tasks.protocols_of` it.
+        method: One of `nar.evaluation.methods.registry.METHODS`.
+        seed: One of `nar.evaluation.benchmark.frozen.SEEDS`.
     """
 
     data: str
@@ -77,7 +77,7 @@ def run_cell(cell: Cell, *, cache_directory: Path, held: Held = "test") -> CellR
 
     Args:
         cell: What to run.
-        cache_directory: See `nar.evaluation.datasets.load_dataset`.
+        cache_directory: See `nar.evaluation.benchmark.datasets.load_dataset`.
         held: See `load_task`.
 
     Raises:

@@ -16,14 +16,14 @@ import typer
 from numpy.typing import NDArray
 
 from nar.corpus import Card
-from nar.evaluation import frozen
-from nar.evaluation.datasets import REAL, DataSet, load_dataset
-from nar.evaluation.evaluate import CHUNK_ROWS, Matrix, unit_rows
-from nar.evaluation.methods import find_method
-from nar.evaluation.protocols import Roles
-from nar.evaluation.roc import Area, Asked, pooled
-from nar.evaluation.splits import Role
-from nar.evaluation.tasks import PROTOCOLS, Task, make_task
+from nar.evaluation.benchmark import frozen
+from nar.evaluation.benchmark.datasets import REAL, DataSet, load_dataset
+from nar.evaluation.benchmark.protocols import Roles
+from nar.evaluation.benchmark.splits import Role
+from nar.evaluation.benchmark.tasks import PROTOCOLS, Task, make_task
+from nar.evaluation.methods.registry import find_method
+from nar.evaluation.scoring.evaluate import CHUNK_ROWS, Matrix, unit_rows
+from nar.evaluation.scoring.roc import Area, Asked, pooled
 
 METHODS: Final = ("size", "operators", "labels-1-presence", "default")
 _SAID: Final = (

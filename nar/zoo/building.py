@@ -13,7 +13,7 @@ from torch.nn.modules.module import (
 )
 
 from nar.capture import Capture, CaptureInputs
-from nar.capture.dispatch import one_line, trace_module
+from nar.capture.forward.dispatch import one_line, trace_module
 from nar.capture.graphs import to_capture
 from nar.errors import CaptureError
 from nar.zoo.timing import lap

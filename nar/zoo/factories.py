@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from nar.capture import Capture, CaptureInputs, capture_module
-from nar.capture.dispatch import one_line
+from nar.capture.forward.dispatch import one_line
 from nar.errors import CaptureError, UnknownArchitectureError
 from nar.zoo.building import weightless
 

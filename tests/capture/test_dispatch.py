@@ -11,7 +11,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nn import functional
 
 from nar.capture import CaptureInputs, capture_module
-from nar.capture.dispatch import one_line
+from nar.capture.forward.dispatch import one_line
 from nar.errors import CaptureError
 from nar.ops import ATTRIBUTES
 

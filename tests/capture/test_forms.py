@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from nar.capture import forms
-from nar.capture.forms import run
+from nar.capture.forward import forms
+from nar.capture.forward.forms import run
 
 ATEN = torch.ops.aten
 TENSORS = {

@@ -59,7 +59,7 @@ def test_an_unknown_set_is_one_line_with_the_way_out():
 
 @pytest.mark.ray
 def test_the_command_writes_a_table(tmp_path, ray_cluster, monkeypatch):
-    from nar.evaluation import sets
+    from nar.evaluation.reporting import sets
 
     small = sets.CellSet("Small", (("real", "twins"),), ("random", "size"))
     monkeypatch.setattr(sets, "SETS", {"twins": small})

@@ -52,7 +52,7 @@ def test_another_version_of_a_library_changes_its_sources_alone(fresh, monkeypat
 
 def test_a_module_counts_for_those_that_import_it():
     modules = closure("nar.zoo.timm_models")
-    assert {"nar.zoo.building", "nar.capture.recorder", "nar.canonical"} <= modules.keys()
+    assert {"nar.zoo.building", "nar.capture.forward.recorder", "nar.canonical"} <= modules.keys()
     assert "nar.zoo.torchvision_models" not in modules
 
 

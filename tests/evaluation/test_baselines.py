@@ -5,7 +5,7 @@ import pytest
 from graphs import bert, graph_of, renumbered, resnet
 
 from nar.canonical import canonical
-from nar.evaluation.baselines import (
+from nar.evaluation.methods.baselines import (
     bag_of_operators,
     label_histograms,
     random_vectors,

@@ -7,10 +7,11 @@ import torch
 from tasks import small_task
 
 from nar.errors import CorpusError, InvalidInputError
-from nar.evaluation import cells, paper
+from nar.evaluation import cells
 from nar.evaluation.cell_files import content_of, read_cell, read_sample, write_cell
 from nar.evaluation.cells import Cell, run_cell, run_on
-from nar.evaluation.methods import METHODS
+from nar.evaluation.methods import paper
+from nar.evaluation.methods.registry import METHODS
 
 
 @pytest.fixture(autouse=True)

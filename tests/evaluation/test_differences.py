@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nar.errors import InvalidInputError
-from nar.evaluation.differences import difference
-from nar.evaluation.evaluate import Scored
+from nar.evaluation.scoring.differences import difference
+from nar.evaluation.scoring.evaluate import Scored
 
 
 def scored(values, queries="abcd", clusters="xxyy"):

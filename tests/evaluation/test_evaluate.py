@@ -7,9 +7,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from nar.errors import InvalidInputError
-from nar.evaluation.evaluate import DEPTHS, Score, evaluate, score, summarise
-from nar.evaluation.metrics import average_precision
-from nar.evaluation.questions import questions
+from nar.evaluation.benchmark.questions import questions
+from nar.evaluation.scoring.evaluate import DEPTHS, Score, evaluate, score, summarise
+from nar.evaluation.scoring.metrics import average_precision
 
 # Two families that point the same way each, and a loner between them.
 VECTORS = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [1, 1]], dtype=np.float32)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from nar.errors import InvalidInputError, MissingLibraryError
-from nar.evaluation import figures
+from nar.evaluation.benchmark.datasets import NAS
 from nar.evaluation.cells import Cell, CellResult
-from nar.evaluation.datasets import NAS
-from nar.evaluation.evaluate import Scored
-from nar.evaluation.figures import Panel, difficulty_curve, neighbourhood_map, tsne
+from nar.evaluation.reporting import figures
+from nar.evaluation.reporting.figures import Panel, difficulty_curve, neighbourhood_map, tsne
+from nar.evaluation.scoring.evaluate import Scored
 
 image = pytest.importorskip("matplotlib.image")
 

@@ -6,7 +6,7 @@ import pytest
 
 from nar.corpus import iterate_cards, shipped_corpus
 from nar.errors import CorpusError
-from nar.evaluation.frozen import SEEDS, SPLITS, draw, read, roles_of, without_aliases
+from nar.evaluation.benchmark.frozen import SEEDS, SPLITS, draw, read, roles_of, without_aliases
 from nar.labels.twins import twins
 
 

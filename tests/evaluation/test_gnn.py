@@ -14,7 +14,7 @@ from torch_geometric.utils import to_undirected
 
 from nar.canonical import canonical
 from nar.encoding.merged import RowGraph, merged
-from nar.evaluation import gnn
+from nar.evaluation.methods import gnn
 from nar.ops import FEATURE_DIM, one_hot_columns
 
 RECIPE = gnn.Recipe(dim=16)

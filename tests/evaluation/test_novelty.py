@@ -5,10 +5,10 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import mannwhitneyu
 
-from nar.evaluation.datasets import REAL, load_dataset
-from nar.evaluation.frozen import read, roles_of
+from nar.evaluation.benchmark.datasets import REAL, load_dataset
+from nar.evaluation.benchmark.frozen import read, roles_of
 from nar.evaluation.novelty import as_markdown, asked_of, distances, novelty_roles
-from nar.evaluation.roc import Asked, area, pooled
+from nar.evaluation.scoring.roc import Asked, area, pooled
 
 
 def test_the_area_is_that_of_mann_and_whitney():

@@ -5,7 +5,7 @@ import pytest
 from nar.architecture import Labels
 from nar.corpus import Card
 from nar.errors import InvalidInputError
-from nar.evaluation.protocols import (
+from nar.evaluation.benchmark.protocols import (
     decoder_questions,
     distinct_questions,
     family_questions,

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from nar.errors import CorpusError
-from nar.evaluation import figures, results, sets
+from nar.evaluation.benchmark.datasets import REAL, load_dataset
 from nar.evaluation.cell_files import write_cell
 from nar.evaluation.cells import CellResult, Sample
-from nar.evaluation.datasets import REAL, load_dataset
-from nar.evaluation.evaluate import Scored
-from nar.evaluation.results import CellFiles, write_results
-from nar.evaluation.rows import METRICS
-from nar.evaluation.sets import CellSet
+from nar.evaluation.reporting import figures, results, sets
+from nar.evaluation.reporting.results import CellFiles, write_results
+from nar.evaluation.reporting.rows import METRICS
+from nar.evaluation.reporting.sets import CellSet
+from nar.evaluation.scoring.evaluate import Scored
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from nar.corpus import read_cards, write_shard
-from nar.evaluation.datasets import REAL, REWRITES, load_dataset
-from nar.evaluation.protocols import (
+from nar.evaluation.benchmark.datasets import REAL, REWRITES, load_dataset
+from nar.evaluation.benchmark.protocols import (
     REWRITTEN,
     rewrite_questions,
     rewrite_roles,
     rewritten_design_questions,
 )
-from nar.evaluation.rewrites import capture_rewrites
-from nar.evaluation.tasks import load_task
+from nar.evaluation.benchmark.rewrites import capture_rewrites
+from nar.evaluation.benchmark.tasks import load_task
 from nar.zoo.rewrites import model_names
 
 CNN = "timm:test_resnet"

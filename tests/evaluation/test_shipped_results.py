@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from nar.evaluation.cells import run_cell
-from nar.evaluation.rows import rows_of
-from nar.evaluation.sets import find_set
+from nar.evaluation.reporting.rows import rows_of
+from nar.evaluation.reporting.sets import find_set
 
 TABLE = Path(__file__).parents[2] / "results" / "distinct.json"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.evaluation.splits import (
+from nar.evaluation.benchmark.splits import (
     CAP,
     Member,
     capped,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from nar.errors import InvalidInputError
+from nar.evaluation.benchmark.datasets import REAL
 from nar.evaluation.cells import CellResult
-from nar.evaluation.datasets import REAL
-from nar.evaluation.evaluate import Scored
-from nar.evaluation.rows import METRICS
-from nar.evaluation.sets import SETS, find_set
-from nar.evaluation.tables import ASKED, DEFINITIONS, printed_rows, write_table
+from nar.evaluation.reporting.rows import METRICS
+from nar.evaluation.reporting.sets import SETS, find_set
+from nar.evaluation.reporting.tables import ASKED, DEFINITIONS, printed_rows, write_table
+from nar.evaluation.scoring.evaluate import Scored
 
 QUERIES, FAMILIES = ("a", "b", "c"), ("x", "x", "y")
 # Of table 3; the two losses are alike but for one family.

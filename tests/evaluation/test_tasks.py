@@ -10,8 +10,8 @@ from nar.architecture import Labels, architecture
 from nar.canonical import canonical
 from nar.corpus import read_cards, write_shard
 from nar.errors import InvalidInputError
-from nar.evaluation.datasets import DataSet, load_dataset
-from nar.evaluation.tasks import PROTOCOLS, load_task, make_task
+from nar.evaluation.benchmark.datasets import DataSet, load_dataset
+from nar.evaluation.benchmark.tasks import PROTOCOLS, load_task, make_task
 
 ROLES = {
     "a:resnet1": "train",

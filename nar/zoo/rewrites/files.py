@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from nar.capture import CaptureInputs, capture_exported, capture_onnx
-from nar.capture.dispatch import one_line
-from nar.capture.placement import inference
+from nar.capture.forward.dispatch import one_line
+from nar.capture.forward.placement import inference
 from nar.graph import ComputationalGraph
 from nar.zoo.building import Built
 from nar.zoo.rewrites.inputs import changed

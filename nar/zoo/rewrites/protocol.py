@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from nar.architecture import Architecture, architecture
-from nar.capture.dispatch import one_line
+from nar.capture.forward.dispatch import one_line
 from nar.errors import CaptureError, UnknownArchitectureError
 from nar.graph import ComputationalGraph
 from nar.ops import op_name

@@ -18,8 +18,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from nar.capture.forms import run
-from nar.capture.recorder import tensors_of
+from nar.capture.forward.forms import run
+from nar.capture.forward.recorder import tensors_of
 
 # Larger tensors are states, not sizes or positions; a mask over an image is still read.
 MAX_ELEMENTS = 1 << 22

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from nar.capture.placement import inference
+from nar.capture.forward.placement import inference
 from nar.zoo.transformers.configs import Config, Model, parts, vocabulary_size
 from nar.zoo.transformers.settings import setting
 

@@ -1,0 +1,1 @@
+"""Programs saved by `torch.export.save`, read without running what they bring."""

@@ -1,0 +1,258 @@
+"""How a call of one ATen operator enters the trace. `aten` says which goes where."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, prod
+
+from nar.capture.forward.call import Call
+from nar.capture.trace import TraceBuilder
+from nar.capture.window import channel_ratio, covers, window
+
+Emit = Callable[[TraceBuilder, Call], int]
+Table = Mapping[str, Emit]
+
+
+def fold(_builder: TraceBuilder, call: Call) -> int:
+    """A structural operator: its result is the value it was given."""
+    return call.values[0]
+
+
+def constant(builder: TraceBuilder, call: Call) -> int:
+    """A result that holds nothing of its operands."""
+    return builder.constant(call.shape)
+
+
+def node(operator: str) -> Emit:
+    """One operation that reads every tensor argument."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        return builder.emit(operator, call.values, call.shape)
+
+    return emit
+
+
+def arithmetic(operator: str) -> Emit:
+    """One operation that keeps its literal operands for the rewrites."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        return builder.emit(operator, call.values, call.shape, numbers=call.literals())
+
+    return emit
+
+
+def part(operator: str) -> Emit:
+    """Moves values about; transparent where nothing is left out, added or repeated."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        return _moved(builder, call, operator)
+
+    return emit
+
+
+def _moved(
+    builder: TraceBuilder, call: Call, operator: str, numbers: tuple[float, ...] = ()
+) -> int:
+    elements = prod(call.shape)
+    for value, shape in zip(call.values, call.shapes, strict=True):
+        if elements and prod(shape) == elements:
+            return value
+    return builder.emit(operator, call.values, call.shape, numbers=numbers)
+
+
+def concat(builder: TraceBuilder, call: Call) -> int:
+    """``cat(tensors, axis)``, which keeps its axis, counted from the end."""
+    axes = negative_axes(call.argument(1, 0), len(call.shape))
+    return _moved(builder, call, "concat", axes)
+
+
+def pad(builder: TraceBuilder, call: Call) -> int:
+    """``constant_pad_nd(input, amounts, fill)``, which keeps its fill and how many axes it pads."""
+    amounts = list(call.args[1])
+    if not any(amounts):
+        return call.values[0]
+    axes = 1 + max(place for place, amount in enumerate(amounts) if amount) // 2
+    numbers = (float(call.argument(2) or 0), float(axes)) if min(amounts) >= 0 else ()
+    return builder.emit("pad", call.values, call.shape, numbers=numbers)
+
+
+def reduction(operator: str) -> Emit:
+    """One operation that keeps the axes it reduces, counted from the end; none: all of them."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        axes = negative_axes(call.argument(1), len(call.shapes[0]))
+        return builder.emit(operator, call.values, call.shape, numbers=axes)
+
+    return emit
+
+
+# Rank -> the axes of all places, channels first or last. Over the last axis alone norms average.
+_ALL_PLACES = {
+    3: ((-2,),),
+    4: ((-2, -1), (-3, -2)),
+    5: ((-3, -2, -1), (-4, -3, -2)),
+}
+
+
+def mean(builder: TraceBuilder, call: Call) -> int:
+    """A mean over all places is global pooling, wherever the channels stand."""
+    rank = len(call.shapes[0])
+    axes = negative_axes(call.argument(1), rank)
+    return builder.emit(mean_class(axes, rank), call.values, call.shape, numbers=axes)
+
+
+def mean_class(axes: tuple[int, ...], rank: int) -> str:
+    """The operator of a mean over some axes, counted from the end, of a tensor of some rank."""
+    return "adaptive_avg_pool" if axes in _ALL_PLACES.get(rank, ()) else "mean"
+
+
+def negative_axes(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Axes as negative numbers in ascending order."""
+    if axes is None or axes in ([], ()):
+        return tuple(range(-rank, 0))
+    if isinstance(axes, int):
+        axes = (axes,)
+    return tuple(sorted(axis if axis < 0 else axis - rank for axis in axes))
+
+
+def clamp(builder: TraceBuilder, call: Call) -> int:
+    """Clamping at 0 is relu, between 0 and 6 relu6."""
+    bounds = (call.argument(1), call.argument(2))
+    if call.name == "clamp_max":
+        bounds = (None, bounds[0])
+    operator = {(0, None): "relu", (0, 6): "relu6", (-1, 1): "hard_tanh"}.get(bounds, "clamp")
+    numbers = tuple(
+        [
+            end if bound is None else float(bound)
+            for bound, end in zip(bounds, (-inf, inf), strict=True)
+            if bound is None or isinstance(bound, int | float)
+        ]
+    )
+    return builder.emit(operator, call.values, call.shape, numbers=numbers)
+
+
+def glu(builder: TraceBuilder, call: Call) -> int:
+    """One half gates the other, as it does where a model writes it out."""
+    value, gate = (builder.emit("split", call.values[:1], call.shape) for _ in range(2))
+    gate = builder.emit("sigmoid", (gate,), call.shape)
+    return builder.emit("mul", (value, gate), call.shape)
+
+
+def hardtanh(builder: TraceBuilder, call: Call) -> int:
+    """Relu6 reaches ATen as a hard tanh between 0 and 6."""
+    bounds = (call.argument(1, -1), call.argument(2, 1))
+    operator = "relu6" if bounds == (0, 6) else "hard_tanh"
+    return builder.emit(operator, call.values, call.shape)
+
+
+def power(builder: TraceBuilder, call: Call) -> int:
+    """Powers of a half and of minus a half have names of their own."""
+    exponent = call.argument(1)
+    operator = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}.get(
+        exponent if isinstance(exponent, int | float) else 0, "pow"
+    )
+    return builder.emit(operator, call.values, call.shape, numbers=call.literals())
+
+
+def convolution(builder: TraceBuilder, call: Call) -> int:
+    """``convolution(input, weight, bias, stride, padding, dilation, transposed, _, groups)``."""
+    source, weight = call.shapes[0], call.shapes[1]
+    transposed, groups = bool(call.args[6]), int(call.args[8])
+    channels = (source[1], call.shape[1])
+    builder.flops += 2 * prod(weight[1:]) * prod(source if transposed else call.shape)
+    attributes = window(weight[2:], call.args[3], call.args[5]) | channel_ratio(*channels)
+    operator = "conv_transpose" if transposed else _conv_class(groups, channels[0])
+    return builder.emit(operator, call.values, call.shape, attributes=attributes)
+
+
+def _conv_class(groups: int, in_channels: int) -> str:
+    if groups == 1:
+        return "conv"
+    return "conv_depthwise" if groups == in_channels else "conv_grouped"
+
+
+def pool(operator: str, spatial: int) -> Emit:
+    """``pool(input, kernel, stride, padding, dilation...)``; an empty stride is the kernel."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        kernel = extents(call.args[1], spatial)
+        is_bare = not any(extents(call.argument(3, 0), spatial))
+        if is_bare and covers(kernel, call.shapes[0], call.shape):
+            return builder.emit(f"adaptive_{operator}", call.values[:1], call.shape)
+        stride = extents(call.argument(2) or kernel, spatial)
+        dilation = call.argument(4) if operator == "max_pool" else None
+        attributes = window(kernel, stride, extents(dilation or 1, spatial))
+        return builder.emit(operator, call.values[:1], call.shape, attributes=attributes)
+
+    return emit
+
+
+def extents(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
+    """One number for every axis, or the numbers as they are."""
+    given = (value,) if isinstance(value, int) else tuple(value)
+    return given * rank if len(given) == 1 else given
+
+
+def product(builder: TraceBuilder, call: Call) -> int:
+    """A matrix product of the last two tensors, plus the first where there are three."""
+    *bias, left, right = call.values
+    first, second = call.shapes[-2:]
+    rows = first[-2] if len(first) > 1 else 1
+    columns = second[-1] if len(second) > 1 else 1
+    builder.flops += 2 * prod(call.shape) * first[-1]
+    sizes = (rows, first[-1], columns)
+    value = builder.emit("matmul", (left, right), call.shape, numbers=sizes)
+    for addend in bias:
+        value = builder.emit("add", (value, addend), call.shape)
+    return value
+
+
+def linear(builder: TraceBuilder, call: Call) -> int:
+    """``linear(input, weight, bias)``: the product and the sum that ATen makes of it."""
+    source, weight = call.shapes[0], call.shapes[1]
+    inner, out = weight[-1], (weight[0] if len(weight) > 1 else 1)
+    builder.flops += 2 * prod(call.shape) * inner
+    rows = prod(source[:-1])
+    value = builder.emit("matmul", call.values[:2], call.shape, numbers=(rows, inner, out))
+    for bias in call.values[2:]:
+        value = builder.emit("add", (value, bias), call.shape)
+    return value
+
+
+def attention(builder: TraceBuilder, call: Call) -> int:
+    """Scaled dot-product attention over (..., length, width): query, key, value and any mask."""
+    query, key, value = call.shapes[:3]
+    scores = prod(query[:-1]) * key[-2]
+    builder.flops += 2 * scores * (query[-1] + value[-1])
+    heads = {"heads": query[1]} if len(query) == 4 else {}
+    return builder.emit("attention", call.values, call.shape, attributes=heads)
+
+
+def recurrent(operator: str) -> Emit:
+    """A whole recurrent layer over a sequence: every weight matrix once a step."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        source, *others = call.shapes
+        weights = sum(prod(shape) for shape in others if len(shape) == 2)
+        builder.flops += 2 * weights * prod(source[:-1])
+        ratio = channel_ratio(source[-1], call.shape[-1])
+        return builder.emit(operator, call.values, call.shape, attributes=ratio)
+
+    return emit
+
+
+def first_operand(operator: str) -> Emit:
+    """One operation of its first tensor; the others only steer it."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        return builder.emit(operator, call.values[:1], call.shape)
+
+    return emit
+
+
+def unknown(name: str) -> Emit:
+    """An operator outside the vocabulary: it keeps its name and is counted."""
+
+    def emit(builder: TraceBuilder, call: Call) -> int:
+        builder.count_unknown(name)
+        return builder.emit(name, call.values, call.shape)
+
+    return emit

@@ -1,0 +1,170 @@
+"""Recorder: sees every ATen call of a forward pass and writes it to a trace."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from nar.capture.forward.aten import SPLITS, aten_table
+from nar.capture.forward.call import Call
+from nar.capture.forward.emitters import Emit, Table, unknown
+from nar.capture.forward.forms import run
+from nar.capture.trace import Shape, TraceBuilder
+from nar.capture.values import TensorValues, shape_of
+
+T = TypeVar("T")
+_NAMESPACES = frozenset({"aten", "prims", "torchvision"})  # elsewhere a name means anything
+_DEVICE = torch.ops.prim.device.default  # how fake tensors answer for their device
+Operands = tuple[tuple[int, ...], tuple[Shape, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to do for one overload.
+
+    Attributes:
+        name: ATen name without the underscore of in-place variants.
+        emit: Writes the call to the trace.
+        writes: Position and name of each argument that is written in place.
+    """
+
+    name: str
+    emit: Emit
+    writes: tuple[tuple[int, str], ...] = ()
+
+
+@cache
+def _table() -> Table:
+    return aten_table()
+
+
+@cache
+def _plan(overload: OpOverload) -> _Plan:
+    writes = tuple(
+        (position, argument.name)
+        for position, argument in enumerate(overload._schema.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    )
+    return replace(_whole(str(overload.name())), writes=writes)
+
+
+@cache
+def _whole(operator: str) -> _Plan:
+    namespace, _, overload = operator.partition("::")
+    name = overload.partition(".")[0]
+    name = name if name.startswith("__") else name.rstrip("_")
+    known = _table().get(name) if namespace in _NAMESPACES else None
+    return _Plan(name, unknown(f"{namespace}::{name}") if known is None else known)
+
+
+class Recorder(TorchDispatchMode):
+    """Writes every ATen call to a trace while it is active.
+
+    Args:
+        builder: Receives the operations.
+        values: Knows which value each tensor holds.
+
+    Attributes:
+        last_operator: The last operator called, for error reports.
+    """
+
+    def __init__(self, builder: TraceBuilder, values: TensorValues) -> None:
+        super().__init__()
+        self.builder = builder
+        self.values = values
+        self.last_operator = "-"
+        self._paused = 0
+
+    def __torch_dispatch__(
+        self,
+        func: OpOverload,
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Run the call, then record it."""
+        kwargs = kwargs or {}
+        if self._paused or func is _DEVICE:
+            return func(*args, **kwargs)
+        self.last_operator = str(func.name())
+        with torch._C.DisableTorchFunction():
+            operands = self._operands((*args, *kwargs.values()))
+            # A mode below wants to see every call; without one, a form is worked out once.
+            is_last = torch._C._len_torch_dispatch_stack() == 0
+            result = run(func, args, kwargs) if is_last else func(*args, **kwargs)
+            self._record(_plan(func), (args, kwargs), operands, result)
+        return result
+
+    def record(self, operator: str, args: tuple[Any, ...], run: Callable[[], T]) -> T:
+        """Record one call as a whole, without what it consists of.
+
+        Args:
+            operator: The operator it stands for, as ``aten::lstm``.
+            args: Its arguments.
+            run: Computes the result.
+        """
+        self.last_operator = operator
+        self._paused += 1
+        try:
+            result = run()
+        finally:
+            self._paused -= 1
+        with torch._C.DisableTorchFunction():
+            self._record(_whole(operator), (args, {}), self._operands(args), result)
+        return result
+
+    def _operands(self, args: tuple[Any, ...]) -> Operands:
+        tensors = list(tensors_of(args))
+        values = tuple([self.values.read(tensor) for tensor in tensors])
+        return values, tuple([shape_of(tensor) for tensor in tensors])
+
+    def _record(
+        self,
+        plan: _Plan,
+        arguments: tuple[tuple[Any, ...], Mapping[str, Any]],
+        operands: Operands,
+        result: object,
+    ) -> None:
+        args, kwargs = arguments
+        results = tuple(tensors_of((result,)))
+        written = [_argument(args, kwargs, place) for place in plan.writes]
+        targets = [tensor for tensor in written if isinstance(tensor, Tensor)]
+        if not results and not targets:
+            return
+        shape = shape_of(results[0] if results else targets[0])
+        call = Call(plan.name, args, kwargs, *operands, shape)
+        if plan.name in SPLITS and not targets:
+            for tensor in results:
+                part = self._emit(plan, replace(call, shape=shape_of(tensor)))
+                self.values.bind(tensor, part)
+            return
+        value = self._emit(plan, call)
+        for tensor in targets:
+            self.values.write(tensor, value)
+        for tensor in results:
+            if not any(tensor is target for target in targets):
+                self.values.bind(tensor, value)
+
+    def _emit(self, plan: _Plan, call: Call) -> int:
+        if plan.name == "copy" and len(call.values) > 1:
+            return call.values[1]
+        return plan.emit(self.builder, call) if call.values else self.builder.constant(call.shape)
+
+
+def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], place: tuple[int, str]) -> object:
+    position, name = place
+    return args[position] if position < len(args) else kwargs.get(name)
+
+
+def tensors_of(values: Iterable[Any]) -> Iterator[Tensor]:
+    """The tensors among arguments or results, lists laid flat, in order."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from tensors_of(value)

@@ -1,0 +1,1 @@
+"""ONNX files: the graph only, never weights."""

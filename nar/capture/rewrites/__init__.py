@@ -1,0 +1,1 @@
+"""Canonical rewrites: equal designs, written differently, become equal traces."""

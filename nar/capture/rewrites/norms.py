@@ -1,0 +1,117 @@
+"""Rules for norms written out in arithmetic."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate
+from operator import mul
+
+from nar.capture.rewrites.match import Matcher
+from nar.capture.trace import Operation, Shape
+
+_NORM_OF = {"mean": "rms_norm", "sum": "l2_norm"}
+_INVERSES = ("rsqrt", "reciprocal")
+_GUARDS = ("add", "clamp", "maximum")  # an epsilon that keeps a denominator off zero
+
+
+def norm(match: Matcher, operation: Operation) -> Operation | None:
+    """X / sqrt(mean(x^2) + eps), the same of x - mean(x), or with a sum."""
+    for value, size in match.quotients(operation, _INVERSES):
+        found = _magnitude(match, size)
+        if found is None:
+            continue
+        kind, measured = found
+        bare, weights = (value, ()) if measured == value else _unweighted(match, value)
+        source = _centred(match, bare)
+        if source is not None and kind != "sum" and source in (measured, _centred(match, measured)):
+            averaged = operation.elements // (match[size].elements or 1)
+            layer = _norm(operation, "layer_norm", (source,), averaged)
+            return _scaled(match, layer, weights[0], operation.shape) if weights else layer
+        if measured == bare and kind in _NORM_OF:
+            return _norm(operation, _NORM_OF[kind], (bare, *weights))
+    return None
+
+
+def _norm(
+    operation: Operation, operator: str, operands: tuple[int, ...], *numbers: int
+) -> Operation:
+    return replace(operation, operator=operator, operands=operands, numbers=numbers)
+
+
+def _unweighted(match: Matcher, value: int) -> tuple[int, tuple[int, ...]]:
+    """The value below a learned scale, and that scale."""
+    if match[value].operator == "mul":
+        for inner, weight in match.pairs(match[value]):
+            if match.is_parameter(weight):
+                return inner, (weight,)
+    return value, ()
+
+
+def _magnitude(match: Matcher, value: int) -> tuple[str, int] | None:
+    """("mean" | "sum" | "var", x) of an expression that measures how large x is."""
+    value = match.skip(match.skip(match.skip(value, _GUARDS), ("sqrt",)), _GUARDS)
+    measure = match[value]
+    if measure.operator == "vector_norm":
+        return "sum", measure.operands[0]
+    if measure.operator == "var":
+        return "var", measure.operands[0]
+    if measure.operator not in _NORM_OF:
+        return None
+    base = _squared(match, measure.operands[0])
+    return None if base is None else (measure.operator, base)
+
+
+def _squared(match: Matcher, value: int) -> int | None:
+    square = match[value]
+    is_power = square.operator == "pow" and match.numbers(square) in ([2], [])
+    is_product = square.operator == "mul" and len(set(square.operands)) == 1
+    return square.operands[0] if is_power or is_product else None
+
+
+def _centred(match: Matcher, value: int) -> int | None:
+    """X where the value is x - mean(x)."""
+    difference = match[value]
+    if difference.operator != "sub" or len(difference.operands) != 2:
+        return None
+    source, centre = difference.operands
+    return source if match.only_operand(centre, ("mean",)) == source else None
+
+
+def norm_weight(match: Matcher, operation: Operation) -> Operation | None:
+    """A learned scale right after a norm that has none."""
+    for layer, weight in _open_layers(match, operation, {"rms_norm": 1, "layer_norm": 1}):
+        return _scaled(match, layer, weight, operation.shape)
+    return None
+
+
+def norm_bias(match: Matcher, operation: Operation) -> Operation | None:
+    """A learned shift right after a scaled norm."""
+    for layer, bias in _open_layers(match, operation, {"layer_norm": 2, "group_norm": 2}):
+        return replace(layer, operands=(*layer.operands, bias), shape=operation.shape)
+    return None
+
+
+def _scaled(match: Matcher, layer: Operation, weight: int, shape: Shape) -> Operation:
+    """A norm with its weight: of groups of channels, if the weight stands for nothing averaged.
+
+    Args:
+        match: The trace.
+        layer: A norm without weight. Its numbers are how many elements it averages, if written out.
+        weight: A learned scale of its result.
+        shape: Of the scaled result, which may be another view of the norm's.
+    """
+    averaged = int(layer.numbers[0]) if layer.numbers else 0
+    trailing = set(accumulate(reversed(layer.shape), mul)) if shape == layer.shape else set[int]()
+    is_grouped = averaged > 1 and match[weight].elements not in (averaged, *trailing)
+    operator = "group_norm" if layer.operator == "layer_norm" and is_grouped else layer.operator
+    return replace(layer, operator=operator, operands=(*layer.operands, weight), shape=shape)
+
+
+def _open_layers(
+    match: Matcher, operation: Operation, operands: dict[str, int]
+) -> Iterator[tuple[Operation, int]]:
+    """(norm, learned tensor) of arithmetic between both, where the norm has so many operands."""
+    for value, learned in match.pairs(operation):
+        layer = match[value]
+        is_open = operands.get(layer.operator) == len(layer.operands)
+        if is_open and match.is_parameter(learned) and match.is_read_once(value):
+            yield layer, learned

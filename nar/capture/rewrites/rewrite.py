@@ -1,0 +1,64 @@
+"""Canonical rewrites: equal designs, written differently, become equal traces.
+
+One pass from first to last operation. A rule looks at an operation and what is above it, and gives
+the operation that stands for all of it; what nobody reads any more dies when the graph is laid out.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from nar.capture.rewrites.activations import (
+    gated,
+    gelu,
+    hard_sigmoid,
+    hard_swish,
+    relu6,
+    softmax,
+)
+from nar.capture.rewrites.batch_norm import frozen_norm
+from nar.capture.rewrites.match import Matcher
+from nar.capture.rewrites.norms import norm, norm_bias, norm_weight
+from nar.capture.rewrites.parts import joined, part_of_linear, rearranged
+from nar.capture.rewrites.products import (
+    attention,
+    embedding,
+    fused_attention,
+    learned_part,
+    linear,
+    linear_bias,
+)
+from nar.capture.rewrites.windows import linear_of_pooled, padded
+from nar.capture.trace import Operation, Trace
+
+Rule = Callable[[Matcher, Operation], Operation | None]
+
+# Operator of the last operation of a pattern -> what the pattern may be, the first match wins.
+RULES: dict[str, tuple[Rule, ...]] = {
+    "conv": (linear_of_pooled, padded),
+    "conv_grouped": (padded,),
+    "conv_depthwise": (padded,),
+    "max_pool": (padded,),
+    "avg_pool": (padded,),
+    "matmul": (attention, linear),
+    "index": (embedding,),
+    "slice": (learned_part, part_of_linear),
+    "split": (learned_part, part_of_linear),
+    "concat": (rearranged, joined),
+    "attention": (fused_attention,),
+    "add": (linear_bias, norm_bias, frozen_norm),
+    "mul": (gated, gelu, hard_swish, hard_sigmoid, softmax, norm, norm_weight),
+    "div": (gelu, hard_swish, hard_sigmoid, softmax, norm),
+    "clamp": (relu6,),
+}
+
+
+def rewrite(trace: Trace) -> Trace:
+    """The trace in canonical operator classes, its values numbered as before."""
+    match = Matcher(trace.operations)
+    for value, operation in enumerate(trace.operations):
+        for rule in RULES.get(operation.operator, ()):
+            found = rule(match, operation)
+            if found is not None:
+                match.replace(value, found)
+                break
+    return replace(trace, operations=match.operations())

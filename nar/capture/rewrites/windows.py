@@ -1,0 +1,64 @@
+"""Rules for layers with a window: what stands before one may be part of it."""
+
+from dataclasses import replace
+from math import inf
+
+from nar.capture.rewrites.match import Matcher
+from nar.capture.trace import Operation
+from nar.capture.window import channel_ratio
+
+# What a window reads beyond the border, by operator.
+_BORDER = {
+    "conv": 0.0,
+    "conv_grouped": 0.0,
+    "conv_depthwise": 0.0,
+    "avg_pool": 0.0,
+    "max_pool": -inf,
+}
+_POOLINGS = frozenset({"adaptive_avg_pool", "adaptive_max_pool"})
+_BETWEEN_POOLED = frozenset({
+    "linear", "batch_norm", "layer_norm", "relu", "relu6", "leaky_relu", "prelu", "gelu", "silu",
+    "mish", "hard_swish", "sigmoid", "hard_sigmoid", "tanh",
+})  # fmt: skip
+_MAX_STEPS_BELOW_POOLING = 8
+
+
+def padded(match: Matcher, operation: Operation) -> Operation | None:
+    """A window over a value with a border of its own: its padding, which is no operation."""
+    border = match[operation.operands[0]]
+    if border.operator != "pad" or len(border.numbers) != 2:
+        return None
+    fill, axes = border.numbers
+    if fill != _BORDER[operation.operator] or axes > operation.attributes["rank"]:
+        return None
+    return replace(operation, operands=(*border.operands[:1], *operation.operands[1:]))
+
+
+def linear_of_pooled(match: Matcher, operation: Operation) -> Operation | None:
+    """A 1x1 convolution of the one place that global pooling leaves is a linear layer.
+
+    Not every convolution of one place is: whether a map has shrunk to it depends on the image.
+    """
+    out, *places = operation.shape[1:] or (0,)
+    is_one_place = operation.attributes["kernel"] == 1 and bool(places) and set(places) == {1}
+    if not is_one_place or not _is_pooled(match, operation.operands[0]):
+        return None
+    inner = match[operation.operands[1]].elements // out
+    return replace(
+        operation,
+        operator="linear",
+        numbers=(out, inner),
+        attributes=channel_ratio(inner, out),
+    )
+
+
+def _is_pooled(match: Matcher, value: int) -> bool:
+    """Whether a value comes from a global pooling, through layers that keep its one place."""
+    for _ in range(_MAX_STEPS_BELOW_POOLING):
+        operation = match[value]
+        if operation.operator in _POOLINGS:
+            return True
+        if operation.operator not in _BETWEEN_POOLED:
+            return False
+        value = operation.operands[0]
+    return False

@@ -1,0 +1,1 @@
+"""What is asked: data sets with frozen ids, splits, protocols, and tasks made of them."""

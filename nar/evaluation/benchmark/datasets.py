@@ -1,0 +1,117 @@
+"""The data sets of the benchmark: real architectures by frozen ids, NAS networks by distance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Final
+
+from nar.architecture import architecture
+from nar.corpus import Card, iterate_cards, iterate_shards, shipped_corpus, write_shard
+from nar.corpus.shards import read_cards, read_shard
+from nar.errors import CorpusError, InvalidInputError
+from nar.evaluation.benchmark import frozen
+from nar.graph import ComputationalGraph
+from nar.zoo.darts.dataset import DISTANCES, members_at
+from nar.zoo.darts.models import member_name, resolve_darts
+from nar.zoo.darts.network import darts_graph
+
+REAL: Final = "real"
+NAS: Final = {f"nas-{distance}": distance for distance in DISTANCES}
+REWRITES: Final = "rewrites"
+REWRITES_FILE: Final = "rewrites.parquet"
+DATASETS: Final = (REAL, REWRITES, *NAS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataSet:
+    """Architectures in a fixed order.
+
+    Attributes:
+        name: One of `DATASETS`.
+        cards: What is known of each.
+        graphs: Of each, in the same order.
+    """
+
+    name: str
+    cards: tuple[Card, ...]
+    graphs: tuple[ComputationalGraph, ...]
+
+
+@cache
+def load_dataset(name: str, cache_directory: Path) -> DataSet:
+    """Read or make a data set, once in a process.
+
+    Args:
+        name: One of `DATASETS`.
+        cache_directory: Keeps the NAS graphs, which take minutes to make.
+
+    Raises:
+        InvalidInputError: There is no such data set.
+        CorpusError: The shipped corpus lacks a frozen id.
+    """
+    if name == REAL:
+        return _real()
+    if name == REWRITES:
+        return _with_rewrites(load_dataset(REAL, cache_directory))
+    if name not in NAS:
+        raise InvalidInputError("data", f"wanted one of {', '.join(DATASETS)}, came {name!r}")
+    return _nas(name, cache_directory / f"{name}.parquet")
+
+
+def _real() -> DataSet:
+    names = frozen.read().column("name").to_pylist()
+    wanted = set(names)
+    corpus = shipped_corpus()
+    cards = {card.labels.name: card for card in iterate_cards(corpus) if card.labels.name in wanted}
+    graphs = {
+        item.labels.name: item.graph
+        for _, shard in iterate_shards(corpus)
+        for item in shard
+        if item.labels.name in wanted
+    }
+    missing = [name for name in names if name not in graphs]
+    if missing:
+        raise CorpusError(
+            f"the corpus lacks {len(missing)} frozen ids, {missing[0]} among them; "
+            "draw them anew with `python -m nar.evaluation.benchmark.frozen`"
+        )
+    return _in_order(REAL, names, cards, graphs)
+
+
+def _with_rewrites(real: DataSet) -> DataSet:
+    """The real architectures, the models that were rewritten, and what became of them."""
+    with as_file(files("nar.evaluation").joinpath("data", REWRITES_FILE)) as path:
+        cards, items = list(read_cards(path)), list(read_shard(path))
+    known = {card.labels.name for card in real.cards}
+    new = [row for row, card in enumerate(cards) if card.labels.name not in known]
+    return DataSet(
+        REWRITES,
+        (*real.cards, *(cards[row] for row in new)),
+        (*real.graphs, *(items[row].graph for row in new)),
+    )
+
+
+def _in_order(
+    name: str,
+    names: Sequence[str],
+    cards: dict[str, Card],
+    graphs: dict[str, ComputationalGraph],
+) -> DataSet:
+    return DataSet(
+        name, tuple(cards[each] for each in names), tuple(graphs[each] for each in names)
+    )
+
+
+def _nas(name: str, path: Path) -> DataSet:
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        items = []
+        for member in members_at(NAS[name]):
+            spec = resolve_darts(member_name(member))
+            items.append(architecture(spec.labels, darts_graph(member.genotype)))
+        write_shard(path, items)
+    graphs = {item.labels.name: item.graph for item in read_shard(path)}
+    cards = {card.labels.name: card for card in read_cards(path)}
+    return _in_order(name, sorted(graphs), cards, graphs)

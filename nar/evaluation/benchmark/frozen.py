@@ -1,0 +1,117 @@
+"""Frozen ids: which architectures the benchmark is made of, and the role of each in every split.
+
+The file is part of the repository, so that every method, now and later, is asked the same
+questions. ``python -m nar.evaluation.benchmark.frozen`` draws it anew from the shipped corpus: a
+decision.
+"""
+
+from collections.abc import Iterator, Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+
+from nar.corpus import Card, iterate_cards, shipped_corpus
+from nar.errors import CorpusError
+from nar.evaluation.benchmark.protocols import Roles, member
+from nar.evaluation.benchmark.splits import (
+    Member,
+    Role,
+    capped,
+    split_asked,
+    split_distinct,
+    split_paper,
+    split_unseen,
+)
+from nar.labels.twins import twins
+
+SEEDS: Final = (0, 1, 2)
+SPLITS: Final = ("paper", "distinct", "unseen", "twins")
+FILE: Final = "real.parquet"
+
+
+def draw(cards: Sequence[Card]) -> pa.Table:
+    """The members of the benchmark and their roles: a column a split and seed, a row a member."""
+    members = [member(card) for card in without_aliases(cards)]
+    chosen = capped(members, always=_twins())
+    names = [each.name for each in chosen]
+    columns: dict[str, list[str]] = {"name": names}
+    for split in SPLITS:
+        for seed in SEEDS:
+            roles = _roles(split, chosen, seed)
+            columns[column(split, seed)] = [roles[name] for name in names]
+    return pa.table(columns)
+
+
+def without_aliases(cards: Sequence[Card]) -> Iterator[Card]:
+    """One card for each network of a source: names of the very same one are no others."""
+    seen: set[tuple[str, str]] = set()
+    asked = _twins()
+    for card in sorted(cards, key=lambda card: (card.labels.name not in asked, card.labels.name)):
+        network = (card.labels.source, card.exact)
+        if network not in seen:
+            yield card
+        seen.add(network)
+
+
+def _twins() -> frozenset[str]:
+    return frozenset(name for group in twins() for name in group.members)
+
+
+def _roles(split: str, members: Sequence[Member], seed: int) -> dict[str, Role]:
+    if split == "twins":
+        return split_asked(members, [group.members for group in twins()], seed)
+    draws = {"paper": split_paper, "distinct": split_distinct, "unseen": split_unseen}
+    return draws[split](members, seed)
+
+
+def column(split: str, seed: int) -> str:
+    """Name of the column that holds the roles of a split."""
+    return f"{split}_{seed}"
+
+
+def read(path: Path | None = None) -> pa.Table:
+    """The frozen table; without a path, the one of the package.
+
+    Raises:
+        CorpusError: It is missing or no such table.
+    """
+    if path is None:
+        with as_file(files("nar.evaluation").joinpath("data", FILE)) as shipped:
+            return read(shipped)
+    wanted = {"name", *(column(split, seed) for split in SPLITS for seed in SEEDS)}
+    try:
+        table = pq.read_table(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise CorpusError(f"{path} holds no frozen splits: {error}") from error
+    missing = wanted - set(table.column_names)
+    if missing:
+        raise CorpusError(f"{path} holds no frozen splits: it lacks {', '.join(sorted(missing))}")
+    return table
+
+
+def roles_of(table: pa.Table, split: str, seed: int) -> Roles:
+    """The role of each name in one split."""
+    names = table.column("name").to_pylist()
+    return dict(zip(names, table.column(column(split, seed)).to_pylist(), strict=True))
+
+
+def main(
+    target: Annotated[Path, typer.Argument(help="File that gets the table.")],
+    corpus: Annotated[
+        Path | None, typer.Option(help="Directory; default: the shipped one.")
+    ] = None,
+) -> None:
+    """Draw the benchmark and its splits from a corpus."""
+    cards = list(iterate_cards(corpus or shipped_corpus()))
+    table = draw(cards)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, target, compression="zstd")
+    typer.echo(f"{table.num_rows:,} of {len(cards):,} architectures, in {target}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

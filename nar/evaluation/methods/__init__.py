@@ -1,0 +1,1 @@
+"""Who answers: every way to turn graphs into vectors, trained or not."""

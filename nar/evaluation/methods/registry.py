@@ -1,0 +1,116 @@
+"""Every method of the tables, by the name that commands and tables give it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from nar.config import DefaultRecipe
+from nar.errors import InvalidInputError
+from nar.evaluation.benchmark.tasks import Task
+from nar.evaluation.methods import baselines, default, gnn, paper
+from nar.evaluation.scoring.evaluate import Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to turn the graphs of a task into vectors that are compared by cosine.
+
+    Attributes:
+        name: Unique.
+        title: As tables show it.
+        embed: Rows in the order of the task's graphs.
+        code: Module that decides what comes out.
+        learns: Whether it reads labels of the training rows.
+    """
+
+    name: str
+    title: str
+    embed: Callable[[Task], Matrix]
+    code: str
+    learns: bool = False
+
+
+def _histogram(steps: int, weighting: baselines.Weighting) -> Method:
+    words = weighting.replace("_", "-")
+    return Method(
+        f"labels-{steps}-{words}",
+        f"label histogram, s<={steps}, {words}",
+        lambda task: baselines.label_histograms(task.graphs, steps, weighting),
+        baselines.__name__,
+    )
+
+
+def _untrained_network(kind: gnn.Kind) -> Method:
+    return Method(
+        f"{kind}-untrained",
+        f"{kind.upper()}, untrained",
+        lambda task: gnn.untrained(task, kind),
+        gnn.__name__,
+    )
+
+
+def _trained_network(kind: gnn.Kind) -> Method:
+    return Method(kind, kind.upper(), lambda task: gnn.trained(task, kind), gnn.__name__, True)
+
+
+def _paper(name: str, title: str, variant: paper.Variant) -> Method:
+    return Method(name, title, lambda task: paper.trained(task, variant), paper.__name__, True)
+
+
+def _default(name: str, title: str, recipe: DefaultRecipe, *, learns: bool = True) -> Method:
+    code = default.__name__
+    return Method(name, title, lambda task: default.trained(task, recipe), code, learns)
+
+
+_ALL: Final[Sequence[Method]] = (
+    Method(
+        "random",
+        "random",
+        lambda task: baselines.random_vectors(len(task.graphs), task.seed),
+        baselines.__name__,
+    ),
+    Method("size", "size only", lambda task: baselines.sizes(task.graphs), baselines.__name__),
+    Method(
+        "operators",
+        "bag of operators",
+        lambda task: baselines.bag_of_operators(task.graphs),
+        baselines.__name__,
+    ),
+    _histogram(1, "presence"),
+    _histogram(2, "presence"),
+    _histogram(3, "presence"),
+    _histogram(2, "log_counts"),
+    _histogram(2, "idf"),
+    _untrained_network("gin"),
+    _untrained_network("gcn"),
+    _untrained_network("gat"),
+    _trained_network("gin"),
+    _trained_network("gcn"),
+    _trained_network("gat"),
+    Method("paper-untrained", "NAR paper, untrained", paper.untrained, paper.__name__),
+    _paper("paper", "NAR paper", paper.Variant()),
+    _paper("paper-ce", "NAR paper, CE alone", paper.Variant(losses="ce")),
+    _paper("paper-cl", "NAR paper, CL alone", paper.Variant(losses="cl")),
+    _paper("paper-node-number", "NAR paper, by nodes", paper.Variant(splitting="node_number")),
+    _paper("paper-motif-number", "NAR paper, by motifs", paper.Variant(splitting="motif_number")),
+    _paper("paper-random", "NAR paper, random motifs", paper.Variant(splitting="random")),
+    Method("paper-from-nas", "NAR paper, NAS first", paper.transferred, paper.__name__, True),
+    _default("default-untrained", "NAR default, untrained", default.UNTRAINED, learns=False),
+    *(
+        _default(f"default-{name}", f"NAR default, {name.replace('-', ' ')}", recipe)
+        for name, recipe in default.ABLATIONS.items()
+    ),
+    _default("default", "NAR default", default.PLAIN),
+)
+METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ALL}
+
+
+def find_method(name: str) -> Method:
+    """The method of a name.
+
+    Raises:
+        InvalidInputError: There is none; every name is given.
+    """
+    if name not in METHODS:
+        raise InvalidInputError("method", f"wanted one of {', '.join(METHODS)}, came {name!r}")
+    return METHODS[name]

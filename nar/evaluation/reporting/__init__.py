@@ -1,0 +1,1 @@
+"""What is shown: sets of cells, as tables and figures."""

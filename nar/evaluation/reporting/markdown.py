@@ -1,0 +1,88 @@
+"""How tables of results are laid out: who asked, a row a method, the differences, in Markdown."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from nar.evaluation.reporting.rows import METRICS, Row, best_idle, headline_of, metric_title
+from nar.evaluation.scoring.differences import Difference
+from nar.evaluation.scoring.evaluate import Evaluation, Score
+
+_COST: Final = ("dim", "seconds")
+
+
+def result_blocks(
+    protocol: str, rows: Sequence[Row], printed: Mapping[str, Mapping[str, float]]
+) -> list[str]:
+    """Who asked, the table, the best that learns nothing, the differences."""
+    headline = headline_of(protocol)
+    title = metric_title(headline)
+    whole, reference = rows[-1].evaluation, rows[-1].method.title
+    asked = f"{whole.queries:,} queries of {whole.clusters:,} families over {whole.seeds} seeds"
+    best = best_idle(rows, headline)
+    idle = f"{best.method.title}, {best.evaluation.scores[headline].mean:.3f}" if best else "none"
+    quoted = [[name, *map(_shown, scores.values())] for name, scores in printed.items()]
+    metrics = _metrics(headline)
+    header = ("method", *map(metric_title, metrics), f"{title}, 95%", f"{title}, macro", *_COST)
+    return [
+        f"{asked}; {whole.gallery:,} may answer.",
+        _table(header, [*_lines(rows, metrics, headline), *quoted]),
+        f"Best that learns nothing, by {title}: {idle}.",
+        f"Differences: {title} less that of {reference}, query by query; none: 95% includes 0.",
+        _table(("method", "difference", "95%"), _differences(rows)),
+        *_kinds(rows, headline, best),
+    ]
+
+
+def _kinds(rows: Sequence[Row], headline: str, best: Row | None) -> list[str]:
+    """The headline by rewrite, of the best that learns nothing and of the last row."""
+    shown = [row for row in rows if row is best or row is rows[-1]]
+    header = ("rewrite", "queries", *(row.method.title for row in shown))
+    lines = [
+        [name, f"{kind.queries:,}", *(_shown(row.kinds[name].mean) for row in shown)]
+        for name, kind in rows[-1].kinds.items()
+    ]
+    return [f"{metric_title(headline)} by rewrite:", _table(header, lines)] if lines else []
+
+
+def _numbers(reached: Evaluation, metrics: Sequence[str], headline: str) -> list[float]:
+    """What bold is for: every mean, then the macro mean of the headline."""
+    return [*(reached.scores[name].mean for name in metrics), reached.scores[headline].macro]
+
+
+def _metrics(headline: str) -> tuple[str, ...]:
+    """The nine columns of every table, after the headline where that is none of them."""
+    return METRICS if headline in METRICS else (headline, *METRICS)
+
+
+def _lines(rows: Sequence[Row], metrics: Sequence[str], headline: str) -> Iterator[list[str]]:
+    """Rows of the table, the best of each column in bold."""
+    numbers = [_numbers(row.evaluation, metrics, headline) for row in rows]
+    best = [_shown(max(column)) for column in zip(*numbers, strict=True)]
+    for row, mine in zip(rows, numbers, strict=True):
+        pairs = zip(map(_shown, mine), best, strict=True)
+        *means, macro = (f"**{text}**" if text == most else text for text, most in pairs)
+        interval = _interval(row.evaluation.scores[headline])
+        yield [row.method.title, *means, interval, macro, f"{row.dim:,}", f"{row.seconds:,.1f}"]
+
+
+def _differences(rows: Sequence[Row]) -> list[list[str]]:
+    return [
+        [row.method.title, "none" if apart.is_none else f"{apart.mean:+.3f}", _interval(apart)]
+        for row in rows
+        if (apart := row.difference)
+    ]
+
+
+def _table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table; short lines end with empty columns."""
+    filled = [[*line, *[""] * (len(header) - len(line))] for line in lines]
+    every = [header, ["---"] * len(header), *filled]
+    return "\n".join(f"| {' | '.join(line)} |" for line in every)
+
+
+def _shown(number: float) -> str:
+    return f"{number:.3f}"
+
+
+def _interval(ends: Score | Difference) -> str:
+    return f"{ends.low:.3f} to {ends.high:.3f}"

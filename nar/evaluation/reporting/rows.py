@@ -1,0 +1,114 @@
+"""Rows of tables: what a method reached on one task, all seeds together."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any, Final
+
+from nar.evaluation.benchmark.datasets import REWRITES
+from nar.evaluation.cells import CellResult
+from nar.evaluation.methods.registry import Method, find_method
+from nar.evaluation.scoring.differences import Difference, difference
+from nar.evaluation.scoring.evaluate import KS, Evaluation, Scored, summarise
+
+METRICS: Final = tuple(f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in KS)
+# What a protocol is judged by, where that is not MAP@20: a question with one answer has no list.
+_HEADLINES: Final[Mapping[str, str]] = {
+    "twins": "mrr@20",
+    "rewrites": "mrr@1",
+    "rewrites-design": "mrr@1",
+}
+_TITLES: Final[Mapping[str, str]] = {"mrr@1": "Recall@1"}
+
+
+def headline_of(protocol: str) -> str:
+    """The metric that a protocol is judged by."""
+    return _HEADLINES.get(protocol, "map@20")
+
+
+def metric_title(metric: str) -> str:
+    """As tables show it; of one place the reciprocal rank says whether it is right."""
+    return _TITLES.get(metric, metric.upper())
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What queries of one kind reached.
+
+    Attributes:
+        queries: How many asked, all seeds together.
+        mean: Of the headline.
+    """
+
+    queries: int
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A method on one task, all seeds together.
+
+    Attributes:
+        method: What was run.
+        evaluation: What it reached.
+        difference: Of the headline, to the reference; None for the reference itself.
+        kinds: The headline by rewrite, where queries are rewritten models.
+        dim: Length of the vectors.
+        learned: Architectures that were learned from, mean over seeds.
+        seconds: Wall time, mean over seeds.
+    """
+
+    method: Method
+    evaluation: Evaluation
+    difference: Difference | None
+    kinds: Mapping[str, Kind]
+    dim: int
+    learned: float
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        method = self.method
+        named = {"method": method.name, "title": method.title, "learns": method.learns}
+        cost = {"dim": self.dim, "learned": self.learned, "seconds": self.seconds}
+        apart = asdict(self.difference) if self.difference else None
+        kinds = {name: asdict(kind) for name, kind in self.kinds.items()}
+        return {**named, **self.evaluation.to_dict(), **cost, "difference": apart, "kinds": kinds}
+
+
+def rows_of(methods: Sequence[Sequence[CellResult]], protocol: str) -> list[Row]:
+    """A row a method; all are compared with the last.
+
+    Args:
+        methods: Cells of each method, a seed each, on one task.
+        protocol: Of the task.
+    """
+    headline = headline_of(protocol)
+    scored = [[seed.scored for seed in seeds] for seeds in methods]
+    apart = [*(difference(mine, scored[-1], headline) for mine in scored[:-1]), None]
+    asks = protocol.startswith(REWRITES)
+    kinds = [_by_kind(mine, headline) if asks else {} for mine in scored]
+    return [_row(*each) for each in zip(methods, apart, kinds, strict=True)]
+
+
+def best_idle(rows: Sequence[Row], metric: str) -> Row | None:
+    """The best of the rows that learn nothing; None if all do."""
+    idle = [row for row in rows if not row.method.learns]
+    return max(idle, key=lambda row: row.evaluation.scores[metric].mean, default=None)
+
+
+def _row(seeds: Sequence[CellResult], apart: Difference | None, kinds: Mapping[str, Kind]) -> Row:
+    whole = summarise([seed.scored for seed in seeds])
+    learned, seconds = fmean(s.learned for s in seeds), fmean(s.seconds for s in seeds)
+    method = find_method(seeds[0].cell.method)
+    return Row(method, whole, apart, kinds, max(s.dim for s in seeds), learned, seconds)
+
+
+def _by_kind(seeds: Sequence[Scored], metric: str) -> dict[str, Kind]:
+    """Queries are called ``<original>@<rewrite>``."""
+    values: defaultdict[str, list[float]] = defaultdict(list)
+    for seed in seeds:
+        for query, value in zip(seed.queries, seed.values[metric].tolist(), strict=True):
+            values[query.rpartition("@")[2]].append(value)
+    return {kind: Kind(len(found), fmean(found)) for kind, found in values.items()}

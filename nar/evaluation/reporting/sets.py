@@ -1,0 +1,128 @@
+"""Sets of cells that are run together: one for each table of results."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from nar.errors import InvalidInputError
+from nar.evaluation.benchmark.datasets import NAS, REAL, REWRITES
+from nar.evaluation.benchmark.frozen import SEEDS
+from nar.evaluation.cells import Cell
+from nar.evaluation.methods.default import ABLATIONS
+
+BASELINES: Final = (
+    "random",
+    "size",
+    "operators",
+    "labels-1-presence",
+    "labels-2-presence",
+    "labels-3-presence",
+    "labels-2-log-counts",
+    "labels-2-idf",
+    "gin-untrained",
+    "gcn-untrained",
+    "gat-untrained",
+    "paper-untrained",
+    "default-untrained",
+    "gin",
+    "gcn",
+    "gat",
+)
+SPLITTINGS: Final = ("paper-node-number", "paper-motif-number", "paper-random", "paper")
+LOSSES: Final = ("paper-ce", "paper-cl", "paper")
+TRANSFER: Final = ("paper-from-nas", "paper")
+# What is asked at every distance of the curve: the best that learn nothing, and ours.
+CURVE: Final = ("operators", "labels-2-presence", "labels-2-log-counts", "paper", "default")
+SIMPLE: Final = ("random", "size", "operators", "labels-1-presence", "default")
+MAPS: Final = ("gcn", "gat", "default")
+EVERY: Final = (*BASELINES, "paper", "default")
+
+Shown = Literal["table", "curve", "maps", "trade_off"]
+
+
+@dataclass(frozen=True, slots=True)
+class CellSet:
+    """The cells behind one table or figure.
+
+    Attributes:
+        title: Of the table.
+        tasks: Data set and protocol of each part.
+        methods: Rows of each part.
+        printed: Number of the paper's table that is shown beside it; None if it has none.
+        shows: What becomes of the cells: a table, the curve of the NAS distances, maps, or the
+            accuracy against the time it takes.
+        seeds: One to draw, all to pool.
+    """
+
+    title: str
+    tasks: tuple[tuple[str, str], ...]
+    methods: tuple[str, ...]
+    printed: int | None = None
+    shows: tuple[Shown, ...] = ("table",)
+    seeds: tuple[int, ...] = SEEDS
+
+    def cells(self) -> Iterator[Cell]:
+        """Every method on every task with every seed."""
+        for data, protocol in self.tasks:
+            for method in self.methods:
+                yield from self.cells_of(data, protocol, method)
+
+    def cells_of(self, data: str, protocol: str, method: str) -> list[Cell]:
+        """A method on a task with every seed."""
+        return [Cell(data, protocol, method, seed) for seed in self.seeds]
+
+
+_PRINTED_TASKS: Final = ((REAL, "paper"), ("nas-4", "paper"))
+
+SETS: Final[Mapping[str, CellSet]] = {
+    "table1": CellSet("Table 1: comparison with baselines", _PRINTED_TASKS, EVERY, 1),
+    "table2": CellSet("Table 2: ways of splitting", _PRINTED_TASKS, SPLITTINGS, 2),
+    "table3": CellSet("Table 3: parts of the loss", _PRINTED_TASKS, LOSSES, 3),
+    "table4": CellSet("Table 4: NAS networks first", ((REAL, "paper"),), TRANSFER, 4),
+    "family": CellSet("Families by the defining code", ((REAL, "family"),), EVERY),
+    "distinct": CellSet("Designs never seen, of families seen", ((REAL, "distinct"),), EVERY),
+    "unseen": CellSet("Families never seen", ((REAL, "unseen"),), EVERY),
+    "twins": CellSet("The same design in another library", ((REAL, "twins"),), EVERY),
+    "decoders": CellSet(
+        "Distinct and unseen, with the decoder alone as the family of composed models",
+        ((REAL, "distinct-decoder"), (REAL, "unseen-decoder")),
+        SIMPLE,
+    ),
+    "ablations": CellSet(
+        "NAR default without each of its parts",
+        ((REAL, "distinct"), (REAL, "unseen"), (REAL, "twins")),
+        (*(f"default-{name}" for name in ABLATIONS), "default"),
+    ),
+    "rewrites": CellSet("Rewritten models find their originals", ((REWRITES, REWRITES),), EVERY),
+    "rewrites-design": CellSet(
+        "Rewritten models find the design of their originals",
+        ((REWRITES, "rewrites-design"),),
+        SIMPLE,
+    ),
+    "curve": CellSet(
+        "NAS difficulty curve",
+        tuple((data, "paper") for data in NAS),
+        CURVE,
+        shows=("table", "curve"),
+    ),
+    "tradeoff": CellSet(
+        "Accuracy and time",
+        ((REAL, "distinct"), (REAL, "unseen")),
+        EVERY,
+        shows=("trade_off",),
+    ),
+    "figure5": CellSet(
+        "Figure 5: vectors in the plane", _PRINTED_TASKS, MAPS, shows=("maps",), seeds=SEEDS[:1]
+    ),
+}
+
+
+def find_set(name: str) -> CellSet:
+    """The set of a name.
+
+    Raises:
+        InvalidInputError: There is none.
+    """
+    if name not in SETS:
+        raise InvalidInputError("set", f"wanted one of {', '.join(SETS)}, came {name!r}")
+    return SETS[name]

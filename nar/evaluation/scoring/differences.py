@@ -1,0 +1,64 @@
+"""How much further one method goes than another, on the same queries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nar.errors import InvalidInputError
+from nar.evaluation.scoring.evaluate import Scored, summarise
+from nar.evaluation.scoring.metrics import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A mean of paired differences.
+
+    Attributes:
+        mean: Above 0 where the first method is better; every seed weighs the same.
+        low: Lower end of its 95% interval, from a bootstrap over families.
+        high: Upper end.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the interval includes 0: which of the two is better is not known."""
+        return self.low <= 0 <= self.high
+
+
+def difference(one: Sequence[Scored], other: Sequence[Scored], metric: str) -> Difference:
+    """Subtract query by query, then take the mean as every table does.
+
+    Args:
+        one: What the queries of each seed reached.
+        other: The same of another method, seeds in the same order.
+        metric: As in ``map@20``.
+
+    Raises:
+        InvalidInputError: The two were not asked the same queries.
+    """
+    if len(one) != len(other):
+        raise InvalidInputError("seeds", f"wanted the same of both, came {len(one)}, {len(other)}")
+    pairs = [_subtracted(mine, theirs, metric) for mine, theirs in zip(one, other, strict=True)]
+    found = summarise(pairs).scores[metric]
+    return Difference(found.mean, found.low, found.high)
+
+
+def _subtracted(one: Scored, other: Scored, metric: str) -> Scored:
+    order = _order(one.queries, other.queries)
+    values: Values = one.values[metric] - other.values[metric][order]
+    return Scored(one.queries, one.clusters, one.gallery, {metric: values})
+
+
+def _order(wanted: Sequence[str], came: Sequence[str]) -> list[int]:
+    """Where each wanted query stands among those that came."""
+    places = {query: place for place, query in enumerate(came)}
+    odd = sorted(set(wanted) ^ set(places))
+    if odd or len(wanted) != len(came):
+        which = f"{odd[0]} in one only" if odd else "repeated ones"
+        raise InvalidInputError(
+            "queries", f"wanted the same of both, came {len(wanted)} and {len(came)}, {which}"
+        )
+    return [places[query] for query in wanted]
