@@ -22,7 +22,7 @@ from nar.corpus import read_corpus
 from nar.errors import ConfigError
 from nar.workspace import Workspace
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
 
 
 def digests(directory: Path) -> dict[str, str]:
