@@ -4,7 +4,7 @@ import numpy as np
 from graphs import bert, graph_of
 
 from nar.canonical import canonical
-from nar.motifs.contexts import context_subgraph, motif_subgraph
+from nar.motifs.contexts import context_subgraph, motif_subgraph, structure_codes
 from nar.motifs.partition import partition, to_partition
 from nar.ops import op_name
 
@@ -36,7 +36,15 @@ def test_two_hops_reach_further():
 def test_equal_structures_have_equal_codes():
     cut = partition(canonical(bert(4)))
     layers = [motif for motif in range(cut.motifs) if (cut.node_to_motif == motif).sum() == 12]
-    codes = [context_subgraph(cut, motif, hops=1).code for motif in layers]
-    assert len({motif_subgraph(cut, motif).code for motif in layers}) == 1
+    codes = structure_codes([context_subgraph(cut, motif, hops=1) for motif in layers]).tolist()
+    assert len(set(structure_codes([motif_subgraph(cut, motif) for motif in layers]))) == 1
     assert codes[0] == codes[1] == codes[2]
     assert codes[3] != codes[2]  # the last layer is followed by the pooler
+
+
+def test_a_code_does_not_depend_on_what_stands_beside():
+    parts = [context_subgraph(CUT, motif, hops=1) for motif in range(CUT.motifs)]
+    alone = [structure_codes([part])[0] for part in parts]
+    assert structure_codes(parts).tolist() == alone
+    assert structure_codes(parts[::-1]).tolist() == alone[::-1]
+    assert len(set(alone)) == len(parts)

@@ -10,7 +10,7 @@ from nar.encoding.batches import runs
 from nar.encoding.labels import TrainingLabels
 from nar.encoding.merged import RowGraph
 from nar.graph import ComputationalGraph
-from nar.motifs.contexts import Subgraph, context_subgraph, motif_subgraph
+from nar.motifs.contexts import context_subgraph, motif_subgraph, structure_codes
 from nar.motifs.macro_graph import MacroGraph, macro_graph
 from nar.motifs.neighbours import Labels
 from nar.motifs.partition import MotifPartition
@@ -66,10 +66,10 @@ def collect_samples(
     collection = _Collection(config)
     macro_graphs: list[MacroGraph] = []
     for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
-        for cut in split_all(graphs[part], config):
-            macro = macro_graph(cut)
-            collection.add(cut, macro)
-            macro_graphs.append(macro)
+        cuts = split_all(graphs[part], config)
+        macros = [macro_graph(cut) for cut in cuts]
+        collection.add(cuts, macros)
+        macro_graphs += macros
     codes = np.array(sorted(collection.motifs), dtype=np.uint64)
     return Samples(
         codes=codes,
@@ -92,18 +92,37 @@ class _Collection:
         self._seen: set[tuple[int, ...]] = set()
         self._hops = config.context_hops
 
-    def add(self, cut: MotifPartition, macro: MacroGraph) -> None:
+    def add(self, cuts: Sequence[MotifPartition], macros: Sequence[MacroGraph]) -> None:
         """Take every motif whose neighbours are of other types than any seen around its like."""
-        for motif, surroundings in enumerate(_surroundings(macro)):
-            code = surroundings[0]
-            contexts = self._contexts.setdefault(code, {})
-            if surroundings in self._seen or len(contexts) == CONTEXTS_A_MOTIF:
-                continue
-            self._seen.add(surroundings)
-            if code not in self.motifs:
-                self.motifs[code] = _row_graph(motif_subgraph(cut, motif))
-            context = context_subgraph(cut, motif, self._hops)
-            contexts.setdefault(context.code, _row_graph(context))
+        codes: list[int] = []
+        found: list[ComputationalGraph] = []
+        for cut, macro in zip(cuts, macros, strict=True):
+            for motif, surroundings in enumerate(_surroundings(macro)):
+                code = surroundings[0]
+                if surroundings in self._seen or self._is_full(code):
+                    continue
+                self._seen.add(surroundings)
+                if code not in self.motifs:
+                    self.motifs[code] = _row_graph(motif_subgraph(cut, motif))
+                codes.append(code)
+                found.append(context_subgraph(cut, motif, self._hops))
+        for part in runs([context.nodes for context in found], _NODES_A_RUN):
+            context_codes = structure_codes(found[part]).tolist()
+            self._keep(codes[part], context_codes, found[part])
+
+    def _keep(
+        self,
+        codes: Sequence[int],
+        context_codes: Sequence[int],
+        found: Sequence[ComputationalGraph],
+    ) -> None:
+        for code, context_code, context in zip(codes, context_codes, found, strict=True):
+            if not self._is_full(code):
+                contexts = self._contexts.setdefault(code, {})
+                contexts.setdefault(context_code, _row_graph(context))
+
+    def _is_full(self, code: int) -> bool:
+        return len(self._contexts.get(code, ())) == CONTEXTS_A_MOTIF
 
     def sample(self, code: int) -> MotifSample:
         contexts = self._contexts[code]
@@ -122,5 +141,5 @@ def _surroundings(macro: MacroGraph) -> Iterator[tuple[int, ...]]:
         yield (code, *sorted(before[motif]), -1, *sorted(after[motif]))
 
 
-def _row_graph(part: Subgraph) -> RowGraph:
+def _row_graph(part: ComputationalGraph) -> RowGraph:
     return RowGraph(one_hot_columns(part.op_ids), part.edge_index)
