@@ -63,7 +63,7 @@ def difficulty_curve(path: Path, cells: Sequence[CellResult]) -> None:
     figure = _figure(7, 4.2)
     axes = figure.add_subplot()
     for number, (method, scores) in enumerate(curves.items()):
-        colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)]
+        colour, mark = _look(number)
         ks, points = list(scores), list(scores.values())
         low, high = [point.low for point in points], [point.high for point in points]
         axes.fill_between(ks, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -86,20 +86,20 @@ def trade_off(path: Path, tasks: Mapping[str, Mapping[str, tuple[float, float]]]
     Raises:
         MissingLibraryError: matplotlib is not installed.
     """
-    figure = _figure(5.5 * len(tasks), 4.6)
+    figure = _figure(4.6 * len(tasks) + 2.4, 4.6)
     for number, (title, methods) in enumerate(tasks.items()):
         axes = figure.add_subplot(1, len(tasks), number + 1)
-        for method, (seconds, reached) in methods.items():
-            axes.plot(max(seconds, MIN_SECONDS), reached, "o", color="C0", markersize=4)
-            axes.annotate(
-                method, (max(seconds, MIN_SECONDS), reached), (4, 2), fontsize=6,
-                textcoords="offset points",
-            )  # fmt: skip
+        for line, (method, (seconds, reached)) in enumerate(methods.items()):
+            colour, mark = _look(line)
+            taken = max(seconds, MIN_SECONDS)
+            axes.plot(taken, reached, mark, color=colour, markersize=6, alpha=0.8, label=method)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set(xscale="log", xlabel="seconds to learn and embed", ylim=(0, 1.02))
         axes.set_ylabel("MAP@20")
         axes.set_title(title, fontsize=10, loc="left")
-        axes.margins(x=0.25)
+        axes.margins(x=0.1)
+    # Names beside the points would lie on each other; every panel has the same methods.
+    figure.axes[-1].legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     _write(path, figure)
 
 
@@ -149,6 +149,12 @@ def tsne(vectors: Floats) -> Floats:
     with threadpool_limits(1):
         drawn = TSNE(init=start, perplexity=perplexity, random_state=0).fit_transform(unit)
     return np.asarray(drawn, dtype=np.float32)
+
+
+def _look(number: int) -> tuple[str, str]:
+    """Colour and mark of a line: no two of the first hundred have both in common."""
+    rounds, colour = divmod(number, len(_COLOURS))
+    return _COLOURS[colour], _MARKS[(colour + rounds) % len(_MARKS)]
 
 
 def _curves(cells: Sequence[CellResult]) -> Mapping[str, Mapping[int, Score]]:
