@@ -85,6 +85,7 @@ OWNERS = {
         "nar/cli/app.py",
         "nar/console.py",
         "nar/evaluation/benchmark/frozen.py",
+        "nar/evaluation/misses.py",
         "nar/evaluation/novelty.py",
         "nar/evaluation/benchmark/rewrites.py",
         "nar/zoo/darts/dataset.py",

@@ -22,6 +22,7 @@ from nar.evaluation.benchmark.protocols import Roles
 from nar.evaluation.benchmark.splits import Role
 from nar.evaluation.benchmark.tasks import PROTOCOLS, Task, make_task
 from nar.evaluation.methods.registry import find_method
+from nar.evaluation.reporting.markdown import markdown_table
 from nar.evaluation.scoring.evaluate import CHUNK_ROWS, Matrix, unit_rows
 from nar.evaluation.scoring.roc import Area, Asked, pooled
 
@@ -107,13 +108,13 @@ def as_markdown(areas: Sequence[Area]) -> str:
     """The table with what it means and how to make it again."""
     titles = [find_method(each.method).title for each in areas]
     lines = [
-        f"| {title} | {each.mean:.3f} | {each.low:.3f} to {each.high:.3f} |"
+        [title, f"{each.mean:.3f}", f"{each.low:.3f} to {each.high:.3f}"]
         for title, each in zip(titles, areas, strict=True)
     ]
     said = _SAID.format(areas[-1].new, areas[-1].known, len(frozen.SEEDS))
-    head = "| method | area | 95% |\n|---|---|---|"
     title = "# Novelty: is what is new also far?"
-    return "\n\n".join([title, f"```sh\n{_COMMAND}\n```", said, "\n".join([head, *lines])]) + "\n"
+    table = markdown_table(("method", "area", "95%"), lines)
+    return "\n\n".join([title, f"```sh\n{_COMMAND}\n```", said, table]) + "\n"
 
 
 def main(

@@ -25,10 +25,10 @@ def result_blocks(
     header = ("method", *map(metric_title, metrics), f"{title}, 95%", f"{title}, macro", *_COST)
     return [
         f"{asked}; {whole.gallery:,} may answer.",
-        _table(header, [*_lines(rows, metrics, headline), *quoted]),
+        markdown_table(header, [*_lines(rows, metrics, headline), *quoted]),
         f"Best that learns nothing, by {title}: {idle}.",
         f"Differences: {title} less that of {reference}, query by query; none: 95% includes 0.",
-        _table(("method", "difference", "95%"), _differences(rows)),
+        markdown_table(("method", "difference", "95%"), _differences(rows)),
         *_kinds(rows, headline, best),
     ]
 
@@ -41,7 +41,7 @@ def _kinds(rows: Sequence[Row], headline: str, best: Row | None) -> list[str]:
         [name, f"{kind.queries:,}", *(_shown(row.kinds[name].mean) for row in shown)]
         for name, kind in rows[-1].kinds.items()
     ]
-    return [f"{metric_title(headline)} by rewrite:", _table(header, lines)] if lines else []
+    return [f"{metric_title(headline)} by rewrite:", markdown_table(header, lines)] if lines else []
 
 
 def _numbers(reached: Evaluation, metrics: Sequence[str], headline: str) -> list[float]:
@@ -73,8 +73,8 @@ def _differences(rows: Sequence[Row]) -> list[list[str]]:
     ]
 
 
-def _table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table; short lines end with empty columns."""
+def markdown_table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown; short lines end with empty columns."""
     filled = [[*line, *[""] * (len(header) - len(line))] for line in lines]
     every = [header, ["---"] * len(header), *filled]
     return "\n".join(f"| {' | '.join(line)} |" for line in every)

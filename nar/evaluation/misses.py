@@ -1,0 +1,146 @@
+"""Whom wrong answers come from: ``python -m nar.evaluation.misses --results results``.
+
+What a query lacks of a MAP@20 of 1 is blamed on the wrong architectures among its first min(R, 20),
+each the same share. Summed by their families, that says what stands in the way.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import numpy as np
+import typer
+
+from nar.corpus import Card
+from nar.evaluation.benchmark import frozen
+from nar.evaluation.benchmark.datasets import REAL, load_dataset
+from nar.evaluation.benchmark.questions import Questions
+from nar.evaluation.benchmark.tasks import load_task
+from nar.evaluation.methods.registry import find_method
+from nar.evaluation.reporting.markdown import markdown_table
+from nar.evaluation.scoring.evaluate import CHUNK_ROWS, Matrix, unit_rows
+from nar.evaluation.scoring.metrics import average_precision, top_ranked
+from nar.labels.lineage import PARENT_AND_CHILD, lineage, relevance_grade
+
+DEPTH: Final = 20
+METHOD: Final = "default"
+PROTOCOLS: Final = ("unseen", "twins")
+PAIRS_SHOWN: Final = 20
+KINDS: Final = {
+    "same": "the family itself: on another encoder, with another head, of another size",
+    "parent or child": "a family that it was made from, or that was made from it",
+    "sibling": "a family that was made from the same one",
+    "other": "any other family",
+}
+_COMMAND: Final = "python -m nar.evaluation.misses --results results"
+_SAID: Final = (
+    "What a query lacks of a MAP@20 of 1 is blamed on the wrong architectures among its first "
+    "min(R, 20), each the same share; every seed weighs the same. Who was made from whom: "
+    "`nar/labels/lineage.yaml`."
+)
+
+Lost = Mapping[tuple[str, str], float]
+
+
+def blame(vectors: Matrix, asked: Questions) -> Iterator[tuple[int, int, float]]:
+    """Query, wrong item, and how much of the MAP@20 over all queries it takes away."""
+    unit, places = unit_rows(vectors), asked.asked()
+    answers = np.flatnonzero(asked.gallery)
+    answers = answers[np.argsort(np.array(asked.ids)[answers])]
+    relevant = asked.relevant()
+    for rows in np.split(places, range(CHUNK_ROWS, len(places), CHUNK_ROWS)):
+        product = unit[rows] @ unit[answers].T
+        dense = product if isinstance(product, np.ndarray) else product.toarray()
+        scores = np.round(dense, 6)
+        scores[asked.apart[rows][:, None] == asked.apart[answers]] = -np.inf
+        ranked = answers[top_ranked(scores, DEPTH)]
+        # Where fewer than DEPTH may answer, those that may not come last.
+        is_right = (asked.relevance[ranked] == asked.relevance[rows][:, None]) & (
+            asked.apart[ranked] != asked.apart[rows][:, None]
+        )
+        lacking = 1 - average_precision(is_right, relevant[rows], DEPTH)
+        for row, items, right, lack in zip(rows, ranked, is_right, lacking, strict=True):
+            wrong = items[: relevant[row]][~right[: relevant[row]]]
+            yield from ((int(row), int(item), lack / len(wrong) / len(places)) for item in wrong)
+
+
+def lost_by_family(cards: Sequence[Card], blamed: Iterable[tuple[int, int, float]]) -> Lost:
+    """The same, summed by the families of query and wrong item."""
+    lost: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for row, item, share in blamed:
+        lost[cards[row].labels.family, cards[item].labels.family] += share
+    return lost
+
+
+def kind_of(family: str, other: str) -> str:
+    """How two families are related: one of `KINDS`."""
+    if family == other:
+        return "same"
+    if relevance_grade(family, other) == PARENT_AND_CHILD:
+        return "parent or child"
+    return "sibling" if _parents(family) & _parents(other) else "other"
+
+
+def _parents(family: str) -> set[str]:
+    return {edge.parent for edge in lineage() if edge.child == family}
+
+
+def measure(protocol: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS) -> Lost:
+    """Learn, embed and ask with every seed; the mean over them."""
+    cards = load_dataset(REAL, directory).cards
+    total: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for seed in seeds:
+        task = load_task(REAL, protocol, seed, cache_directory=directory)
+        vectors = find_method(METHOD).embed(task)
+        for pair, share in lost_by_family(cards, blame(vectors, task.asked)).items():
+            total[pair] += share / len(seeds)
+    return total
+
+
+def as_markdown(found: Mapping[str, Lost]) -> str:
+    """The tables with what they mean and how to make them again."""
+    blocks = ["# Whom wrong answers come from", f"```sh\n{_COMMAND}\n```", _SAID]
+    for protocol, lost in found.items():
+        whole = sum(lost.values())
+        title = find_method(METHOD).title
+        blocks += [
+            f"## real, {protocol}",
+            f"{title} lacks {whole:.3f} of a MAP@20 of 1.",
+            markdown_table(("wrong answers are of", "lost"), _by_kind(lost)),
+            f"The {PAIRS_SHOWN} pairs of families that cost most:",
+            markdown_table(("asked", "answered", "related", "lost"), _by_pair(lost)),
+        ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _by_kind(lost: Lost) -> list[list[str]]:
+    kinds = dict.fromkeys(KINDS, 0.0)
+    for pair, share in lost.items():
+        kinds[kind_of(*pair)] += share
+    return [[said, f"{kinds[kind]:.3f}"] for kind, said in KINDS.items()]
+
+
+def _by_pair(lost: Lost) -> list[list[str]]:
+    ranked = sorted(lost.items(), key=lambda each: (-each[1], each[0]))[:PAIRS_SHOWN]
+    return [[*pair, kind_of(*pair), f"{share:.4f}"] for pair, share in ranked]
+
+
+def main(
+    results: Annotated[Path, typer.Option(help="Directory that gets the tables.")],
+    work: Annotated[Path, typer.Option(help="Workspace.")] = Path("work"),
+) -> None:
+    """Say of which families the wrong answers of the default encoder are."""
+    found = {protocol: measure(protocol, work / "evaluation") for protocol in PROTOCOLS}
+    results.mkdir(parents=True, exist_ok=True)
+    told = {
+        protocol: [[*pair, share] for pair, share in sorted(lost.items())]
+        for protocol, lost in found.items()
+    }
+    (results / "misses.json").write_text(json.dumps({"command": _COMMAND, **told}, indent=1) + "\n")
+    (results / "misses.md").write_text(as_markdown(found))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,55 @@
+"""Whom wrong answers come from: nothing is lost or found twice, and families are told apart."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from nar.evaluation.benchmark.datasets import REAL, load_dataset
+from nar.evaluation.benchmark.questions import questions
+from nar.evaluation.misses import as_markdown, blame, kind_of, lost_by_family
+from nar.evaluation.scoring.evaluate import evaluate
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_array])
+def test_wrong_answers_share_what_the_query_lacks(make):
+    # "a" sees "b" (wrong), "c" (right), "d" (wrong, but after the R-th) in this order.
+    vectors = np.array([[1, 0], [0.99, 0.1], [0.9, 0.3], [0, 1]], dtype=np.float32)
+    asked = questions(
+        ["a", "b", "c", "d"], ["x", "y", "x", "z"], queries=np.array([True, False, False, False])
+    )
+    assert list(blame(make(vectors), asked)) == [(0, 1, pytest.approx(0.5))]
+
+
+def test_what_is_blamed_sums_to_what_is_lacking():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(400, 8)).astype(np.float32)
+    ids, families = [f"{n:03}" for n in range(400)], rng.integers(30, size=400).tolist()
+    asked = questions(ids, families, apart=(np.arange(400) // 2).tolist())
+    blamed = list(blame(vectors, asked))
+    reached = evaluate(vectors, asked).scores["map@20"].mean
+    assert sum(share for *_, share in blamed) == pytest.approx(1 - reached)
+    assert not [row for row, item, _ in blamed if families[row] == families[item]]
+    assert not [row for row, item, _ in blamed if row // 2 == item // 2]
+
+
+@pytest.mark.parametrize(
+    ("family", "other", "kind"),
+    [
+        ("resnet", "resnet", "same"),
+        ("resnet", "wide_resnet", "parent or child"),
+        ("wide_resnet", "resnet", "parent or child"),
+        ("resnext", "senet", "sibling"),
+        ("resnet", "bert", "other"),
+    ],
+)
+def test_families_are_related_by_the_reviewed_lineage(family, other, kind):
+    assert kind_of(family, other) == kind
+
+
+def test_shares_are_summed_by_family_and_shown(tmp_path):
+    cards = load_dataset(REAL, tmp_path).cards
+    lost = lost_by_family(cards, [(0, 1, 0.25), (0, 1, 0.125), (1, 0, 0.125)])
+    assert sum(lost.values()) == 0.5
+    text = as_markdown({"unseen": lost})
+    assert "lacks 0.500 of a MAP@20 of 1" in text
+    assert f"| {cards[0].labels.family} | {cards[1].labels.family} |" in text
