@@ -82,7 +82,6 @@ class GraphRecipe(Settings):
     epochs: int = Field(30, ge=0)
     batch_size: int = Field(512, ge=2, description="architectures a step")
     relatives: int = Field(4, ge=1, description="members of a family that come together")
-    held_out: float = Field(0.5, ge=0, lt=1, description="share of modules that are new")
     learning_rate: float = Field(5e-3, gt=0)
     temperature: float = Field(0.1, gt=0)
     seed: int = 0

@@ -65,4 +65,4 @@ def three_family_samples() -> Samples:
 def three_family_labels() -> TrainingLabels:
     """The labels of `three_families`."""
     families = np.repeat(np.arange(3), 3)
-    return TrainingLabels(np.minimum(families, 1), families, families)
+    return TrainingLabels(np.minimum(families, 1), families)

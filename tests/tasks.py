@@ -24,7 +24,6 @@ def small_task() -> Task:
         TrainingLabels.of(
             ["cnn" if family == "resnet" else "attention" for family in families],
             families,
-            families,
         ),
         questions(names, FAMILIES, queries=is_last),
     )

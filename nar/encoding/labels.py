@@ -16,33 +16,28 @@ class TrainingLabels:
     Attributes:
         classes: Shape (architectures,), int64, 0 to classes - 1: the target of the classifier head.
         families: Shape (architectures,), int64: who is a positive of whom.
-        modules: Shape (architectures,), int64: what is new together; a family or several.
     """
 
     classes: NDArray[np.int64]
     families: NDArray[np.int64]
-    modules: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, blocks: Sequence[str], families: Sequence[str], modules: Sequence[str]
-    ) -> "TrainingLabels":
-        """Number the coarse class, the fine class and the module of each architecture."""
-        return cls(_numbered(blocks), _numbered(families), _numbered(modules))
+    def of(cls, blocks: Sequence[str], families: Sequence[str]) -> "TrainingLabels":
+        """Number the coarse class and the fine class of each architecture."""
+        return cls(_numbered(blocks), _numbered(families))
 
 
 def printed_labels(architectures: Sequence[Architecture]) -> TrainingLabels:
     """The labels the paper trains with: the coarse block for the head, the family for contrast."""
-    families = [item.labels.family for item in architectures]
-    return TrainingLabels.of([item.block for item in architectures], families, families)
+    return TrainingLabels.of(
+        [item.block for item in architectures], [item.labels.family for item in architectures]
+    )
 
 
 def kin_labels(architectures: Sequence[Architecture]) -> TrainingLabels:
     """The same with kin for contrast: composed models by their encoders, too."""
     return TrainingLabels.of(
-        [item.block for item in architectures],
-        [item.labels.kin for item in architectures],
-        [item.labels.family for item in architectures],
+        [item.block for item in architectures], [item.labels.kin for item in architectures]
     )
 
 

@@ -10,7 +10,7 @@ from nar.encoding.labels import TrainingLabels, printed_labels
 from nar.encoding.paper.samples import collect_samples
 from nar.ops import one_hot_columns, op_id
 
-NO_LABELS = TrainingLabels.of([], [], [])
+NO_LABELS = TrainingLabels.of([], [])
 
 
 def samples_of(*graphs):

@@ -11,7 +11,7 @@ from nar.config import GraphRecipe
 from nar.encoding.batches import Share
 from nar.encoding.default.encoder import LabelBatch, LabelTable
 from nar.encoding.default.samples import LabelSamples, MotifOccurrences
-from nar.encoding.default.vocabulary import Mask, Vocabulary
+from nar.encoding.default.vocabulary import Mask
 from nar.encoding.losses import (
     motif_contrastive_loss,
     structural_negatives,
@@ -21,7 +21,6 @@ from nar.motifs.label_sets import LabelSets
 from nar.ragged import slices
 
 _CONTEXT_STREAM = 1
-_HELD_OUT_STREAM = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,9 +117,7 @@ class FamilyObjective(nn.Module):
 class FamilyBatches:
     """Batches of stage 2.
 
-    Some members of a family come together, or most anchors would have no relative. In each epoch
-    labels that only some modules have are unknown, as those of a new one will be: what is left of
-    such a graph has to be enough.
+    Some members of a family come together, or most anchors would have no relative.
 
     Args:
         samples: The corpus.
@@ -134,8 +131,6 @@ class FamilyBatches:
     ) -> None:
         self._samples, self._table, self._recipe = samples, table, recipe
         self._learned = learned
-        self._epoch = -1
-        self._known = learned
 
     def rows(self, epoch: int, share: Share) -> list[NDArray[np.int64]]:
         """This worker's part of every batch of an epoch."""
@@ -145,25 +140,12 @@ class FamilyBatches:
         batches = np.array_split(order, max(1, round(len(order) / recipe.batch_size)))
         return [batch[share.rank :: share.world] for batch in batches]
 
-    def __call__(self, rows: NDArray[np.int64], epoch: int) -> FamilyBatch:
-        """The architectures of these rows, as the vocabulary of this epoch knows them."""
-        if epoch != self._epoch:
-            self._epoch, self._known = epoch, self._known_in(epoch)
+    def __call__(self, rows: NDArray[np.int64], _epoch: int) -> FamilyBatch:
+        """The architectures of these rows, as the vocabulary will know them."""
         sets, families = self._samples.graphs, self._samples.labels.families
         places, _ = slices(sets.start, rows)
-        graphs = self._table.batch(sets.take(rows), self._known[places])
+        graphs = self._table.batch(sets.take(rows), self._learned[places])
         return FamilyBatch(graphs, torch.from_numpy(families[rows]).to(graphs.rows.device))
-
-    def _known_in(self, epoch: int) -> Mask:
-        """Labels that some module has which is not held out in this epoch."""
-        sets, modules = self._samples.graphs, self._samples.labels.modules
-        count = int(modules.max()) + 1
-        rng = np.random.default_rng([self._recipe.seed, epoch, _HELD_OUT_STREAM])
-        held_out = rng.permutation(count)[: int(self._recipe.held_out * count)]
-        stays = ~np.isin(modules, held_out)
-        streams = int(sets.streams.max()) + 1
-        learned = self._learned & stays[sets.graph()]
-        return Vocabulary.of(sets, streams, learned).knows(sets) & self._learned
 
 
 def relatives_together(

@@ -68,14 +68,12 @@ class Protocol:
     Attributes:
         split: Column of the frozen roles; rewrites are split by what they are.
         families: Who is alike when learning.
-        modules: What is new together: a family or several.
         blocks: The coarse class when learning.
         ask: The questions.
     """
 
     split: str
     families: Words
-    modules: Words
     blocks: Words
     ask: Ask
 
@@ -91,10 +89,6 @@ def _printed_blocks(cards: Sequence[Card]) -> list[str]:
     return [card.paper_block for card in cards]
 
 
-def _modules(cards: Sequence[Card]) -> list[str]:
-    return [card.labels.family for card in cards]
-
-
 def _blocks(cards: Sequence[Card]) -> list[str]:
     return [card.block for card in cards]
 
@@ -105,20 +99,18 @@ def _ask_twins(cards: Sequence[Card], roles: Roles) -> Questions:
 
 
 PROTOCOLS: Final[Mapping[str, Protocol]] = {
-    "paper": Protocol(
-        "paper", _printed_families, _printed_families, _printed_blocks, paper_questions
-    ),
-    "family": Protocol("paper", kin, _modules, _blocks, family_questions),
-    "distinct": Protocol("distinct", kin, _modules, _blocks, distinct_questions),
-    "unseen": Protocol("unseen", kin, _modules, _blocks, distinct_questions),
-    "twins": Protocol("twins", kin, _modules, _blocks, _ask_twins),
-    "distinct-decoder": Protocol("distinct", kin, _modules, _blocks, decoder_questions),
-    "unseen-decoder": Protocol("unseen", kin, _modules, _blocks, decoder_questions),
-    REWRITES: Protocol(REWRITES, kin, _modules, _blocks, rewrite_questions),
-    "rewrites-design": Protocol(REWRITES, kin, _modules, _blocks, rewritten_design_questions),
+    "paper": Protocol("paper", _printed_families, _printed_blocks, paper_questions),
+    "family": Protocol("paper", kin, _blocks, family_questions),
+    "distinct": Protocol("distinct", kin, _blocks, distinct_questions),
+    "unseen": Protocol("unseen", kin, _blocks, distinct_questions),
+    "twins": Protocol("twins", kin, _blocks, _ask_twins),
+    "distinct-decoder": Protocol("distinct", kin, _blocks, decoder_questions),
+    "unseen-decoder": Protocol("unseen", kin, _blocks, decoder_questions),
+    REWRITES: Protocol(REWRITES, kin, _blocks, rewrite_questions),
+    "rewrites-design": Protocol(REWRITES, kin, _blocks, rewritten_design_questions),
 }
 # The networks of the NAS space have no names to read and no families but the ten classes.
-_OF_CLASSES: Final = Protocol("paper", kin, kin, kin, family_questions)
+_OF_CLASSES: Final = Protocol("paper", kin, kin, family_questions)
 
 
 def protocols_of(data: str) -> tuple[str, ...]:
@@ -167,7 +159,7 @@ def make_task(
     """A task of a data set whose roles are given."""
     cards = dataset.cards
     train = [row for row, card in enumerate(cards) if roles[card.labels.name] == "train"]
-    words = (protocol.blocks(cards), protocol.families(cards), protocol.modules(cards))
+    words = (protocol.blocks(cards), protocol.families(cards))
     return Task(
         name,
         seed,

@@ -81,7 +81,7 @@ def _of_nas(seed: int) -> PaperEncoder:
     members = members_at(NAS_DISTANCE, count=NAS_NETWORKS)
     classes = [str(member.label) for member in members]
     graphs = [darts_graph(member.genotype) for member in members]
-    labels = TrainingLabels.of(classes, classes, classes)
+    labels = TrainingLabels.of(classes, classes)
     return pretrain_paper(
         collect_samples(graphs, labels, Variant().motifs()), Variant().recipe(seed)
     )
