@@ -34,6 +34,14 @@ TRANSFER: Final = ("paper-from-nas", "paper")
 # What is asked at every distance of the curve: the best that learn nothing, and ours.
 CURVE: Final = ("operators", "labels-2-presence", "labels-2-log-counts", "paper", "default")
 SIMPLE: Final = ("random", "size", "operators", "labels-1-presence", "default")
+# Parts that do little on real architectures.
+NAS_ABLATIONS: Final = (
+    "no-motif-stage",
+    "no-attributes",
+    "no-motif-types",
+    "no-paths",
+    "all-labels",
+)
 MAPS: Final = ("gcn", "gat", "default")
 EVERY: Final = (*BASELINES, "paper", "default")
 
@@ -92,6 +100,11 @@ SETS: Final[Mapping[str, CellSet]] = {
         "NAR default without each of its parts",
         ((REAL, "distinct"), (REAL, "unseen"), (REAL, "twins")),
         (*(f"default-{name}" for name in ABLATIONS), "default"),
+    ),
+    "ablations-nas": CellSet(
+        "NAR default without the parts that NAS networks need",
+        (("nas-12", "paper"),),
+        (*(f"default-{name}" for name in NAS_ABLATIONS), "default"),
     ),
     "rewrites": CellSet("Rewritten models find their originals", ((REWRITES, REWRITES),), EVERY),
     "rewrites-design": CellSet(
