@@ -67,6 +67,7 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 	$(BIN)/python -m cluster.evaluate --work work --results results
 	$(BIN)/python -m nar.evaluation.novelty --work work --results results
 	$(BIN)/python -m nar.evaluation.misses --work work --results results
+	$(BIN)/python -m nar.evaluation.targets --results results
 
 lock:  ## resolve pyproject.toml anew and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock

@@ -86,6 +86,7 @@ OWNERS = {
         "nar/console.py",
         "nar/evaluation/benchmark/frozen.py",
         "nar/evaluation/misses.py",
+        "nar/evaluation/targets.py",
         "nar/evaluation/novelty.py",
         "nar/evaluation/benchmark/rewrites.py",
         "nar/zoo/darts/dataset.py",

@@ -8,9 +8,10 @@ import pytest
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.datasets import REAL
 from nar.evaluation.cells import CellResult
+from nar.evaluation.reporting.printed import printed_rows
 from nar.evaluation.reporting.rows import METRICS
 from nar.evaluation.reporting.sets import SETS, find_set
-from nar.evaluation.reporting.tables import ASKED, DEFINITIONS, printed_rows, write_table
+from nar.evaluation.reporting.tables import ASKED, DEFINITIONS, write_table
 from nar.evaluation.scoring.evaluate import Scored
 
 QUERIES, FAMILIES = ("a", "b", "c"), ("x", "x", "y")
@@ -93,7 +94,30 @@ def test_printed_rows_stand_below_ours_and_are_never_bold(tmp_path):
     ],
 )
 def test_printed_rows_are_those_of_table_and_data(number, data, titles):
-    assert list(printed_rows(number, data)) == titles
+    assert [row.title for row in printed_rows(number, data)] == titles
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_every_printed_row_is_compared_with_a_row_of_ours(number):
+    methods = find_set(f"table{number}").methods
+    for data in (REAL, "nas-4"):
+        assert {row.method for row in printed_rows(number, data)} <= set(methods)
+
+
+def test_it_says_by_how_much_ours_differ_from_the_printed_numbers(tmp_path):
+    text, _ = table(tmp_path, "table3", REACHED)
+    of_real, _of_nas = lines(text, "NAR paper, CL alone, less printed: CL")
+    assert of_real == [
+        "-0.365",
+        "-0.372",
+        "-0.373",
+        "-0.134",
+        "-0.148",
+        "-0.173",
+        "-0.302",
+        "-0.255",
+        "-0.251",
+    ]
 
 
 def test_a_set_of_ours_alone_quotes_nobody(tmp_path):

@@ -1,8 +1,9 @@
 """How tables of results are laid out: who asked, a row a method, the differences, in Markdown."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from nar.evaluation.reporting.printed import PrintedRow
 from nar.evaluation.reporting.rows import METRICS, Row, best_idle, headline_of, metric_title
 from nar.evaluation.scoring.differences import Difference
 from nar.evaluation.scoring.evaluate import Evaluation, Score
@@ -10,27 +11,39 @@ from nar.evaluation.scoring.evaluate import Evaluation, Score
 _COST: Final = ("dim", "seconds")
 
 
-def result_blocks(
-    protocol: str, rows: Sequence[Row], printed: Mapping[str, Mapping[str, float]]
-) -> list[str]:
-    """Who asked, the table, the best that learns nothing, the differences."""
+def result_blocks(protocol: str, rows: Sequence[Row], printed: Sequence[PrintedRow]) -> list[str]:
+    """Who asked, the table, the printed numbers, the best that learns nothing, the differences."""
     headline = headline_of(protocol)
     title = metric_title(headline)
     whole, reference = rows[-1].evaluation, rows[-1].method.title
     asked = f"{whole.queries:,} queries of {whole.clusters:,} families over {whole.seeds} seeds"
     best = best_idle(rows, headline)
     idle = f"{best.method.title}, {best.evaluation.scores[headline].mean:.3f}" if best else "none"
-    quoted = [[name, *map(_shown, scores.values())] for name, scores in printed.items()]
+    quoted = [[row.title, *map(_shown, row.scores.values())] for row in printed]
     metrics = _metrics(headline)
     header = ("method", *map(metric_title, metrics), f"{title}, 95%", f"{title}, macro", *_COST)
     return [
         f"{asked}; {whole.gallery:,} may answer.",
         markdown_table(header, [*_lines(rows, metrics, headline), *quoted]),
+        *_against_printed(rows, printed),
         f"Best that learns nothing, by {title}: {idle}.",
         f"Differences: {title} less that of {reference}, query by query; none: 95% includes 0.",
         markdown_table(("method", "difference", "95%"), _differences(rows)),
         *_kinds(rows, headline, best),
     ]
+
+
+def _against_printed(rows: Sequence[Row], printed: Sequence[PrintedRow]) -> list[str]:
+    """By how much ours differ from the numbers of the paper."""
+    reached = {row.method.name: row for row in rows}
+    lines = []
+    for quoted in printed:
+        ours = reached[quoted.method]
+        means = {name: score.mean for name, score in ours.evaluation.scores.items()}
+        apart = (f"{means[name] - value:+.3f}" for name, value in quoted.scores.items())
+        lines.append([f"{ours.method.title}, less {quoted.title}", *apart])
+    header = ("ours", *map(metric_title, METRICS))
+    return ["By how much they differ:", markdown_table(header, lines)] if lines else []
 
 
 def _kinds(rows: Sequence[Row], headline: str, best: Row | None) -> list[str]:

@@ -1,16 +1,16 @@
 """Tables of results, as Markdown and as JSON, from the cells of a set."""
 
-import csv
 import json
 from collections.abc import Mapping
-from importlib.resources import files
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from nar.evaluation.benchmark.datasets import NAS, REAL, REWRITES
+from nar.evaluation.benchmark.datasets import NAS, REWRITES
 from nar.evaluation.cells import Cell, CellResult
 from nar.evaluation.reporting.markdown import result_blocks
-from nar.evaluation.reporting.rows import METRICS, rows_of
+from nar.evaluation.reporting.printed import printed_rows
+from nar.evaluation.reporting.rows import rows_of
 from nar.evaluation.reporting.sets import find_set
 
 DEFINITIONS: Final = (
@@ -52,7 +52,6 @@ ASKED: Final = {
     "nas": "DARTS networks in ten classes, in nas-k each k edits from the centre of its class. A "
     "tenth of each class asks; everything else answers. Relevant: the same class.",
 }
-_PRINTED_DATA: Final = {REAL: "real", "nas-4": "nas"}
 
 
 def write_table(directory: Path, name: str, found: Mapping[Cell, CellResult]) -> None:
@@ -78,20 +77,9 @@ def write_table(directory: Path, name: str, found: Mapping[Cell, CellResult]) ->
         printed = printed_rows(chosen.printed, data)
         blocks += [f"## {data}, {protocol}", asked, *result_blocks(protocol, rows, printed)]
         part = {"data": data, "protocol": protocol, "asked": asked}
-        quoted = [{"title": title, "scores": scores} for title, scores in printed.items()]
+        quoted = [asdict(row) for row in printed]
         parts.append({**part, "rows": [row.to_dict() for row in rows], "printed": quoted})
     whole = {"name": name, "title": chosen.title, "command": command, "definitions": definitions}
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"{name}.json").write_text(json.dumps({**whole, "parts": parts}, indent=2) + "\n")
     (directory / f"{name}.md").write_text("\n\n".join(blocks) + "\n")
-
-
-def printed_rows(table: int | None, data: str) -> dict[str, dict[str, float]]:
-    """Scores by title of each row that a table of the paper has on a data set; most have none."""
-    wanted = (str(table), _PRINTED_DATA.get(data))
-    with files("nar.evaluation").joinpath("data", "printed.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if (row["table"], row["dataset"]) == wanted]
-    return {
-        f"printed: {row['row'].replace('_', ' ').upper()}": {m: float(row[m]) for m in METRICS}
-        for row in rows
-    }

@@ -1,0 +1,72 @@
+"""What was aimed at beside what was reached: read off the tables, nothing made up."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nar.evaluation.reporting.rows import METRICS
+from nar.evaluation.targets import TARGETS, as_markdown
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def row(method, mean, **kinds):
+    score = {"mean": mean, "low": mean - 0.01, "high": mean + 0.01}
+    told = {name: {"queries": 1, "mean": value} for name, value in kinds.items()}
+    return {
+        "method": method,
+        "title": f"the {method}",
+        "scores": dict.fromkeys(METRICS, score),
+        "kinds": told,
+    }
+
+
+def write(directory, table, data, protocol, *rows):
+    parts = [{"data": data, "protocol": protocol, "rows": rows}]
+    (directory / f"{table}.json").write_text(json.dumps({"parts": parts}))
+
+
+def lines(directory, start):
+    return [line for line in as_markdown(directory).splitlines() if line.startswith(start)]
+
+
+def test_what_ships_is_what_the_tables_beside_it_say():
+    assert (RESULTS / "targets.md").read_text() == as_markdown(RESULTS)
+
+
+def test_a_table_that_is_not_there_is_said_to_be_missing(tmp_path):
+    told = as_markdown(tmp_path)
+    assert told.count("not run") == len(TARGETS) + 4
+
+
+@pytest.mark.parametrize(("mean", "met"), [(0.9696, "yes"), (0.9694, "no, by 0.001")])
+def test_a_target_is_met_by_the_number_that_is_shown(tmp_path, mean, met):
+    write(tmp_path, "distinct", "real", "distinct", row("size", 0.5), row("default", mean))
+    (line, first) = lines(tmp_path, "| real, distinct |")
+    assert line == (
+        f"| real, distinct | MAP@20 | 0.97 | {mean:.3f} | {mean - 0.01:.3f} to {mean + 0.01:.3f} | "
+        f"0.500, the size | {met} |"
+    )
+    assert first == "| real, distinct | 9 of 9 |  |"
+
+
+def test_a_column_that_another_wins_or_shares_is_named(tmp_path):
+    other = row("paper", 0.9)
+    other["scores"] = {**other["scores"], "map@20": {"mean": 0.95}, "ndcg@50": {"mean": 0.9301}}
+    write(tmp_path, "unseen", "real", "unseen", other, row("default", 0.93))
+    assert lines(tmp_path, "| real, unseen |")[1] == (
+        "| real, unseen | 7 of 9 | MAP@20: 0.950, the paper; NDCG@50: the same, the paper |"
+    )
+
+
+def test_rewrites_are_held_to_two_aims_in_two_tables(tmp_path):
+    ours = row("default", 0.9, width_2=0.1, renumbered=0.999, wrapped=0.95)
+    write(tmp_path, "rewrites", "rewrites", "rewrites", ours)
+    told = [line for aim in ("| renu", "| wi", "| wr") for line in lines(tmp_path, aim)]
+    assert told == [
+        "| renumbered | 1.00 | 0.999, missed | not run |",
+        "| width_2 | 0.95 | 0.100, missed | not run |",
+        "| wrapped | 0.95 | 0.950 | not run |",
+    ]
+    assert as_markdown(tmp_path).index("renumbered |") < as_markdown(tmp_path).index("width_2 |")
