@@ -76,16 +76,16 @@ def closing_words(work: Path) -> str:
     """Where everything lies, and what to try next."""
     place = Workspace(work)
     return f"""
-[bold]Where everything lies[/bold]
+Where everything lies
   {place.corpus}: captured graphs as Parquet shards, and a manifest that names every failure
   {place.checkpoint}: the pretrained encoder
   {place.index}: the vector index (Milvus Lite)
 
-[bold]What to try next[/bold], after [cyan]. .venv/bin/activate[/cyan]
-  Ask without a server:        [cyan]nar search timm:vit_tiny_patch16_224 --work {work}[/cyan]
-  Ask about a model of yours:  [cyan]nar search path/to/file.py:factory --work {work}[/cyan]
-  See what a model is made of: [cyan]nar motifs timm:resnet50[/cyan]
-  Keep a server running:       [cyan]nar serve --work {work}[/cyan]
+What to try next, after . .venv/bin/activate
+  Ask without a server:        nar search timm:vit_tiny_patch16_224 --work {work}
+  Ask about a model of yours:  nar search path/to/file.py:factory --work {work}
+  See what a model is made of: nar motifs timm:resnet50
+  Keep a server running:       nar serve --work {work}
 """
 
 
@@ -106,7 +106,7 @@ def tour(selection: Sequence[str], query: str, work: Path) -> None:
         seconds["Ask"] = question(query, work, address).run()
         stdout.print(metrics_table(scrape(address)))
     stdout.print(times_table(seconds))
-    stdout.print(closing_words(work), highlight=False, soft_wrap=True)
+    stdout.print(closing_words(work), soft_wrap=True)
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

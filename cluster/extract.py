@@ -151,7 +151,7 @@ def main(
     else:
         stdout.print(display.manifest(report.manifest))
         stdout.print(times(report))
-        stdout.print(summary(report), highlight=False, soft_wrap=True)
+        stdout.print(summary(report), soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Final
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rich.rule import Rule
+from rich.text import Text
 
 from nar.console import stdout
 from nar.errors import NarError
@@ -40,8 +41,8 @@ class Step:
 
     def start(self) -> "subprocess.Popen[bytes]":
         """Announce it and start it; its output goes where ours goes."""
-        stdout.print(Rule(f"[bold]{self.title}", align="left"))
-        stdout.print(f"[dim]$ {shlex.join(self.command)}", highlight=False, soft_wrap=True)
+        stdout.print(Rule(Text(self.title, "bold"), align="left"))
+        stdout.print(f"$ {shlex.join(self.command)}", style="dim", soft_wrap=True)
         program, *arguments = self.command
         return subprocess.Popen([Path(sys.executable).with_name(program), *arguments])
 

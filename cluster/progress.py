@@ -112,7 +112,7 @@ def _log_lines(board: Board, console: Console) -> Advance:
         now = time.monotonic()
         if board.done == board.wanted or now - shown >= LOG_EVERY_S:
             shown = now
-            console.print(board.line(recent), highlight=False, soft_wrap=True)
+            console.print(board.line(recent), soft_wrap=True)
             recent.clear()
 
     return advance

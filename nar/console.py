@@ -17,13 +17,15 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 from nar.errors import NarError
 
 LOG_EVERY_S = 10.0
 
-stdout = Console()
-stderr = Console(stderr=True)
+# Names, paths and reasons come from outside: a `[tag]` or `:word:` in them stays as it is.
+stdout = Console(markup=False, emoji=False, highlight=False)
+stderr = Console(stderr=True, markup=False, emoji=False, highlight=False)
 P = ParamSpec("P")
 
 DEFAULT_WORK = Path("work")
@@ -58,7 +60,7 @@ def _log_lines(title: str, total: int, console: Console) -> Callable[[int], None
         if done == total or now - shown >= LOG_EVERY_S:
             shown = now
             left = (now - started) * (total - done) / max(done, 1)
-            console.print(f"{title}: {done}/{total}, {left:.0f} s left", highlight=False)
+            console.print(f"{title}: {done}/{total}, {left:.0f} s left")
 
     return advance
 
@@ -71,7 +73,7 @@ def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except NarError as error:
-            stderr.print(f"[bold red]error[/bold red] {error}", highlight=False, soft_wrap=True)
+            stderr.print(Text.assemble(("error", "bold red"), f" {error}"), soft_wrap=True)
             raise typer.Exit(1) from error
         except KeyboardInterrupt:
             stderr.print("interrupted; what is finished is kept")

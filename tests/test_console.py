@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from nar import console
+from nar.cli import display
 from nar.console import progress, reporting_errors
 from nar.errors import ConfigError
 
@@ -53,3 +54,18 @@ def test_errors_become_exit_codes(error, code, said, monkeypatch):
         command()
     assert stopped.value.exit_code == code
     assert said in text.getvalue()
+
+
+def test_what_users_name_is_shown_as_they_wrote_it(capsys):
+    @reporting_errors
+    def command() -> None:
+        raise ConfigError("model.py:factory: no [bias] here")
+
+    with pytest.raises(typer.Exit):
+        command()
+    told = capsys.readouterr()
+    assert told.err == "error model.py:factory: no [bias] here\n"
+    console.stdout.print(display.properties("net[v2].py:factory:", {"why": "no [bias] :warning:"}))
+    told = capsys.readouterr()
+    assert "net[v2].py:factory:" in told.out
+    assert "no [bias] :warning:" in told.out

@@ -38,7 +38,7 @@ def ask_atlas(question: Question) -> Answer:
     """Ask the atlas that came with the package."""
     content = read_atlas(shipped_atlas())
     rows = len(content.rows)
-    stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim", highlight=False)
+    stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim")
     embedder = Embedder(content.encoder)
     retriever = Retriever(embedder, ExactIndex(content.rows), content.novelty)
     return retriever.search(question.graph, top_k=question.top_k, wanted=question.wanted)

@@ -58,7 +58,7 @@ def unpacked(atlas: Atlas) -> Path:
 
 
 def _load(atlas: Atlas, config: IndexConfig) -> None:
-    stderr.print(f"unpacking the atlas into {config.uri}, once", style="dim", highlight=False)
+    stderr.print(f"unpacking the atlas into {config.uri}, once", style="dim")
     content = read_atlas(atlas)
     rows, embedder = content.rows, Embedder(content.encoder)
     with (

@@ -1,7 +1,8 @@
 """What the commands of `nar corpus` do: read one corpus, show the answer as tables or as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import asdict
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest
 from nar.corpus.packing import pack
 from nar.corpus.summary import Summary, summarise
+from nar.errors import InvalidInputError
 from nar.labels.twins import twins
 
 
@@ -31,18 +33,28 @@ def stats(place: Place, *, plots: Path | None, as_json: bool) -> None:
     show(result, lambda: corpus_display.stats(found, numbers), as_json=as_json)
     if plots is not None:
         for path in write_plots(plots, cards, found.sources):
-            stderr.print(f"wrote {path}", style="dim", highlight=False)
+            stderr.print(f"wrote {path}", style="dim")
 
 
 def listing(place: Place, *, families: Sequence[str], as_json: bool) -> None:
-    """Show every architecture of a corpus, or of some families."""
-    cards = [
-        card
-        for card in iterate_cards(place.directory())
-        if not families or card.labels.family in families
-    ]
+    """Show every architecture of a corpus, or of some families.
+
+    Raises:
+        InvalidInputError: The corpus has nothing of a family.
+    """
+    everything = list(iterate_cards(place.directory()))
+    _check_families(families, {card.labels.family for card in everything})
+    cards = [card for card in everything if not families or card.labels.family in families]
     rows = [_card(card) for card in cards]
     show({"architectures": rows}, lambda: corpus_display.cards(cards), as_json=as_json)
+
+
+def _check_families(families: Sequence[str], known: Set[str]) -> None:
+    for family in families:
+        if family not in known:
+            near = get_close_matches(family, sorted(known), n=3)
+            hint = f"did you mean {', '.join(near)}?" if near else "`nar corpus list` shows them"
+            raise InvalidInputError("family", f"the corpus has none called {family!r}; {hint}")
 
 
 def show_one(place: Place, name: str, *, as_json: bool) -> None:

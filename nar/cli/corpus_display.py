@@ -56,7 +56,7 @@ def _cost(found: Manifest) -> Text:
 
 
 def _table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
-    table = Table(title=f"[bold]{title}[/bold]", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
     for name in words:
         table.add_column(name, overflow="ellipsis", max_width=40)
     for name in numbers:
@@ -236,7 +236,8 @@ def _motifs(
         return Text(f"{title}: none\n")
     more = len(motifs) - _SHOWN_MOTIFS
     table = Table(
-        title=f"[bold]{title}{f', {more} more not shown' if more > 0 else ''}[/bold]",
+        title=f"{title}, {more} more not shown" if more > 0 else title,
+        title_style="bold",
         title_justify="left",
         box=SIMPLE_HEAD,
     )

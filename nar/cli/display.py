@@ -20,6 +20,10 @@ from nar.retrieve import Answer
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SHOWN_OPERATORS = 14
 _SHOWN_REASONS = 25
+_NOBODY = (
+    "Nothing in the index is what the options ask for; `nar corpus list` shows the family of each "
+    "architecture, `nar corpus stats` sources and tasks."
+)
 
 
 def human(value: float) -> str:
@@ -32,7 +36,10 @@ def human(value: float) -> str:
 
 def answer(query: str, found: Answer) -> RenderableType:
     """Ranked relatives, and below them whether the design is already known."""
-    table = Table(title=f"Relatives of [bold]{query}[/bold]", title_justify="left", box=SIMPLE_HEAD)
+    if not found.hits:
+        return Group(Text(_NOBODY, "yellow"), *_known(found))
+    title = f"Relatives of {query}"
+    table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("", justify="right", no_wrap=True)
     # A name is what the next command is given: in a narrow terminal it takes a second line.
     table.add_column("name", overflow="fold")
@@ -104,7 +111,7 @@ def architecture(item: Architecture, unknown_operators: dict[str, int]) -> Rende
 
 def motifs(name: str, cut: MotifPartition) -> RenderableType:
     """Motif types of one architecture, the largest share of nodes first."""
-    table = Table(title=f"Motifs of [bold]{name}[/bold]", title_justify="left")
+    table = Table(title=f"Motifs of {name}", title_style="bold", title_justify="left")
     for column in ("times", "nodes", "share"):
         table.add_column(column, justify="right")
     table.add_column("operators")
@@ -180,7 +187,7 @@ def properties(title: str, rows: dict[str, object]) -> RenderableType:
 
 
 def _properties(title: str, rows: dict[str, str]) -> Table:
-    table = Table(title=f"[bold]{title}[/bold]", title_justify="left", show_header=False)
+    table = Table(title=title, title_style="bold", title_justify="left", show_header=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     for name, value in rows.items():

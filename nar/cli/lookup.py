@@ -34,7 +34,7 @@ class Place:
             CorpusError: There is none.
         """
         chosen = self.corpus or self._unnamed()
-        stderr.print(f"reading the corpus at {chosen}", style="dim", highlight=False)
+        stderr.print(f"reading the corpus at {chosen}", style="dim")
         return chosen
 
     @property

@@ -181,3 +181,15 @@ def test_a_long_listing_is_cut_and_says_so(monkeypatch):
     found = difference(item("x:a", resnet([2, 2])), item("x:b", resnet([2, 3])))
     shown = [str(line) for line in corpus_display.difference(found).renderables[-5:]]
     assert shown[-1] == f"... {len(found.listing) - 4} more lines; --json has them all"
+
+
+@pytest.mark.parametrize(
+    ("family", "hint"),
+    [("resnett", "did you mean resnet?"), ("zzz", "`nar corpus list` shows them")],
+)
+def test_a_family_that_the_corpus_lacks_is_refused_with_what_is_near(work, family, hint):
+    done = run("list", "--family", "bert", "--family", family, "--work", work)
+    assert done.exit_code == 1
+    assert f"family: the corpus has none called '{family}'; {hint}" in done.stderr.replace(
+        "\n", " "
+    )

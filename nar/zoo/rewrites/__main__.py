@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from rich.console import Console
 from rich.progress import track
+from rich.text import Text
 
 from nar.errors import NarError
 from nar.zoo.rewrites.protocol import attempts, chosen_rewrites, model_names
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit code.
     """
     options = _parser().parse_args(arguments)
-    console = Console(stderr=True)
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
     try:
         chosen = chosen_rewrites(options.kind)
         names = (options.models or model_names())[: options.limit]
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for item in attempts([name], chosen)
         ]
     except NarError as error:
-        console.print(f"[bold red]error[/bold red] {error}", highlight=False, soft_wrap=True)
+        console.print(Text.assemble(("error", "bold red"), f" {error}"), soft_wrap=True)
         return 1
     rows = summary(items)
     lines = [json.dumps([asdict(row) for row in rows])] if options.json else _report(rows)
