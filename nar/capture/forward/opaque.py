@@ -1,6 +1,6 @@
 """Functions recorded as one operation: what they are made of would hide the design or explode."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,9 @@ Shapes = Callable[[tuple[Any, ...]], tuple[Shape, ...]]
 
 def attention_shapes(args: tuple[Any, ...]) -> tuple[Shape]:
     """Shape of attention's result: query's length, value's width, the larger batch."""
-    query, _, value = args[:3]
+    query, key, value = args[:3]
+    _fit("key", key.shape[-1:], query.shape[-1:])
+    _fit("value", value.shape[-2:-1], key.shape[-2:-1])
     batch, *others = query.shape[:-1]
     if others:
         batch = max(batch, value.shape[0])
@@ -43,12 +45,40 @@ def sequence_shapes(args: tuple[Any, ...]) -> tuple[Shape, ...]:
 
 def linear_shape(args: tuple[Any, ...]) -> tuple[Shape]:
     """Shape of a linear layer's result."""
+    _fit("input", args[0].shape[-1:], args[1].shape[-1:])
     return ((*args[0].shape[:-1], *args[1].shape[:-1]),)
 
 
 def same_shape(args: tuple[Any, ...]) -> tuple[Shape]:
     """Shape of an elementwise result."""
     return (tuple(args[0].shape),)
+
+
+def channels_shape(args: tuple[Any, ...]) -> tuple[Shape]:
+    """Shape of a norm's result, whose tensors have a number for each channel."""
+    for tensor in args[1:5]:
+        if isinstance(tensor, Tensor):
+            _fit("channels", args[0].shape[1:2], (tensor.numel(),))
+    return same_shape(args)
+
+
+def last_axes_shape(args: tuple[Any, ...]) -> tuple[Shape]:
+    """Shape of a layer norm's result; it is told over which last axes it goes."""
+    axes = next(tuple(each) for each in args[1:] if isinstance(each, list | tuple))
+    _fit("input", args[0].shape[-len(axes) :], axes)
+    return same_shape(args)
+
+
+def _fit(name: str, came: Sequence[int], wanted: Sequence[int]) -> None:
+    """Refuse what torch would refuse, were it run; a size that depends on data fits.
+
+    Raises:
+        RuntimeError: As torch does.
+    """
+    # A symbol can be compared with nothing that the trace has not fixed.
+    differ = (type(a) is type(b) is int and a != b for a, b in zip(came, wanted, strict=True))
+    if len(came) != len(wanted) or any(differ):
+        raise RuntimeError(f"{name}: wanted size {[*wanted]}, came {[*came]}")
 
 
 def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
@@ -62,11 +92,11 @@ def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
         functions.rnn_tanh: ("aten::rnn_tanh", sequence_shapes),
         functions.rnn_relu: ("aten::rnn_relu", sequence_shapes),
         # On meta tensors torch works these out in Python: two thirds of a network's time.
-        functional.batch_norm: ("aten::batch_norm", same_shape),
+        functional.batch_norm: ("aten::batch_norm", channels_shape),
         functional.gelu: ("aten::gelu", same_shape),
-        functional.layer_norm: ("aten::layer_norm", same_shape),
+        functional.layer_norm: ("aten::layer_norm", last_axes_shape),
         functional.linear: ("aten::linear", linear_shape),
-        functions.instance_norm: ("aten::instance_norm", same_shape),
+        functions.instance_norm: ("aten::instance_norm", channels_shape),
         functions._pad_packed_sequence: ("aten::_pad_packed_sequence", None),
     }
 
