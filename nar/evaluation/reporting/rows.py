@@ -92,10 +92,10 @@ def rows_of(methods: Sequence[Sequence[CellResult]], protocol: str) -> list[Row]
     return [_row(*each) for each in zip(methods, apart, kinds, strict=True)]
 
 
-def best_idle(rows: Sequence[Row], metric: str) -> Row | None:
-    """The best of the rows that learn nothing; None if all do."""
+def best_idle(rows: Sequence[Row], metric: str) -> Row:
+    """The best of the rows that learn nothing; every table has one."""
     idle = [row for row in rows if not row.method.learns]
-    return max(idle, key=lambda row: row.evaluation.scores[metric].mean, default=None)
+    return max(idle, key=lambda row: row.evaluation.scores[metric].mean)
 
 
 def _row(seeds: Sequence[CellResult], apart: Difference | None, kinds: Mapping[str, Kind]) -> Row:

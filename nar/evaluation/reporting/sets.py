@@ -28,11 +28,24 @@ BASELINES: Final = (
     "gcn",
     "gat",
 )
-SPLITTINGS: Final = ("paper-node-number", "paper-motif-number", "paper-random", "paper")
-LOSSES: Final = ("paper-ce", "paper-cl", "paper")
-TRANSFER: Final = ("paper-from-nas", "paper")
+SPLITTINGS: Final = (
+    "paper-untrained",
+    "paper-node-number",
+    "paper-motif-number",
+    "paper-random",
+    "paper",
+)
+LOSSES: Final = ("paper-untrained", "paper-ce", "paper-cl", "paper")
+TRANSFER: Final = ("paper-untrained", "paper-from-nas", "paper")
 # What is asked at every distance of the curve: the best that learn nothing, and ours.
-CURVE: Final = ("operators", "labels-2-presence", "labels-2-log-counts", "paper", "default")
+CURVE: Final = (
+    "operators",
+    "labels-2-presence",
+    "labels-2-log-counts",
+    "default-untrained",
+    "paper",
+    "default",
+)
 SIMPLE: Final = ("random", "size", "operators", "labels-1-presence", "default")
 # Parts that do little on real architectures.
 NAS_ABLATIONS: Final = (
@@ -99,12 +112,12 @@ SETS: Final[Mapping[str, CellSet]] = {
     "ablations": CellSet(
         "NAR default without each of its parts",
         ((REAL, "distinct"), (REAL, "unseen"), (REAL, "twins")),
-        (*(f"default-{name}" for name in ABLATIONS), "default"),
+        ("default-untrained", *(f"default-{name}" for name in ABLATIONS), "default"),
     ),
     "ablations-nas": CellSet(
         "NAR default without the parts that NAS networks need",
         (("nas-12", "paper"),),
-        (*(f"default-{name}" for name in NAS_ABLATIONS), "default"),
+        ("default-untrained", *(f"default-{name}" for name in NAS_ABLATIONS), "default"),
     ),
     "rewrites": CellSet("Rewritten models find their originals", ((REWRITES, REWRITES),), EVERY),
     "rewrites-design": CellSet(
