@@ -56,8 +56,8 @@ def test_seeds_are_pooled_into_a_row_a_method(tmp_path):
     text, told = table(tmp_path, "table3", REACHED)
     of_real, of_nas = lines(text, "NAR paper, CL alone")[::2]
     assert of_real == [*["0.200"] * 9, "0.100 to 0.400", "0.250", "1,024", "2.0"] == of_nas
-    row = told["parts"][0]["rows"][2]
-    assert (row["method"], row["learns"]) == ("paper-cl", True)
+    row = next(row for row in told["parts"][0]["rows"] if row["method"] == "paper-cl")
+    assert row["learns"]
     assert (row["seeds"], row["queries"], row["dim"], row["learned"]) == (3, 9, 1024, 11)
     assert row["scores"]["map@20"]["mean"] == pytest.approx(0.2)
     assert [part["data"] for part in told["parts"]] == [REAL, "nas-4"]

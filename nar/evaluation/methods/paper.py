@@ -28,6 +28,13 @@ from nar.zoo.darts.network import darts_graph
 NAS_DISTANCE: Final = 4
 NAS_NETWORKS: Final = 3_000
 
+OURS: Final = PaperRecipe()
+# Table 5 to the letter: it prints no temperature, and so none divides the cosines.
+PRINTED: Final = PaperRecipe(
+    motif=PaperMotifRecipe(learning_rate=1e-2, temperature=1.0),
+    graph=PaperGraphRecipe(temperature=1.0),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -36,10 +43,12 @@ class Variant:
     Attributes:
         splitting: Table 2.
         losses: Table 3.
+        settings: All others of both stages.
     """
 
     splitting: Splitting = "repeats"
     losses: Losses = "ce+cl"
+    settings: PaperRecipe = OURS
 
     def motifs(self) -> MotifConfig:
         """How graphs are cut."""
@@ -48,8 +57,8 @@ class Variant:
     def recipe(self, seed: int) -> PaperRecipe:
         """Both stages."""
         return PaperRecipe(
-            motif=PaperMotifRecipe(seed=seed),
-            graph=PaperGraphRecipe(seed=seed, losses=self.losses),
+            motif=self.settings.motif.model_copy(update={"seed": seed}),
+            graph=self.settings.graph.model_copy(update={"seed": seed, "losses": self.losses}),
         )
 
 

@@ -91,6 +91,12 @@ _ALL: Final[Sequence[Method]] = (
     _paper("paper", "NAR paper", paper.Variant()),
     _paper("paper-ce", "NAR paper, CE alone", paper.Variant(losses="ce")),
     _paper("paper-cl", "NAR paper, CL alone", paper.Variant(losses="cl")),
+    _paper("paper-printed", "NAR paper, as printed", paper.Variant(settings=paper.PRINTED)),
+    _paper(
+        "paper-printed-cl",
+        "NAR paper, CL alone, as printed",
+        paper.Variant(losses="cl", settings=paper.PRINTED),
+    ),
     _paper("paper-node-number", "NAR paper, by nodes", paper.Variant(splitting="node_number")),
     _paper("paper-motif-number", "NAR paper, by motifs", paper.Variant(splitting="motif_number")),
     _paper("paper-random", "NAR paper, random motifs", paper.Variant(splitting="random")),

@@ -35,7 +35,14 @@ SPLITTINGS: Final = (
     "paper-random",
     "paper",
 )
-LOSSES: Final = ("paper-untrained", "paper-ce", "paper-cl", "paper")
+LOSSES: Final = (
+    "paper-untrained",
+    "paper-printed-cl",
+    "paper-printed",
+    "paper-ce",
+    "paper-cl",
+    "paper",
+)
 TRANSFER: Final = ("paper-untrained", "paper-from-nas", "paper")
 # What is asked at every distance of the curve: the best that learn nothing, and ours.
 CURVE: Final = (
