@@ -60,7 +60,7 @@ def difficulty_curve(path: Path, cells: Sequence[CellResult]) -> None:
         MissingLibraryError: matplotlib is not installed.
     """
     curves = _curves(cells)
-    figure = _figure(7, 4.2)
+    figure = _figure(8.6, 4.2)
     axes = figure.add_subplot()
     for number, (method, scores) in enumerate(curves.items()):
         colour, mark = _look(number)
@@ -72,7 +72,8 @@ def difficulty_curve(path: Path, cells: Sequence[CellResult]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xticks(sorted({k for scores in curves.values() for k in scores}))
     axes.set(xlabel="edits from the centre of the class", ylabel="MAP@20, 95%", ylim=(0, 1.02))
-    axes.legend(frameon=False, loc="lower left")
+    # The lines cross every corner of the panel.
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     _write(path, figure)
 
 

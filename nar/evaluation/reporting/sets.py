@@ -50,7 +50,6 @@ CURVE: Final = (
     "labels-2-presence",
     "labels-2-log-counts",
     "default-untrained",
-    "paper",
     "default",
 )
 SIMPLE: Final = ("random", "size", "operators", "labels-1-presence", "default")
