@@ -96,9 +96,6 @@ class DefaultRecipe(Settings):
         min_length=1,
         description="which labels are read",
     )
-    label_share: float = Field(
-        0.01, ge=0, lt=1, description="of a family that has a label, or it is not learned"
-    )
     rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of labels")
     learned_dim: int = Field(256, ge=1)
     unknown_dim: int = Field(128, ge=0, multiple_of=64)

@@ -26,7 +26,7 @@ from nar.evaluation.reporting.markdown import markdown_table
 from nar.evaluation.scoring.evaluate import CHUNK_ROWS, Matrix, unit_rows
 from nar.evaluation.scoring.roc import Area, Asked, pooled
 
-METHODS: Final = ("size", "operators", "labels-1-presence", "default")
+METHODS: Final = ("size", "operators", "labels-1-presence", "default-no-unknown", "default")
 _SAID: Final = (
     "A fifth of the families is held out whole, and of the others a tenth of the designs; neither "
     "is learned from. Area under the ROC curve: the chance that a design of a held-out family is "

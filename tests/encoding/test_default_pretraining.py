@@ -12,15 +12,11 @@ from nar.encoding.default.encoder import DefaultConfig, LabelTable
 from nar.encoding.default.objectives import FamilyBatches, relatives_together
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_label_samples
-from nar.encoding.default.vocabulary import typical
 from nar.encoding.embed import Embedder
 from nar.encoding.training_state import load_state, save_state
-from nar.motifs.label_sets import label_sets
-from nar.motifs.partition import partition_all
 
 SMALL = DefaultConfig.of(MotifConfig(), DEFAULT_RECIPE)
 SAMPLES = collect_label_samples(three_families(), three_family_labels(), MotifConfig())
-EVERY_LABEL = np.ones(len(SAMPLES.graphs.labels), dtype=np.bool_)
 
 
 @pytest.fixture(autouse=True)
@@ -66,17 +62,6 @@ def test_a_run_that_goes_on_ends_where_the_unbroken_one_does(tmp_path):
         assert fingerprint(resumed) == whole
 
 
-def test_what_hardly_a_relative_has_is_not_learned():
-    sets = label_sets(partition_all(three_families()))
-    families = np.repeat(np.arange(3), 3)
-    assert typical(sets, families, 0.0).all()
-    kept = typical(sets, families, 0.5)
-    for label in np.unique(sets.labels):
-        here = sets.labels == label
-        members = np.bincount(families[sets.graph()[here]], minlength=3)
-        assert np.all(kept[here] == (members >= 1.5).any())
-
-
 def test_relatives_come_together_and_everyone_comes_once():
     families = np.repeat(np.arange(10), 10)
     order = relatives_together(families, 4, np.random.default_rng(0))
@@ -88,19 +73,12 @@ def test_relatives_come_together_and_everyone_comes_once():
 
 
 def test_workers_share_every_batch():
-    table = LabelTable(SMALL)
-    batches = FamilyBatches(SAMPLES, table, DEFAULT_RECIPE.graph, EVERY_LABEL)
+    batches = FamilyBatches(SAMPLES, LabelTable(SMALL), DEFAULT_RECIPE.graph)
     whole = batches.rows(0, Share())
     parts = [batches.rows(0, Share(rank, 2)) for rank in range(2)]
     for number, rows in enumerate(whole):
         shared = np.concatenate([part[number] for part in parts])
         assert sorted(shared.tolist()) == sorted(rows.tolist())
-
-
-def test_what_the_vocabulary_will_not_know_is_not_learned():
-    known = np.arange(len(SAMPLES.graphs.labels)) % 2 == 0
-    batches = FamilyBatches(SAMPLES, LabelTable(SMALL), DEFAULT_RECIPE.graph, known)
-    assert len(batches(np.arange(9), 0).graphs.rows) == known.sum()
 
 
 def test_stages_can_be_left_out():
@@ -124,7 +102,7 @@ def test_labels_of_other_kinds_are_not_read(labels, streams):
     assert np.flatnonzero(LabelTable(config).reads).tolist() == streams
     encoder = pretrain_default(SAMPLES, DEFAULT_RECIPE.model_copy(update={"labels": labels}))
     assert encoder.config.labels == labels
-    rows = encoder.table.batch(SAMPLES.graphs, np.ones(len(SAMPLES.graphs.labels), dtype=bool)).rows
+    rows = encoder.table.batch(SAMPLES.graphs).rows
     assert sorted(set((rows.numpy() >> config.rows_log2).tolist())) == streams
 
 

@@ -70,9 +70,11 @@ class LabelTable(nn.Module):
         found: Tensor = self.vectors(batch.rows, batch.start, per_sample_weights=batch.weights)
         return found
 
-    def batch(self, sets: LabelSets, kept: Mask) -> LabelBatch:
-        """The labels that are kept, as this table reads them."""
-        kept = kept & self.reads[sets.streams]
+    def batch(self, sets: LabelSets, known: Mask | None = None) -> LabelBatch:
+        """The labels as this table reads them, of all of them or of those that are known."""
+        kept = self.reads[sets.streams]
+        if known is not None:
+            kept &= known
         rows = (sets.labels >> np.uint64(64 - self.rows_log2)).astype(np.int64)
         rows += sets.streams << self.rows_log2
         before = np.concatenate([[0], np.cumsum(kept)])

@@ -11,14 +11,12 @@ from nar.config import GraphRecipe
 from nar.encoding.batches import Share
 from nar.encoding.default.encoder import LabelBatch, LabelTable
 from nar.encoding.default.samples import LabelSamples, MotifOccurrences
-from nar.encoding.default.vocabulary import Mask
 from nar.encoding.losses import (
     motif_contrastive_loss,
     structural_negatives,
     supervised_contrastive_loss,
 )
 from nar.motifs.label_sets import LabelSets
-from nar.ragged import slices
 
 _CONTEXT_STREAM = 1
 
@@ -82,7 +80,7 @@ class MotifLabelBatches:
         )
 
     def _read(self, sets: LabelSets) -> LabelBatch:
-        return self._table.batch(sets, np.ones(len(sets.labels), dtype=np.bool_))
+        return self._table.batch(sets)
 
 
 def _united(sets: LabelSets, groups: list[NDArray[np.int64]]) -> LabelSets:
@@ -123,14 +121,10 @@ class FamilyBatches:
         samples: The corpus.
         table: Reads the labels.
         recipe: Of this stage.
-        learned: Shape (labels of the corpus,), those that the vocabulary will know.
     """
 
-    def __init__(
-        self, samples: LabelSamples, table: LabelTable, recipe: GraphRecipe, learned: Mask
-    ) -> None:
+    def __init__(self, samples: LabelSamples, table: LabelTable, recipe: GraphRecipe) -> None:
         self._samples, self._table, self._recipe = samples, table, recipe
-        self._learned = learned
 
     def rows(self, epoch: int, share: Share) -> list[NDArray[np.int64]]:
         """This worker's part of every batch of an epoch."""
@@ -141,10 +135,9 @@ class FamilyBatches:
         return [batch[share.rank :: share.world] for batch in batches]
 
     def __call__(self, rows: NDArray[np.int64], _epoch: int) -> FamilyBatch:
-        """The architectures of these rows, as the vocabulary will know them."""
+        """The architectures of these rows."""
         sets, families = self._samples.graphs, self._samples.labels.families
-        places, _ = slices(sets.start, rows)
-        graphs = self._table.batch(sets.take(rows), self._learned[places])
+        graphs = self._table.batch(sets.take(rows))
         return FamilyBatch(graphs, torch.from_numpy(families[rows]).to(graphs.rows.device))
 
 

@@ -21,7 +21,7 @@ from nar.encoding.default.objectives import (
     MotifLabelObjective,
 )
 from nar.encoding.default.samples import LabelSamples
-from nar.encoding.default.vocabulary import Mask, Vocabulary, typical
+from nar.encoding.default.vocabulary import Vocabulary
 from nar.encoding.training import (
     LONE,
     AfterEpoch,
@@ -67,13 +67,12 @@ def pretrain_default(
     """
     config = DefaultConfig.of(samples.config, recipe)
     tables = Tables(config, recipe.graph.seed).to(worker.device)
-    learned = typical(samples.graphs, samples.labels.families, recipe.label_share)
     stages = [
         partial(_motif_stage, tables, samples, recipe, worker),
-        partial(_graph_stage, tables, samples, recipe, worker, learned),
+        partial(_graph_stage, tables, samples, recipe, worker),
     ]
     train(tables, stages, worker=worker, start=start, after_epoch=after_epoch)
-    return finished(config, tables.table, Vocabulary.of(samples.graphs, STREAMS, learned))
+    return finished(config, tables.table, Vocabulary.of(samples.graphs, STREAMS))
 
 
 def _motif_stage(
@@ -94,10 +93,10 @@ def _motif_stage(
 
 
 def _graph_stage(
-    tables: Tables, samples: LabelSamples, recipe: DefaultRecipe, worker: Worker, learned: Mask
+    tables: Tables, samples: LabelSamples, recipe: DefaultRecipe, worker: Worker
 ) -> Stage:
     stage = recipe.graph
-    batches = FamilyBatches(samples, tables.table, stage, learned)
+    batches = FamilyBatches(samples, tables.table, stage)
     return Stage(
         "graphs",
         stage,

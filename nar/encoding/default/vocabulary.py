@@ -29,46 +29,16 @@ class Vocabulary:
         return cls(np.zeros((streams, 1 << POSITIONS_LOG2), dtype=np.bool_))
 
     @classmethod
-    def of(cls, sets: LabelSets, streams: int, learned: Mask | None = None) -> "Vocabulary":
-        """The vocabulary of some graphs.
-
-        Args:
-            sets: Their labels.
-            streams: How many streams there are.
-            learned: Shape (labels,), those that count; all if None.
-        """
+    def of(cls, sets: LabelSets, streams: int) -> "Vocabulary":
+        """The vocabulary of some graphs, read in so many streams."""
         found = cls.empty(streams)
-        which = slice(None) if learned is None else learned
-        found.known[sets.streams[which], positions(sets)[which]] = True
+        found.known[sets.streams, positions(sets)] = True
         return found
 
     def knows(self, sets: LabelSets) -> Mask:
         """Whether each label is in it: shape (labels,)."""
         found: Mask = self.known[sets.streams, positions(sets)]
         return found
-
-
-def typical(sets: LabelSets, families: NDArray[np.int64], share: float) -> Mask:
-    """Which labels so large a share of some family has.
-
-    What hardly any relative has says nothing of relatives; it would only be learned by heart.
-
-    Args:
-        sets: Labels of graphs.
-        families: Shape (graphs,), of each.
-        share: 0 takes every label.
-
-    Returns:
-        Shape (labels,).
-    """
-    _, label = np.unique(sets.labels, return_inverse=True)
-    sizes = np.bincount(families)
-    pair = label * len(sizes) + families[sets.graph()]
-    found, members = np.unique(pair, return_counts=True)
-    label_of, family = np.divmod(found, len(sizes))
-    is_typical = np.zeros(int(label.max(initial=-1)) + 1, dtype=np.bool_)
-    is_typical[label_of[members >= share * sizes[family]]] = True
-    return is_typical[label]
 
 
 def positions(sets: LabelSets) -> NDArray[np.int64]:

@@ -29,7 +29,6 @@ ABLATIONS: Final[Mapping[str, DefaultRecipe]] = {
     "no-attributes": _without("attributes"),
     "no-motif-types": _without("motifs"),
     "no-paths": _without("paths"),
-    "all-labels": PLAIN.model_copy(update={"label_share": 0.0}),
     "no-unknown": PLAIN.model_copy(update={"unknown_weight": 0.0}),
     "no-size": PLAIN.model_copy(update={"size_weight": 0.0}),
     "random-batches": _with_stage("graph", relatives=1),

@@ -59,7 +59,6 @@ NAS_ABLATIONS: Final = (
     "no-attributes",
     "no-motif-types",
     "no-paths",
-    "all-labels",
 )
 MAPS: Final = ("gcn", "gat", "default")
 EVERY: Final = (*BASELINES, "paper", "default")
