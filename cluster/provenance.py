@@ -14,8 +14,8 @@ from cluster.code import closure, closure_digest
 from cluster.ledger import digest, file_digest
 from nar.corpus import SCHEMA_VERSION
 from nar.zoo import SOURCES, defining_module
-from nar.zoo.file_models import SOURCE as FILE
 from nar.zoo.libraries import EXTRA_OF
+from nar.zoo.sources.file import SOURCE as FILE
 
 ALWAYS = ("nar", "torch")
 LABELS = "nar.labels"
@@ -24,7 +24,7 @@ CORPUS = "nar.corpus"
 # brings up to date without a capture.
 _APART = ("nar.zoo.libraries", LABELS)
 _ZOO = "nar.zoo."
-_FILE_MODULE = f"{_ZOO}file_models"
+_FILE_MODULE = f"{_ZOO}sources.file"
 
 
 def source_of(name: str) -> str:

@@ -14,7 +14,7 @@ MAX_LINES = 300
 
 # One line a rank, in the order of the data's way: a module imports from lines above its own only.
 RANKS = """
-    errors v1
+    errors v1 files
     config ops
     graph
     canonical
@@ -88,9 +88,9 @@ OWNERS = {
         "nar/evaluation/misses.py",
         "nar/evaluation/targets.py",
         "nar/evaluation/novelty.py",
-        "nar/evaluation/benchmark/rewrites.py",
-        "nar/zoo/darts/dataset.py",
-        "nar/zoo/rewrites/",
+        "nar/evaluation/rewriting/dataset.py",
+        "nar/zoo/sources/darts/dataset.py",
+        "nar/evaluation/rewriting/",
     ),
     "sklearn": ("nar/evaluation/reporting/figures.py",),
     "segmentation_models_pytorch": ("nar/zoo/",),

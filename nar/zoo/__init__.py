@@ -9,31 +9,31 @@ from dataclasses import dataclass
 
 from nar.architecture import architecture
 from nar.errors import UnknownArchitectureError
-from nar.zoo.darts.models import list_darts, resolve_darts
-from nar.zoo.diffusers_models import list_diffusers, resolve_diffusers
-from nar.zoo.effdet_models import list_effdet, resolve_effdet
-from nar.zoo.file_models import is_file_name, resolve_file
-from nar.zoo.monai_models import list_monai, resolve_monai
-from nar.zoo.open_clip_models import list_open_clip, resolve_open_clip
-from nar.zoo.pytorchcv_models import list_pytorchcv, resolve_pytorchcv
-from nar.zoo.smp_models import list_smp, resolve_smp
-from nar.zoo.spec import ArchitectureSpec, ZooCapture
-from nar.zoo.timing import Laps, lap
-from nar.zoo.timm_models import list_timm, resolve_timm
-from nar.zoo.torchsr_models import list_torchsr, resolve_torchsr
-from nar.zoo.torchvision_detection import (
+from nar.zoo.sources.darts.models import list_darts, resolve_darts
+from nar.zoo.sources.diffusers import list_diffusers, resolve_diffusers
+from nar.zoo.sources.effdet import list_effdet, resolve_effdet
+from nar.zoo.sources.file import is_file_name, resolve_file
+from nar.zoo.sources.monai import list_monai, resolve_monai
+from nar.zoo.sources.open_clip import list_open_clip, resolve_open_clip
+from nar.zoo.sources.pytorchcv import list_pytorchcv, resolve_pytorchcv
+from nar.zoo.sources.smp import list_smp, resolve_smp
+from nar.zoo.sources.timm import TIMM
+from nar.zoo.sources.torchsr import list_torchsr, resolve_torchsr
+from nar.zoo.sources.torchvision import list_torchvision, resolve_torchvision
+from nar.zoo.sources.torchvision_detection import (
     list_torchvision_detection,
     resolve_torchvision_detection,
 )
-from nar.zoo.torchvision_models import list_torchvision, resolve_torchvision
-from nar.zoo.torchvision_segmentation import (
+from nar.zoo.sources.torchvision_segmentation import (
     list_torchvision_segmentation,
     resolve_torchvision_segmentation,
 )
-from nar.zoo.transformers.composed import list_composed, resolve_composed
-from nar.zoo.transformers.names import list_transformers, resolve_transformers
-from nar.zoo.vit_pytorch_models import list_vit_pytorch, resolve_vit_pytorch
-from nar.zoo.x_transformers_models import list_x_transformers, resolve_x_transformers
+from nar.zoo.sources.transformers.composed import list_composed, resolve_composed
+from nar.zoo.sources.transformers.names import list_transformers, resolve_transformers
+from nar.zoo.sources.vit_pytorch import list_vit_pytorch, resolve_vit_pytorch
+from nar.zoo.sources.x_transformers import list_x_transformers, resolve_x_transformers
+from nar.zoo.spec import ArchitectureSpec, ZooCapture
+from nar.zoo.timing import Laps, lap
 
 __all__ = [
     "SOURCES",
@@ -53,7 +53,7 @@ class _Source:
 
 
 _SOURCES = {
-    "timm": _Source(list_timm, resolve_timm),
+    "timm": _Source(TIMM.specs, TIMM.resolve),
     "torchvision": _Source(list_torchvision, resolve_torchvision),
     "transformers": _Source(list_transformers, resolve_transformers),
     "diffusers": _Source(list_diffusers, resolve_diffusers),

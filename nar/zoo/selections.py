@@ -6,8 +6,8 @@ from importlib.resources import files
 
 from nar.errors import MissingLibraryError, UnknownArchitectureError
 from nar.zoo import SOURCES, list_specs
-from nar.zoo.darts.models import SEED, member_name
-from nar.zoo.darts.sampling import sample_classes
+from nar.zoo.sources.darts.models import SEED, member_name
+from nar.zoo.sources.darts.sampling import sample_classes
 
 CORPUS = "corpus"
 DEMO = "demo"

@@ -21,8 +21,8 @@ from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoders import PaperConfig, paper_encoder
 from nar.graph import ComputationalGraph
-from nar.zoo.darts.network import darts_graph
-from nar.zoo.darts.sampling import sample_classes
+from nar.zoo.sources.darts.network import darts_graph
+from nar.zoo.sources.darts.sampling import sample_classes
 
 EVERY = 5  # of the corpus
 PROCESSES = 2

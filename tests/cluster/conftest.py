@@ -10,7 +10,7 @@ from cluster.config import ClusterConfig, ExtractConfig
 from cluster.extraction import ExtractReport, Job, extract
 from cluster.session import connect
 from nar.workspace import Workspace
-from nar.zoo.darts.genotypes import genotype_at
+from nar.zoo.sources.darts.genotypes import genotype_at
 
 DARTS = tuple(f"darts:{genotype_at(number * 10**15)}" for number in range(10))
 ONE_WORKER = ExtractConfig(num_workers=1, shard_size=4)

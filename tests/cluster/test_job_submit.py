@@ -13,7 +13,7 @@ import pytest
 from waiting import wait_for
 
 from nar.corpus import read_corpus
-from nar.zoo.darts.genotypes import genotype_at
+from nar.zoo.sources.darts.genotypes import genotype_at
 
 pytestmark = pytest.mark.ray
 

@@ -51,13 +51,13 @@ def test_another_version_of_a_library_changes_its_sources_alone(fresh, monkeypat
 
 
 def test_a_module_counts_for_those_that_import_it():
-    modules = closure("nar.zoo.timm_models")
+    modules = closure("nar.zoo.sources.timm")
     assert {"nar.zoo.building", "nar.capture.forward.recorder", "nar.canonical"} <= modules.keys()
-    assert "nar.zoo.torchvision_models" not in modules
+    assert "nar.zoo.sources.torchvision" not in modules
 
 
 def test_a_package_is_left_out_with_what_only_it_imports():
-    assert "nar.zoo.spec" not in closure("nar.zoo.timm_models", without=("nar.zoo",))
+    assert "nar.zoo.spec" not in closure("nar.zoo.sources.timm", without=("nar.zoo",))
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from nar.evaluation.benchmark.protocols import (
     rewrite_roles,
     rewritten_design_questions,
 )
-from nar.evaluation.benchmark.rewrites import capture_rewrites
 from nar.evaluation.benchmark.tasks import load_task
-from nar.zoo.rewrites import model_names
+from nar.evaluation.rewriting import model_names
+from nar.evaluation.rewriting.dataset import capture_rewrites
 
 CNN = "timm:test_resnet"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from nar.zoo.darts.genotypes import genotype_at
+from nar.zoo.sources.darts.genotypes import genotype_at
 
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(3600)]
 

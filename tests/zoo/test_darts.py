@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.errors import InvalidInputError
-from nar.zoo.darts.genotypes import (
+from nar.zoo.sources.darts.genotypes import (
     CELL_COUNT,
     GENOTYPE_COUNT,
     Cell,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nar.zoo.darts.codes import (
+from nar.zoo.sources.darts.codes import (
     NODE_COUNTS,
     code_edits,
     codes_of,
@@ -12,8 +12,8 @@ from nar.zoo.darts.codes import (
     edit_places,
     genotype_text,
 )
-from nar.zoo.darts.edits import apply_edit, edit_distance, edits
-from nar.zoo.darts.genotypes import GENOTYPE_COUNT, NODES, genotype_at
+from nar.zoo.sources.darts.edits import apply_edit, edit_distance, edits
+from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, NODES, genotype_at
 
 indices = st.integers(0, GENOTYPE_COUNT - 1)
 

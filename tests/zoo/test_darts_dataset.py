@@ -10,11 +10,19 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from nar.errors import CorpusError, InvalidInputError
-from nar.zoo.darts.codes import distances_from, node_texts
-from nar.zoo.darts.dataset import DISTANCES, MEMBERS, generate, main, members_at, read, write
-from nar.zoo.darts.edits import edit_distance
-from nar.zoo.darts.genotypes import NODES, parse_genotype
-from nar.zoo.darts.sampling import CENTRE_DISTANCE, CLASSES, sample_classes
+from nar.zoo.sources.darts.codes import distances_from, node_texts
+from nar.zoo.sources.darts.dataset import (
+    DISTANCES,
+    MEMBERS,
+    generate,
+    main,
+    members_at,
+    read,
+    write,
+)
+from nar.zoo.sources.darts.edits import edit_distance
+from nar.zoo.sources.darts.genotypes import NODES, parse_genotype
+from nar.zoo.sources.darts.sampling import CENTRE_DISTANCE, CLASSES, sample_classes
 
 
 @pytest.fixture(scope="module")

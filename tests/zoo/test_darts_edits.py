@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.zoo.darts.edits import apply_edit, edit_distance, edits, node_distance, node_edits
-from nar.zoo.darts.genotypes import GENOTYPE_COUNT, SOURCE_PAIRS, Edge, genotype_at
+from nar.zoo.sources.darts.edits import apply_edit, edit_distance, edits, node_distance, node_edits
+from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, SOURCE_PAIRS, Edge, genotype_at
 
 genotypes = st.integers(0, GENOTYPE_COUNT - 1).map(genotype_at)
 OPERATIONS = ("skip_connect", "sep_conv_3x3", "dil_conv_3x3")

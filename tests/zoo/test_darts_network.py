@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from nar.canonical import canonical, topology_fingerprint
 from nar.ops import ATTRIBUTES, op_name
-from nar.zoo.darts.edits import apply_edit, edits
-from nar.zoo.darts.genotypes import GENOTYPE_COUNT, genotype_at, parse_genotype
-from nar.zoo.darts.network import darts_graph
+from nar.zoo.sources.darts.edits import apply_edit, edits
+from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, genotype_at, parse_genotype
+from nar.zoo.sources.darts.network import darts_graph
 
 DARTS_V2 = parse_genotype(
     "sep3@0+sep3@1,sep3@0+sep3@1,skip@0+sep3@1,skip@0+dil3@2"

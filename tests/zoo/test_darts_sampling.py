@@ -5,8 +5,13 @@ from itertools import combinations
 import pytest
 
 from nar.errors import InvalidInputError
-from nar.zoo.darts.edits import edit_distance
-from nar.zoo.darts.sampling import CENTRE_DISTANCE, MAX_EDITS, sample_centres, sample_classes
+from nar.zoo.sources.darts.edits import edit_distance
+from nar.zoo.sources.darts.sampling import (
+    CENTRE_DISTANCE,
+    MAX_EDITS,
+    sample_centres,
+    sample_classes,
+)
 
 
 def test_centres_are_apart_and_fixed_by_the_seed():

@@ -4,8 +4,8 @@ import pytest
 
 from nar.errors import UnknownArchitectureError
 from nar.zoo import capture_architecture, list_specs, resolve
-from nar.zoo.diffusers_inputs import described_classes, shape_of_entry
-from nar.zoo.diffusers_models import TASK_OF
+from nar.zoo.sources.diffusers import TASK_OF
+from nar.zoo.sources.diffusers_inputs import described_classes, shape_of_entry
 
 
 def test_classes_are_followed_by_their_checkpoints():

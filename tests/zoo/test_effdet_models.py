@@ -3,7 +3,7 @@
 import pytest
 
 from nar.errors import UnknownArchitectureError
-from nar.zoo.effdet_models import list_effdet, resolve_effdet
+from nar.zoo.sources.effdet import list_effdet, resolve_effdet
 
 
 def test_a_detector_is_captured_with_both_heads():

@@ -3,7 +3,7 @@
 import pytest
 
 from nar.errors import UnknownArchitectureError
-from nar.zoo.open_clip_models import list_open_clip, resolve_open_clip
+from nar.zoo.sources.open_clip import list_open_clip, resolve_open_clip
 
 
 @pytest.mark.parametrize(

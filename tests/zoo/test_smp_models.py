@@ -3,9 +3,9 @@
 import pytest
 
 from nar.errors import UnknownArchitectureError
-from nar.zoo.smp_encoders import DILATED, PYRAMID, TOKENS, encoders
-from nar.zoo.smp_models import list_smp, resolve_smp
-from nar.zoo.timm_backbones import timm_backbones
+from nar.zoo.sources.smp import list_smp, resolve_smp
+from nar.zoo.sources.smp_encoders import DILATED, PYRAMID, TOKENS, encoders
+from nar.zoo.sources.timm_backbones import timm_backbones
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from nar.errors import UnknownArchitectureError
-from nar.zoo.torchsr_models import list_torchsr, resolve_torchsr
+from nar.zoo.sources.torchsr import list_torchsr, resolve_torchsr
 
 
 def test_a_network_is_captured_at_its_scale():

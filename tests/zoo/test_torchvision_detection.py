@@ -6,13 +6,13 @@ import torch
 from nar.errors import UnknownArchitectureError
 from nar.ops import op_id
 from nar.zoo.libraries import import_library
-from nar.zoo.timm_maps import TimmMaps
-from nar.zoo.torchvision_detection import (
+from nar.zoo.sources.timm_maps import TimmMaps
+from nar.zoo.sources.torchvision_detection import (
     list_torchvision_detection,
     resolve_torchvision_detection,
 )
-from nar.zoo.torchvision_heads import without_postprocessing
-from nar.zoo.torchvision_segmentation import (
+from nar.zoo.sources.torchvision_heads import without_postprocessing
+from nar.zoo.sources.torchvision_segmentation import (
     list_torchvision_segmentation,
     resolve_torchvision_segmentation,
 )

@@ -3,8 +3,8 @@
 import pytest
 
 from nar.errors import UnknownArchitectureError
-from nar.zoo.transformers.composed import compositions, list_composed, resolve_composed
-from nar.zoo.transformers.composed_configs import composed_config, family_of_part
+from nar.zoo.sources.transformers.composed import compositions, list_composed, resolve_composed
+from nar.zoo.sources.transformers.composed_configs import composed_config, family_of_part
 
 
 def test_names_are_unique_and_say_kind_and_parts() -> None:

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from nar.zoo.libraries import import_library
-from nar.zoo.transformers.configs import default_config, parts
-from nar.zoo.transformers.inputs import example_inputs
-from nar.zoo.transformers.known_values import known_values
+from nar.zoo.sources.transformers.configs import default_config, parts
+from nar.zoo.sources.transformers.inputs import example_inputs
+from nar.zoo.sources.transformers.known_values import known_values
 
 
 def shallow_model(model_type, class_name):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from nar.zoo.transformers.known_values import known_values
+from nar.zoo.sources.transformers.known_values import known_values
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from nar.canonical import exact_fingerprint
 from nar.errors import CaptureError
 from nar.zoo import capture_architecture
 from nar.zoo.libraries import import_library
-from nar.zoo.transformers.configs import default_config, narrowed, parts
-from nar.zoo.transformers.models import capture_config
-from nar.zoo.transformers.settings import image_size
-from nar.zoo.transformers.tasks import task_of_pairs
+from nar.zoo.sources.transformers.configs import default_config, narrowed, parts
+from nar.zoo.sources.transformers.models import capture_config
+from nar.zoo.sources.transformers.settings import image_size
+from nar.zoo.sources.transformers.tasks import task_of_pairs
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from nar.errors import UnknownArchitectureError
 from nar.zoo.libraries import import_library
-from nar.zoo.transformers.sizes import (
+from nar.zoo.sources.transformers.sizes import (
     list_sizes,
     published_config,
     published_sizes,

@@ -13,9 +13,9 @@ from nar.corpus.shards import read_cards, read_shard
 from nar.errors import CorpusError, InvalidInputError
 from nar.evaluation.benchmark import frozen
 from nar.graph import ComputationalGraph
-from nar.zoo.darts.dataset import DISTANCES, members_at
-from nar.zoo.darts.models import member_name, resolve_darts
-from nar.zoo.darts.network import darts_graph
+from nar.zoo.sources.darts.dataset import DISTANCES, members_at
+from nar.zoo.sources.darts.models import member_name, resolve_darts
+from nar.zoo.sources.darts.network import darts_graph
 
 REAL: Final = "real"
 NAS: Final = {f"nas-{distance}": distance for distance in DISTANCES}

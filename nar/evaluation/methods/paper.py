@@ -21,8 +21,8 @@ from nar.encoding.paper.pretraining import pretrain_paper
 from nar.encoding.paper.samples import collect_samples
 from nar.evaluation.benchmark.tasks import Task
 from nar.evaluation.scoring.evaluate import Matrix
-from nar.zoo.darts.dataset import members_at
-from nar.zoo.darts.network import darts_graph
+from nar.zoo.sources.darts.dataset import members_at
+from nar.zoo.sources.darts.network import darts_graph
 
 # Table 4: edits of the networks that are learned from first, and how many of them.
 NAS_DISTANCE: Final = 4

@@ -1,0 +1,57 @@
+"""Files: whole or not at all when written, and read from the package they ship with."""
+
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file so that readers see the old one or the new one, and never a part.
+
+    Args:
+        path: Where the file shall be; its directory exists.
+        write: Writes everything to the path that it is given, which lies in the same directory.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as directory:
+        ...     path = Path(directory) / "note.txt"
+        ...     write_whole(path, lambda part: part.write_text("whole"))
+        ...     path.read_text()
+        'whole'
+    """
+    part = path.with_name(f"{path.name}.part")
+    write(part)
+    part.replace(path)
+
+
+def package_path(*parts: str) -> Path:
+    """Path of a file that ships with NAR, below the directory of the package.
+
+    Example:
+        >>> package_path("zoo", "demo.txt").name
+        'demo.txt'
+    """
+    # NAR is installed as files, never as an archive: its data are read by memory map.
+    return Path(str(files("nar"))).joinpath(*parts)
+
+
+def package_text(*parts: str) -> str:
+    """The text of a file that ships with NAR."""
+    return package_path(*parts).read_text(encoding="utf-8")
+
+
+@cache
+def package_yaml(*parts: str) -> Any:  # noqa: ANN401
+    """What a YAML file that ships with NAR says, read once. Shared: leave it as it is."""
+    return yaml.safe_load(package_text(*parts))
+
+
+def package_lines(*parts: str) -> list[str]:
+    """The lines of a list that ships with NAR, without empty ones and comments (``#``)."""
+    lines = package_text(*parts).splitlines()
+    return [line for line in lines if line and not line.startswith("#")]

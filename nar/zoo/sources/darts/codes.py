@@ -1,0 +1,73 @@
+"""Genotypes as eight small numbers, with edits and distances in tables, for sampling by the 10,000.
+
+A node code counts what one ADD node may read: the digits of `Cell.index` that belong to that node.
+Everything here is `nar.zoo.sources.darts.edits` looked up instead of computed.
+"""
+
+from functools import cache
+
+from nar.zoo.sources.darts.edits import node_distance, node_edits
+from nar.zoo.sources.darts.genotypes import NODES, OPERATIONS, SOURCE_PAIRS, Edge, Node
+
+# Eight node codes: the ADD nodes of the normal cell, then those of the reduction cell.
+Codes = tuple[int, ...]
+
+NODE_COUNTS: tuple[int, ...] = tuple(len(pairs) * len(OPERATIONS) ** 2 for pairs in SOURCE_PAIRS)
+_COUNTS = NODE_COUNTS * 2
+
+
+def codes_of(index: int) -> Codes:
+    """The node codes of the genotype of a number."""
+    codes: list[int] = []
+    for count in reversed(_COUNTS):
+        index, code = divmod(index, count)
+        codes.append(code)
+    return tuple(reversed(codes))
+
+
+def genotype_text(codes: Codes) -> str:
+    """The text form of a genotype."""
+    parts = [node_texts(place % NODES)[code] for place, code in enumerate(codes)]
+    return f"{','.join(parts[:NODES])}/{','.join(parts[NODES:])}"
+
+
+@cache
+def edit_places() -> tuple[tuple[int, int], ...]:
+    """Place of each of the 120 edits, in the order of `edits.edits`: node 0 to 7, edit of that."""
+    return tuple(
+        (place, choice)
+        for place in range(len(_COUNTS))
+        for choice in range(len(code_edits(place % NODES)[0]))
+    )
+
+
+@cache
+def code_edits(number: int) -> tuple[tuple[int, ...], ...]:
+    """For each code of ADD node ``number`` the codes one edit away, as `edits.node_edits` does."""
+    nodes = _nodes(number)
+    code_of = {node: code for code, node in enumerate(nodes)}
+    return tuple(tuple(code_of[edited] for edited in node_edits(node, number)) for node in nodes)
+
+
+@cache
+def node_texts(number: int) -> tuple[str, ...]:
+    """Text of each code of ADD node ``number``, as it stands in the text of a genotype."""
+    return tuple(f"{first}+{second}" for first, second in _nodes(number))
+
+
+@cache
+def distances_from(number: int, code: int) -> tuple[int, ...]:
+    """Edits from one code of ADD node ``number`` to each of its codes."""
+    nodes = _nodes(number)
+    return tuple(node_distance(nodes[code], other) for other in nodes)
+
+
+@cache
+def _nodes(number: int) -> list[Node]:
+    """Everything that ADD node ``number`` may read, by code."""
+    return [
+        (Edge(low, first), Edge(high, second))
+        for low, high in SOURCE_PAIRS[number]
+        for first in OPERATIONS
+        for second in OPERATIONS
+    ]

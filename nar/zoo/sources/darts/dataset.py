@@ -1,0 +1,137 @@
+"""The NAS data set: 30,000 DARTS networks in ten classes at each distance of the difficulty curve.
+
+A row is the text of a genotype with its class, the centre of that class and its distance from it
+in edits, so that anyone can check the distance. Ships with the package;
+``python -m nar.zoo.sources.darts.dataset`` makes it again.
+"""
+
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+
+from nar.errors import CorpusError
+from nar.zoo.sources.darts.genotypes import parse_genotype
+from nar.zoo.sources.darts.models import SEED
+from nar.zoo.sources.darts.sampling import CLASSES, Member, sample_centres, sample_texts
+
+DISTANCES = (2, 4, 8, 12, 16)
+MEMBERS = 30_000
+SCHEMA_VERSION = 1
+_VERSION_KEY = b"nar.darts.schema"
+_SEED_KEY = b"nar.darts.seed"
+_LEVEL = 19
+
+
+def _field(name: str, kind: pa.DataType, description: str) -> pa.Field:
+    return pa.field(name, kind, nullable=False, metadata={"description": description})
+
+
+_SCHEMA = pa.schema(
+    [
+        _field("genotype", pa.string(), "text form, as nar.zoo.sources.darts.genotypes reads it"),
+        _field("label", pa.int8(), "class, 0 to 9"),
+        _field("centre", pa.string(), "genotype at the centre of the class"),
+        _field("distance", pa.int8(), "edits between genotype and centre"),
+    ]
+)
+
+
+def generate(
+    seed: int = SEED, *, distances: Sequence[int] = DISTANCES, members: int = MEMBERS
+) -> pa.Table:
+    """Sample the data set: always the same rows in the same order.
+
+    Args:
+        seed: Fixes centres and members; the centres are the same at every distance.
+        distances: Edits between a member and the centre of its class.
+        members: Rows a distance, one of each class in turn; fewer are the beginning of more.
+
+    Returns:
+        Columns ``genotype``, ``label``, ``centre``, ``distance``; distance by distance.
+
+    Raises:
+        InvalidInputError: A distance is outside what `sample_texts` can promise.
+    """
+    centres = [str(centre) for centre in sample_centres(seed)]
+    labels = [number % CLASSES for number in range(members)]
+    parts = [
+        pa.table(
+            {
+                "genotype": sample_texts(members, distance=distance, seed=seed),
+                "label": labels,
+                "centre": [centres[label] for label in labels],
+                "distance": [distance] * members,
+            },
+            schema=_SCHEMA,
+        )
+        for distance in distances
+    ]
+    keys = {_VERSION_KEY: str(SCHEMA_VERSION), _SEED_KEY: str(seed)}
+    return pa.concat_tables(parts).replace_schema_metadata(keys)
+
+
+def write(table: pa.Table, path: Path) -> None:
+    """Write a generated table whole or not at all, as zstd Parquet, a row group a distance."""
+    part = path.with_name(path.name + ".part")
+    pq.write_table(
+        table,
+        part,
+        compression="zstd",
+        compression_level=_LEVEL,
+        row_group_size=MEMBERS,
+        use_dictionary=["label", "centre", "distance"],
+    )
+    part.replace(path)
+
+
+def read(path: Path | None = None, *, distance: int | None = None) -> pa.Table:
+    """Read the data set back.
+
+    Args:
+        path: A file that `write` made; the one that ships with the package if None.
+        distance: Only the rows of this distance.
+
+    Raises:
+        CorpusError: The file is missing, damaged, or of another schema version.
+    """
+    if path is None:
+        with as_file(files("nar.zoo.sources.darts").joinpath("data", "curve.parquet")) as shipped:
+            return read(shipped, distance=distance)
+    way_out = "make it again with python -m nar.zoo.sources.darts.dataset"
+    try:
+        table = pq.read_table(
+            path, filters=None if distance is None else [("distance", "=", distance)]
+        )
+    except (OSError, pa.ArrowException) as error:
+        raise CorpusError(f"data set {path} cannot be read ({error}); {way_out}") from error
+    version = (table.schema.metadata or {}).get(_VERSION_KEY, b"none").decode()
+    if version != str(SCHEMA_VERSION) or table.column_names != _SCHEMA.names:
+        wanted = f"wanted schema {SCHEMA_VERSION}, came {version}"
+        raise CorpusError(f"data set {path}: {wanted}; {way_out}")
+    return table
+
+
+def members_at(distance: int, *, count: int = MEMBERS) -> list[Member]:
+    """The first so many members that ship with the package for one distance of `DISTANCES`."""
+    table = read(distance=distance).slice(0, count)
+    rows = zip(table["genotype"].to_pylist(), table["label"].to_pylist(), strict=True)
+    return [Member(parse_genotype(text), label) for text, label in rows]
+
+
+def main(
+    out: Annotated[Path, typer.Argument(help="Parquet file to write.")],
+    seed: Annotated[int, typer.Option(help="Fixes centres and members.")] = SEED,
+    members: Annotated[int, typer.Option(min=1, help="Networks a distance.")] = MEMBERS,
+) -> None:
+    """Sample the NAS data set and write it, all distances of the difficulty curve."""
+    write(generate(seed, members=members), out)
+    typer.echo(f"{out}: {out.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    typer.run(main)

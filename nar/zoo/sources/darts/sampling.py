@@ -1,0 +1,117 @@
+"""Classes of DARTS networks: ten centres, and members a known number of edits away from theirs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from nar.errors import InvalidInputError
+from nar.zoo.sources.darts.codes import (
+    Codes,
+    code_edits,
+    codes_of,
+    distances_from,
+    edit_places,
+    genotype_text,
+)
+from nar.zoo.sources.darts.edits import edit_distance
+from nar.zoo.sources.darts.genotypes import (
+    GENOTYPE_COUNT,
+    NODES,
+    Genotype,
+    genotype_at,
+    parse_genotype,
+)
+
+CLASSES = 10
+# Two random genotypes lie 19 edits apart in the median; this keeps the nearest pair of centres
+# farther apart than any member is from its own.
+CENTRE_DISTANCE = 17
+# Two changed operations a node take it 2 edits away whatever it reads, so up to here some edit
+# always leads one step farther.
+MAX_EDITS = 16
+_REPEATS_ALLOWED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A genotype and the class it was made for.
+
+    Attributes:
+        genotype: The network.
+        label: Class, 0 to 9.
+    """
+
+    genotype: Genotype
+    label: int
+
+
+def sample_centres(seed: int) -> list[Genotype]:
+    """Ten genotypes, each at least `CENTRE_DISTANCE` edits from every other."""
+    random = Random(f"centres {seed}")
+    centres: list[Genotype] = []
+    while len(centres) < CLASSES:
+        genotype = genotype_at(random.randrange(GENOTYPE_COUNT))
+        if all(edit_distance(genotype, centre) >= CENTRE_DISTANCE for centre in centres):
+            centres.append(genotype)
+    return centres
+
+
+def sample_classes(count: int, *, distance: int = 4, seed: int = 0) -> list[Member]:
+    """Distinct members of ten classes, one of each class in turn.
+
+    Args:
+        count: How many; a smaller sample is the beginning of a larger one.
+        distance: Edits between a member and the centre of its class, exactly.
+        seed: Fixes the centres and the members.
+
+    Raises:
+        InvalidInputError: The distance is outside 1 to `MAX_EDITS`, or has no ``count`` members.
+    """
+    return [
+        Member(parse_genotype(text), number % CLASSES)
+        for number, text in enumerate(sample_texts(count, distance=distance, seed=seed))
+    ]
+
+
+def sample_texts(count: int, *, distance: int, seed: int) -> list[str]:
+    """The members of `sample_classes` as texts of genotypes, without making the records.
+
+    Raises:
+        InvalidInputError: As `sample_classes`.
+    """
+    if not 1 <= distance <= MAX_EDITS:
+        raise InvalidInputError("distance", f"wanted 1 to {MAX_EDITS}, came {distance}")
+    streams = [
+        _members(codes_of(centre.index), distance, Random(f"class {label} {seed}"))
+        for label, centre in enumerate(sample_centres(seed))
+    ]
+    return [genotype_text(next(streams[number % CLASSES])) for number in range(count)]
+
+
+def _members(centre: Codes, distance: int, random: Random) -> Iterator[Codes]:
+    """Distinct genotypes around a centre, without end."""
+    seen: set[Codes] = set()
+    while True:
+        attempts = (_walk(centre, distance, random) for _ in range(_REPEATS_ALLOWED))
+        fresh = next((codes for codes in attempts if codes not in seen), None)
+        if fresh is None:
+            raise InvalidInputError(
+                "count", f"wanted more than the {len(seen)} members found {distance} edits away"
+            )
+        seen.add(fresh)
+        yield fresh
+
+
+def _walk(centre: Codes, distance: int, random: Random) -> Codes:
+    """Edit at random, keeping the edits that lead one step farther from the centre."""
+    codes = list(centre)
+    places = edit_places()
+    rows = [distances_from(place % NODES, code) for place, code in enumerate(centre)]
+    steps = 0
+    while steps < distance:
+        place, choice = random.choice(places)
+        edited = code_edits(place % NODES)[codes[place]][choice]
+        if rows[place][edited] == rows[place][codes[place]] + 1:
+            codes[place] = edited
+            steps += 1
+    return tuple(codes)

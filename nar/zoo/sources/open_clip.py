@@ -1,0 +1,113 @@
+"""The contrastive models of open_clip's configurations: an image tower and a text tower.
+
+One forward pass runs both, on one image and one text.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch import nn
+
+from nar.architecture import Labels
+from nar.capture import CaptureInputs
+from nar.labels.families import family_of
+from nar.zoo.building import Recipe, capture_recipe
+from nar.zoo.libraries import import_library, library_version
+from nar.zoo.sources.transformers.sizes import published_config, published_sizes
+from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+
+SOURCE = "open_clip"
+IMAGE_SIZE = 224
+CONTEXT_LENGTH = 77  # tokens; the library's default, as is the image size
+
+# Checkpoints of text towers that have the sizes of another one's row in `sizes.yaml`.
+_SAME_SIZES = {"nllb-200-distilled-1.3B": "nllb-200-1.3B"}
+Config = Mapping[str, Any]
+
+
+def list_open_clip() -> list[str]:
+    """Every configuration of the library, in its order."""
+    return [f"{SOURCE}:{model}" for model in import_library(SOURCE).list_models()]
+
+
+def resolve_open_clip(name: str) -> ArchitectureSpec:
+    """The spec behind ``open_clip:<configuration>``.
+
+    Raises:
+        UnknownArchitectureError: The library has no such configuration.
+    """
+    model = name.removeprefix(f"{SOURCE}:")
+    if model not in import_library(SOURCE).list_models():
+        way_out = "open_clip.list_models() names them all"
+        raise unknown_architecture(name, list_open_clip(), way_out=way_out)
+    config: Config = import_library(SOURCE).get_model_config(model)
+    labels = Labels(
+        name=name,
+        source=SOURCE,
+        library=library_version(SOURCE),
+        family=family_of(SOURCE, _defining(config), model),
+        task="zero-shot-image-classification",
+    )
+    recipe = Recipe(partial(_build, config), partial(_inputs, config))
+    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
+
+
+def _defining(config: Config) -> str:
+    """What a configuration makes: a captioner, a model of the sigmoid loss, or a CLIP.
+
+    A CLIP on an image tower of timm is named after timm's module; plain vision transformers there
+    are what the library has of its own.
+    """
+    if "multimodal_cfg" in config:
+        return "coca"
+    if "init_logit_bias" in config:
+        return "siglip"
+    tower = config["vision_cfg"].get("timm_model_name")
+    if tower is None:
+        return "clip"
+    entrypoint = import_library("timm.models").model_entrypoint(tower.partition(".")[0])
+    module = entrypoint.__module__.rpartition(".")[2]
+    return "clip" if module == "vision_transformer" else f"{module}_clip"
+
+
+def _build(config: Config) -> nn.Module:
+    """Build without `create_model`, which logs that there are no weights and wants a device."""
+    library = import_library(f"{SOURCE}.model")
+    settings = {key: value for key, value in config.items() if key != "custom_text"}
+    settings["vision_cfg"] = {**config["vision_cfg"], "timm_model_pretrained": False}
+    hub_name = config["text_cfg"].get("hf_model_name")
+    is_custom = config.get("custom_text", False) or hub_name is not None
+    cls = library.CustomTextCLIP if is_custom else library.CLIP
+    if "multimodal_cfg" in config:
+        cls = import_library(f"{SOURCE}.coca_model").CoCa
+    if hub_name is None:
+        return _made(cls, settings)
+    with TemporaryDirectory() as directory:
+        _save_text_config(hub_name, Path(directory))
+        place = {"hf_model_name": directory, "hf_model_pretrained": False}
+        return _made(cls, {**settings, "text_cfg": {**config["text_cfg"], **place}})
+
+
+def _made(cls: type[nn.Module], settings: Config) -> nn.Module:
+    model: nn.Module = cls(**settings)
+    return model
+
+
+def _save_text_config(hub_name: str, directory: Path) -> None:
+    """Put the configuration of a text tower where the library would put what it downloads."""
+    checkpoint = hub_name.rpartition("/")[2]
+    size = published_sizes()[_SAME_SIZES.get(checkpoint, checkpoint)]
+    published_config(size).save_pretrained(directory)
+
+
+def _inputs(config: Config, _module: nn.Module) -> CaptureInputs:
+    size = config["vision_cfg"].get("image_size", IMAGE_SIZE)
+    height, width = size if isinstance(size, list) else (size, size)
+    tokens = config["text_cfg"].get("context_length", CONTEXT_LENGTH)
+    return CaptureInputs(
+        (torch.empty(1, 3, height, width), torch.zeros(1, tokens, dtype=torch.long))
+    )

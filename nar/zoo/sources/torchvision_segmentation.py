@@ -1,0 +1,106 @@
+"""Segmentation networks that people compose: a head of torchvision on a dilated timm backbone."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType, ModuleType
+
+import torch
+from torch import nn
+
+from nar.architecture import Labels
+from nar.capture import CaptureInputs
+from nar.labels.families import family_of
+from nar.zoo.building import Recipe, capture_recipe
+from nar.zoo.libraries import import_library, library_version
+from nar.zoo.sources.timm_backbones import TimmBackbone, timm_backbones
+from nar.zoo.sources.timm_maps import TimmMaps
+from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+
+SOURCE = "torchvision_segmentation"
+LIBRARY = "torchvision"
+CLASSES = 21
+
+
+def _fcn(module: ModuleType, backbone: TimmMaps) -> nn.Module:
+    model: nn.Module = module.FCN(backbone, module.FCNHead(backbone.channels[0], CLASSES))
+    return model
+
+
+def _deeplabv3(module: ModuleType, backbone: TimmMaps) -> nn.Module:
+    head = module.DeepLabHead(backbone.channels[0], CLASSES)
+    model: nn.Module = module.DeepLabV3(backbone, head)
+    return model
+
+
+def _lraspp(module: ModuleType, backbone: TimmMaps) -> nn.Module:
+    low, high = backbone.channels
+    model: nn.Module = module.LRASPP(backbone, low, high, CLASSES)
+    return model
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A network of torchvision by the module that defines it, as its published form is set.
+
+    Attributes:
+        build: Puts the head on a backbone.
+        picks: The maps it reads, by the names it reads them by; see `TimmMaps`.
+        output_stride: Of the backbone.
+    """
+
+    build: Callable[[ModuleType, TimmMaps], nn.Module]
+    picks: Mapping[str, int]
+    output_stride: int
+
+
+_HEADS: Mapping[str, _Head] = MappingProxyType(
+    {
+        "fcn": _Head(_fcn, {"out": -1}, 8),
+        "deeplabv3": _Head(_deeplabv3, {"out": -1}, 8),
+        "lraspp": _Head(_lraspp, {"low": -3, "high": -1}, 16),
+    }
+)
+
+
+def list_torchvision_segmentation() -> list[str]:
+    """Every pair as ``torchvision_segmentation:<head>/<timm model>``, model by model."""
+    return [f"{SOURCE}:{head}/{model}" for model in _backbones() for head in _HEADS]
+
+
+def resolve_torchvision_segmentation(name: str) -> ArchitectureSpec:
+    """The spec behind ``torchvision_segmentation:<head>/<timm model>``.
+
+    Raises:
+        UnknownArchitectureError: No such head, or no timm model that can be dilated.
+    """
+    head_name, _, model = name.removeprefix(f"{SOURCE}:").partition("/")
+    backbone = _backbones().get(model)
+    if head_name not in _HEADS or backbone is None:
+        way_out = f"wanted {SOURCE}:<head>/<timm model>, as {SOURCE}:fcn/resnet50"
+        raise unknown_architecture(name, list_torchvision_segmentation(), way_out=way_out)
+    labels = Labels(
+        name=name,
+        source=SOURCE,
+        library=library_version(LIBRARY),
+        family=family_of(LIBRARY, head_name),
+        task="image-segmentation",
+        tier="composed",
+        backbone=backbone.family,
+    )
+    recipe = Recipe(partial(_build, head_name, model), partial(_inputs, backbone.size))
+    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
+
+
+def _build(head_name: str, model: str) -> nn.Module:
+    head = _HEADS[head_name]
+    backbone = TimmMaps(model, head.picks, output_stride=head.output_stride)
+    return head.build(import_library(f"torchvision.models.segmentation.{head_name}"), backbone)
+
+
+def _inputs(size: int, _module: nn.Module) -> CaptureInputs:
+    return CaptureInputs((torch.empty(1, 3, size, size),))
+
+
+def _backbones() -> dict[str, TimmBackbone]:
+    return {name: row for name, row in timm_backbones().items() if row.is_dilated}

@@ -1,0 +1,167 @@
+"""Published models of transformers at the sizes they were published in, from a reviewed table.
+
+``transformers:bert/BertForMaskedLM@bert-large-uncased`` is that class in the configuration that
+``sizes.yaml`` cites for the checkpoint. Only sizes are read: there are no weights.
+"""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from nar.architecture import Labels
+from nar.labels.families import family_of
+from nar.zoo.libraries import import_library, library_version
+from nar.zoo.sources.transformers.configs import Config, parts
+from nar.zoo.sources.transformers.models import SOURCE, capture_config
+from nar.zoo.sources.transformers.tasks import task_of_pairs
+from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+
+MARK = "@"
+
+# Tasks that published models are not used for once they are trained.
+_UNUSUAL = frozenset(
+    (
+        "any-to-any",
+        "audio-frame-classification",
+        "decision",
+        "keypoint-matching",
+        "masked-image-modeling",
+        "next-sentence-prediction",
+        "pretraining",
+        "speaker-verification",
+    )
+)
+# What a type's generator is for, where it has a class for one of these.
+_MAIN_GENERATION = frozenset(
+    ("fill-mask", "text2text-generation", "automatic-speech-recognition", "image-text-to-text")
+)
+# Copies of a base model that keep other states of the same forward.
+_COPIES = ("Backbone", "WithTeacher")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSize:
+    """A row of the table.
+
+    Attributes:
+        checkpoint: Name it is published under, without its owner.
+        model_type: Type of its configuration.
+        overrides: Fields in which it differs from the type's default configuration.
+        cite: Where its numbers stand.
+        tasks: The only tasks to take; empty for the usual ones of the type.
+    """
+
+    checkpoint: str
+    model_type: str
+    overrides: Mapping[str, Any]
+    cite: str
+    tasks: tuple[str, ...]
+
+
+@cache
+def published_sizes() -> dict[str, PublishedSize]:
+    """All rows of the table, by checkpoint.
+
+    Raises:
+        ValueError: A row has another number of values than its columns, or is there twice.
+    """
+    text = files("nar.zoo.sources.transformers").joinpath("sizes.yaml").read_text(encoding="utf-8")
+    found: dict[str, PublishedSize] = {}
+    for group in yaml.safe_load(text):
+        for size in _rows(group):
+            if size.checkpoint in found:
+                raise ValueError(f"{size.checkpoint}: wanted one row, came another")
+            found[size.checkpoint] = size
+    return found
+
+
+def _rows(group: Mapping[str, Any]) -> Iterator[PublishedSize]:
+    columns = group.get("columns", [])
+    for checkpoint, values in group["rows"].items():
+        if len(values) != len(columns):
+            raise ValueError(f"{checkpoint}: wanted {len(columns)} values, came {len(values)}")
+        overrides = dict(group.get("shared", {}))
+        for column, value in zip(columns, values, strict=True):
+            fields = [column] if isinstance(column, str) else column
+            overrides |= dict.fromkeys(fields, value)
+        tasks = tuple(group.get("tasks", ()))
+        yield PublishedSize(checkpoint, group["type"], overrides, group["cite"], tasks)
+
+
+def list_sizes() -> list[str]:
+    """Every row in the usual classes of its type: ``transformers:<type>/<class>@<checkpoint>``."""
+    return [
+        f"{SOURCE}:{size.model_type}/{class_name}{MARK}{size.checkpoint}"
+        for size in published_sizes().values()
+        for class_name in task_of_classes(size)
+    ]
+
+
+def task_of_classes(size: PublishedSize) -> dict[str, str]:
+    """Task of every class that a published model is taken in, sorted by class."""
+    tasks = {
+        class_name: task
+        for (model_type, class_name), task in task_of_pairs().items()
+        if model_type == size.model_type and not class_name.endswith(_COPIES)
+    }
+    wanted = size.tasks or _usual(frozenset(tasks.values()))
+    return {class_name: task for class_name, task in tasks.items() if task in wanted}
+
+
+def _usual(tasks: frozenset[str]) -> frozenset[str]:
+    usual = tasks - _UNUSUAL
+    return usual - {"text-generation"} if usual & _MAIN_GENERATION else usual
+
+
+def resolve_sizes(name: str) -> ArchitectureSpec:
+    """The spec behind ``transformers:<type>/<class>@<checkpoint>``.
+
+    Raises:
+        UnknownArchitectureError: The table has no such row, or not in that class.
+    """
+    pair, _, checkpoint = name.removeprefix(f"{SOURCE}:").partition(MARK)
+    model_type, _, class_name = pair.partition("/")
+    size = published_sizes().get(checkpoint)
+    task = None
+    if size is not None and size.model_type == model_type:
+        task = task_of_classes(size).get(class_name)
+    if size is None or task is None:
+        way_out = f"wanted {SOURCE}:<type>/<class>{MARK}<checkpoint> of sizes.yaml"
+        raise unknown_architecture(name, list_sizes(), way_out=way_out)
+    labels = Labels(
+        name=name,
+        source=SOURCE,
+        library=library_version(SOURCE),
+        family=family_of(SOURCE, model_type),
+        task=task,
+    )
+    config_of = partial(published_config, size)
+    return ArchitectureSpec(labels, partial(capture_config, name, class_name, config_of))
+
+
+def published_config(size: PublishedSize) -> Config:
+    """The configuration of a row, without a cache of past tokens."""
+    config_class = import_library(SOURCE).CONFIG_MAPPING[size.model_type]
+    return as_published(config_class(**deepcopy(dict(size.overrides))))
+
+
+def as_published(config: Config) -> Config:
+    """A configuration as its checkpoint's JSON gives it, without a cache of past tokens.
+
+    JSON has lists where some defaults are tuples, and some models add lists to them.
+
+    Args:
+        config: Changed in place, and those inside it.
+    """
+    for part in parts(config):
+        if hasattr(part, "use_cache"):
+            part.use_cache = False
+        for name, value in list(vars(part).items()):
+            if isinstance(value, tuple) and not name.startswith("_"):
+                setattr(part, name, list(value))
+    return config
