@@ -15,21 +15,25 @@ MAX_LINES = 300
 # One line a rank, in the order of the data's way: a module imports from lines above its own only.
 RANKS = """
     errors v1 files
-    config ops
+    settings ops hashing ragged
     graph
     canonical
     architecture labels
-    motifs.neighbours ragged
+    motifs.config
+    motifs.neighbours
     motifs.pieces motifs.paths
     motifs.growth
     motifs.partition
-    motifs.contexts motifs.macro_graph motifs.splitting motifs.label_sets motifs
-    encoding.batches encoding.labels encoding.losses encoding.merged encoding.training_state
-    encoding.training
+    motifs.contexts motifs.macro_graph motifs.splitting motifs.feature_sets motifs
+    encoding.recipe
+    encoding.batches encoding.targets encoding.losses encoding.merged encoding.training_state
+    encoding.motif_contrast encoding.training
     encoding.paper encoding.default
-    encoding.checkpoint
-    encoding.pretraining
+    encoding.registry
+    encoding.encoder
+    encoding.checkpoint encoding.pretraining
     encoding.embed encoding
+    config
     index.filters
     index.rows
     index.ranking index.milvus
@@ -58,7 +62,7 @@ RANKS = """
 RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in line.split()}
 
 # What captures models and what searches them meet in the records only.
-RECORDS = {"errors", "config", "ops", "graph", "canonical", "architecture"}
+RECORDS = {"errors", "files", "settings", "ops", "graph", "canonical", "architecture"}
 SOURCES = {"capture", "labels", "zoo", "corpus"}
 BOTH = {"workspace", "atlas", "evaluation", "console", "__init__"}
 BOTH |= {name for name in RANK if name.startswith("cli")}

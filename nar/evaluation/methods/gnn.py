@@ -18,11 +18,11 @@ from torch.optim import Adam
 from torch_geometric.nn import GATConv, GINConv
 
 from nar.encoding.batches import ALONE, epoch_batches
-from nar.encoding.labels import TrainingLabels
 from nar.encoding.losses import pretraining_loss
 from nar.encoding.merged import MergedGraphs, Round, RowGraph, merged
-from nar.encoding.paper.encoders import GraphConvolution
 from nar.encoding.paper.graphs import sparse_rows
+from nar.encoding.paper.networks import GraphConvolution
+from nar.encoding.targets import Targets
 from nar.evaluation.benchmark.tasks import Task
 from nar.evaluation.scoring.evaluate import Matrix
 from nar.ops import FEATURE_DIM, one_hot_columns
@@ -133,9 +133,9 @@ def untrained(task: Task, kind: Kind, recipe: Recipe = PRINTED) -> Matrix:
 
 def trained(task: Task, kind: Kind, recipe: Recipe = PRINTED) -> Matrix:
     """Vectors of a network that learned the training rows of a task."""
-    network = _network(kind, int(task.labels.classes.max()) + 1, recipe, task.seed)
+    network = _network(kind, int(task.targets.classes.max()) + 1, recipe, task.seed)
     graphs = _merged(task, recipe)
-    train(network, graphs.take(task.train), task.labels, recipe, seed=task.seed)
+    train(network, graphs.take(task.train), task.targets, recipe, seed=task.seed)
     return embed(network, graphs)
 
 
@@ -147,7 +147,7 @@ def _merged(task: Task, recipe: Recipe) -> MergedGraphs:
 def train(
     network: GraphNetwork,
     graphs: MergedGraphs,
-    labels: TrainingLabels,
+    labels: Targets,
     recipe: Recipe,
     *,
     seed: int,
@@ -168,7 +168,7 @@ def _step(
     network: GraphNetwork,
     optimizer: Adam,
     graphs: MergedGraphs,
-    labels: TrainingLabels,
+    labels: Targets,
     rows: NDArray[np.int64],
     recipe: Recipe,
 ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from nar.config import DefaultRecipe
+from nar.encoding.default.recipe import DefaultRecipe
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.tasks import Task
 from nar.evaluation.methods import baselines, default, gnn, paper
