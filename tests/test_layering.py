@@ -55,7 +55,7 @@ RANKS = """
     cli.display cli.atlas_commands cli.setting
     cli.corpus_display cli.asking
     cli.model_commands cli.index_commands cli.search_command cli.serve_command
-    cli.corpus_commands cli.evaluate_command
+    cli.corpus_commands cli.benchmark_commands
     cli.app cli
     __init__
 """
@@ -88,13 +88,7 @@ OWNERS = {
     "typer": (
         "nar/cli/app.py",
         "nar/console.py",
-        "nar/evaluation/benchmark/frozen.py",
-        "nar/evaluation/misses.py",
-        "nar/evaluation/targets.py",
-        "nar/evaluation/novelty.py",
-        "nar/evaluation/rewriting/dataset.py",
-        "nar/zoo/sources/darts/dataset.py",
-        "nar/evaluation/rewriting/",
+        "nar/cli/benchmark_commands.py",
     ),
     "sklearn": ("nar/evaluation/reporting/figures.py",),
     "segmentation_models_pytorch": ("nar/zoo/",),

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe
 from nar.encoding.paper.recipe import PaperConfig, PaperRecipe
 from nar.encoding.recipe import EncoderConfig, EncoderRecipe
@@ -46,7 +44,7 @@ def to_recipe(told: object) -> EncoderRecipe:
     """
     if isinstance(told, EncoderRecipe):
         return told
-    return TypeAdapter(_kind(told, "encoder", "default").recipe).validate_python(told)
+    return _kind(told, "encoder", "default").recipe.model_validate(told)
 
 
 def to_config(told: object) -> EncoderConfig:
@@ -55,7 +53,7 @@ def to_config(told: object) -> EncoderConfig:
     Raises:
         ValueError: There is no such encoder, or a setting of it is wrong.
     """
-    return TypeAdapter(_kind(told, "name", "").config).validate_python(told)
+    return _kind(told, "name", "").config.model_validate(told)
 
 
 def _kind(told: object, key: str, default: str) -> EncoderKind:

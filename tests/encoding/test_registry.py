@@ -21,7 +21,6 @@ from nar.encoding.pretraining import pretrain
 from nar.encoding.registry import ENCODERS
 from nar.motifs.config import MotifConfig
 
-
 STAGE = {"epochs": 3, "batch_size": 2, "learning_rate": 0.1}
 
 
@@ -35,7 +34,7 @@ def corpus():
 
 def test_a_new_encoder_is_a_row_of_the_registry(tmp_path, monkeypatch):
     monkeypatch.setitem(ENCODERS, "toy", TOY)
-    config = NarConfig.model_validate({"pretraining": {"encoder": "toy", "weights": STAGE}}})
+    config = NarConfig.model_validate({"pretraining": {"encoder": "toy", "weights": STAGE}})
     assert isinstance(config.pretraining, ToyRecipe)
     assert NarConfig.model_validate_json(config.model_dump_json()) == config
     encoder = pretrain(corpus(), config.motifs, config.pretraining)

@@ -15,7 +15,7 @@ from nar.ragged import offsets, owners
 
 Weighting = Literal["presence", "log_counts", "idf"]
 
-# Labels are spread over this many columns: at a few thousand distinct ones, few collide.
+# Codes are spread over this many columns: at a few thousand distinct ones, few collide.
 HASH_COLUMNS: Final = 2**20
 RANDOM_DIM: Final = 64
 
@@ -41,15 +41,15 @@ def bag_of_operators(graphs: Sequence[ComputationalGraph]) -> csr_array:
     return _weigh(_count(columns, FEATURE_DIM), "log_counts")
 
 
-def label_histograms(
+def code_histograms(
     graphs: Sequence[ComputationalGraph], steps: int, weighting: Weighting
 ) -> csr_array:
-    """Histograms of the labels of Eq. 2 of every radius up to ``steps``, hashed.
+    """Histograms of the codes of Eq. 2 of every radius up to ``steps``, hashed.
 
     Args:
         graphs: Canonical graphs.
         steps: s of Eq. 2; 0 sees operators only.
-        weighting: Which labels occur, log of how often, or how rare they are among the graphs.
+        weighting: Which codes occur, log of how often, or how rare they are among the graphs.
 
     Returns:
         Shape (graphs, 2^20).

@@ -8,7 +8,7 @@ from nar.encoding.default.recipe import DefaultRecipe
 from nar.encoding.default.samples import collect_feature_samples
 from nar.encoding.embed import Embedder
 from nar.evaluation.benchmark.tasks import Task
-from nar.evaluation.scoring.evaluate import Matrix
+from nar.evaluation.scoring.ranking import Matrix
 from nar.motifs.config import FeatureKind, MotifConfig
 
 PLAIN: Final = DefaultRecipe()

@@ -19,7 +19,7 @@ from nar.encoding.paper.samples import collect_samples
 from nar.encoding.recipe import Losses
 from nar.encoding.targets import Targets
 from nar.evaluation.benchmark.tasks import Task
-from nar.evaluation.scoring.evaluate import Matrix
+from nar.evaluation.scoring.ranking import Matrix
 from nar.motifs.config import MotifConfig, Splitting
 from nar.zoo.sources.darts.dataset import members_at
 from nar.zoo.sources.darts.network import darts_graph
