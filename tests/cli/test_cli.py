@@ -7,11 +7,12 @@ import torch
 from typer.testing import CliRunner
 
 from nar.cli.app import app
-from nar.config import MotifConfig
 from nar.corpus import write_shard
 from nar.corpus.manifest import Failure, Manifest, count_sources
 from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.paper.encoders import PaperConfig, paper_encoder
+from nar.encoding.paper.encoder import paper_encoder
+from nar.encoding.paper.recipe import PaperConfig
+from nar.motifs.config import MotifConfig
 from nar.zoo import capture_architecture
 from nar.zoo.selections import select
 
