@@ -16,7 +16,7 @@ from cluster.journal import Journal, Result, RunRecord, Scribe, Settled, capture
 from cluster.ledger import Ledger
 from cluster.losses import WorkerLostError
 from cluster.progress import watching
-from cluster.provenance import identity, labels_identity, packages, source_of
+from cluster.provenance import identity, labels_identity, packages, source_name
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.shards import Published, Publisher, ShardRecord, cut
 from cluster.worker import CaptureWorker, WorkerCapture
@@ -156,14 +156,14 @@ def _capture_all(identities: Mapping[str, str], journal: Journal, config: Extrac
     run = RunRecord(seconds=0.0, workers=workers, cores=cores, labels=labels_identity())
     scribe = Scribe(journal, config.batch_size, config.batch_s, run)
     items = [Item(name, group=name.partition(":")[0]) for name in identities]
-    totals = Counter(source_of(name) for name in identities)
+    totals = Counter(source_name(name) for name in identities)
     pool = ActorPool(recruiter, workers, config)
     try:
         with watching(totals, stderr) as advance:
             for outcome in pool.run(items):
                 result = _result(outcome, identities[outcome.key])
                 scribe.add(result)
-                advance(source_of(outcome.key), result.row is not None)
+                advance(source_name(outcome.key), result.row is not None)
     finally:
         scribe.close()
 
@@ -194,11 +194,11 @@ def _manifest(
     failures = tuple(record.failure for record in records if record.failure is not None)
     runs = [journal.run_of(batch) for batch in sorted({each.batch for each in settled.values()})]
     cards = (card for entry in published.entries for card in read_cards(corpus / entry.file))
-    spent = merged({source_of(record.name): record.seconds} for record in records)
+    spent = merged({source_name(record.name): record.seconds} for record in records)
     counts = count_corpus(cards, failures, spent)
     unknown = merged(record.unknown_operators for record in records)
     return Manifest(
-        packages=packages({source_of(name) for name in settled}),
+        packages=packages({source_name(name) for name in settled}),
         shards=published.entries,
         sources=counts.sources,
         totals=counts.totals,
@@ -216,5 +216,5 @@ def _steps(settled: Mapping[str, Settled]) -> dict[str, dict[str, float]]:
     for each in settled.values():
         record = each.record
         rest = max(0.0, record.seconds - sum(record.steps.values()))
-        by_source.setdefault(source_of(record.name), []).append({**record.steps, "rest": rest})
+        by_source.setdefault(source_name(record.name), []).append({**record.steps, "rest": rest})
     return {source: merged(steps) for source, steps in sorted(by_source.items())}

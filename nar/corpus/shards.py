@@ -22,6 +22,7 @@ from nar.corpus.schema import (
     VERSION_KEY,
 )
 from nar.errors import CorpusError
+from nar.files import write_whole
 
 T = TypeVar("T")
 
@@ -41,10 +42,18 @@ def write_shard(path: Path, architectures: Sequence[Architecture]) -> ShardEntry
     Raises:
         InvalidGraphError: A graph is not in canonical order.
     """
-    part = path.with_name(path.name + ".part")
+    table = _table(architectures)
+    write_whole(path, lambda part: _write_table(table, part))
+    digest = sha256(path.read_bytes()).hexdigest()
+    sources = {item.labels.source for item in architectures}
+    source = sources.pop() if len(sources) == 1 else ""
+    return ShardEntry(file=path.name, rows=len(architectures), sha256=digest, source=source)
+
+
+def _write_table(table: pa.Table, path: Path) -> None:
     pq.write_table(
-        _table(architectures),
-        part,
+        table,
+        path,
         compression="zstd",
         compression_level=_LEVEL,
         use_dictionary=[*_WORDS, *_PAPER_WORDS],
@@ -55,11 +64,6 @@ def write_shard(path: Path, architectures: Sequence[Architecture]) -> ShardEntry
         write_statistics=False,
         write_page_checksum=True,
     )
-    digest = sha256(part.read_bytes()).hexdigest()
-    part.replace(path)
-    sources = {item.labels.source for item in architectures}
-    source = sources.pop() if len(sources) == 1 else ""
-    return ShardEntry(file=path.name, rows=len(architectures), sha256=digest, source=source)
 
 
 def _table(architectures: Sequence[Architecture]) -> pa.Table:

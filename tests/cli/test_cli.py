@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from nar.cli.app import app
 from nar.config import MotifConfig
 from nar.corpus import write_shard
-from nar.corpus.manifest import Failure, Manifest, count_sources
+from nar.corpus.manifest import Failure, Manifest, count_corpus
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.paper.encoders import PaperConfig, paper_encoder
 from nar.zoo import capture_architecture
@@ -49,7 +49,7 @@ def work(tmp_path_factory, names):
     items = [capture_architecture(name).architecture for name in names]
     failures = (Failure(name="timm:broken", operator="aten::add", reason="sizes differ"),)
     shard = write_shard(root / "corpus" / "shard-0.parquet", items)
-    sources = count_sources(items, failures)
+    sources = count_corpus(items, failures).sources
     Manifest(packages={}, shards=(shard,), sources=sources, failures=failures).write(
         root / "corpus"
     )

@@ -6,7 +6,6 @@ in edits, so that anyone can check the distance. Ships with the package;
 """
 
 from collections.abc import Sequence
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 import typer
 
 from nar.errors import CorpusError
+from nar.files import package_path, write_whole
 from nar.zoo.sources.darts.genotypes import parse_genotype
 from nar.zoo.sources.darts.models import SEED
 from nar.zoo.sources.darts.sampling import CLASSES, Member, sample_centres, sample_texts
@@ -77,16 +77,18 @@ def generate(
 
 def write(table: pa.Table, path: Path) -> None:
     """Write a generated table whole or not at all, as zstd Parquet, a row group a distance."""
-    part = path.with_name(path.name + ".part")
+    write_whole(path, lambda part: _write_table(table, part))
+
+
+def _write_table(table: pa.Table, path: Path) -> None:
     pq.write_table(
         table,
-        part,
+        path,
         compression="zstd",
         compression_level=_LEVEL,
         row_group_size=MEMBERS,
         use_dictionary=["label", "centre", "distance"],
     )
-    part.replace(path)
 
 
 def read(path: Path | None = None, *, distance: int | None = None) -> pa.Table:
@@ -100,8 +102,7 @@ def read(path: Path | None = None, *, distance: int | None = None) -> pa.Table:
         CorpusError: The file is missing, damaged, or of another schema version.
     """
     if path is None:
-        with as_file(files("nar.zoo.sources.darts").joinpath("data", "curve.parquet")) as shipped:
-            return read(shipped, distance=distance)
+        path = package_path("zoo", "sources", "darts", "data", "curve.parquet")
     way_out = "make it again with python -m nar.zoo.sources.darts.dataset"
     try:
         table = pq.read_table(
