@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from nar.zoo.sources import SOURCES as MODELS
+
 ROOT = Path(__file__).parents[1]
 MAX_LINES = 300
 
@@ -58,7 +60,7 @@ RANKS = """
 RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in line.split()}
 
 # What captures models and what searches them meet in the records only.
-RECORDS = {"errors", "config", "ops", "graph", "canonical", "architecture"}
+RECORDS = {"errors", "files", "config", "ops", "graph", "canonical", "architecture"}
 SOURCES = {"capture", "labels", "zoo", "corpus"}
 BOTH = {"workspace", "atlas", "evaluation", "console", "__init__"}
 BOTH |= {name for name in RANK if name.startswith("cli")}
@@ -66,6 +68,7 @@ SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
 
 # Third-party packages that belong to some modules of `nar`; every other library may be anywhere.
 OWNERS = {
+    **{library: ("nar/zoo/",) for each in MODELS for library in (each.library, *each.parts)},
     "ray": (),
     "cluster": (),
     "grpc": ("nar/serve/", "nar/client.py", "nar/v1/", "nar/index/"),
@@ -77,9 +80,6 @@ OWNERS = {
     "pymilvus": ("nar/index/",),
     "milvus_lite": ("nar/index/",),
     "torch_geometric": ("nar/evaluation/",),
-    "timm": ("nar/zoo/",),
-    "torchvision": ("nar/zoo/",),
-    "transformers": ("nar/zoo/",),
     "onnx": ("nar/capture/",),
     "typer": (
         "nar/cli/app.py",
@@ -93,11 +93,6 @@ OWNERS = {
         "nar/evaluation/rewriting/",
     ),
     "sklearn": ("nar/evaluation/reporting/figures.py",),
-    "segmentation_models_pytorch": ("nar/zoo/",),
-    "open_clip": ("nar/zoo/",),
-    "diffusers": ("nar/zoo/",),
-    "pytorchcv": ("nar/zoo/",),
-    "monai": ("nar/zoo/",),
     "matplotlib": ("nar/cli/plots.py", "nar/evaluation/reporting/figures.py"),
 }
 

@@ -7,7 +7,7 @@ from string import Template
 
 from nar.corpus.manifest import Counts, Manifest
 from nar.files import package_text
-from nar.zoo.sources import SOURCES
+from nar.zoo.sources import licences
 
 # Of the two packages that no source is; no file of any of these packages is in a corpus.
 _OWN_LICENCES = {"nar": "Apache-2.0", "torch": "BSD-3-Clause"}
@@ -52,10 +52,9 @@ def _sources(manifest: Manifest) -> str:
 
 
 def _packages(manifest: Manifest) -> str:
-    of_sources = {source.distribution or source.library: source.licence for source in SOURCES}
-    licences = {_normal(name): licence for name, licence in (of_sources | _OWN_LICENCES).items()}
+    known = {_normal(name): licence for name, licence in (licences() | _OWN_LICENCES).items()}
     rows = [
-        (name, version, licences.get(_normal(name), "see the package"))
+        (name, version, known.get(_normal(name), "see the package"))
         for name, version in manifest.packages.items()
     ]
     return _table(("package", "version", "licence of its code"), rows)

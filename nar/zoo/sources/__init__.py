@@ -69,3 +69,8 @@ def distribution_of(library: str) -> str:
     """
     named = (source.distribution for source in SOURCES if source.library == library)
     return next(filter(None, named), library)
+
+
+def licences() -> dict[str, str]:
+    """Package -> SPDX identifier of its licence, for the packages whose models sources list."""
+    return {distribution_of(each.library): each.licence for each in SOURCES if each.library}

@@ -20,8 +20,8 @@ def _record(
     licence: str,
     listed: Callable[[], list[str]],
     resolve: Callable[[str], ArchitectureSpec],
-    form: str = "<model>",
-    example: str = "",
+    *,
+    example: str,
 ) -> Source:
     def entry(model: str) -> Entry | None:
         spec = resolve(f"{name}:{model}")
@@ -42,20 +42,41 @@ def _record(
     def names() -> list[str]:
         return [spec.removeprefix(f"{name}:") for spec in listed()]
 
-    return Source(name, library, licence, form, example, names, entry)
+    return Source(name, library, licence, "<model>", example, names, entry)
 
 
 APACHE, MIT = "Apache-2.0", "MIT"
-DIFFUSERS = _record("diffusers", "diffusers", APACHE, list_diffusers, resolve_diffusers)
-MONAI = _record("monai", "monai", APACHE, list_monai, resolve_monai)
-PYTORCHCV = _record("pytorchcv", "pytorchcv", MIT, list_pytorchcv, resolve_pytorchcv)
+DIFFUSERS = _record(
+    "diffusers", "diffusers", APACHE, list_diffusers, resolve_diffusers, example="UVit2DModel"
+)
+MONAI = _record("monai", "monai", APACHE, list_monai, resolve_monai, example="AHNet/2d")
+PYTORCHCV = _record(
+    "pytorchcv", "pytorchcv", MIT, list_pytorchcv, resolve_pytorchcv, example="airnet50_1x64d_r2"
+)
 TRANSFORMERS = _record(
-    "transformers", "transformers", APACHE, list_transformers, resolve_transformers
+    "transformers",
+    "transformers",
+    APACHE,
+    list_transformers,
+    resolve_transformers,
+    example="aimv2/Aimv2Model",
 )
 TRANSFORMERS_COMPOSED = _record(
-    "transformers_composed", "transformers", APACHE, list_composed, resolve_composed
+    "transformers_composed",
+    "transformers",
+    APACHE,
+    list_composed,
+    resolve_composed,
+    example="conditional_detr/bit",
 )
-VIT_PYTORCH = _record("vit_pytorch", "vit_pytorch", MIT, list_vit_pytorch, resolve_vit_pytorch)
+VIT_PYTORCH = _record(
+    "vit_pytorch", "vit_pytorch", MIT, list_vit_pytorch, resolve_vit_pytorch, example="cait.CaiT"
+)
 X_TRANSFORMERS = _record(
-    "x_transformers", "x_transformers", MIT, list_x_transformers, resolve_x_transformers
+    "x_transformers",
+    "x_transformers",
+    MIT,
+    list_x_transformers,
+    resolve_x_transformers,
+    example="decoder/depth=12",
 )

@@ -1,0 +1,103 @@
+"""What is said of a source elsewhere agrees with its record: extras, README, datasheet."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from nar.corpus.datasheet import datasheet
+from nar.corpus.manifest import Manifest
+from nar.zoo import resolve
+from nar.zoo.sources import SOURCES, distribution_of, source_names
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+# Licences that let anyone read the code and publish what was read from it.
+PERMISSIVE = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
+REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?")
+
+each_source = pytest.mark.parametrize("source", SOURCES, ids=source_names())
+
+
+def plain(distribution):
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def installed_by(requirements):
+    """Packages that requirements name, those of NAR's own extras among them."""
+    packages = set()
+    for requirement in requirements:
+        package, extras = REQUIREMENT.match(requirement).groups()
+        if package == "nar":
+            for extra in extras.split(","):
+                packages |= installed_by(EXTRAS[extra])
+        else:
+            packages.add(plain(package))
+    return packages
+
+
+def libraries(source):
+    return {source.library, *source.parts} - {""}
+
+
+def needed_by(source):
+    return {plain(distribution_of(library)) for library in libraries(source)}
+
+
+def table_of_readme():
+    """Source -> the extras that its row names."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    _, _, below = text.partition("| source | extra | what |\n")
+    rows = {}
+    for line in below.partition("\n\n")[0].splitlines()[1:]:
+        sources, extras = (re.findall("`(\\w+)`", cell) for cell in line.split("|")[1:3])
+        is_namesake = "of that name" in line.split("|")[2]
+        rows |= {source: [source] if is_namesake else extras for source in sources}
+    return rows
+
+
+def test_every_source_has_a_name_of_its_own():
+    assert len(set(source_names())) == len(SOURCES)
+
+
+@each_source
+def test_the_example_of_a_source_is_one_of_its_models(source):
+    spec = f"{source.name}:{source.example}"
+    labels = resolve(spec).labels
+    assert (labels.name, labels.source) == (spec, source.name)
+
+
+@each_source
+def test_only_permissive_code_is_read(source):
+    assert source.licence in PERMISSIVE
+
+
+@pytest.mark.parametrize("library", sorted({part for each in SOURCES for part in libraries(each)}))
+def test_an_extra_bears_the_name_of_each_library_and_installs_it(library):
+    packages = installed_by([*EXTRAS.get(library, []), *PROJECT["dependencies"]])
+    assert plain(distribution_of(library)) in packages
+
+
+def test_one_extra_installs_what_all_sources_need_and_no_more():
+    assert installed_by(EXTRAS["corpus"]) == set[str]().union(*map(needed_by, SOURCES))
+
+
+def test_the_readme_lists_every_source_and_no_other():
+    assert sorted(table_of_readme()) == sorted(source_names())
+
+
+@each_source
+def test_the_readme_names_an_extra_that_installs_what_a_source_needs(source):
+    named = [
+        requirement for extra in table_of_readme()[source.name] for requirement in EXTRAS[extra]
+    ]
+    assert needed_by(source) <= installed_by([*named, *PROJECT["dependencies"]])
+
+
+@each_source
+def test_the_datasheet_gives_the_licence_of_the_record(source):
+    package = distribution_of(source.library) or "nar"
+    text = datasheet(Manifest(packages={package: "1.0"}, shards=(), sources={}))
+    assert f"| {package} | 1.0 | {source.licence} |" in text
