@@ -80,16 +80,16 @@ def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractRep
         ConfigError: The workspace holds a corpus that was not made here.
         WorkerStartError: The cluster has no room.
     """
-    place = workspace.root / "ledger" / "extract"
-    _begin(place, workspace.corpus, restart=job.restart)
+    ledgers = workspace.root / "ledger" / "extract"
+    _begin(ledgers, workspace.corpus, restart=job.restart)
     # In the given order: a source lists together what shares most of its building.
     identities = {name: identity(name) for name in job.names}
-    journal = Journal(place / "journal")
+    journal = Journal(ledgers / "journal")
     missing = _missing(identities, journal, retry_failed=job.retry_failed)
     if missing:
         _capture_all(missing, journal, config)
     settled = {name: _settled(journal, name, identities[name]) for name in sorted(identities)}
-    publisher = Publisher(workspace.corpus, Ledger(place / "shards", ShardRecord), journal)
+    publisher = Publisher(workspace.corpus, Ledger(ledgers / "shards", ShardRecord), journal)
     published = publisher.publish(cut(settled, config.shard_size), settled)
     manifest = _manifest(workspace.corpus, published, journal, settled, job.skipped)
     if _held(workspace.corpus) != manifest:
@@ -105,13 +105,13 @@ def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractRep
     )
 
 
-def _begin(place: Path, corpus: Path, *, restart: bool) -> None:
+def _begin(ledgers: Path, corpus: Path, *, restart: bool) -> None:
     """Make sure that what lies in the corpus directory was made here."""
     if restart:
-        old = (*corpus.glob("*.parquet"), *place.glob("*/*"), *place.glob("*.json"))
+        old = (*corpus.glob("*.parquet"), *ledgers.glob("*/*"), *ledgers.glob("*.json"))
         for path in (corpus / FILE_NAME, *old):
             path.unlink(missing_ok=True)
-    elif (corpus / FILE_NAME).exists() and not (place / "shards").is_dir():
+    elif (corpus / FILE_NAME).exists() and not (ledgers / "shards").is_dir():
         raise ConfigError(
             f"{corpus} holds a corpus without its ledger; pass --restart to replace it, "
             "or another --work"
@@ -132,15 +132,15 @@ def _missing(
     settled = {name: journal.find(name, code) for name, code in identities.items()}
     return {
         name: identities[name]
-        for name, found in settled.items()
-        if found is None or (retry_failed and found.record.failure is not None)
+        for name, earlier in settled.items()
+        if earlier is None or (retry_failed and earlier.record.failure is not None)
     }
 
 
 def _settled(journal: Journal, name: str, code: str) -> Settled:
-    found = journal.find(name, code)
-    assert found is not None, f"{name} was captured or has failed"
-    return found
+    settled = journal.find(name, code)
+    assert settled is not None, f"{name} was captured or has failed"
+    return settled
 
 
 def _capture_all(identities: Mapping[str, str], journal: Journal, config: ExtractConfig) -> None:

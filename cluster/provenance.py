@@ -80,7 +80,7 @@ def _versions(libraries: Iterable[str]) -> dict[str, str]:
 def _installed(distribution: str) -> tuple[str, str] | None:
     """Its name as it spells it itself, and its version."""
     try:
-        found = metadata.distribution(distribution)
+        package = metadata.distribution(distribution)
     except metadata.PackageNotFoundError:
         return None
-    return found.name, found.version
+    return package.name, package.version

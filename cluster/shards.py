@@ -132,8 +132,8 @@ class Publisher:
         return file
 
     def _write(self, part: str, identity: str, settled: Sequence[Settled]) -> ShardRecord:
-        found = self._journal.rows(settled)
-        rows = [self._labelled(found[each.record.name], each) for each in settled]
+        captured = self._journal.rows(settled)
+        rows = [self._labelled(captured[each.record.name], each) for each in settled]
         entry = write_shard(self._corpus / f"{part}.parquet", rows)
         names = tuple(each.record.name for each in settled)
         record = ShardRecord(identity=identity, entry=entry, names=names)
@@ -148,8 +148,8 @@ class Publisher:
 
 
 def _with_rows(shard: Shard, settled: dict[str, Settled]) -> list[Settled]:
-    found = (settled[name] for name in shard.names)
-    return [each for each in found if each.record.failure is None]
+    of_shard = (settled[name] for name in shard.names)
+    return [each for each in of_shard if each.record.failure is None]
 
 
 def _identity(settled: Sequence[Settled]) -> str:

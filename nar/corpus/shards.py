@@ -140,19 +140,19 @@ def parsed(
         raise CorpusError(f"shard {path} cannot be read: {error}; extract it again") from error
 
 
-def _check_schema(found: pa.Schema) -> None:
-    metadata = found.metadata or {}
+def _check_schema(came: pa.Schema) -> None:
+    metadata = came.metadata or {}
     version = metadata.get(VERSION_KEY, b"none").decode(errors="replace")
     if version != str(SCHEMA_VERSION):
         raise CorpusError(f"it has schema version {version}, wanted {SCHEMA_VERSION}")
     if metadata.get(ATTRIBUTES_KEY) != ATTRIBUTE_NAMES:
         raise CorpusError("it has other node attributes than this version of NAR")
     for field in SCHEMA:
-        if field.name not in found.names:
+        if field.name not in came.names:
             raise CorpusError(f"it has no column {field.name}")
-        if found.field(field.name).type != field.type:
-            came = found.field(field.name).type
-            raise CorpusError(f"its column {field.name} is {came}, wanted {field.type}")
+        if came.field(field.name).type != field.type:
+            kind = came.field(field.name).type
+            raise CorpusError(f"its column {field.name} is {kind}, wanted {field.type}")
 
 
 def _whole(table: pa.Table) -> pa.Table:

@@ -121,7 +121,7 @@ def test_a_missing_or_damaged_file_is_named(tmp_path):
         read(path)
     write(generate(distances=[2], members=10), path)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(CorpusError, match=r"python -m nar\.zoo\.darts\.dataset"):
+    with pytest.raises(CorpusError, match=r"python -m nar\.zoo\.sources\.darts\.dataset"):
         read(path)
 
 
