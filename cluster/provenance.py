@@ -16,7 +16,7 @@ from cluster.ledger import digest, file_digest
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import SCHEMA_VERSION
 from nar.files import package_path
-from nar.zoo.sources import distribution_of, source_of
+from nar.zoo.sources import package_of, source_of
 from nar.zoo.sources.file import SOURCE as FILE
 
 
@@ -72,15 +72,5 @@ def _libraries(source: str) -> tuple[str, ...]:
 
 def _versions(libraries: Iterable[str]) -> dict[str, str]:
     """Version of each distribution that installs one of these libraries, as far as installed."""
-    installed = {_installed(distribution_of(library)) for library in libraries}
-    return dict(sorted(each for each in installed if each is not None))
-
-
-@cache
-def _installed(distribution: str) -> tuple[str, str] | None:
-    """Its name as it spells it itself, and its version."""
-    try:
-        package = metadata.distribution(distribution)
-    except metadata.PackageNotFoundError:
-        return None
-    return package.name, package.version
+    installed = map(package_of, libraries)
+    return dict(sorted(package for package in installed if package is not None))

@@ -83,11 +83,29 @@ def library_version(library: str, distribution: str = "") -> str:
     Raises:
         MissingLibraryError: Says which extra installs the library.
     """
+    package = installed(library, distribution)
+    if package is None:
+        raise _missing(library)
+    return " ".join(package)
+
+
+@cache
+def installed(library: str, distribution: str = "") -> tuple[str, str] | None:
+    """Name and version of the installed distribution that has a library; None if there is none.
+
+    Args:
+        library: Import name of it.
+        distribution: What installs it, where that has another name. Where that is not said it is
+            found too, only slower.
+    """
     try:
-        installed = metadata.distribution(distribution or library)
+        package = metadata.distribution(distribution or library)
     except metadata.PackageNotFoundError:
-        raise _missing(library) from None
-    return f"{installed.name} {installed.version}"
+        names = metadata.packages_distributions().get(library, ())
+        if not names:
+            return None
+        package = metadata.distribution(names[0])
+    return package.name, package.version
 
 
 def _missing(library: str) -> MissingLibraryError:

@@ -8,6 +8,7 @@ import pytest
 from cluster import provenance
 from cluster.provenance import identity, labels_identity, packages, source_name
 from nar.zoo import source_names, sources
+from nar.zoo.libraries import installed
 
 TOY = """
 from nar.zoo.source import Source
@@ -22,9 +23,9 @@ TOY = Source(
 @pytest.fixture
 def fresh():
     """Versions as a new process would find them."""
-    provenance._installed.cache_clear()
-    yield provenance._installed.cache_clear
-    provenance._installed.cache_clear()
+    installed.cache_clear()
+    yield installed.cache_clear
+    installed.cache_clear()
 
 
 @pytest.fixture

@@ -13,7 +13,11 @@ def test_versions_name_the_distribution():
     name, version = library_version("timm").split()
     assert name == "timm"
     assert version == import_library("timm").__version__
-    assert library_version("open_clip", "open_clip_torch").startswith("open_clip_torch ")
+
+
+@pytest.mark.parametrize("distribution", ["", "open_clip_torch"])
+def test_a_distribution_of_another_name_is_found_named_or_not(distribution):
+    assert library_version("open_clip", distribution).startswith("open_clip_torch ")
 
 
 @pytest.mark.parametrize("ask", [import_library, library_version])

@@ -1,5 +1,6 @@
 """The registry of sources of architectures: one module and one record a source."""
 
+from nar.zoo.libraries import installed
 from nar.zoo.source import Source
 from nar.zoo.sources.darts.models import DARTS
 from nar.zoo.sources.effdet import EFFDET
@@ -57,20 +58,21 @@ def source_of(spec: str) -> Source | None:
     return next((source for source in SOURCES if source.name == prefix), None)
 
 
-def distribution_of(library: str) -> str:
-    """Name of the package that installs a library.
+def package_of(library: str) -> tuple[str, str] | None:
+    """Name and version of the package that installs a library; None if it is not installed.
 
     Args:
         library: Its import name.
-
-    Example:
-        >>> distribution_of("open_clip")
-        'open_clip_torch'
     """
+    return installed(library, _distribution(library))
+
+
+def _distribution(library: str) -> str:
+    """The package that the records name for a library; empty where it bears the same name."""
     named = (source.distribution for source in SOURCES if source.library == library)
-    return next(filter(None, named), library)
+    return next(filter(None, named), "")
 
 
 def licences() -> dict[str, str]:
     """Package -> SPDX identifier of its licence, for the packages whose models sources list."""
-    return {distribution_of(each.library): each.licence for each in SOURCES if each.library}
+    return {each.distribution or each.library: each.licence for each in SOURCES if each.library}
