@@ -24,12 +24,10 @@ class ModuleCode:
     Attributes:
         digest: Of its syntax tree and of the data files that it names.
         imports: Modules of `nar` that it imports.
-        texts: Its string literals.
     """
 
     digest: str
     imports: frozenset[str]
-    texts: frozenset[str]
 
 
 def closure(module: str, *, without: tuple[str, ...] = ()) -> dict[str, ModuleCode]:
@@ -74,7 +72,7 @@ def read_module(name: str) -> ModuleCode:
     )
     data = sorted(text for text in texts if text.endswith(_DATA_SUFFIXES))
     contents = (file_digest(path.parent / name) for name in data)
-    return ModuleCode(digest(ast.dump(tree), *contents), imports, texts)
+    return ModuleCode(digest(ast.dump(tree), *contents), imports)
 
 
 def _path(name: str) -> Path | None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from nar.zoo.sources import SOURCES as MODELS
+
 ROOT = Path(__file__).parents[1]
 MAX_LINES = 300
 
@@ -70,6 +72,7 @@ SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
 
 # Third-party packages that belong to some modules of `nar`; every other library may be anywhere.
 OWNERS = {
+    **{library: ("nar/zoo/",) for each in MODELS for library in (each.library, *each.parts)},
     "ray": (),
     "cluster": (),
     "grpc": ("nar/serve/", "nar/client.py", "nar/v1/", "nar/index/"),
@@ -81,9 +84,6 @@ OWNERS = {
     "pymilvus": ("nar/index/",),
     "milvus_lite": ("nar/index/",),
     "torch_geometric": ("nar/evaluation/",),
-    "timm": ("nar/zoo/",),
-    "torchvision": ("nar/zoo/",),
-    "transformers": ("nar/zoo/",),
     "onnx": ("nar/capture/",),
     "typer": (
         "nar/cli/app.py",
@@ -91,11 +91,6 @@ OWNERS = {
         "nar/cli/benchmark_commands.py",
     ),
     "sklearn": ("nar/evaluation/reporting/figures.py",),
-    "segmentation_models_pytorch": ("nar/zoo/",),
-    "open_clip": ("nar/zoo/",),
-    "diffusers": ("nar/zoo/",),
-    "pytorchcv": ("nar/zoo/",),
-    "monai": ("nar/zoo/",),
     "matplotlib": ("nar/cli/plots.py", "nar/evaluation/reporting/figures.py"),
 }
 

@@ -14,7 +14,7 @@ from nar.evaluation.benchmark import frozen
 from nar.files import package_path
 from nar.graph import ComputationalGraph
 from nar.zoo.sources.darts.dataset import DISTANCES, members_at
-from nar.zoo.sources.darts.models import member_name, resolve_darts
+from nar.zoo.sources.darts.models import DARTS, member_name
 from nar.zoo.sources.darts.network import darts_graph
 
 REAL: Final = "real"
@@ -109,7 +109,7 @@ def _nas(name: str, path: Path) -> DataSet:
         path.parent.mkdir(parents=True, exist_ok=True)
         items = []
         for member in members_at(NAS[name]):
-            spec = resolve_darts(member_name(member))
+            spec = DARTS.resolve(member_name(member))
             items.append(architecture(spec.labels, darts_graph(member.genotype)))
         write_shard(path, items)
     graphs = {item.labels.name: item.graph for item in read_shard(path)}
