@@ -100,7 +100,7 @@ def as_markdown(directory: Path) -> str:
             markdown_table(
                 (
                     *("data, protocol", "number", "aim", "met", "reached", "95%"),
-                    *("best other", "best untrained"),
+                    *("best other", "best untrained baseline"),
                 ),
                 [_target_line(target, directory) for target in TARGETS],
             ),

@@ -29,7 +29,8 @@ from nar.motifs.partition import MotifPartition
 from nar.motifs.paths import levels, paths
 from nar.ragged import Integers, offsets, owners, slices
 
-# Kind of each stream. Wider neighbourhoods, or those with attributes, know a family by heart.
+# Kind of each stream. Wider neighbourhoods, and those with attributes, occur in one family only:
+# training memorises them, and they say nothing about a family that was never seen.
 STREAM_KINDS: Final[tuple[FeatureKind, ...]] = (
     "operators",
     "operators",

@@ -94,7 +94,7 @@ def rows_of(methods: Sequence[Sequence[CellResult]], protocol: str) -> list[Row]
 
 
 def best_idle(rows: Sequence[Row], metric: str) -> Row:
-    """The best of the rows that learn nothing; every table has one."""
+    """The best of the rows that are not trained; every table has one."""
     idle = [row for row in rows if not row.method.learns]
     return max(idle, key=lambda row: row.evaluation.scores[metric].mean)
 

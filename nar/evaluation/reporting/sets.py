@@ -44,7 +44,7 @@ LOSSES: Final = (
     "paper",
 )
 TRANSFER: Final = ("paper-untrained", "paper-from-nas", "paper")
-# What is asked at every distance of the curve: the best that learn nothing, and ours.
+# What is asked at every distance of the curve: the best untrained baselines, and ours.
 CURVE: Final = (
     "operators",
     "codes-2-presence",
