@@ -4,6 +4,7 @@ from nar.capture.forward.emitters import (
     Table,
     arithmetic,
     attention,
+    batch_norm,
     clamp,
     concat,
     constant,
@@ -79,10 +80,6 @@ NODES = {
     "sinh": "sin", "cosh": "cos", "tan": "tan", "atan": "atan", "asin": "atan", "acos": "atan",
     "asinh": "atan", "acosh": "atan", "atanh": "atan",
     "angle": "atan", "special_i0": "exp", "logit": "log", "lgamma": "log", "digamma": "log",
-    "native_batch_norm": "batch_norm", "_native_batch_norm_legit": "batch_norm",
-    "_native_batch_norm_legit_no_training": "batch_norm", "cudnn_batch_norm": "batch_norm",
-    "_batch_norm_no_update": "batch_norm", "_batch_norm_with_update": "batch_norm",
-    "batch_norm": "batch_norm", "_batch_norm_impl_index": "batch_norm",
     "native_layer_norm": "layer_norm", "layer_norm": "layer_norm", "rms_norm": "rms_norm",
     "_fused_rms_norm": "rms_norm", "native_group_norm": "group_norm", "group_norm": "group_norm",
     "instance_norm": "instance_norm", "local_response_norm": "response_norm",
@@ -175,6 +172,11 @@ ATTENTIONS = (
     "_scaled_dot_product_cudnn_attention _scaled_dot_product_attention_math "
     "_scaled_dot_product_fused_attention_overrideable"
 )
+BATCH_NORMS = (
+    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_no_training "
+    "cudnn_batch_norm _batch_norm_no_update _batch_norm_with_update batch_norm "
+    "_batch_norm_impl_index"
+)
 RECURRENT = {"lstm": "lstm", "gru": "gru", "rnn_tanh": "rnn", "rnn_relu": "rnn"}
 
 
@@ -189,6 +191,7 @@ def aten_table() -> Table:
         **{name: pool(*kind) for name, kind in POOLS.items()},
         **dict.fromkeys(PRODUCTS.split(), product),
         **dict.fromkeys(ATTENTIONS.split(), attention),
+        **dict.fromkeys(BATCH_NORMS.split(), batch_norm),
         **{name: recurrent(operator) for name, operator in RECURRENT.items()},
         "pow": power,
         "clamp": clamp,

@@ -11,18 +11,12 @@ _ON_SCORES = frozenset({"add", "sub", "mul", "div", "where", "masked_fill", "max
 _MASKS = frozenset({"add", "where", "masked_fill", "maximum"})
 _MAX_STEPS_ON_SCORES = 6
 _CHOOSES_ROWS = frozenset({"constant", "compare", "logical"})
-_ON_WEIGHT = frozenset({"mul", "div", "add", "sub", "exp", "softmax", "batch_norm", "l2_norm"})
-_MAX_STEPS_ON_WEIGHT = 4
 
 
 def linear(match: Matcher, operation: Operation) -> Operation | None:
-    """A product with a learned tensor on either side, which may be scaled or normalised first."""
+    """A product with a learned tensor on either side."""
     left, right = operation.operands
-    is_left = _is_weight(match, left, _MAX_STEPS_ON_WEIGHT)
-    is_right = _is_weight(match, right, _MAX_STEPS_ON_WEIGHT)
-    if is_left and is_right:
-        is_left = match.is_parameter(left) and not match.is_parameter(right)
-        is_right = not is_left
+    is_left, is_right = (match[side].operator == "parameter" for side in (left, right))
     if is_left == is_right:
         return None
     rows, inner, columns = operation.numbers
@@ -42,21 +36,6 @@ def embedding(match: Matcher, operation: Operation) -> Operation | None:
     if len(operation.operands) != 2 or not match.is_parameter(operation.operands[0]):
         return None
     return replace(operation, operator="embedding")
-
-
-def learned_part(match: Matcher, operation: Operation) -> Operation | None:
-    """A part of a parameter is a parameter: how weights are stored together is no design."""
-    if len(operation.operands) != 1 or not match.is_parameter(operation.operands[0]):
-        return None
-    return replace(operation, operator="parameter", operands=())
-
-
-def _is_weight(match: Matcher, value: int, steps: int) -> bool:
-    operation = match[value]
-    if operation.operator not in _ON_WEIGHT or not steps:
-        return operation.operator == "parameter"
-    tensors = [v for v in operation.operands if match[v].operator != "constant"]
-    return all(_is_weight(match, tensor, steps - 1) for tensor in tensors)
 
 
 def linear_bias(match: Matcher, operation: Operation) -> Operation | None:
