@@ -1,5 +1,7 @@
 """What is computed from parameters alone is a parameter, unless a layer computes it."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import nn
@@ -15,7 +17,7 @@ def patch_critic(wrapped=lambda layer: layer):
     widths = (3, 8, 16, 1)
     layers = [
         part
-        for narrow, wide in zip(widths, widths[1:], strict=False)
+        for narrow, wide in pairwise(widths)
         for part in (wrapped(nn.Conv2d(narrow, wide, 4, 2, 1)), nn.LeakyReLU(0.2))
     ]
     return nn.Sequential(*layers[:-1])

@@ -15,6 +15,7 @@ from nar.capture.forward.emitters import (
     hardtanh,
     linear,
     mean,
+    multiplied,
     node,
     pad,
     part,
@@ -55,10 +56,10 @@ CONSTANTS = (
     "cauchy geometric random"
 )
 ARITHMETIC = {
-    "add": "add", "sub": "sub", "rsub": "sub", "mul": "mul", "div": "div", "true_divide": "div",
+    "add": "add", "sub": "sub", "rsub": "sub", "div": "div", "true_divide": "div",
     "floor_divide": "div", "addcmul": "add", "addcdiv": "add", "lerp": "add", "maximum": "maximum",
     "minimum": "minimum", "fmax": "maximum", "fmin": "minimum", "remainder": "remainder",
-    "fmod": "remainder", "atan2": "atan", "multiply": "mul", "divide": "div", "subtract": "sub",
+    "fmod": "remainder", "atan2": "atan", "divide": "div", "subtract": "sub",
     "hypot": "sqrt", "xlogy": "mul", "logaddexp": "logsumexp", "addmv": "add", "addr": "add",
     "__and__": "logical", "__or__": "logical", "__xor__": "logical", "__lshift__": "mul",
     "__rshift__": "div", "exp2": "exp", "ldexp": "mul",
@@ -193,6 +194,8 @@ def aten_table() -> Table:
         **dict.fromkeys(ATTENTIONS.split(), attention),
         **dict.fromkeys(BATCH_NORMS.split(), batch_norm),
         **{name: recurrent(operator) for name, operator in RECURRENT.items()},
+        "mul": multiplied,
+        "multiply": multiplied,
         "pow": power,
         "clamp": clamp,
         "clip": clamp,

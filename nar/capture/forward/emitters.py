@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, prod
 
+from torch import Tensor
+
 from nar.capture.forward.call import Call
 from nar.capture.trace import TraceBuilder
 from nar.capture.window import channel_ratio, covers, window
@@ -78,6 +80,20 @@ def _moved(
         if elements and prod(shape) == elements:
             return value
     return builder.emit(operator, call.values, call.shape, numbers=numbers)
+
+
+def multiplied(builder: TraceBuilder, call: Call) -> int:
+    """A product, told apart where pairs of real numbers in it are taken for complex ones."""
+    tensors = [each for each in call.args if isinstance(each, Tensor)]
+    made = [builder.operations[value] for value in call.values]
+    is_of_pairs = any(
+        tensor.is_complex()
+        and operation.operator != "constant"
+        and (operation.elements == 2 * prod(shape) or operation.operator == "concat")
+        for tensor, operation, shape in zip(tensors, made, call.shapes, strict=False)
+    )
+    operator = "complex_mul" if is_of_pairs else "mul"
+    return builder.emit(operator, call.values, call.shape, numbers=call.literals())
 
 
 def concat(builder: TraceBuilder, call: Call) -> int:

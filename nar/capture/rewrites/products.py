@@ -10,6 +10,7 @@ SCALES = frozenset({"mul", "div"})
 _ON_SCORES = frozenset({"add", "sub", "mul", "div", "where", "masked_fill", "maximum"})
 _MASKS = frozenset({"add", "where", "masked_fill", "maximum"})
 _MAX_STEPS_ON_SCORES = 6
+_REPEATS = frozenset({"repeat"})
 _CHOOSES_ROWS = frozenset({"constant", "compare", "logical"})
 
 
@@ -103,10 +104,14 @@ def _scores(match: Matcher, value: int, steps: int) -> tuple[int, tuple[int, ...
 
 
 def bare_attention(match: Matcher, operation: Operation) -> Operation:
-    """Attention reads query and key before any literal scale, and each bias beside its mask."""
+    """Attention reads query and key before any literal scale, and each bias beside its mask.
+
+    It repeats the heads of key and value itself where there are fewer of them.
+    """
     query, key, value, *biases = operation.operands
     bare = [part for bias in biases for part in _unmasked(match, bias)]
-    query, key = match.skip(query, SCALES), match.skip(key, SCALES)
+    query, key = match.skip(query, SCALES), match.skip(key, SCALES | _REPEATS)
+    value = match.skip(value, _REPEATS)
     return replace(operation, operands=(query, key, value, *bare))
 
 

@@ -28,6 +28,7 @@ from nar.capture.rewrites.products import (
     linear,
     linear_bias,
 )
+from nar.capture.rewrites.rotary import complex_product, turned, turned_halves, turned_in_part
 from nar.capture.rewrites.windows import linear_of_pooled, padded
 from nar.capture.trace import Operation, Trace
 
@@ -44,9 +45,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "index": (embedding,),
     "slice": (part_of_linear,),
     "split": (part_of_linear,),
-    "concat": (rearranged, joined),
+    "concat": (turned_halves, turned_in_part, rearranged, joined),
     "attention": (fused_attention,),
-    "add": (linear_bias, norm_bias, frozen_norm),
+    "add": (linear_bias, norm_bias, frozen_norm, turned),
+    "sub": (turned,),
+    "complex_mul": (complex_product,),
     "mul": (gated, gelu, hard_swish, hard_sigmoid, softmax, norm, norm_weight),
     "div": (gelu, hard_swish, hard_sigmoid, softmax, norm),
     "clamp": (relu6,),
