@@ -4,6 +4,7 @@ A graph is read in streams, from coarse to fine: operators alone, operators with
 (Eq. 2 with s = 1), operators with their attributes, motif types, and paths of two edges.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,7 @@ from nar.motifs.partition import MotifPartition
 from nar.motifs.paths import levels, paths
 from nar.ragged import Integers, slices
 
+_log = logging.getLogger(__name__)
 _ATTRIBUTE = np.uint64(0x9E3779B97F4A7C15)
 _STREAM = np.uint64(0xD1B54A32D192ED03)
 _GRAPH = np.uint64(0x8CB92BA72F3D8DD7)
@@ -125,6 +127,8 @@ def _sets(
     operators = mix(wires.op_ids.astype(np.uint64))
     attributes = _with_attributes(operators, graphs)
     found = paths(attributes, wires)
+    if found.cut:
+        _log.info("paths of %d graphs leave out %d neighbours of hubs", len(graphs), found.cut)
     # A path is where its middle is.
     walked = levels(of_node[found.middle], found)
     streams = [

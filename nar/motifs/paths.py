@@ -33,11 +33,13 @@ class Paths:
         middle: Shape (paths,), the node in the middle.
         labels: Shape (paths,), by the three nodes in their order.
         times: Shape (paths,), how many of them there are.
+        cut: How many neighbours were left out, past `MAX_NEIGHBOURS` on one side of a node.
     """
 
     middle: Integers
     labels: Labels
     times: Integers
+    cut: int
 
 
 def paths(nodes: Labels, wires: Wiring) -> Paths:
@@ -54,7 +56,8 @@ def paths(nodes: Labels, wires: Wiring) -> Paths:
     first = np.repeat(np.arange(len(before.node)), np.diff(start))
     middle = before.node[first]
     ends = mix(before.labels[first] * _BEFORE) + after.labels[second] * _AFTER
-    return Paths(middle, mix(ends + nodes[middle]), before.times[first] * after.times[second])
+    times = before.times[first] * after.times[second]
+    return Paths(middle, mix(ends + nodes[middle]), times, before.cut + after.cut)
 
 
 def levels(owner: Integers, found: Paths) -> tuple[Integers, Labels]:
@@ -91,12 +94,16 @@ def _placed(nodes: Labels, wires: Wiring) -> Labels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Neighbours:
-    """Different neighbours of nodes on one side, how many times, and where those of each begin."""
+    """Different neighbours of nodes on one side, how many times, and where those of each begin.
+
+    ``cut`` counts those that were left out.
+    """
 
     node: Integers
     labels: Labels
     times: Integers
     start: Integers
+    cut: int
 
 
 def _neighbours(node: Integers, labels: Labels, nodes: int) -> _Neighbours:
@@ -109,6 +116,7 @@ def _neighbours(node: Integers, labels: Labels, nodes: int) -> _Neighbours:
     owner = (keys >> bits).astype(np.int64)
     start = np.searchsorted(owner, np.arange(nodes + 1))
     kept = np.arange(len(owner)) - start[owner] < MAX_NEIGHBOURS
+    cut = int(np.count_nonzero(~kept))
     owner, keys, times = owner[kept], keys[kept], times[kept]
     start = np.searchsorted(owner, np.arange(nodes + 1))
-    return _Neighbours(owner, keys & ((np.uint64(1) << bits) - np.uint64(1)), times, start)
+    return _Neighbours(owner, keys & ((np.uint64(1) << bits) - np.uint64(1)), times, start, cut)
