@@ -114,3 +114,23 @@ def test_a_table_read_by_data_is_an_embedding(drawn):
 def test_a_product_of_weights_with_data_is_no_parameter(drawn):
     text = drawn(lambda self, x: x @ (self.matrix * x.sum()), (4, 8))
     assert text == "input; sum 0; mul 1; matmul 0 2"
+
+
+class LearnedQueries(nn.Module):
+    """Tokens that read the input, each head with queries of its own."""
+
+    def __init__(self, *, gives_weights):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.tokens, self.places = (nn.Parameter(torch.zeros(1, 5, 8)) for _ in range(2))
+        self.gives_weights = gives_weights
+
+    def forward(self, x):
+        tokens = (self.tokens + self.places).repeat(x.shape[0], 1, 1)
+        return self.attention(tokens, x, x, need_weights=self.gives_weights)[0]
+
+
+@pytest.mark.parametrize("gives_weights", [False, True])
+def test_learned_queries_attend_however_attention_is_computed(drawn, gives_weights):
+    model = LearnedQueries(gives_weights=gives_weights).to("meta")
+    assert drawn(model, (2, 7, 8)) == "input; linear 0; linear 0; attention 1 2; linear 3"

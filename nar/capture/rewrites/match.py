@@ -45,6 +45,10 @@ class Matcher:
         """Whether nothing reads a value as a whole."""
         return self._readers[value] == self._part_readers[value]
 
+    def captured(self, value: int) -> Operation:
+        """What made a value before anything was rewritten."""
+        return self._captured[value]
+
     def whole_of(self, value: int) -> int | None:
         """What a value was captured as a part of, whatever that part is rewritten to."""
         operation = self._captured[value]

@@ -1,6 +1,7 @@
 """Rules for products: layers written as matrix products, attention written out."""
 
 from dataclasses import replace
+from math import prod
 
 from nar.capture.rewrites.match import Matcher
 from nar.capture.trace import Operation
@@ -64,7 +65,7 @@ def attention(match: Matcher, operation: Operation) -> Operation | None:
         if found is None:
             continue
         product, biases = found
-        query, key = match[product].operands
+        query, key = match.captured(product).operands
         heads = {"heads": softmax.shape[1]} if len(softmax.shape) == 4 else {}
         return bare_attention(
             match,
@@ -90,7 +91,7 @@ def _safe_softmax(match: Matcher, value: int) -> Operation:
 def _scores(match: Matcher, value: int, steps: int) -> tuple[int, tuple[int, ...]] | None:
     """The product of query and key above a softmax, and what is joined to it on the way."""
     operation = match[value]
-    if operation.operator == "matmul":
+    if operation.operator == "matmul" or _is_by_head(match, value):
         return value, ()
     if operation.operator not in _ON_SCORES or not steps:
         return None
@@ -101,6 +102,14 @@ def _scores(match: Matcher, value: int, steps: int) -> tuple[int, tuple[int, ...
             product, joined = found
             return product, (*joined, *(other for other in tensors if other != tensor))
     return None
+
+
+def _is_by_head(match: Matcher, value: int) -> bool:
+    """Whether a product has learned queries for each head, where a layer has one weight."""
+    layer = match[value]
+    if layer.operator != "linear" or match.captured(value).operator != "matmul":
+        return False
+    return len(layer.operands) == 2 and match[layer.operands[1]].elements > prod(layer.numbers)
 
 
 def bare_attention(match: Matcher, operation: Operation) -> Operation:
