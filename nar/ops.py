@@ -52,6 +52,8 @@ OPS: tuple[str, ...] = (
     "ctc", "state_space", "quantize", "dequantize",
     # reductions met later
     "vector_norm",
+    # positions turned into query and key
+    "rotary",
 )  # fmt: skip
 
 ATTRIBUTES: tuple[str, ...] = (

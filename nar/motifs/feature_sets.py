@@ -14,6 +14,7 @@ is one code of one stream. Six nodes, and the features that are read from them:
       paths         input conv relu, conv relu conv, relu conv relu, conv relu linear
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -28,6 +29,8 @@ from nar.motifs.neighbours import refine, wiring
 from nar.motifs.partition import MotifPartition
 from nar.motifs.paths import levels, paths
 from nar.ragged import Integers, offsets, owners, slices
+
+_log = logging.getLogger(__name__)
 
 # Kind of each stream. Wider neighbourhoods, and those with attributes, occur in one family only:
 # training memorises them, and they say nothing about a family that was never seen.
@@ -132,6 +135,8 @@ def _sets(
     operators = operator_codes(wires.op_ids)
     attributes = _with_attributes(operators, graphs)
     walked = paths(attributes, wires)
+    if walked.cut:
+        _log.info("paths of %d graphs leave out %d neighbours of hubs", len(graphs), walked.cut)
     streams = [
         _distinct(of_node, operators),
         _distinct(of_node, refine(operators, wires, 1)),

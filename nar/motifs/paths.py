@@ -39,11 +39,13 @@ class Paths:
         middle: Shape (paths,), the node in the middle.
         codes: Shape (paths,), by the three nodes in their order.
         times: Shape (paths,), how many of them there are.
+        cut: How many neighbours were left out, past `MAX_NEIGHBOURS` on one side of a node.
     """
 
     middle: Integers
     codes: Codes
     times: Integers
+    cut: int
 
 
 def paths(nodes: Codes, wires: Wiring) -> Paths:
@@ -60,7 +62,8 @@ def paths(nodes: Codes, wires: Wiring) -> Paths:
     first = owners(np.diff(start))
     middle = before.node[first]
     ends = mix(before.codes[first] * BEFORE) + after.codes[second] * AFTER
-    return Paths(middle, mix(ends + nodes[middle]), before.times[first] * after.times[second])
+    times = before.times[first] * after.times[second]
+    return Paths(middle, mix(ends + nodes[middle]), times, before.cut + after.cut)
 
 
 def levels(owner: Integers, walked: Paths) -> tuple[Integers, Codes]:
@@ -96,12 +99,16 @@ def _placed(nodes: Codes, wires: Wiring) -> Codes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Neighbours:
-    """Different neighbours of nodes on one side, how many times, and where those of each begin."""
+    """Different neighbours of nodes on one side, how many times, and where those of each begin.
+
+    ``cut`` counts those that were left out.
+    """
 
     node: Integers
     codes: Codes
     times: Integers
     start: Integers
+    cut: int
 
 
 def _neighbours(node: Integers, codes: Codes, nodes: int) -> _Neighbours:
@@ -114,6 +121,7 @@ def _neighbours(node: Integers, codes: Codes, nodes: int) -> _Neighbours:
     owner = (keys >> bits).astype(np.int64)
     start = np.searchsorted(owner, np.arange(nodes + 1))
     kept = np.arange(len(owner)) - start[owner] < MAX_NEIGHBOURS
+    cut = int(np.count_nonzero(~kept))
     owner, keys, times = owner[kept], keys[kept], times[kept]
     start = np.searchsorted(owner, np.arange(nodes + 1))
-    return _Neighbours(owner, keys & ((np.uint64(1) << bits) - np.uint64(1)), times, start)
+    return _Neighbours(owner, keys & ((np.uint64(1) << bits) - np.uint64(1)), times, start, cut)

@@ -72,6 +72,8 @@ def test_a_hub_keeps_few_of_its_paths_whatever_its_numbering():
     wires = wiring([graph])
     found = paths(mix(np.arange(graph.nodes, dtype=np.uint64)), wires)
     assert np.count_nonzero(found.middle == 41) == MAX_NEIGHBOURS**2
+    # The input has 40 readers, the sum 40 operands and 40 readers.
+    assert found.cut == 3 * (40 - MAX_NEIGHBOURS)
 
 
 @pytest.mark.parametrize("drawn", ["input", "input; conv 0"])

@@ -1,5 +1,6 @@
 """ATen operators by name: what each becomes in a trace. Data only; `emitters` does the work."""
 
+from nar.capture.forward.batch_norm import batch_norm
 from nar.capture.forward.emitters import (
     Table,
     arithmetic,
@@ -14,6 +15,7 @@ from nar.capture.forward.emitters import (
     hardtanh,
     linear,
     mean,
+    multiplied,
     node,
     pad,
     part,
@@ -54,10 +56,10 @@ CONSTANTS = (
     "cauchy geometric random"
 )
 ARITHMETIC = {
-    "add": "add", "sub": "sub", "rsub": "sub", "mul": "mul", "div": "div", "true_divide": "div",
+    "add": "add", "sub": "sub", "rsub": "sub", "div": "div", "true_divide": "div",
     "floor_divide": "div", "addcmul": "add", "addcdiv": "add", "lerp": "add", "maximum": "maximum",
     "minimum": "minimum", "fmax": "maximum", "fmin": "minimum", "remainder": "remainder",
-    "fmod": "remainder", "atan2": "atan", "multiply": "mul", "divide": "div", "subtract": "sub",
+    "fmod": "remainder", "atan2": "atan", "divide": "div", "subtract": "sub",
     "hypot": "sqrt", "xlogy": "mul", "logaddexp": "logsumexp", "addmv": "add", "addr": "add",
     "__and__": "logical", "__or__": "logical", "__xor__": "logical", "__lshift__": "mul",
     "__rshift__": "div", "exp2": "exp", "ldexp": "mul",
@@ -79,10 +81,6 @@ NODES = {
     "sinh": "sin", "cosh": "cos", "tan": "tan", "atan": "atan", "asin": "atan", "acos": "atan",
     "asinh": "atan", "acosh": "atan", "atanh": "atan",
     "angle": "atan", "special_i0": "exp", "logit": "log", "lgamma": "log", "digamma": "log",
-    "native_batch_norm": "batch_norm", "_native_batch_norm_legit": "batch_norm",
-    "_native_batch_norm_legit_no_training": "batch_norm", "cudnn_batch_norm": "batch_norm",
-    "_batch_norm_no_update": "batch_norm", "_batch_norm_with_update": "batch_norm",
-    "batch_norm": "batch_norm", "_batch_norm_impl_index": "batch_norm",
     "native_layer_norm": "layer_norm", "layer_norm": "layer_norm", "rms_norm": "rms_norm",
     "_fused_rms_norm": "rms_norm", "native_group_norm": "group_norm", "group_norm": "group_norm",
     "instance_norm": "instance_norm", "local_response_norm": "response_norm",
@@ -175,6 +173,11 @@ ATTENTIONS = (
     "_scaled_dot_product_cudnn_attention _scaled_dot_product_attention_math "
     "_scaled_dot_product_fused_attention_overrideable"
 )
+BATCH_NORMS = (
+    "native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_no_training "
+    "cudnn_batch_norm _batch_norm_no_update _batch_norm_with_update batch_norm "
+    "_batch_norm_impl_index"
+)
 RECURRENT = {"lstm": "lstm", "gru": "gru", "rnn_tanh": "rnn", "rnn_relu": "rnn"}
 
 
@@ -189,7 +192,10 @@ def aten_table() -> Table:
         **{name: pool(*kind) for name, kind in POOLS.items()},
         **dict.fromkeys(PRODUCTS.split(), product),
         **dict.fromkeys(ATTENTIONS.split(), attention),
+        **dict.fromkeys(BATCH_NORMS.split(), batch_norm),
         **{name: recurrent(operator) for name, operator in RECURRENT.items()},
+        "mul": multiplied,
+        "multiply": multiplied,
         "pow": power,
         "clamp": clamp,
         "clip": clamp,

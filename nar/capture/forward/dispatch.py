@@ -1,11 +1,13 @@
 """Capture by one forward pass of a module on tensors that have shapes and no memory."""
 
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from nar.capture.forward.draws import undrawn
 from nar.capture.forward.opaque import OpaqueFunctions
 from nar.capture.forward.placement import Placement, flat_tensors, inference, placements, quiet
 from nar.capture.forward.recorder import Recorder
@@ -32,7 +34,8 @@ def capture_module(module: nn.Module, inputs: CaptureInputs, *, name: str) -> Ca
         name: Name of the model, for errors.
 
     Raises:
-        CaptureError: The forward failed, or no output depends on an input or a parameter.
+        CaptureError: The forward failed, it draws its path at random, or no output depends on an
+            input or a parameter.
     """
     return to_capture(trace_module(module, inputs, name=name), name=name)
 
@@ -42,6 +45,10 @@ def trace_module(module: nn.Module, inputs: CaptureInputs, *, name: str) -> Trac
     if any(is_lazy(tensor) for tensor in chain(module.parameters(), module.buffers())):
         reason = "wanted weights with shapes, came lazy ones: run the module once before"
         raise CaptureError(name, "-", reason)
+    return undrawn(partial(_trace_somewhere, module, inputs, name=name), name=name)
+
+
+def _trace_somewhere(module: nn.Module, inputs: CaptureInputs, *, name: str) -> Trace:
     failure = CaptureError(name, "-", "nowhere to run it")
     for place in placements(module, inputs):
         try:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, prod
 
+from torch import Tensor
+
 from nar.capture.forward.call import Call
 from nar.capture.trace import TraceBuilder
 from nar.capture.window import channel_ratio, covers, window
@@ -56,6 +58,20 @@ def _moved(
         if elements and prod(shape) == elements:
             return value
     return builder.emit(operator, call.values, call.shape, numbers=numbers)
+
+
+def multiplied(builder: TraceBuilder, call: Call) -> int:
+    """A product, told apart where pairs of real numbers in it are taken for complex ones."""
+    tensors = [each for each in call.args if isinstance(each, Tensor)]
+    made = [builder.operations[value] for value in call.values]
+    is_of_pairs = any(
+        tensor.is_complex()
+        and operation.operator != "constant"
+        and (operation.elements == 2 * prod(shape) or operation.operator == "concat")
+        for tensor, operation, shape in zip(tensors, made, call.shapes, strict=False)
+    )
+    operator = "complex_mul" if is_of_pairs else "mul"
+    return builder.emit(operator, call.values, call.shape, numbers=call.literals())
 
 
 def concat(builder: TraceBuilder, call: Call) -> int:
@@ -210,8 +226,14 @@ def linear(builder: TraceBuilder, call: Call) -> int:
     source, weight = call.shapes[0], call.shapes[1]
     inner, out = weight[-1], (weight[0] if len(weight) > 1 else 1)
     builder.flops += 2 * prod(call.shape) * inner
-    rows = prod(source[:-1])
-    value = builder.emit("matmul", call.values[:2], call.shape, numbers=(rows, inner, out))
+    if any(builder.operations[value].reads_data for value in call.values[:2]):
+        sizes = (prod(source[:-1]), inner, out)
+        value = builder.emit("matmul", call.values[:2], call.shape, numbers=sizes)
+    else:  # a layer that reads learned tokens, where a product of two factors would be a weight
+        ratio = channel_ratio(inner, out)
+        value = builder.emit(
+            "linear", call.values[:2], call.shape, numbers=(out, inner), attributes=ratio
+        )
     for bias in call.values[2:]:
         value = builder.emit("add", (value, bias), call.shape)
     return value

@@ -94,6 +94,7 @@ def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
         # On meta tensors torch works these out in Python: two thirds of a network's time.
         functional.batch_norm: ("aten::batch_norm", channels_shape),
         functional.gelu: ("aten::gelu", same_shape),
+        functional.instance_norm: ("aten::instance_norm", channels_shape),
         functional.layer_norm: ("aten::layer_norm", last_axes_shape),
         functional.linear: ("aten::linear", linear_shape),
         functions.instance_norm: ("aten::instance_norm", channels_shape),

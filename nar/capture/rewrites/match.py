@@ -19,6 +19,7 @@ class Matcher:
     """
 
     def __init__(self, operations: Sequence[Operation]) -> None:
+        self._captured = operations
         self._operations = list(operations)
         self._readers = Counter(v for operation in operations for v in operation.operands)
         self._part_readers = Counter(
@@ -43,6 +44,16 @@ class Matcher:
     def is_read_in_parts(self, value: int) -> bool:
         """Whether nothing reads a value as a whole."""
         return self._readers[value] == self._part_readers[value]
+
+    def captured(self, value: int) -> Operation:
+        """What made a value before anything was rewritten."""
+        return self._captured[value]
+
+    def whole_of(self, value: int) -> int | None:
+        """What a value was captured as a part of, whatever that part is rewritten to."""
+        operation = self._captured[value]
+        is_part = operation.operator in PARTS and len(operation.operands) == 1
+        return operation.operands[0] if is_part else None
 
     def is_parameter(self, value: int) -> bool:
         """Whether a value is a learned tensor of more than one element."""

@@ -9,6 +9,7 @@ from nar.capture.rewrites.match import Matcher
 from nar.capture.trace import Operation, Shape
 
 _NORM_OF = {"mean": "rms_norm", "sum": "l2_norm"}
+_MEANS = ("mean", "adaptive_avg_pool")
 _INVERSES = ("rsqrt", "reciprocal")
 _GUARDS = ("add", "clamp", "maximum")  # an epsilon that keeps a denominator off zero
 
@@ -23,6 +24,9 @@ def norm(match: Matcher, operation: Operation) -> Operation | None:
         bare, weights = (value, ()) if measured == value else _unweighted(match, value)
         source = _centred(match, bare)
         if source is not None and kind != "sum" and source in (measured, _centred(match, measured)):
+            if _is_by_instance(match, bare):
+                layer = _norm(operation, "instance_norm", (source,))
+                return replace(layer, operands=(source, *weights))
             averaged = operation.elements // (match[size].elements or 1)
             layer = _norm(operation, "layer_norm", (source,), averaged)
             return _scaled(match, layer, weights[0], operation.shape) if weights else layer
@@ -54,7 +58,7 @@ def _magnitude(match: Matcher, value: int) -> tuple[str, int] | None:
         return "sum", measure.operands[0]
     if measure.operator == "var":
         return "var", measure.operands[0]
-    if measure.operator not in _NORM_OF:
+    if measure.operator not in (*_NORM_OF, *_MEANS):
         return None
     base = _squared(match, measure.operands[0])
     return None if base is None else (measure.operator, base)
@@ -73,19 +77,28 @@ def _centred(match: Matcher, value: int) -> int | None:
     if difference.operator != "sub" or len(difference.operands) != 2:
         return None
     source, centre = difference.operands
-    return source if match.only_operand(centre, ("mean",)) == source else None
+    return source if match.only_operand(centre, _MEANS) == source else None
+
+
+def _is_by_instance(match: Matcher, centred: int) -> bool:
+    """Whether x - mean(x) averages over all places, each channel of each image by itself."""
+    return match[match[centred].operands[1]].operator == "adaptive_avg_pool"
 
 
 def norm_weight(match: Matcher, operation: Operation) -> Operation | None:
     """A learned scale right after a norm that has none."""
-    for layer, weight in _open_layers(match, operation, {"rms_norm": 1, "layer_norm": 1}):
+    for layer, weight in _open_layers(
+        match, operation, dict.fromkeys(("rms_norm", "layer_norm", "instance_norm"), 1)
+    ):
         return _scaled(match, layer, weight, operation.shape)
     return None
 
 
 def norm_bias(match: Matcher, operation: Operation) -> Operation | None:
     """A learned shift right after a scaled norm."""
-    for layer, bias in _open_layers(match, operation, {"layer_norm": 2, "group_norm": 2}):
+    for layer, bias in _open_layers(
+        match, operation, dict.fromkeys(("layer_norm", "group_norm", "instance_norm"), 2)
+    ):
         return replace(layer, operands=(*layer.operands, bias), shape=operation.shape)
     return None
 

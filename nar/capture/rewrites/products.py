@@ -1,6 +1,7 @@
 """Rules for products: layers written as matrix products, attention written out."""
 
 from dataclasses import replace
+from math import prod
 
 from nar.capture.rewrites.match import Matcher
 from nar.capture.trace import Operation
@@ -10,19 +11,14 @@ SCALES = frozenset({"mul", "div"})
 _ON_SCORES = frozenset({"add", "sub", "mul", "div", "where", "masked_fill", "maximum"})
 _MASKS = frozenset({"add", "where", "masked_fill", "maximum"})
 _MAX_STEPS_ON_SCORES = 6
+_REPEATS = frozenset({"repeat"})
 _CHOOSES_ROWS = frozenset({"constant", "compare", "logical"})
-_ON_WEIGHT = frozenset({"mul", "div", "add", "sub", "exp", "softmax", "batch_norm", "l2_norm"})
-_MAX_STEPS_ON_WEIGHT = 4
 
 
 def linear(match: Matcher, operation: Operation) -> Operation | None:
-    """A product with a learned tensor on either side, which may be scaled or normalised first."""
+    """A product with a learned tensor on either side."""
     left, right = operation.operands
-    is_left = _is_weight(match, left, _MAX_STEPS_ON_WEIGHT)
-    is_right = _is_weight(match, right, _MAX_STEPS_ON_WEIGHT)
-    if is_left and is_right:
-        is_left = match.is_parameter(left) and not match.is_parameter(right)
-        is_right = not is_left
+    is_left, is_right = (match[side].operator == "parameter" for side in (left, right))
     if is_left == is_right:
         return None
     rows, inner, columns = operation.numbers
@@ -42,21 +38,6 @@ def embedding(match: Matcher, operation: Operation) -> Operation | None:
     if len(operation.operands) != 2 or not match.is_parameter(operation.operands[0]):
         return None
     return replace(operation, operator="embedding")
-
-
-def learned_part(match: Matcher, operation: Operation) -> Operation | None:
-    """A part of a parameter is a parameter: how weights are stored together is no design."""
-    if len(operation.operands) != 1 or not match.is_parameter(operation.operands[0]):
-        return None
-    return replace(operation, operator="parameter", operands=())
-
-
-def _is_weight(match: Matcher, value: int, steps: int) -> bool:
-    operation = match[value]
-    if operation.operator not in _ON_WEIGHT or not steps:
-        return operation.operator == "parameter"
-    tensors = [v for v in operation.operands if match[v].operator != "constant"]
-    return all(_is_weight(match, tensor, steps - 1) for tensor in tensors)
 
 
 def linear_bias(match: Matcher, operation: Operation) -> Operation | None:
@@ -84,7 +65,7 @@ def attention(match: Matcher, operation: Operation) -> Operation | None:
         if found is None:
             continue
         product, biases = found
-        query, key = match[product].operands
+        query, key = match.captured(product).operands
         heads = {"heads": softmax.shape[1]} if len(softmax.shape) == 4 else {}
         return bare_attention(
             match,
@@ -110,7 +91,7 @@ def _safe_softmax(match: Matcher, value: int) -> Operation:
 def _scores(match: Matcher, value: int, steps: int) -> tuple[int, tuple[int, ...]] | None:
     """The product of query and key above a softmax, and what is joined to it on the way."""
     operation = match[value]
-    if operation.operator == "matmul":
+    if operation.operator == "matmul" or _is_by_head(match, value):
         return value, ()
     if operation.operator not in _ON_SCORES or not steps:
         return None
@@ -123,11 +104,23 @@ def _scores(match: Matcher, value: int, steps: int) -> tuple[int, tuple[int, ...
     return None
 
 
+def _is_by_head(match: Matcher, value: int) -> bool:
+    """Whether a product has learned queries for each head, where a layer has one weight."""
+    layer = match[value]
+    if layer.operator != "linear" or match.captured(value).operator != "matmul":
+        return False
+    return len(layer.operands) == 2 and match[layer.operands[1]].elements > prod(layer.numbers)
+
+
 def bare_attention(match: Matcher, operation: Operation) -> Operation:
-    """Attention reads query and key before any literal scale, and each bias beside its mask."""
+    """Attention reads query and key before any literal scale, and each bias beside its mask.
+
+    It repeats the heads of key and value itself where there are fewer of them.
+    """
     query, key, value, *biases = operation.operands
     bare = [part for bias in biases for part in _unmasked(match, bias)]
-    query, key = match.skip(query, SCALES), match.skip(key, SCALES)
+    query, key = match.skip(query, SCALES), match.skip(key, SCALES | _REPEATS)
+    value = match.skip(value, _REPEATS)
     return replace(operation, operands=(query, key, value, *bare))
 
 

@@ -2,6 +2,7 @@
 
 One pass from first to last operation. A rule looks at an operation and what is above it, and gives
 the operation that stands for all of it; what nobody reads any more dies when the graph is laid out.
+What arithmetic makes of parameters alone is a parameter: see `rewrites.learned`.
 """
 
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from nar.capture.rewrites.activations import (
     softmax,
 )
 from nar.capture.rewrites.batch_norm import frozen_norm
+from nar.capture.rewrites.learned import is_learned
 from nar.capture.rewrites.match import Matcher
 from nar.capture.rewrites.norms import norm, norm_bias, norm_weight
 from nar.capture.rewrites.parts import joined, part_of_linear, rearranged
@@ -23,10 +25,10 @@ from nar.capture.rewrites.products import (
     attention,
     embedding,
     fused_attention,
-    learned_part,
     linear,
     linear_bias,
 )
+from nar.capture.rewrites.rotary import complex_product, turned, turned_halves, turned_in_part
 from nar.capture.rewrites.windows import linear_of_pooled, padded
 from nar.capture.trace import Operation, Trace
 
@@ -41,11 +43,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "avg_pool": (padded,),
     "matmul": (attention, linear),
     "index": (embedding,),
-    "slice": (learned_part, part_of_linear),
-    "split": (learned_part, part_of_linear),
-    "concat": (rearranged, joined),
+    "slice": (part_of_linear,),
+    "split": (part_of_linear,),
+    "concat": (turned_halves, turned_in_part, rearranged, joined),
     "attention": (fused_attention,),
-    "add": (linear_bias, norm_bias, frozen_norm),
+    "add": (linear_bias, norm_bias, frozen_norm, turned),
+    "sub": (turned,),
+    "complex_mul": (complex_product,),
     "mul": (gated, gelu, hard_swish, hard_sigmoid, softmax, norm, norm_weight),
     "div": (gelu, hard_swish, hard_sigmoid, softmax, norm),
     "clamp": (relu6,),
@@ -55,7 +59,12 @@ RULES: dict[str, tuple[Rule, ...]] = {
 def rewrite(trace: Trace) -> Trace:
     """The trace in canonical operator classes, its values numbered as before."""
     match = Matcher(trace.operations)
+    # Where no input is seen to reach an output, one came in a way that capture cannot see.
+    folds = any(trace.operations[value].reads_data for value in trace.outputs)
     for value, operation in enumerate(trace.operations):
+        if folds and is_learned(match, operation):
+            match.replace(value, Operation("parameter", shape=operation.shape))
+            continue
         for rule in RULES.get(operation.operator, ()):
             found = rule(match, operation)
             if found is not None:
