@@ -1,6 +1,6 @@
 """Where models are built that ask their device about autocast, which meta does not answer."""
 
-from nar.capture.forward.placement import fake_mode
+from nar.capture.torch_internals import fake_mode
 from nar.zoo.building import Built, Recipe
 
 
