@@ -1,5 +1,6 @@
 """A module is lent to capture: whatever a forward pass does to it is undone."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -10,7 +11,7 @@ from torch import nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_CONTAINERS = (dict, list)
+_CONTAINERS = frozenset({dict, list, OrderedDict})  # and no subclass: some cannot be written
 
 
 @contextmanager
@@ -42,7 +43,7 @@ def _all(module: nn.Module) -> list[nn.Module]:
 
 def _contents(child: nn.Module) -> list[tuple[Any, Any]]:
     values = child.__dict__.values()
-    return [(value, value.copy()) for value in values if isinstance(value, _CONTAINERS)]
+    return [(value, value.copy()) for value in values if type(value) in _CONTAINERS]
 
 
 def silence(module: nn.Module) -> None:
