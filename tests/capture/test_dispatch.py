@@ -285,26 +285,5 @@ def test_a_failure_names_model_operator_and_reason(captured, capfd):
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("output", "came"),
-    [
-        (None, "None"),
-        ((i for i in "ab"), "an object of generator"),
-        (object(), "an object of object"),
-        ([1, "a"], "an object of list"),
-    ],
-    ids=["none", "generator", "object", "list"],
-)
-def test_an_output_without_tensors_is_named(captured, output, came):
-    reason = f"wanted a tensor somewhere in the output of forward, came {came}"
-    with pytest.raises(CaptureError, match=reason):
-        captured(lambda self, x: output, (4, 8))
-
-
-def test_tensors_of_an_output_object_count(drawn):
-    text = drawn(lambda self, x: torch.distributions.Normal(x.tanh(), x.exp()), (4, 8))
-    assert sorted(text.split("; ")) == ["exp 0", "input", "tanh 0"]
-
-
 def test_one_line_keeps_the_first_line_that_says_something():
     assert one_line(ValueError("\n\n first \n second")) == "ValueError: first"

@@ -208,3 +208,24 @@ def test_an_error_names_the_line_of_the_users_code():
     module.forward = lambda x: {}["hidden"]
     with pytest.raises(CaptureError, match=r"test_real_weights.py:\d+: KeyError: 'hidden'"):
         capture_module(module, torch.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("output", "came"),
+    [
+        (None, "None"),
+        ((i for i in "ab"), "an object of generator"),
+        (object(), "an object of object"),
+        ([1, "a"], "an object of list"),
+    ],
+    ids=["none", "generator", "object", "list"],
+)
+def test_an_output_without_tensors_is_named(captured, output, came):
+    reason = f"wanted a tensor somewhere in the output of forward, came {came}"
+    with pytest.raises(CaptureError, match=reason):
+        captured(lambda self, x: output, (4, 8))
+
+
+def test_tensors_of_an_output_object_count(drawn):
+    text = drawn(lambda self, x: torch.distributions.Normal(x.tanh(), x.exp()), (4, 8))
+    assert sorted(text.split("; ")) == ["exp 0", "input", "tanh 0"]

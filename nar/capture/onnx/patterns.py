@@ -138,6 +138,8 @@ def _rolled(node: Any, makers: dict[str, Any], facts: Facts) -> str | None:  # n
     if parts[1].input[0] != source or end is None or beginning is None:
         return None
     cut = end[1]
+    if 2 * cut == shape[axis]:  # halves that change places: sines before cosines
+        return None
     return source if (end, beginning) == ((axis, cut, shape[axis]), (axis, 0, cut)) else None
 
 
