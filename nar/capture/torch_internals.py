@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._higher_order_ops.flex_attention import flex_attention as _flex_operator
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -41,7 +42,7 @@ def fake_mode() -> FakeTensorMode:
 
 def on_flex_attention(mode: type, record: Callable[..., tuple[Tensor, Tensor, Tensor]]) -> None:
     """Under a dispatch mode, let ``record(mode, query, key, value, ...)`` answer the operator."""
-    _flex.flex_attention_hop.py_impl(mode)(record)
+    _flex_operator.py_impl(mode)(record)
 
 
 @contextmanager

@@ -91,4 +91,5 @@ def renew_lazy(module: nn.Module, device: str) -> None:
                 )
         for name, buffer in child._buffers.items():
             if isinstance(buffer, UninitializedBuffer):
-                child._buffers[name] = UninitializedBuffer(device=device, dtype=buffer.dtype)
+                made: Any = UninitializedBuffer  # its own arguments are not typed
+                child._buffers[name] = made(device=device, dtype=buffer.dtype)

@@ -91,7 +91,8 @@ class _GroupNorms:
     def _group_norm(self, node: Any) -> tuple[Any, ...]:  # noqa: ANN401
         """Every node after the instance norm that belongs to it, and the one that replaces all."""
         source = self._maker[node.input[0]].input[0]
-        chain, weights = [self._next(node, "Reshape")], []
+        chain: Nodes = [self._next(node, "Reshape")]
+        weights: list[str] = []
         for operator in ("Mul", "Add"):
             following = self._next(chain[-1], operator)
             if following is None or self._fixed.isdisjoint(following.input):
@@ -118,9 +119,9 @@ def _with_rolls(nodes: Nodes, facts: Facts) -> Nodes:
         source = _rolled(node, makers, facts) if node.op_type == "Concat" else None
         if source is not None:
             before = makers.get(source)
-            # Along several axes it is one roll still.
-            is_roll = before is not None and before.op_type == "Roll"
-            node = _node("Roll", [before.input[0] if is_roll else source], node.output[0])
+            if before is not None and before.op_type == "Roll":
+                source = before.input[0]  # along several axes it is one roll still
+            node = _node("Roll", [source], node.output[0])
         makers.update((name, node) for name in node.output)
         kept.append(node)
     return kept
@@ -128,8 +129,8 @@ def _with_rolls(nodes: Nodes, facts: Facts) -> Nodes:
 
 def _rolled(node: Any, makers: dict[str, Any], facts: Facts) -> str | None:  # noqa: ANN401
     """What a concatenation rolls along its axis, if it does."""
-    parts = [makers.get(name) for name in node.input]
-    if len(parts) != 2 or any(part is None or part.op_type != "Slice" for part in parts):
+    parts = [makers[name] for name in node.input if name in makers]
+    if len(node.input) != 2 or [part.op_type for part in parts] != ["Slice", "Slice"]:
         return None
     source = parts[0].input[0]
     shape = facts.shape(source)
