@@ -1,6 +1,7 @@
 """How commands and jobs speak: progress and errors to stderr, the answer to stdout."""
 
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -31,6 +32,7 @@ P = ParamSpec("P")
 DEFAULT_WORK = Path("work")
 Work = Annotated[Path, typer.Option("--work", help="Directory of corpus, checkpoint and index.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Print the traceback of an error.")]
 
 
 @contextmanager
@@ -66,13 +68,18 @@ def _log_lines(title: str, total: int, console: Console) -> Callable[[int], None
 
 
 def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn errors a caller can act on into one red line and exit code 1, ctrl-c into 130."""
+    """Turn errors a caller can act on into one red line and exit code 1, ctrl-c into 130.
+
+    A command that takes `Verbose` as ``verbose`` prints the traceback first where it is wanted.
+    """
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
         except NarError as error:
+            if kwargs.get("verbose"):
+                stderr.print("".join(traceback.format_exception(error)), soft_wrap=True)
             stderr.print(Text.assemble(("error", "bold red"), f" {error}"), soft_wrap=True)
             raise typer.Exit(1) from error
         except KeyboardInterrupt:

@@ -18,6 +18,23 @@ class CaptureInputs:
     args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, inputs: object) -> "CaptureInputs":
+        """One call from whatever stands for it.
+
+        Args:
+            inputs: A tuple or list of positional arguments, a mapping of keyword arguments, or the
+                only argument.
+
+        >>> CaptureInputs.of({"x": 1}).kwargs
+        {'x': 1}
+        """
+        if isinstance(inputs, cls):
+            return inputs
+        if isinstance(inputs, Mapping):
+            return cls((), inputs)
+        return cls(tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,))
+
 
 @dataclass(frozen=True, slots=True)
 class Capture:

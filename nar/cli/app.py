@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nar.cli import benchmark_commands
-from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors
+from nar.console import DEFAULT_WORK, AsJson, Verbose, Work, reporting_errors
 
 app = typer.Typer(
     help="NAR, the search engine for neural architectures.",
@@ -40,7 +40,9 @@ Several = Annotated[list[str] | None, typer.Option(help="Only these; may be give
 
 @app.command()
 @reporting_errors
-def capture(name: Name, graph: bool = False, as_json: AsJson = False) -> None:
+def capture(
+    name: Name, graph: bool = False, as_json: AsJson = False, verbose: Verbose = False
+) -> None:
     """Capture a model: operators, parameters, FLOPs, fingerprints. --graph prints every node."""
     # Here and below: the libraries behind a command take seconds to import, help should not.
     from nar.cli import model_commands
@@ -50,7 +52,7 @@ def capture(name: Name, graph: bool = False, as_json: AsJson = False) -> None:
 
 @app.command()
 @reporting_errors
-def motifs(name: Name, as_json: AsJson = False) -> None:
+def motifs(name: Name, as_json: AsJson = False, verbose: Verbose = False) -> None:
     """Show the repeated blocks a model is made of."""
     from nar.cli import model_commands
 
@@ -115,6 +117,7 @@ def corpus_diff(
     work: Work = DEFAULT_WORK,
     corpus: Corpus = None,
     as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """What two architectures share and where they differ; what is not there is captured."""
     from nar.cli import corpus_commands
@@ -194,6 +197,7 @@ def search(
         bool, typer.Option("--explain", help="Name the motifs shared with the first hits.")
     ] = False,
     as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """Find the architectures whose design is nearest to a model's."""
     from nar.cli.search_command import Search

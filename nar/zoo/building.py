@@ -17,8 +17,8 @@ from torch.overrides import TorchFunctionMode
 
 from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import one_line, trace_module
-from nar.capture.forward.placement import fake_mode
 from nar.capture.graphs import to_capture
+from nar.capture.torch_internals import fake_mode
 from nar.errors import CaptureError
 from nar.zoo.timing import lap
 

@@ -16,6 +16,7 @@ from types import ModuleType
 
 import torch
 
+from nar.capture.torch_internals import FAKE_TENSOR_LOGGER, unscripted
 from nar.errors import MissingLibraryError
 
 # What torchvision's Python code registers fake kernels for while it is being imported.
@@ -23,8 +24,8 @@ _SCHEMAS: tuple[str, ...] = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
 )
-_OFFLINE = {
-    "HF_HUB_OFFLINE": "1",
+_OFFLINE = {"HF_HUB_OFFLINE": "1"}  # of the zoo: a user's own file may fetch what it wants
+_QUIET = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "TRANSFORMERS_VERBOSITY": "error",
@@ -36,7 +37,7 @@ _LOG_LEVELS = {
     "torchvision": logging.ERROR,
     "transformers": logging.ERROR,
     "huggingface_hub": logging.ERROR,
-    "torch._subclasses.fake_tensor": logging.CRITICAL,
+    FAKE_TENSOR_LOGGER: logging.CRITICAL,
 }
 
 
@@ -52,25 +53,22 @@ def import_library(name: str) -> ModuleType:
     library = name.partition(".")[0]
     if util.find_spec(library) is None:
         raise _missing(library)
-    _prepare_process()
-    with warnings.catch_warnings(), _unscripted():
-        warnings.simplefilter("ignore")
+    os.environ.update(_OFFLINE)
+    with ready_for_libraries():
         return import_module(name)
 
 
 @contextmanager
-def _unscripted() -> Iterator[None]:
-    """Leave functions that a library would compile with TorchScript as they are.
+def ready_for_libraries() -> Iterator[None]:
+    """Let model libraries be imported by whoever runs inside, quietly and whole.
 
-    torch-geometric replaces functions of torch by ones that TorchScript cannot compile.
+    Functions that a library would compile with TorchScript stay as they are: torch-geometric
+    replaces functions of torch by ones that TorchScript cannot compile.
     """
-    is_on = torch.jit._state._enabled.enabled
-    torch.jit._state.disable()
-    try:
+    _prepare_process()
+    with warnings.catch_warnings(), unscripted():
+        warnings.simplefilter("ignore")
         yield
-    finally:
-        if is_on:
-            torch.jit._state.enable()
 
 
 def library_version(library: str, distribution: str = "") -> str:
@@ -119,7 +117,7 @@ def _prepare_process() -> torch.library.Library | None:
     Returns:
         The library of stand-in operators, if any: they exist only as long as it does.
     """
-    os.environ.update(_OFFLINE)
+    os.environ.update(_QUIET)
     for logger, level in _LOG_LEVELS.items():
         logging.getLogger(logger).setLevel(level)
     if util.find_spec("torchvision") is None or _load_native_operators():

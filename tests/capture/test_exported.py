@@ -110,6 +110,36 @@ class Attention(nn.Module):
         return functional.scaled_dot_product_attention(q, k, v)
 
 
+class GPT(nn.Module):
+    """Causal attention whose heads are joined by a view: export drops the copy before it."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(10, 8), nn.Linear(8, 10)
+        self.packed = nn.ModuleList(nn.Linear(8, 24) for _ in range(2))
+
+    def forward(self, ids):
+        x = self.table(ids)
+        batch, length, width = x.shape
+        for packed in self.packed:
+            heads = [part.view(batch, length, 2, -1) for part in packed(x).split(width, dim=2)]
+            q, k, v = (part.transpose(1, 2) for part in heads)
+            attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + attended.transpose(1, 2).contiguous().view(batch, length, width)
+        return self.head(x)
+
+
+@pytest.mark.parametrize(
+    "lengths", [None, {0: torch.export.Dim("batch"), 1: torch.export.Dim("l")}]
+)
+def test_heads_joined_by_a_view_are_read(tmp_path, lengths):
+    module, ids = GPT(), torch.zeros(2, 5, dtype=torch.long)
+    recorded = capture_module(module, CaptureInputs((ids,)), name="gpt").graph
+    shapes = None if lengths is None else {"ids": lengths}
+    path = save(module, ids, tmp_path / "gpt.pt2", dynamic_shapes=shapes)
+    assert capture_exported(path, name="gpt").graph == recorded
+
+
 @pytest.mark.parametrize(("build", "shape"), [(convolutions, (2, 3, 8, 8)), (Attention, (2, 5, 8))])
 def test_a_decomposed_program_keeps_its_graph(tmp_path, build, shape):
     module, inputs = build().eval(), torch.zeros(shape)

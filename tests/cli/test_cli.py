@@ -153,3 +153,14 @@ def test_mistakes_are_one_line_with_the_way_out(arguments, message):
     assert done.exit_code == 1
     assert message in done.stderr
     assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_fault_of_the_users_code_is_told_with_its_line(tmp_path, verbose):
+    path = tmp_path / "model.py"
+    path.write_text("def make():\n    print('building')\n    return {}['hidden']\n")
+    done = run("capture", f"{path}:make", "--json", *(["--verbose"] if verbose else []))
+    assert done.exit_code == 1
+    assert "model.py:3: KeyError: 'hidden'" in done.stderr
+    assert ("Traceback" in done.stderr) == verbose
+    assert done.stdout == ""

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.canonical import canonical
-from nar.motifs.neighbours import mix, wiring
+from nar.hashing import mix
+from nar.motifs.neighbours import wiring
 from nar.motifs.paths import MAX_NEIGHBOURS, levels, paths
 from nar.ops import COMMUTATIVE_IDS
 

@@ -43,6 +43,23 @@ def broken():
 
 def words():
     return nn.Embedding(10, 4)
+
+def three():
+    return nn.Linear(8, 8), torch.zeros(1, 8), "adam"
+
+def two():
+    return nn.Linear(8, 8), nn.Linear(8, 8)
+
+def lazy():
+    return nn.Sequential(nn.LazyConv2d(WIDTH, 3), nn.ReLU())
+
+class Lightning(nn.Module):
+    example_input_array = torch.zeros(1, WIDTH)
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.LazyLinear(2)
+    def forward(self, x):
+        return self.layer(x)
 """
 
 
@@ -68,6 +85,8 @@ def operators(name):
         ("Named", ["input", "tanh"]),
         ("Choosy", ["input", "tanh"]),
         ("ready", ["input", "linear", "gelu"]),
+        ("lazy", ["input", "conv", "relu"]),
+        ("Lightning", ["input", "linear"]),
     ],
 )
 def test_a_factory_gives_a_graph(models, factory, wanted):
@@ -88,7 +107,9 @@ def test_labels_claim_nothing_about_a_users_file(models):
     ("factory", "said"),
     [
         ("no_module", "wanted an nn.Module or .* came int"),
-        ("broken", "ValueError: no such width"),
+        ("broken", r"models.py:\d+: ValueError: no such width"),
+        ("three", r"wanted an nn.Module or \(nn.Module, inputs\), came \(Linear, Tensor, str\)"),
+        ("two", r"came \(Linear, Linear\): let one factory return each module"),
         ("words", r"it was given one image \(1, 3, 224, 224\); for other inputs let the factory"),
     ],
 )
@@ -105,7 +126,7 @@ def test_a_factory_that_is_not_there_is_missed_by_name(models):
 def test_a_file_that_does_not_run_says_so(tmp_path):
     path = tmp_path / "half.py"
     path.write_text("def make(:\n")
-    with pytest.raises(CaptureError, match="SyntaxError"):
+    with pytest.raises(CaptureError, match=r"half.py:1: SyntaxError"):
         capture_architecture(f"{path}:make")
 
 

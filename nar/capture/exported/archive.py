@@ -109,6 +109,11 @@ def extent_of(size: Json) -> int:
 
 
 def empty_tensor(meta: Json) -> torch.Tensor:
-    """A tensor without memory, as a tensor's metadata describe it."""
+    """A tensor without memory, laid out as a tensor's metadata describe it.
+
+    Its strides matter: export leaves out a copy that would change none, and a view that follows
+    fits these strides only.
+    """
     shape = [extent_of(size) for size in meta["sizes"]]
-    return torch.empty(shape, dtype=dtype_of(meta["dtype"]), device="meta")
+    strides = [extent_of(stride) for stride in meta["strides"]]
+    return torch.empty_strided(shape, strides, dtype=dtype_of(meta["dtype"]), device="meta")

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
 
 from nar.capture.exported.archive import (
     Json,
@@ -16,6 +15,7 @@ from nar.capture.exported.archive import (
     memory_format_of,
 )
 from nar.capture.forward.recorder import Recorder, tensors_of
+from nar.capture.torch_internals import OpOverload
 
 _TARGET = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?")
 # Recorded whole, as the forward pass of a module records them.

@@ -6,15 +6,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from nar.capture.exported.archive import Json, Program, empty_tensor, read_program
 from nar.capture.exported.graph import GraphRunner
 from nar.capture.forward.dispatch import input_value, one_line
-from nar.capture.forward.placement import fake_mode, quiet
+from nar.capture.forward.placement import quiet
 from nar.capture.forward.recorder import Recorder, tensors_of
 from nar.capture.graphs import to_capture
 from nar.capture.record import Capture
+from nar.capture.torch_internals import FakeTensorMode, fake_mode
 from nar.capture.trace import Trace, TraceBuilder
 from nar.capture.values import TensorValues, by_storage
 from nar.errors import CaptureError

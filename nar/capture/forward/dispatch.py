@@ -1,61 +1,91 @@
 """Capture by one forward pass of a module on tensors that have shapes and no memory."""
 
+import logging
 from contextlib import ExitStack
 from functools import partial
-from itertools import chain
 
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
+from nar.capture.forward.blame import place_of
 from nar.capture.forward.draws import undrawn
 from nar.capture.forward.opaque import OpaqueFunctions
 from nar.capture.forward.placement import Placement, flat_tensors, inference, placements, quiet
 from nar.capture.forward.recorder import Recorder
+from nar.capture.forward.untouched import has_lazy, renew_lazy, silence, untouched
 from nar.capture.graphs import to_capture
 from nar.capture.record import Capture, CaptureInputs
 from nar.capture.trace import Trace, TraceBuilder
 from nar.capture.values import TensorValues, by_storage, shape_of
 from nar.errors import CaptureError
 
+_LOG = logging.getLogger(__name__)
 _REASON_LENGTH = 300
 
 
-def capture_module(module: nn.Module, inputs: CaptureInputs, *, name: str) -> Capture:
+def capture_module(
+    module: nn.Module, inputs: object, *, name: str = "module", run: bool = False
+) -> Capture:
     """The graph of a module, by one forward pass in evaluation mode without gradients.
 
-    It runs on meta tensors where all weights are on ``meta``, and on fake ones where that fails, or
-    where a part of the weights or the inputs is fake or on ``meta``. Where everything is real it
-    runs for real, for control flow that reads values: then every intermediate result stays in
-    memory until the end, so keep such modules narrow.
+    It runs on tensors that have shapes and no memory, whether or not its weights are real. Where
+    that fails, as for control flow that reads values, it runs for real; the log says why. Then
+    every intermediate result stays in memory until the end, so keep such modules narrow. Lazy
+    layers learn their shapes on the way. The module is as it was afterwards, lazy layers included.
 
     Args:
-        module: Module in any mode; the mode it was in is restored.
-        inputs: One call. Its tensors move to where the weights live.
+        module: Module in any mode.
+        inputs: One call: `CaptureInputs`, a tuple of positional arguments, a mapping of keyword
+            arguments, or the only argument. Tensors move to where the weights live.
         name: Name of the model, for errors.
+        run: Use real weights right away, and let hooks fire that were put on the module from
+            outside. Without it only hooks of torch and of the model's own classes do.
 
     Raises:
         CaptureError: The forward failed, it draws its path at random, or no output depends on an
             input or a parameter.
+
+    >>> import torch
+    >>> capture_module(torch.nn.Linear(8, 2), torch.zeros(1, 8)).graph.nodes
+    2
     """
-    return to_capture(trace_module(module, inputs, name=name), name=name)
+    with untouched(module):
+        if not run:
+            silence(module)
+        trace = trace_module(module, CaptureInputs.of(inputs), name=name, run=run)
+    return to_capture(trace, name=name)
 
 
-def trace_module(module: nn.Module, inputs: CaptureInputs, *, name: str) -> Trace:
-    """The raw trace of one forward pass. Arguments and errors as in `capture_module`."""
-    if any(is_lazy(tensor) for tensor in chain(module.parameters(), module.buffers())):
-        reason = "wanted weights with shapes, came lazy ones: run the module once before"
-        raise CaptureError(name, "-", reason)
-    return undrawn(partial(_trace_somewhere, module, inputs, name=name), name=name)
+def trace_module(
+    module: nn.Module, inputs: CaptureInputs, *, name: str, run: bool = False
+) -> Trace:
+    """The raw trace of one forward pass, with all hooks. The rest is as in `capture_module`."""
+    with untouched(module):
+        if has_lazy(module):
+            _give_shapes(module, inputs, name=name)
+        failure: CaptureError | None = None
+        for place in placements(module, inputs, is_run=run):
+            if failure is not None:
+                _LOG.info("%s: tried again, slower, since: %s", name, failure.reason)
+            try:
+                once = partial(_trace, module, inputs, place, name=name)
+                return undrawn(once, name=name)
+            except CaptureError as error:
+                failure = error
+        raise failure or CaptureError(name, "-", "nowhere to run it")
 
 
-def _trace_somewhere(module: nn.Module, inputs: CaptureInputs, *, name: str) -> Trace:
-    failure = CaptureError(name, "-", "nowhere to run it")
-    for place in placements(module, inputs):
-        try:
-            return _trace(module, inputs, place, name=name)
-        except CaptureError as error:
-            failure = error
-    raise failure
+def _give_shapes(module: nn.Module, inputs: CaptureInputs, *, name: str) -> None:
+    """Let lazy layers see the input once, without memory if the forward pass bears that."""
+    renew_lazy(module, "meta")
+    place = next(placements(module, inputs))
+    args, kwargs = place.inputs(inputs)
+    try:
+        with ExitStack() as stack:
+            for context in (quiet(), inference(module), *place.contexts):
+                stack.enter_context(context)
+            place.call(module, args, kwargs)
+    except Exception as error:
+        raise CaptureError(name, "-", reason_of(error)) from error
 
 
 def _trace(module: nn.Module, inputs: CaptureInputs, place: Placement, *, name: str) -> Trace:
@@ -66,15 +96,18 @@ def _trace(module: nn.Module, inputs: CaptureInputs, place: Placement, *, name: 
     recorder = Recorder(builder, values)
     # A zoo's forward can raise anything; whoever captures thousands of models wants one error.
     try:
-        outputs = _run(module, inputs, place, recorder)
+        result = _run(module, inputs, place, recorder)
     except Exception as error:
-        raise CaptureError(name, recorder.last_operator, one_line(error)) from error
+        raise CaptureError(name, recorder.last_operator, reason_of(error)) from error
+    outputs = [values.read(tensor) for tensor in flat_tensors(result)]
+    if not outputs:
+        came = "None" if result is None else f"an object of {type(result).__name__}"
+        reason = f"wanted a tensor somewhere in the output of forward, came {came}"
+        raise CaptureError(name, "-", reason)
     return builder.trace(outputs, sum(tensor.numel() for tensor in learned.values()))
 
 
-def _run(
-    module: nn.Module, inputs: CaptureInputs, place: Placement, recorder: Recorder
-) -> list[int]:
+def _run(module: nn.Module, inputs: CaptureInputs, place: Placement, recorder: Recorder) -> object:
     args, kwargs = place.inputs(inputs)
     for tensor in flat_tensors((args, kwargs)):
         recorder.values.bind(tensor, input_value(recorder.builder, tensor))
@@ -82,8 +115,7 @@ def _run(
         for context in (quiet(), inference(module), *place.contexts, recorder):
             stack.enter_context(context)
         stack.enter_context(OpaqueFunctions(recorder))
-        result = place.call(module, args, kwargs)
-    return [recorder.values.read(tensor) for tensor in flat_tensors(result)]
+        return place.call(module, args, kwargs)
 
 
 def input_value(builder: TraceBuilder, tensor: Tensor) -> int:
@@ -91,6 +123,12 @@ def input_value(builder: TraceBuilder, tensor: Tensor) -> int:
     if tensor.is_floating_point() or tensor.is_complex():
         return builder.input(shape_of(tensor))
     return builder.constant(shape_of(tensor), reads_data=True)
+
+
+def reason_of(error: BaseException) -> str:
+    """What happened, behind file and line where the user's own code was running."""
+    place = place_of(error)
+    return f"{place}: {one_line(error)}" if place else one_line(error)
 
 
 def one_line(error: BaseException) -> str:

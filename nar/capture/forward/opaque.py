@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from nar.capture.forward.recorder import Recorder
+from nar.capture.torch_internals import VARIABLE_FUNCTIONS, FakeTensor, on_flex_attention
 from nar.capture.trace import Shape
 
 Shapes = Callable[[tuple[Any, ...]], tuple[Shape, ...]]
@@ -83,7 +82,7 @@ def _fit(name: str, came: Sequence[int], wanted: Sequence[int]) -> None:
 
 def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
     """Function -> the ATen operator it is recorded as, and the shapes it returns if it knows."""
-    functions = torch._C._VariableFunctions
+    functions = VARIABLE_FUNCTIONS
     attention = functional.scaled_dot_product_attention
     return {
         attention: ("aten::scaled_dot_product_attention", attention_shapes),
@@ -141,3 +140,24 @@ def _empty(like: Tensor, shapes: Shapes, args: tuple[Any, ...]) -> object:
 
 def _is_weightless(tensor: Tensor) -> bool:
     return tensor.is_meta or isinstance(tensor, FakeTensor)
+
+
+def _flex_attention(
+    recorder: Recorder, query: Tensor, key: Tensor, value: Tensor, *_: object
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Record attention whose scores a function of the user changes; that function is not run.
+
+    Returns:
+        The result, then two statistics of the scores.
+    """
+    shape = (*query.shape[:-1], value.shape[-1])
+    statistics = query.new_empty(query.shape[:-1])
+
+    def run() -> tuple[Tensor, Tensor, Tensor]:
+        return query.new_empty(shape), statistics, statistics.clone()
+
+    operator = "aten::scaled_dot_product_attention"
+    return recorder.record(operator, (query, key, value), run)
+
+
+on_flex_attention(Recorder, _flex_attention)

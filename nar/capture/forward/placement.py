@@ -1,20 +1,29 @@
 """Where a forward pass runs: on meta tensors, on fake ones, or for real."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import chain
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils._pytree import tree_map_only
+from torch.distributions import Distribution
+from torch.nn.parameter import is_lazy
 
 from nar.capture.record import CaptureInputs
+from nar.capture.torch_internals import (
+    FAKE_TENSOR_LOGGER,
+    FakeTensor,
+    FakeTensorMode,
+    fake_mode,
+    flex_attention_in_the_open,
+    tree_map_only,
+)
 from nar.capture.values import shape_of
+
+_META = torch.device("meta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +55,48 @@ class Placement:
         return moved
 
 
-def placements(module: nn.Module, inputs: CaptureInputs) -> Iterator[Placement]:
+def placements(
+    module: nn.Module, inputs: CaptureInputs, *, is_run: bool = False
+) -> Iterator[Placement]:
     """Ways to run a module, the fastest first. They follow its weights, or its inputs without any.
 
-    Meta tensors are twice as fast as fake ones; fake ones let control flow read values.
+    Meta tensors are twice as fast as fake ones; fake ones bear constants that have a device. Only
+    where everything is real can control flow read values, at the price of memory and time.
+
+    Args:
+        module: The module.
+        inputs: Its call.
+        is_run: Whether real weights are used right away.
     """
-    owned = dict(chain(module.named_parameters(), module.named_buffers()))
+    every = chain(module.named_parameters(), module.named_buffers())
+    owned = {name: tensor for name, tensor in every if not is_lazy(tensor)}
     given = list(flat_tensors((inputs.args, inputs.kwargs)))
-    deciding = list(owned.values()) or given
-    every = (*deciding, *given)
-    fakes = [tensor for tensor in every if isinstance(tensor, FakeTensor)]
-    if not fakes and not any(tensor.is_meta for tensor in every):
-        yield Placement()
+    known = (*owned.values(), *given)
+    fakes = [tensor for tensor in known if isinstance(tensor, FakeTensor)]
+    is_real = not fakes and not any(tensor.is_meta for tensor in known)
+    if not is_real:
+        yield from _weightless(owned, given, fakes)
         return
-    meta = torch.device("meta")
-    if not fakes and all(_is_meta(tensor) for tensor in deciding):
-        yield Placement((meta,), lambda tensor: tensor.to(meta))
+    if not is_run and all(map(_is_plain, known)):
+        yield Placement((_META,), _to_meta, {name: _to_meta(owned[name]) for name in owned})
+        mode = fake_mode()
+        fakes_of = {name: _faker(mode, owned[name].device)(owned[name]) for name in owned}
+        yield Placement((mode,), _faker(mode, None), fakes_of)
+    yield Placement((_unwritten(list(module.buffers())),))
+
+
+def _weightless(
+    owned: Mapping[str, Tensor], given: list[Tensor], fakes: list[FakeTensor]
+) -> Iterator[Placement]:
+    """Where a part of the weights or the inputs has no memory."""
+    deciding = list(owned.values()) or given
+    if not fakes and all(map(_is_meta, deciding)):
+        yield Placement((_META,), lambda tensor: tensor.to(_META))
     mode = fakes[0].fake_mode if fakes else fake_mode()
-    if any(_is_meta(tensor) for tensor in deciding):
-        move = _faker(mode, meta)
+    if any(map(_is_meta, deciding)):
+        move = _faker(mode, _META)
         # Converting a real meta tensor takes milliseconds, making a fake one microseconds.
-        yield Placement((meta, mode), move, {name: move(owned[name]) for name in owned})
+        yield Placement((_META, mode), move, {name: move(owned[name]) for name in owned})
     else:
         yield Placement((mode,), _faker(mode, deciding[0].device))
 
@@ -75,25 +105,44 @@ def _is_meta(tensor: Tensor) -> bool:
     return tensor.is_meta and not isinstance(tensor, FakeTensor)
 
 
-def fake_mode() -> FakeTensorMode:
-    """A mode of its own, whose numbers read from tensors are symbols."""
-    return FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether an empty tensor can stand for it."""
+    kinds = (Tensor, nn.Parameter, nn.Buffer)
+    return type(tensor) in kinds and tensor.layout is torch.strided and not tensor.is_quantized
 
 
-def _faker(mode: FakeTensorMode, device: torch.device) -> Callable[[Tensor], Tensor]:
+def _to_meta(tensor: Tensor) -> Tensor:
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device=_META)
+
+
+def _faker(mode: FakeTensorMode, device: torch.device | None) -> Callable[[Tensor], Tensor]:
+    """Makes fake tensors on a device, by default each on its own."""
+
     def move(tensor: Tensor) -> Tensor:
         if isinstance(tensor, FakeTensor) and tensor.fake_mode is mode:
             return tensor
         with mode:
-            return torch.empty(shape_of(tensor), dtype=tensor.dtype, device=device)
+            return torch.empty(shape_of(tensor), dtype=tensor.dtype, device=device or tensor.device)
 
     return move
 
 
 @contextmanager
+def _unwritten(buffers: Sequence[Tensor]) -> Iterator[None]:
+    """Give buffers back the values that a real forward pass writes over."""
+    before = [(buffer, buffer._version, buffer.clone()) for buffer in buffers]
+    try:
+        yield
+    finally:
+        for buffer, version, values in before:
+            if buffer._version != version:
+                buffer.copy_(values)
+
+
+@contextmanager
 def quiet() -> Iterator[None]:
     """Fake tensors log the traceback of every failing operator; the error raised says enough."""
-    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    logger = logging.getLogger(FAKE_TENSOR_LOGGER)
     was_disabled = logger.disabled
     logger.disabled = True
     try:
@@ -104,15 +153,18 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def inference(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode without gradients and without fused encoder layers; all restored after."""
+    """Evaluation mode without gradients, fused encoder layers or checks of values; all restored."""
     modes = [(child, child.training) for child in module.modules()]
-    is_fast = torch.backends.mha.get_fastpath_enabled()
+    is_fast, is_checked = torch.backends.mha.get_fastpath_enabled(), Distribution._validate_args
     torch.backends.mha.set_fastpath_enabled(False)
-    module.eval()
+    Distribution.set_default_validate_args(False)
     try:
-        with torch.no_grad():
+        with suppress(NotImplementedError):
+            module.eval()  # an exported program has the one mode that it was exported in
+        with torch.no_grad(), flex_attention_in_the_open():
             yield
     finally:
+        Distribution.set_default_validate_args(is_checked)
         torch.backends.mha.set_fastpath_enabled(is_fast)
         for child, is_training in modes:
             child.training = is_training
@@ -128,6 +180,8 @@ def flat_tensors(value: object) -> Iterator[Tensor]:
         yield from _flat(value)
     elif is_dataclass(value) and not isinstance(value, type):
         yield from _flat(getattr(value, field.name) for field in fields(value))
+    elif hasattr(value, "__dict__"):  # a distribution, or an output class of the user's own
+        yield from (part for part in vars(value).values() if isinstance(part, Tensor))
 
 
 def _flat(values: Iterable[Any]) -> Iterator[Tensor]:

@@ -6,10 +6,10 @@ from math import prod
 from typing import Any
 
 from nar.capture.forward.emitters import mean_class
+from nar.capture.onnx.facts import UNKNOWN_SHAPE
 from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.window import channel_ratio, covers, window
 
-UNKNOWN_SHAPE: Shape = (0,)
 _NO_END = 2**31 - 1  # exporters write at least this for the end of an axis
 
 

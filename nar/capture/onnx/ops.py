@@ -29,7 +29,10 @@ from nar.capture.onnx.emitters import (
 )
 
 # The same numbers in another shape, order, type or place; dropout outside training.
-FOLDED = "Identity Reshape Transpose Squeeze Unsqueeze Flatten Cast CastLike Expand Dropout BitCast"
+FOLDED = (
+    "Identity Reshape Transpose Squeeze Unsqueeze Flatten Cast CastLike Expand Dropout BitCast "
+    "QuantizeLinear DequantizeLinear DynamicQuantizeLinear"  # a number in fewer bits is the same
+)
 # Results that hold nothing of what they read.
 CONSTANTS = (
     "Shape Size ConstantOfShape Range EyeLike RandomNormal RandomUniform RandomNormalLike "
@@ -63,14 +66,21 @@ NODES = {
     "MaxRoiPool": "roi_align", "RoiAlign": "roi_align", "NonMaxSuppression": "nms",
     "DeformConv": "deform_conv", "LSTM": "lstm", "GRU": "gru", "RNN": "rnn", "Det": "linalg",
     "DFT": "fft", "STFT": "stft", "Bernoulli": "random", "Multinomial": "random",
-    "QuantizeLinear": "quantize", "DynamicQuantizeLinear": "quantize", "Col2Im": "fold",
-    "DequantizeLinear": "dequantize", "Hardmax": "argmax", "Compare": "compare",
+    "Col2Im": "fold", "Hardmax": "argmax", "Compare": "compare", "Roll": "roll",
+    "Resize": "upsample", "Upsample": "upsample", "TopK": "topk",
+    "BatchNormalization": "batch_norm",
 }  # fmt: skip
-# Only the tensor itself: sizes, indices and running statistics say nothing about the design.
-FIRST_OPERANDS = {
-    "BatchNormalization": ("batch_norm", 3), "Resize": ("upsample", 1), "Upsample": ("upsample", 1),
-    "TopK": ("topk", 1),
+# Sizes, indices, running statistics, scales and zero points say nothing about the design.
+OPERANDS: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(("Resize", "Upsample", "TopK"), (0,)),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"), (0,)),
+    "BatchNormalization": (0, 1, 2), "ConvInteger": (0, 1), "MatMulInteger": (0, 1),
+    "QLinearConv": (0, 3, 8), "QLinearMatMul": (0, 3),
 }  # fmt: skip
+# Whose integer operands are learned numbers, in fewer bits.
+QUANTISED = frozenset({
+    "DequantizeLinear", "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul",
+})  # fmt: skip
 PARTS = {
     "Split": "split", "SplitToSequence": "split", "Tile": "repeat",
 }  # fmt: skip
@@ -91,7 +101,6 @@ def onnx_table() -> Mapping[str, EmitOnnx]:
         **dict.fromkeys(FOLDED.split(), onnx_fold),
         **dict.fromkeys(CONSTANTS.split(), onnx_constant),
         **{name: onnx_node(operator) for name, operator in NODES.items()},
-        **{name: onnx_node(*kind) for name, kind in FIRST_OPERANDS.items()},
         **{name: onnx_part(operator) for name, operator in PARTS.items()},
         **{name: onnx_reduction(operator) for name, operator in REDUCTIONS.items()},
         "Slice": onnx_slice,
@@ -106,10 +115,10 @@ def onnx_table() -> Mapping[str, EmitOnnx]:
         "Clip": onnx_clip,
         "Softmax": onnx_softmax("softmax"),
         "LogSoftmax": onnx_softmax("log_softmax"),
-        "MatMul": onnx_matmul,
+        **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), onnx_matmul),
         "Gemm": onnx_gemm,
         "Einsum": onnx_einsum,
-        "Conv": onnx_conv,
+        **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), onnx_conv),
         "ConvTranspose": onnx_conv_transpose,
         "MaxPool": onnx_pool("max_pool"),
         "AveragePool": onnx_pool("avg_pool"),

@@ -1,25 +1,21 @@
-"""Models that a user's own Python file makes.
+"""Models that a user's own Python file makes."""
 
-The file is run: only ever on the explicit request of the person whose machine it is.
-"""
-
-import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from nar.capture import Capture, CaptureInputs, capture_module
-from nar.capture.forward.dispatch import one_line
+from nar.capture import Capture, CaptureInputs
+from nar.capture.forward.dispatch import reason_of, trace_module
+from nar.capture.graphs import to_capture
 from nar.errors import CaptureError, UnknownArchitectureError
 from nar.zoo.building import weightless
+from nar.zoo.sources.user_code import as_at_home, run_file
 
 DEFAULT_SHAPE = (1, 3, 224, 224)
+# Of the module, or of what makes it; the second is what Lightning calls it.
+_EXAMPLES = ("example_inputs", "example_input_array")
 _WAY_OUT = (
     f"it was given one image {DEFAULT_SHAPE}; for other inputs let the factory return "
     "(module, inputs), or give the module or the factory an attribute `example_inputs`: "
@@ -28,10 +24,12 @@ _WAY_OUT = (
 
 
 def capture_factory(path: Path, factory: str, *, name: str) -> Capture:
-    """The graph of a module made by a file; without weights if it bears that, else run for real.
+    """The graph of a module made by a file; without weights if it bears that, else with them.
+
+    The file is run once, its factory a second time where the module is built with weights.
 
     Args:
-        path: The file. It may import its neighbours.
+        path: The file. It may import its neighbours, and lie in a package.
         factory: What makes the module: a function, a class, or the module itself.
         name: Name of the model, for errors.
 
@@ -39,75 +37,64 @@ def capture_factory(path: Path, factory: str, *, name: str) -> Capture:
         UnknownArchitectureError: The file has no such factory.
         CaptureError: The user's code failed, made no module, or wants other inputs than an image.
     """
-    try:
-        with warnings.catch_warnings(), weightless():
-            warnings.simplefilter("ignore")
-            module, inputs = _make(name, path, factory)
-        return _capture_made(name, module, inputs)
-    except CaptureError:
-        module, inputs = _make(name, path, factory)
-        return _capture_made(name, module, inputs)
+    with as_at_home(path):
+        target = _target(name, path, factory)
+        try:
+            with weightless():
+                made = _made(name, target)
+            return _captured(name, *made)
+        except CaptureError:
+            return _captured(name, *_made(name, target))
 
 
-def _capture_made(name: str, module: nn.Module, inputs: object) -> Capture:
-    if inputs is not None:
-        return capture_module(module, _as_call(inputs), name=name)
+def _captured(name: str, module: nn.Module, inputs: object) -> Capture:
+    is_given = inputs is not None
+    call = CaptureInputs.of(inputs if is_given else torch.zeros(DEFAULT_SHAPE))
     try:
-        return capture_module(module, CaptureInputs((torch.zeros(DEFAULT_SHAPE),)), name=name)
+        return to_capture(trace_module(module, call, name=name), name=name)
     except CaptureError as error:
+        if is_given:
+            raise
         raise CaptureError(name, error.operator, f"{error.reason}; {_WAY_OUT}") from error
 
 
-def _make(name: str, path: Path, factory: str) -> tuple[nn.Module, object]:
-    """Run the file and its factory: a module, and its inputs or None.
-
-    Raises:
-        UnknownArchitectureError: The file has no such factory.
-        CaptureError: The user's code failed, or made no module.
-    """
-    with _importable(path.parent):
-        # A user's code can raise anything; its owner wants the reason, not our traceback.
-        try:
-            target = getattr(_run(path), factory, None)
-            made = target() if callable(target) and not isinstance(target, nn.Module) else target
-        except Exception as error:
-            raise CaptureError(name, "-", one_line(error)) from error
+def _target(name: str, path: Path, factory: str) -> Any:  # noqa: ANN401
+    # A user's code can raise anything, SystemExit too; its owner wants the reason.
+    try:
+        target = getattr(run_file(path), factory, None)
+    except (Exception, SystemExit) as error:
+        raise CaptureError(name, "-", reason_of(error)) from error
     if target is None:
         raise UnknownArchitectureError(f"{name}: {path} defines no {factory}")
-    module, inputs = made if isinstance(made, tuple) else (made, None)
-    if not isinstance(module, nn.Module):
-        wanted = f"wanted an nn.Module or (nn.Module, inputs), came {type(module).__name__}"
-        raise CaptureError(name, "-", wanted)
+    return target
+
+
+def _made(name: str, target: Any) -> tuple[nn.Module, object]:  # noqa: ANN401
+    """What a factory makes: a module, and its inputs or None."""
+    is_module = isinstance(target, nn.Module)
+    try:
+        made = target() if callable(target) and not is_module else target
+    except (Exception, SystemExit) as error:
+        raise CaptureError(name, "-", reason_of(error)) from error
+    module, inputs = _pair(name, made)
     for holder in (module, target):
-        inputs = getattr(holder, "example_inputs", None) if inputs is None else inputs
+        for attribute in _EXAMPLES:
+            inputs = getattr(holder, attribute, None) if inputs is None else inputs
     return module, inputs
 
 
-def _run(path: Path) -> ModuleType:
-    found = spec_from_file_location(f"nar_file_{path.stem}", path)
-    assert found is not None, "a .py suffix always has a loader"
-    assert found.loader is not None, "and is no namespace package"
-    module = module_from_spec(found)
-    sys.modules[found.name] = module
-    found.loader.exec_module(module)
-    return module
+def _pair(name: str, made: object) -> tuple[nn.Module, object]:
+    """A module and its inputs, from what a factory returns.
 
-
-def _as_call(inputs: object) -> CaptureInputs:
-    if isinstance(inputs, CaptureInputs):
-        return inputs
-    if isinstance(inputs, dict):
-        return CaptureInputs((), inputs)
-    if isinstance(inputs, Tensor):
-        return CaptureInputs((inputs,))
-    return CaptureInputs(tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,))
-
-
-@contextmanager
-def _importable(directory: Path) -> Iterator[None]:
-    """Let the file import its neighbours, as it could were it run as a script."""
-    sys.path.insert(0, str(directory.resolve()))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(directory.resolve()))
+    Raises:
+        CaptureError: It is neither a module nor a module with its inputs.
+    """
+    module, inputs = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    if isinstance(module, nn.Module) and not isinstance(inputs, nn.Module):
+        return module, inputs
+    came = type(made).__name__
+    if isinstance(made, tuple):
+        came = f"({', '.join(type(part).__name__ for part in made)})"
+    if isinstance(inputs, nn.Module):
+        came += ": let one factory return each module"
+    raise CaptureError(name, "-", f"wanted an nn.Module or (nn.Module, inputs), came {came}")

@@ -1,0 +1,95 @@
+"""A module is lent to capture: whatever a forward pass does to it is undone."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from torch import nn
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_CONTAINERS = frozenset({dict, list, OrderedDict})  # and no subclass: some cannot be written
+
+
+@contextmanager
+def untouched(module: nn.Module) -> Iterator[None]:
+    """Undo what happens to the attributes of a module and of its children.
+
+    Attributes, their dictionaries and lists, hooks, modes and classes are as before; what is
+    written into a tensor is not undone here.
+    """
+    before = [
+        (child, type(child), dict(child.__dict__), _contents(child)) for child in _all(module)
+    ]
+    try:
+        yield
+    finally:
+        for child, kind, attributes, contents in before:
+            if type(child) is not kind:
+                child.__class__ = kind
+            child.__dict__.clear()
+            child.__dict__.update(attributes)
+            for container, content in contents:
+                container.clear()
+                (container.extend if isinstance(container, list) else container.update)(content)
+
+
+def _all(module: nn.Module) -> list[nn.Module]:
+    return list(module.modules())
+
+
+def _contents(child: nn.Module) -> list[tuple[Any, Any]]:
+    values = child.__dict__.values()
+    return [(value, value.copy()) for value in values if type(value) in _CONTAINERS]
+
+
+def silence(module: nn.Module) -> None:
+    """Take away the hooks that belong neither to torch nor to the classes of the model.
+
+    Spectral norm, pruning and lazy layers are hooks of torch, and some designs collect their
+    features by hooks that their classes register. Every other hook observes.
+    """
+    owners = tuple({(type(child).__module__, type(child).__qualname__) for child in _all(module)})
+    parts = {id(part) for child in _all(module) for part in (child, *vars(child).values())}
+    for child in _all(module):
+        for kind in _HOOKS:
+            hooks = child.__dict__.get(kind) or {}
+            observers = [key for key, hook in hooks.items() if not _belongs(hook, owners, parts)]
+            for key in observers:
+                del hooks[key]
+
+
+def _belongs(
+    hook: Callable[..., Any], owners: tuple[tuple[str, str], ...], parts: set[int]
+) -> bool:
+    while isinstance(hook, partial):
+        hook = hook.func
+    holder = getattr(hook, "__self__", None)
+    if holder is not None and id(holder) in parts:
+        return True
+    function = hook if hasattr(hook, "__qualname__") else type(hook)
+    where, name = function.__module__ or "", function.__qualname__
+    is_inside = any(where == home and name.startswith(f"{owner}.") for home, owner in owners)
+    return where.partition(".")[0] == "torch" or is_inside
+
+
+def has_lazy(module: nn.Module) -> bool:
+    """Whether a weight waits for its first input to learn its shape."""
+    return any(is_lazy(tensor) for tensor in chain(module.parameters(), module.buffers()))
+
+
+def renew_lazy(module: nn.Module, device: str) -> None:
+    """Put a lazy weight of a device in the place of each lazy one, which stays as it is."""
+    for child in _all(module):
+        for name, weight in child._parameters.items():
+            if isinstance(weight, UninitializedParameter):
+                child._parameters[name] = UninitializedParameter(
+                    requires_grad=weight.requires_grad, device=device, dtype=weight.dtype
+                )
+        for name, buffer in child._buffers.items():
+            if isinstance(buffer, UninitializedBuffer):
+                made: Any = UninitializedBuffer  # its own arguments are not typed
+                child._buffers[name] = made(device=device, dtype=buffer.dtype)

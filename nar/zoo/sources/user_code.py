@@ -1,0 +1,81 @@
+"""A user's Python file, run as it would be were it imported from where it lies.
+
+The file is run: only ever on the explicit request of the person whose machine it is.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from nar.zoo.libraries import ready_for_libraries
+
+
+@contextmanager
+def as_at_home(path: Path) -> Iterator[None]:
+    """Let a file and what it defines run as the file's owner runs it.
+
+    Its neighbours and its package can be imported, model libraries too; ``sys.argv`` is the file
+    alone; what it prints goes to stderr. Modules that lie beside it are forgotten afterwards: those
+    of another file may bear the same names.
+    """
+    root = _root(path)
+    before = set(sys.modules), sys.path.copy(), sys.argv
+    beside = str(path.parent.resolve())
+    # A file that is no part of a package is a script: what lies beside it comes first.
+    sys.path[:] = (
+        [str(root), *before[1], beside] if root != path.parent.resolve() else [beside, *before[1]]
+    )
+    sys.argv = [str(path)]
+    try:
+        with redirect_stdout(sys.stderr), ready_for_libraries():
+            yield
+    finally:
+        sys.path[:], sys.argv = before[1:]
+        for name in set(sys.modules) - before[0]:
+            if not name.startswith("nar.") and _lies_below(sys.modules[name], root):
+                del sys.modules[name]
+
+
+def run_file(path: Path) -> ModuleType:
+    """Run a file once: as a module of its package if it lies in one, else by itself."""
+    root, whole = _root(path), path.resolve()
+    parts = whole.relative_to(root).with_suffix("").parts
+    if len(parts) > 1:
+        return import_module(".".join(parts))
+    found = spec_from_file_location(f"nar_file_{path.stem}", whole)
+    assert found is not None, "a .py suffix always has a loader"
+    assert found.loader is not None, "and is no namespace package"
+    module = module_from_spec(found)
+    sys.modules[found.name] = module
+    found.loader.exec_module(module)
+    return module
+
+
+def _root(path: Path) -> Path:
+    """The directory that the outermost package of a file lies in, or the file itself."""
+    folder = path.resolve().parent
+    levels = _relative_levels(path)
+    while (folder / "__init__.py").exists() or levels > 0:
+        folder, levels = folder.parent, levels - 1
+    return folder
+
+
+def _relative_levels(path: Path) -> int:
+    """How many folders up the relative imports of a file reach; 0 where it has none."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError:  # told when the file is run
+        return 0
+    return max((n.level for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)), default=0)
+
+
+def _lies_below(module: ModuleType, root: Path) -> bool:
+    origin = getattr(module, "__file__", None)
+    return (
+        origin is not None and Path(origin).is_relative_to(root) and "site-packages" not in origin
+    )

@@ -1,0 +1,120 @@
+"""Files that torch writes: the graph of the module, however the exporter spells its operators."""
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from nar.canonical import exact_fingerprint
+from nar.capture import CaptureInputs, capture_module, capture_onnx
+
+
+class Transformer(nn.Module):
+    """A vision transformer: extents of the input decide how it is cut and joined."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 8, 8, 8)
+        self.token, self.places = nn.Parameter(torch.rand(1, 1, 8)), nn.Parameter(torch.rand(17, 8))
+        self.packed, self.joined = nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, image):
+        x = self.patches(image).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1) + self.places
+        batch, length, width = x.shape
+        packed = self.packed(x).reshape(batch, length, 3, 2, width // 2).permute(2, 0, 3, 1, 4)
+        q, k, v = packed.unbind(0)
+        attended = functional.scaled_dot_product_attention(q, k, v)
+        return x + self.joined(attended.transpose(1, 2).reshape(batch, length, width))
+
+
+class Windows(nn.Module):
+    """Rolled along two axes, into windows, and back, as in Swin."""
+
+    def __init__(self):
+        super().__init__()
+        self.mixed = nn.Linear(8, 8)
+
+    def forward(self, x):
+        batch, height, width, channels = x.shape
+        x = functional.pad(x, (0, 0, 0, -width % 4, 0, -height % 4)).roll((-2, -2), (1, 2))
+        x = x.view(batch, height // 4, 4, width // 4, 4, channels).transpose(2, 3)
+        x = self.mixed(x.reshape(-1, 16, channels)).relu()
+        x = x.view(batch, height // 4, width // 4, 4, 4, channels).transpose(2, 3)
+        return x.reshape(batch, height, width, channels).roll((2, 2), (1, 2))
+
+
+class Norms(nn.Module):
+    """Group norms of every kind, in one row."""
+
+    def __init__(self):
+        super().__init__()
+        shapes = ((2, True), (1, False), (8, True))
+        layers = [nn.GroupNorm(groups, 8, affine=affine) for groups, affine in shapes]
+        self.layers = nn.Sequential(*(nn.Sequential(layer, nn.ReLU()) for layer in layers))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+CASES = {
+    "transformer": (Transformer, (1, 3, 32, 32)),
+    "windows": (Windows, (1, 8, 8, 8)),
+    "norms": (Norms, (1, 8, 6, 6)),
+}
+
+
+def randomised(module):
+    """Every weight with values of its own: an exporter stores equal ones once."""
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.uniform_()
+    return module.eval()
+
+
+def save(module, inputs, path, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns about its own older exporter
+        torch.onnx.export(
+            module, (inputs,), path, dynamo=False, input_names=["x"], opset_version=17, **options
+        )
+    return path
+
+
+@pytest.mark.parametrize("axes", [None, {"x": {0: "batch"}}], ids=["static", "free batch"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_file_has_the_graph_of_its_module(tmp_path, case, axes):
+    build, shape = CASES[case]
+    module, inputs = randomised(build()), torch.zeros(shape)
+    recorded = capture_module(module, CaptureInputs((inputs,)), name=case).graph
+    path = save(module, inputs, tmp_path / "model.onnx", dynamic_axes=axes)
+    read = capture_onnx(path, name=case).graph
+    assert exact_fingerprint(read) == exact_fingerprint(recorded)
+    assert read.flops == recorded.flops
+
+
+def test_extents_of_the_image_may_be_free(tmp_path):
+    module, inputs = randomised(nn.Sequential(nn.Linear(8, 8), Norms())), torch.zeros(2, 8, 5, 8)
+    axes = {"x": {0: "batch", 2: "height"}}
+    path = save(module, inputs, tmp_path / "model.onnx", dynamic_axes=axes)
+    recorded = capture_module(module, CaptureInputs((inputs,)), name="module").graph
+    assert (capture_onnx(path, name="file").graph.op_ids == recorded.op_ids).all()
+
+
+def test_an_instance_norm_is_one(tmp_path, text_of):
+    module = nn.Sequential(nn.InstanceNorm2d(8, affine=True), nn.ReLU())
+    path = save(randomised(module), torch.zeros(1, 8, 6, 6), tmp_path / "model.onnx")
+    graph = capture_onnx(path, name="norm").graph
+    assert text_of(graph) == "input; instance_norm 0; relu 1"
+    assert graph.parameters == 16
+
+
+def test_equal_weights_are_stored_once_and_counted_as_often_as_they_are(tmp_path):
+    module = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8)).eval()
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.fill_(0.5)
+    graph = capture_onnx(save(module, torch.zeros(2, 8), tmp_path / "m.onnx"), name="m").graph
+    assert graph.parameters == 144

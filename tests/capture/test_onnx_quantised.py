@@ -1,0 +1,86 @@
+"""Quantised ONNX files: numbers in fewer bits are the same design."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from nar.capture import capture_onnx
+
+SCALE = {"s": np.float32(0.1), "z": np.int8(0)}
+BYTES = np.ones((8, 8), dtype=np.int8)
+
+
+def nodes_of(text):
+    for line in text.strip().splitlines():
+        reads, _, writes = line.partition(" -> ")
+        operator, *inputs = reads.split()
+        yield helper.make_node(operator, inputs, writes.split())
+
+
+def graph_of(tmp_path, text, weights, shape):
+    graph = helper.make_graph(
+        list(nodes_of(text)),
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.save(model, tmp_path / "model.onnx")
+    return capture_onnx(tmp_path / "model.onnx", name="model").graph
+
+
+PAIRS = """
+QuantizeLinear x s z -> q
+DequantizeLinear q s z -> d
+DequantizeLinear w channels zeros -> dw
+DequantizeLinear b s -> db
+MatMul d dw -> m
+Add m db -> a
+Relu a -> r
+QuantizeLinear r s z -> qr
+DequantizeLinear qr s z -> y
+"""
+# As quantize_dynamic of onnxruntime writes it.
+DYNAMIC = """
+DynamicQuantizeLinear x -> q qs qz
+MatMulInteger q w qz zeros -> m
+Cast m -> c
+Mul qs channels -> scale
+Mul c scale -> d
+Add b d -> a
+Relu a -> y
+"""
+OPERATORS = """
+QuantizeLinear x s z -> q
+QLinearMatMul q s z w channels zeros s z -> m
+DequantizeLinear m s z -> d
+Add d b -> a
+Relu a -> y
+"""
+
+
+@pytest.mark.parametrize("text", [PAIRS, DYNAMIC, OPERATORS], ids=["pairs", "dynamic", "operators"])
+def test_a_quantised_layer_is_the_layer(tmp_path, text_of, text):
+    text = text.replace("Cast m", "Cast m").strip()
+    channels = {"channels": np.ones(8, np.float32), "zeros": np.zeros(8, np.int8)}
+    bias = np.ones(8, np.int32) if "db" in text else np.ones(8, np.float32)
+    graph = graph_of(tmp_path, text, SCALE | channels | {"w": BYTES, "b": bias}, [2, 8])
+    assert text_of(graph) == "input; linear 0; relu 1"
+    assert graph.parameters == 72
+    assert graph.flops == 2 * 2 * 8 * 8
+
+
+def test_a_quantised_convolution_is_the_convolution(tmp_path, text_of):
+    text = """
+    QuantizeLinear x s z -> q
+    QLinearConv q s z w s z s z b -> c
+    DequantizeLinear c s z -> d
+    Relu d -> y
+    """
+    weights = {"w": np.ones((8, 3, 3, 3), np.int8), "b": np.ones(8, np.int32)}
+    graph = graph_of(tmp_path, text, SCALE | weights, [1, 3, 8, 8])
+    assert text_of(graph) == "input; conv 0; relu 1"
+    assert graph.parameters == 8 * 27 + 8
+    assert graph.flops == 2 * 8 * 27 * 36
