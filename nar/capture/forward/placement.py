@@ -82,7 +82,7 @@ def placements(
         mode = fake_mode()
         fakes_of = {name: _faker(mode, owned[name].device)(owned[name]) for name in owned}
         yield Placement((mode,), _faker(mode, None), fakes_of)
-    yield Placement((_unwritten(list(module.buffers())),))
+    yield Placement((_Unwritten(list(module.buffers())),))
 
 
 def _weightless(
@@ -127,14 +127,21 @@ def _faker(mode: FakeTensorMode, device: torch.device | None) -> Callable[[Tenso
     return move
 
 
-@contextmanager
-def _unwritten(buffers: Sequence[Tensor]) -> Iterator[None]:
-    """Give buffers back the values that a real forward pass writes over."""
-    before = [(buffer, buffer._version, buffer.clone()) for buffer in buffers]
-    try:
-        yield
-    finally:
-        for buffer, version, values in before:
+class _Unwritten:
+    """Gives buffers back the values that a real forward pass writes over; for any number of passes.
+
+    Args:
+        buffers: Of the module.
+    """
+
+    def __init__(self, buffers: Sequence[Tensor]) -> None:
+        self._buffers = buffers
+
+    def __enter__(self) -> None:
+        self._before = [(buffer, buffer._version, buffer.clone()) for buffer in self._buffers]
+
+    def __exit__(self, *_: object) -> None:
+        for buffer, version, values in self._before:
             if buffer._version != version:
                 buffer.copy_(values)
 
