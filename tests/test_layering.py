@@ -31,7 +31,7 @@ RANKS = """
     encoding.pretraining
     encoding.embed encoding
     index.filters
-    index.rows
+    index.rows index.expressions
     index.ranking index.milvus
     index.collection
     index.bulk
@@ -48,7 +48,7 @@ RANKS = """
     client
     console cli.reports
     cli.lookup cli.portrait cli.difference cli.plots
-    cli.display cli.atlas_commands cli.setting
+    cli.display cli.atlas_commands cli.setting cli.filter_options
     cli.corpus_display cli.asking
     cli.model_commands cli.index_commands cli.search_command cli.serve_command
     cli.corpus_commands cli.evaluate_command
@@ -83,6 +83,7 @@ OWNERS = {
     "onnx": ("nar/capture/",),
     "typer": (
         "nar/cli/app.py",
+        "nar/cli/filter_options.py",
         "nar/console.py",
         "nar/evaluation/benchmark/frozen.py",
         "nar/evaluation/misses.py",

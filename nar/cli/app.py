@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nar.cli.filter_options import filtering
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors
+from nar.index.filters import Filter
 
 if TYPE_CHECKING:
     from nar.evaluation.benchmark.tasks import Held
@@ -35,7 +37,6 @@ Corpus = Annotated[
     typer.Option(help="Directory of a corpus; default: that of --work, else the shipped one."),
 ]
 Uri = Annotated[str | None, typer.Option(help="Milvus server; default: index.db below --work.")]
-Count = Annotated[int | None, typer.Option(min=0, help="Learned scalars.")]
 Several = Annotated[list[str] | None, typer.Option(help="Only these; may be given again.")]
 
 
@@ -178,16 +179,13 @@ def index_info(
 
 @app.command()
 @reporting_errors
+@filtering
 def search(
     name: Name,
     top_k: Annotated[int, typer.Option(min=1, help="Number of relatives.")] = 10,
     server: Annotated[str | None, typer.Option(help="HOST:PORT; else --work is opened.")] = None,
-    source: Several = None,
-    family: Several = None,
-    block: Several = None,
-    task: Several = None,
-    min_parameters: Count = None,
-    max_parameters: Count = None,
+    *,
+    wanted: Filter,
     work: Work = DEFAULT_WORK,
     uri: Uri = None,
     config: ConfigFile = None,
@@ -200,15 +198,7 @@ def search(
     from nar.cli.search_command import Search
     from nar.cli.search_command import search as run_search
     from nar.cli.setting import Setting
-    from nar.index.filters import Filter, Range
 
-    wanted = Filter(
-        sources=tuple(source or ()),
-        families=tuple(family or ()),
-        blocks=tuple(block or ()),
-        tasks=tuple(task or ()),
-        parameters=Range(min_parameters, max_parameters),
-    )
     asked_for = Search(name, top_k, wanted, explain, server)
     run_search(asked_for, Setting(work, uri, config), as_json=as_json)
 

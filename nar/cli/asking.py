@@ -40,7 +40,7 @@ def ask_atlas(question: Question) -> Answer:
     rows = len(content.rows)
     stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim")
     embedder = Embedder(content.encoder)
-    retriever = Retriever(embedder, ExactIndex(content.rows), content.novelty)
+    retriever = Retriever(embedder, ExactIndex(content.rows, dim=embedder.dim), content.novelty)
     return retriever.search(question.graph, top_k=question.top_k, wanted=question.wanted)
 
 

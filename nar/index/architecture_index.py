@@ -24,9 +24,10 @@ from nar.index.collection import (
     find_collection,
     point_alias,
 )
+from nar.index.expressions import expression
 from nar.index.filters import Filter
 from nar.index.milvus import Milvus, RefusedError
-from nar.index.ranking import MAX_TOP_K, check_top_k, check_vectors, rank
+from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vectors, rank
 from nar.index.rows import (
     Hit,
     IndexRow,
@@ -168,18 +169,18 @@ class ArchitectureIndex:
             For each vector at most ``top_k`` hits; fewer only where no more rows pass.
 
         Raises:
-            InvalidQueryError: Names the vector at fault, or ``top_k``.
+            InvalidQueryError: Names the vector or condition at fault, or ``top_k``.
         """
         check_top_k(top_k)
         directions = check_vectors(vectors, self.dim)
-        expression = wanted.expression()
+        where = expression(check_filter(wanted))
         ranked: list[list[Hit] | None] = [None] * len(directions)
         pending = list(range(len(directions)))
         limit = min(top_k + _TIE_ROOM, MAX_TOP_K)
         while pending:
             asked = directions[pending]
             found = self._read(
-                partial(Collection.search, vectors=asked, limit=limit, expression=expression)
+                partial(Collection.search, vectors=asked, limit=limit, expression=where)
             )
             for position, hits in zip(pending, found, strict=True):
                 complete = len(hits) < limit or limit == MAX_TOP_K

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from pymilvus import DataType, MilvusClient
 
 from nar.errors import IndexUnavailableError
-from nar.index.filters import MAX_VALUES, any_of
+from nar.index.expressions import any_of
+from nar.index.filters import MAX_VALUES
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, TEXT_BYTES, Embedding, Hit, IndexRow
 
@@ -143,7 +144,7 @@ class Collection:
         Args:
             vectors: Shape (queries, dim), of length 1.
             limit: Up to ``MAX_ROWS``.
-            expression: Compiled by `nar.index.filters`.
+            expression: Compiled by `nar.index.expressions`.
         """
         with self.milvus.reaching("search"):
             found = self.milvus.client.search(
