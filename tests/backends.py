@@ -8,8 +8,9 @@ from oracle import DIM, Oracle
 
 from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.checks import check_rows
 from nar.index.exact import ExactIndex
-from nar.index.rows import IndexRow, check_rows
+from nar.index.rows import IndexRow
 
 ENCODER = "e" * 64
 BACKENDS = ["oracle", "exact", "lite", pytest.param("server", marks=pytest.mark.milvus_server)]

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.index.checks import check_rows
 from nar.index.filters import Filter, Range
 from nar.index.ranking import check_filter, check_top_k, check_vectors, rank
-from nar.index.rows import Hit, IndexRow, architecture_id, check_rows, is_id
+from nar.index.rows import Hit, IndexRow, architecture_id, is_id
 
 DIM = 8
 PLAIN: dict[str, object] = {

@@ -32,7 +32,7 @@ RANKS = """
     encoding.embed encoding
     index.filters
     index.rows index.expressions
-    index.ranking index.milvus
+    index.checks index.ranking index.milvus
     index.collection
     index.bulk
     index.architecture_index index.exact index

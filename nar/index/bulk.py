@@ -6,8 +6,9 @@ from types import TracebackType
 from typing import Self
 
 from nar.errors import IndexUnavailableError
+from nar.index.checks import check_rows
 from nar.index.collection import Collection, StoredRow
-from nar.index.rows import IndexRow, check_rows
+from nar.index.rows import IndexRow
 
 
 class IndexVerificationError(IndexUnavailableError):

@@ -96,10 +96,7 @@ class Filter:
     topologies: Texts = field(default=(), metadata=on("topology", "fingerprint of the design"))
     exacts: Texts = field(default=(), metadata=on("exact", "fingerprint of the network"))
     parameters: Range = field(default=Range(), metadata=on("parameters", "learned scalars"))
-    flops: Range = field(
-        default=Range(),
-        metadata=on("flops", "floating-point operations of one forward pass"),
-    )
+    flops: Range = field(default=Range(), metadata=on("flops", "FLOPs of one forward pass"))
     nodes: Range = field(default=Range(), metadata=on("nodes", "operators in the graph"))
 
     def __post_init__(self) -> None:

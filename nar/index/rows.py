@@ -5,7 +5,7 @@ A column is one field of `IndexEntry`, which both share; whoever changes the col
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Final, Protocol
@@ -15,13 +15,9 @@ from numpy.typing import NDArray
 
 from nar.architecture import Labels
 from nar.errors import InvalidInputError
-from nar.index.filters import is_count, text_fault
+from nar.index.filters import text_fault
 
 Embedding = NDArray[np.float32]
-
-# Beyond these, squares of float32 vanish or overflow and a cosine is noise.
-MIN_NORM: Final = 1e-6
-MAX_NORM: Final = 1e6
 
 _MAX_BYTES: Final = "nar.max_bytes"
 _IS_FINGERPRINT: Final = "nar.is_fingerprint"
@@ -195,51 +191,3 @@ def index_row(item: Described, embedding: Embedding) -> IndexRow:
         exact=item.exact,
         embedding=embedding,
     )
-
-
-def check_rows(rows: Sequence[IndexRow], dim: int) -> None:
-    """Refuse what the index would store wrongly or not at all.
-
-    Raises:
-        InvalidInputError: Names the row and field at fault: ``rows[3].embedding``.
-    """
-    seen: set[str] = set()
-    for position, row in enumerate(rows):
-        fault = _field_fault(row) or _embedding_fault(row.embedding, dim)
-        if fault is None and row.id in seen:
-            fault = ("id", f"{row.name!r} is there twice in one batch")
-        if fault:
-            at, reason = fault
-            raise InvalidInputError(f"rows[{position}].{at}", reason)
-        seen.add(row.id)
-
-
-def _field_fault(row: IndexRow) -> tuple[str, str] | None:
-    for column, limit in TEXT_BYTES.items():
-        fault = text_fault(getattr(row, column), limit)
-        if fault:
-            return column, fault
-    for column in COUNTS:
-        if not is_count(getattr(row, column)):
-            return column, f"wanted a whole number from 0 to 2^63-1, came {getattr(row, column)!r}"
-    for column in FINGERPRINTS:
-        if not is_fingerprint(getattr(row, column)):
-            return column, f"wanted 64 hexadecimal digits, came {getattr(row, column)!r}"
-    if row.id != architecture_id(row.name):
-        return "id", f"wanted {architecture_id(row.name)}, the id of its name, came {row.id!r}"
-    return None
-
-
-def _embedding_fault(embedding: Embedding, dim: int) -> tuple[str, str] | None:
-    if embedding.shape != (dim,) or embedding.dtype != np.float32:
-        came = f"{embedding.dtype} of shape {embedding.shape}"
-        return "embedding", f"wanted float32 of shape ({dim},), came {came}"
-    finite = np.isfinite(embedding)
-    if not finite.all():
-        first = int(np.argmin(finite))
-        return f"embedding[{first}]", f"wanted a finite number, came {embedding[first]}"
-    norm = float(np.linalg.norm(embedding.astype(np.float64)))
-    if not MIN_NORM <= norm <= MAX_NORM:
-        wanted = f"from {MIN_NORM:g} to {MAX_NORM:g}"
-        return "embedding", f"wanted a length {wanted}, came {norm:g}"
-    return None

@@ -193,6 +193,32 @@ def test_a_collection_of_others_is_left_alone(index, config):
     client.drop_collection("stranger")
 
 
+@on_both
+def test_an_index_of_an_older_schema_names_the_way_out_and_can_be_built_again(config, monkeypatch):
+    with ArchitectureIndex(config) as index:
+        load(index, OLD, job="corpus4")
+        old = index.live.name
+    monkeypatch.setattr("nar.index.collection.SCHEMA_VERSION", 2)
+    monkeypatch.setattr("nar.index.architecture_index.SCHEMA_VERSION", 2)
+    with pytest.raises(IndexMismatchError, match=r"version 2, .* has version 1; build it again"):
+        ArchitectureIndex(config, encoder=ENCODER)
+    with ArchitectureIndex(config) as index:
+        with pytest.raises(IndexMismatchError, match="`nar index build`"):
+            index.count()
+        assert load(index, NEW, job="corpus4") == 5
+        assert names(index) == [item.name for item in NEW]
+        assert old not in index.live.milvus.client.list_collections()
+
+
+def test_an_index_that_states_no_version_has_the_first(config, monkeypatch):
+    monkeypatch.setattr("nar.index.collection._SCHEMA", "unheard.of")
+    with ArchitectureIndex(config) as index:
+        load(index, OLD)
+    monkeypatch.undo()
+    with ArchitectureIndex(config, encoder=ENCODER) as index:
+        assert names(index) == [item.name for item in OLD]
+
+
 @pytest.mark.parametrize(("encoder", "job"), [("abc", None), (ENCODER, "x' or 1"), (ENCODER, "")])
 def test_names_of_builds_are_ours(index, encoder, job):
     with pytest.raises(InvalidInputError):
