@@ -29,7 +29,9 @@ from nar.encoding.checkpoint import Pretrained, fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.errors import InvalidInputError
 from nar.graph import ComputationalGraph
-from nar.index.architecture_index import ArchitectureIndex, IndexBuild, architecture_id, index_row
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.bulk import IndexBuild
+from nar.index.rows import architecture_id, index_row
 from nar.novelty import calibrate_index, write_novelty
 from nar.workspace import Workspace
 

@@ -12,11 +12,12 @@ from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
+from nar.architecture import Architecture
 from nar.errors import InvalidQueryError, NarError
 from nar.graph import ComputationalGraph
-from nar.index.architecture_index import Hit
 from nar.index.filters import Filter
-from nar.retrieve import Answer
+from nar.index.rows import Hit
+from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
 from nar.serve.convert import encode_filter
 from nar.serve.graphs import encode_graph
@@ -25,7 +26,6 @@ from nar.serve.remote import error_of_call, error_of_status
 from nar.v1 import retrieval_pb2
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
-Target = ComputationalGraph | str | NDArray[np.float32]
 Record = TypeVar("Record")
 Item = TypeVar("Item", bound=Message | str)
 Response = TypeVar("Response", bound=Message)
@@ -281,6 +281,8 @@ def _encode_query(target: Target, top_k: int | None, wanted: Filter) -> retrieva
     query = retrieval_pb2.Query(top_k=top_k or 0, filter=encode_filter(wanted))
     if isinstance(target, str):
         query.architecture = target
+    elif isinstance(target, Architecture):
+        query.graph.CopyFrom(encode_graph(target.graph))
     elif isinstance(target, ComputationalGraph):
         query.graph.CopyFrom(encode_graph(target))
     else:

@@ -36,7 +36,7 @@ RANKS = """
     index.collection
     index.bulk
     index.architecture_index index.exact index
-    novelty
+    novelty query
     retrieve
     capture
     zoo

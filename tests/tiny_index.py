@@ -13,7 +13,8 @@ from nar.config import IndexConfig
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
 from nar.graph import ComputationalGraph
-from nar.index.architecture_index import ArchitectureIndex, index_row
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.rows import index_row
 
 KNOWN = {
     "timm:plain": "input; conv 0; batch_norm 1; relu 2; conv 3; batch_norm 4; relu 5",

@@ -16,7 +16,8 @@ from nar.graph import ComputationalGraph
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
 from nar.novelty import read_novelty
-from nar.retrieve import Answer, Retriever
+from nar.query import Answer
+from nar.retrieve import Retriever
 
 
 @dataclass(frozen=True, slots=True)

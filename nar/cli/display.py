@@ -15,7 +15,7 @@ from nar.corpus.manifest import Failure, Manifest
 from nar.index.rows import Hit
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
-from nar.retrieve import Answer
+from nar.query import Answer
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SHOWN_OPERATORS = 14

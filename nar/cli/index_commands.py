@@ -6,7 +6,8 @@ from nar.console import progress
 from nar.corpus import read_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
-from nar.index.architecture_index import ArchitectureIndex, index_row
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.rows import index_row
 from nar.novelty import calibrate_index, write_novelty
 
 

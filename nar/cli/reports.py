@@ -7,7 +7,7 @@ from typing import Any
 from nar.architecture import Architecture
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
-from nar.retrieve import Answer
+from nar.query import Answer
 
 Report = dict[str, Any]
 

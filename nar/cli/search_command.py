@@ -13,7 +13,7 @@ from nar.cli.setting import Setting, show
 from nar.console import stderr
 from nar.errors import NarError
 from nar.index.filters import Filter
-from nar.retrieve import Answer
+from nar.query import Answer
 
 EXPLAINED_HITS = 3
 

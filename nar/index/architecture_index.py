@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
-from nar.index.bulk import IndexBuild, IndexVerificationError
+from nar.index.bulk import IndexBuild
 from nar.index.checks import check_fingerprints, check_ids, check_rows
 from nar.index.collection import (
     SCHEMA_VERSION,
@@ -34,20 +34,8 @@ from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vector
 from nar.index.rows import (
     Hit,
     IndexRow,
-    architecture_id,
     ids_of,
-    index_row,
 )
-
-__all__ = [
-    "ArchitectureIndex",
-    "Hit",
-    "IndexBuild",
-    "IndexRow",
-    "IndexVerificationError",
-    "architecture_id",
-    "index_row",
-]
 
 Answer = TypeVar("Answer")
 

@@ -23,7 +23,7 @@ from nar.index.filters import (
     text_fault,
 )
 from nar.index.ranking import check_vector
-from nar.retrieve import Query, Target
+from nar.query import Query, Target
 from nar.serve.graphs import decode_graph
 from nar.serve.limits import Limits
 from nar.v1 import retrieval_pb2

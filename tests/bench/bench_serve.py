@@ -23,7 +23,8 @@ from nar.canonical import canonical
 from nar.config import IndexConfig, MotifConfig, PaperRecipe
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.paper.encoders import PaperConfig, paper_encoder
-from nar.index.architecture_index import ArchitectureIndex, index_row
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.rows import index_row
 from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub

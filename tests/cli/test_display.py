@@ -7,7 +7,7 @@ from rich.console import Console
 
 from nar.cli.display import answer
 from nar.index.rows import Hit, architecture_id
-from nar.retrieve import Answer
+from nar.query import Answer
 
 LONG = "transformers:convnext/ConvNextForImageClassification@published"
 

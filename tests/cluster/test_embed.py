@@ -19,7 +19,8 @@ from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
 from nar.errors import CheckpointError, CorpusError
-from nar.index.architecture_index import ArchitectureIndex, IndexBuild
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.bulk import IndexBuild
 from nar.novelty import calibrate, read_novelty
 from nar.workspace import Workspace
 

@@ -9,7 +9,8 @@ from oracle import DIM, row
 
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidInputError
-from nar.index.architecture_index import ArchitectureIndex, IndexVerificationError
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.bulk import IndexVerificationError
 
 OTHER_ENCODER = "f" * 64
 EAST = np.eye(1, DIM, dtype=np.float32)
