@@ -1,7 +1,5 @@
 """The command of bulk embedding: ``python -m cluster.embed --work DIR``."""
 
-import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -15,9 +13,8 @@ from cluster.embedding import EmbedReport, embed
 from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
 from cluster.session import connect
-from nar.config import IndexConfig, load_config
-from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
-from nar.workspace import Workspace
+from nar.cli.choices import IndexChoice
+from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
 
 
 def as_dict(report: EmbedReport) -> dict[str, object]:
@@ -42,13 +39,6 @@ def view(report: EmbedReport) -> RenderableType:
     return Group(table, line)
 
 
-def index_of(work: Path, uri: str | None, config: Path | None) -> IndexConfig:
-    """Settings of the index: the command line before the file, the file before the default."""
-    chosen = load_config(config).index
-    place = uri or (chosen.uri if config else str(Workspace(work).index))
-    return chosen.model_copy(update={"uri": place})
-
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -66,13 +56,10 @@ def main(
 ) -> None:
     """Embed WORK/corpus into the index. Run twice, it changes nothing; killed, it goes on."""
     sizes = load_cluster_config(cluster_config)
-    index = index_of(work, uri, config)
+    choice = IndexChoice(work, uri, config)
     with connect(sizes):
-        report = embed(Workspace(work), index, resized(sizes.embed, workers))
-    if as_json:
-        sys.stdout.write(json.dumps(as_dict(report), indent=2) + "\n")
-    else:
-        stdout.print(view(report))
+        report = embed(choice.workspace, choice.config().index, resized(sizes.embed, workers))
+    show(as_dict(report), lambda: view(report), as_json=as_json)
 
 
 if __name__ == "__main__":

@@ -47,10 +47,12 @@ RANKS = """
     serve
     client
     console cli.reports
+    cli.choices cli.filter_options
     cli.lookup cli.portrait cli.difference cli.plots
-    cli.display cli.atlas_commands cli.setting cli.filter_options
-    cli.corpus_display cli.asking
-    cli.model_commands cli.index_commands cli.search_command cli.serve_command
+    cli.display
+    cli.corpus_display cli.asking cli.index_commands
+    cli.atlas_commands
+    cli.model_commands cli.search_command cli.serve_command
     cli.corpus_commands cli.evaluate_command
     cli.app cli
     __init__

@@ -71,10 +71,9 @@ def corpus_stats(
 ) -> None:
     """Sources, tiers, tasks, families, sizes, copies; failures with their reasons."""
     from nar.cli import corpus_commands
-    from nar.cli.lookup import Place
+    from nar.cli.choices import CorpusChoice
 
-    place = Place(work, corpus)
-    corpus_commands.stats(place, plots=plots, as_json=as_json)
+    corpus_commands.stats(CorpusChoice(work, corpus), plots=plots, as_json=as_json)
 
 
 @corpus_app.command("list")
@@ -87,10 +86,9 @@ def corpus_list(
 ) -> None:
     """Name, family and size of every architecture."""
     from nar.cli import corpus_commands
-    from nar.cli.lookup import Place
+    from nar.cli.choices import CorpusChoice
 
-    place = Place(work, corpus)
-    corpus_commands.listing(place, families=family or [], as_json=as_json)
+    corpus_commands.listing(CorpusChoice(work, corpus), families=family or [], as_json=as_json)
 
 
 @corpus_app.command("show")
@@ -103,9 +101,9 @@ def corpus_show(
 ) -> None:
     """One architecture: labels, sizes, motifs, aliases, twins in other libraries."""
     from nar.cli import corpus_commands
-    from nar.cli.lookup import Place
+    from nar.cli.choices import CorpusChoice
 
-    corpus_commands.show_one(Place(work, corpus), name, as_json=as_json)
+    corpus_commands.show_one(CorpusChoice(work, corpus), name, as_json=as_json)
 
 
 @app.command("diff")
@@ -120,9 +118,9 @@ def corpus_diff(
 ) -> None:
     """What two architectures share and where they differ; what is not there is captured."""
     from nar.cli import corpus_commands
-    from nar.cli.lookup import Place
+    from nar.cli.choices import CorpusChoice
 
-    corpus_commands.diff(Place(work, corpus), first, second, as_json=as_json)
+    corpus_commands.diff(CorpusChoice(work, corpus), first, second, as_json=as_json)
 
 
 @corpus_app.command("pack")
@@ -135,9 +133,9 @@ def corpus_pack(
 ) -> None:
     """Write a corpus anew, relatives side by side, in the fewest bytes, with its datasheet."""
     from nar.cli import corpus_commands
-    from nar.cli.lookup import Place
+    from nar.cli.choices import CorpusChoice
 
-    corpus_commands.pack_corpus(Place(work, corpus), target, as_json=as_json)
+    corpus_commands.pack_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
 
 
 @atlas_app.command("pack")
@@ -160,9 +158,9 @@ def index_build(
 ) -> None:
     """Embed a corpus and index it, in this process. `cluster.embed` does it on a cluster."""
     from nar.cli import index_commands
-    from nar.cli.setting import Setting
+    from nar.cli.choices import IndexChoice
 
-    index_commands.build(Setting(work, uri, config), as_json=as_json)
+    index_commands.build(IndexChoice(work, uri, config), as_json=as_json)
 
 
 @index_app.command("info")
@@ -172,9 +170,9 @@ def index_info(
 ) -> None:
     """Rows, encoder and place of the index."""
     from nar.cli import index_commands
-    from nar.cli.setting import Setting
+    from nar.cli.choices import IndexChoice
 
-    index_commands.info(Setting(work, uri, config), as_json=as_json)
+    index_commands.info(IndexChoice(work, uri, config), as_json=as_json)
 
 
 @app.command()
@@ -195,12 +193,11 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find the architectures whose design is nearest to a model's."""
-    from nar.cli.search_command import Search
+    from nar.cli.choices import IndexChoice
     from nar.cli.search_command import search as run_search
-    from nar.cli.setting import Setting
 
-    asked_for = Search(name, top_k, wanted, explain, server)
-    run_search(asked_for, Setting(work, uri, config), as_json=as_json)
+    choice = IndexChoice(work, uri, config)
+    run_search(name, top_k, wanted, choice, server=server, explain=explain, as_json=as_json)
 
 
 @app.command()
@@ -214,11 +211,11 @@ def serve(
     config: ConfigFile = None,
 ) -> None:
     """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished."""
+    from nar.cli.choices import IndexChoice
     from nar.cli.serve_command import serve as run_server
-    from nar.cli.setting import Setting
 
     given = {"host": host, "port": port, "metrics_port": metrics_port}
-    run_server(Setting(work, uri, config), given)
+    run_server(IndexChoice(work, uri, config), given)
 
 
 @app.command()

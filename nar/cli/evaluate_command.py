@@ -6,8 +6,7 @@ from pathlib import Path
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from nar.cli.setting import show
-from nar.console import stderr
+from nar.console import show, stderr
 from nar.evaluation.benchmark.tasks import Held
 from nar.evaluation.cells import Cell, CellResult, run_cell
 from nar.evaluation.scoring.evaluate import Evaluation, summarise
@@ -17,23 +16,23 @@ from nar.workspace import Workspace
 def evaluate(cell: Cell, work: Path, *, held: Held, as_json: bool) -> None:
     """Run one cell and show what it reached."""
     with stderr.status(f"{cell.method} on {cell.data}/{cell.protocol}"):
-        found = run_cell(cell, cache_directory=Workspace(work).evaluation, held=held)
-    whole = summarise([found.scored])
+        result = run_cell(cell, cache_directory=Workspace(work).evaluation, held=held)
+    whole = summarise([result.scored])
     row = {
         **asdict(cell),
         "held": held,
-        "learned": found.learned,
-        "dim": found.dim,
-        "seconds": round(found.seconds, 1),
+        "learned": result.learned,
+        "dim": result.dim,
+        "seconds": round(result.seconds, 1),
         **whole.to_dict(),
     }
-    show(row, lambda: scores(found, whole), as_json=as_json)
+    show(row, lambda: scores(result, whole), as_json=as_json)
 
 
-def scores(found: CellResult, whole: Evaluation) -> Table:
+def scores(result: CellResult, whole: Evaluation) -> Table:
     """Mean, 95% interval and macro mean of every metric."""
     about = f"{whole.queries:,} queries of {whole.clusters} families, {whole.gallery:,} may answer"
-    title = f"{found.cell}: {about}, {found.seconds:.0f} s"
+    title = f"{result.cell}: {about}, {result.seconds:.0f} s"
     table = Table("metric", title=title, title_justify="left", box=SIMPLE_HEAD)
     for name in ("mean", "95%", "macro"):
         table.add_column(name, justify="right", no_wrap=True)

@@ -27,7 +27,7 @@ def filtering(
 
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 -- what any command is given
-        wanted = {each.field: _wanted(each, given) for each in conditions}
+        wanted: Given = {each.field: _wanted(each, given) for each in conditions}
         command(**given, wanted=kind(**wanted))
 
     options = [option for condition in conditions for option in _options(condition)]

@@ -47,12 +47,12 @@ def operators_of(cut: MotifPartition, code: int) -> list[str]:
     return [op_name(identifier) for identifier in identifiers]
 
 
-def answer(query: str, found: Answer) -> Report:
+def answer(query: str, result: Answer) -> Report:
     """Ranked hits, and what is already known of the query's design."""
     return {
         "query": query,
-        "hits": [asdict(hit) for hit in found.hits],
-        "same_network": [hit.name for hit in found.same_network],
-        "same_design": [hit.name for hit in found.same_design],
-        "novelty": found.novelty,
+        "hits": [asdict(hit) for hit in result.hits],
+        "same_network": [hit.name for hit in result.same_network],
+        "same_design": [hit.name for hit in result.same_design],
+        "novelty": result.novelty,
     }

@@ -229,7 +229,13 @@ class ArchitectureIndex:
                 self._milvus, name, encoder=encoder, dim=dim, kind=self._config.kind
             )
         _check_same(staging, encoder, dim)
-        return IndexBuild(staging, self._writing, self._adopt, keep=job is not None)
+        return IndexBuild(
+            staging,
+            self._writing,
+            self._adopt,
+            batch_rows=self._config.batch_rows,
+            keep=job is not None,
+        )
 
     def _adopt(self, built: Collection) -> None:
         """Make a verified collection the live one and drop the one before."""

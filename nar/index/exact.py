@@ -86,7 +86,7 @@ class ExactIndex:
     ) -> list[IndexRow]:
         """Rows of the same designs (``topologies``) or the same networks (``exacts``), by id."""
         same = self._text("topology").equal_any(topologies) | self._text("exact").equal_any(exacts)
-        rows = [self._rows[position] for position in np.flatnonzero(same)]
+        rows = [self._rows[position] for position in np.flatnonzero(same).tolist()]
         return sorted(rows, key=lambda row: row.id)
 
     def search(

@@ -8,7 +8,6 @@ what cannot be escaped is refused.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Final
 
 from nar.errors import InvalidQueryError
@@ -115,7 +114,6 @@ class Filter:
                 yield condition, value
 
 
-@cache
 def conditions_of(kind: type[Filter]) -> tuple[Condition, ...]:
     """The table: a row for each field of a filter, in their order.
 

@@ -135,7 +135,7 @@ def encode_filter(wanted: Filter) -> retrieval_pb2.Filter:
     return retrieval_pb2.Filter(**filter_fields(wanted))
 
 
-def filter_values(message: Message, conditions: Sequence[Condition]) -> dict[str, Wanted]:
+def filter_values(message: Message, conditions: Sequence[Condition]) -> dict[str, Any]:
     """What a message of the form of `Filter` wants, by the names of its fields.
 
     Args:
@@ -146,7 +146,8 @@ def filter_values(message: Message, conditions: Sequence[Condition]) -> dict[str
         InvalidQueryError: It sets a condition that is not in the table.
     """
     named = {field.name for field, _ in message.ListFields()}
-    unnamed = {f"field {field.field_number}" for field in UnknownFieldSet(message)}
+    unknown = UnknownFieldSet(message)
+    unnamed = {f"field {unknown[number].field_number}" for number in range(len(unknown))}
     strange = sorted(unnamed | named - {condition.field for condition in conditions})
     if strange:
         known = ", ".join(condition.field for condition in conditions)
@@ -158,7 +159,7 @@ def filter_values(message: Message, conditions: Sequence[Condition]) -> dict[str
     }
 
 
-def filter_fields(wanted: Filter) -> dict[str, list[str] | dict[str, int]]:
+def filter_fields(wanted: Filter) -> dict[str, Any]:
     """The fields that the message of a filter sets, as its constructor takes them."""
     return {condition.field: _encode_wanted(value) for condition, value in wanted.conditions()}
 

@@ -85,6 +85,16 @@ def test_an_index_without_a_published_collection_says_so(index):
             ask()
 
 
+def test_any_number_of_rows_is_loaded_in_batches(tmp_path):
+    config = IndexConfig(uri=str(tmp_path / "index.db"), batch_rows=2)
+    with ArchitectureIndex(config) as index, index.build(ENCODER, DIM) as build:
+        batches = []
+        build.load((item for item in NEW), batches.append)
+        build.load([])
+        assert (batches, build.publish()) == ([2, 2, 1], 5)
+        assert names(index) == [item.name for item in NEW]
+
+
 def test_a_build_that_was_not_published_leaves_nothing(index):
     with index.build(ENCODER, DIM) as build:
         build.upsert(NEW)
