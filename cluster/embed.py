@@ -23,7 +23,7 @@ def as_dict(report: EmbedReport) -> dict[str, object]:
 
 
 def view(report: EmbedReport) -> RenderableType:
-    """The report for a person: what the index holds, and below it what it lacks."""
+    """The report for a person: what could not be embedded, and what the index holds."""
     pace = f"{report.embedded / report.seconds:,.0f} rows/s"
     line = (
         f"{report.rows:,} architectures in {report.uri}; {report.embedded:,} of them embedded now, "
@@ -47,14 +47,14 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def main(
     work: Work = DEFAULT_WORK,
     uri: Annotated[
-        str | None, typer.Option(help="Milvus server; default: index.db below --work.")
+        str | None, typer.Option(help="URI of a Milvus server; by default index.db below --work.")
     ] = None,
     workers: Workers = None,
     config: Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")] = None,
     cluster_config: ClusterFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Embed WORK/corpus into the index. Run twice, it changes nothing; killed, it goes on."""
+    """Embed the corpus of --work into the index; after a crash, run it again and it goes on."""
     sizes = load_cluster_config(cluster_config)
     choice = IndexChoice(work, uri, config)
     with connect(sizes):

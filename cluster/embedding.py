@@ -1,8 +1,9 @@
-"""Embedding on the cluster: the shards of a corpus into one index.
+"""Embedding on the cluster: the shards of a corpus become one index.
 
-Actors embed; this process alone owns the index. It fills a collection aside, which knows the rows
-it has acknowledged: a job that was killed goes on with what is missing, one that is repeated finds
-nothing to do. Readers see the new collection when it is complete and verified.
+Actors embed, and this process alone owns the index. It fills a collection that no reader sees yet
+and that knows the rows it has acknowledged: a job that was killed goes on with the rows that are
+missing, and a job that is repeated has nothing to do. Readers see the new collection when it is
+complete and verified.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Client: asks a NAR server, with the library's records and errors on both sides."""
+"""Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -145,8 +145,8 @@ class Client:
         """The nearest architectures of one graph, name, id or vector.
 
         Args:
-            target: Canonical or not, a graph is understood in any numbering; a vector has shape
-                (dim,).
+            target: A captured architecture, a graph in any numbering, the name or id of an
+                indexed architecture, or a vector of shape (dim,).
             top_k: Number of hits; without one, the server's own default.
             wanted: What hits must be; by default anything.
 
@@ -161,7 +161,7 @@ class Client:
     def search_many(
         self, targets: Sequence[Target], *, top_k: int | None = None, wanted: Filter = ANYTHING
     ) -> list[Answer | NarError]:
-        """As `search`, for any number of targets: an answer, or the error, in each one's place."""
+        """For each of any number of targets its answer, or the error that `search` raises."""
         queries = [_encode_query(target, top_k, wanted) for target in targets]
 
         def ask(batch: Sequence[retrieval_pb2.Query]) -> Sequence[retrieval_pb2.SearchResult]:
@@ -189,7 +189,7 @@ class Client:
         return np.array(rows, dtype=np.float32).reshape(len(graphs), self._server().dim)
 
     def get(self, names: Sequence[str]) -> list[Hit | NarError]:
-        """What is known of architectures, by name or id; an unknown one gives its error."""
+        """What is known of each architecture, by name or id, or the error that it is unknown."""
 
         def ask(batch: Sequence[str]) -> Sequence[retrieval_pb2.GetResult]:
             request = retrieval_pb2.GetRequest(architectures=batch)
@@ -240,6 +240,12 @@ def batches(sizes: Sequence[int], limits: Limits) -> Iterator[tuple[int, int]]:
 
     Yields:
         First item of a run, and the one after its last.
+
+    Example:
+        >>> from nar.config import ServerConfig
+        >>> from nar.serve.limits import limits_of
+        >>> list(batches([10] * 5, limits_of(ServerConfig(max_queries=2))))
+        [(0, 2), (2, 4), (4, 5)]
     """
     start, total = 0, 0
     for position, size in enumerate(sizes):

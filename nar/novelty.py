@@ -73,7 +73,7 @@ class Sampled(Protocol):
     """What is measured: an `ArchitectureIndex`."""
 
     def sample(self, count: int) -> list[IndexRow]:
-        """Some rows, as if drawn by lot."""
+        """Some rows, as if drawn at random."""
 
     def search(self, vectors: NDArray[np.floating], top_k: int) -> list[list[Hit]]:
         """The nearest rows of each vector."""

@@ -1,4 +1,4 @@
-"""The `nar` command: arguments and their help, nothing else; the modules beside it do the work.
+"""The `nar` command: its arguments and their help; the modules beside it do the work.
 
 The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cluster.embed`.
 """
@@ -23,7 +23,9 @@ app = typer.Typer(
 )
 corpus_app = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
 index_app = typer.Typer(help="Build and inspect the vector index.", no_args_is_help=True)
-atlas_app = typer.Typer(help="Make what answers without a build step.", no_args_is_help=True)
+atlas_app = typer.Typer(
+    help="Make an atlas, which answers searches without a build step.", no_args_is_help=True
+)
 app.add_typer(corpus_app, name="corpus")
 app.add_typer(atlas_app, name="atlas")
 app.add_typer(index_app, name="index")
@@ -34,10 +36,12 @@ Name = Annotated[
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")]
 Corpus = Annotated[
     Path | None,
-    typer.Option(help="Directory of a corpus; default: that of --work, else the shipped one."),
+    typer.Option(help="Directory of a corpus; by default that of --work, or else the shipped one."),
 ]
-Uri = Annotated[str | None, typer.Option(help="Milvus server; default: index.db below --work.")]
-Several = Annotated[list[str] | None, typer.Option(help="Only these; may be given again.")]
+Uri = Annotated[
+    str | None, typer.Option(help="URI of a Milvus server; by default index.db below --work.")
+]
+Several = Annotated[list[str] | None, typer.Option(help="Show only this; may be given again.")]
 
 
 @app.command()
@@ -69,7 +73,7 @@ def corpus_stats(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sources, tiers, tasks, families, sizes, copies; failures with their reasons."""
+    """Show a corpus in numbers: sources, tiers, tasks, families, sizes, copies and failures."""
     from nar.cli import corpus_commands
     from nar.cli.choices import CorpusChoice
 
@@ -84,7 +88,7 @@ def corpus_list(
     family: Several = None,
     as_json: AsJson = False,
 ) -> None:
-    """Name, family and size of every architecture."""
+    """List every architecture with its family and size."""
     from nar.cli import corpus_commands
     from nar.cli.choices import CorpusChoice
 
@@ -99,7 +103,7 @@ def corpus_show(
     corpus: Corpus = None,
     as_json: AsJson = False,
 ) -> None:
-    """One architecture: labels, sizes, motifs, aliases, twins in other libraries."""
+    """Show one architecture: its labels, sizes, motifs, aliases and twins in other libraries."""
     from nar.cli import corpus_commands
     from nar.cli.choices import CorpusChoice
 
@@ -116,7 +120,7 @@ def corpus_diff(
     corpus: Corpus = None,
     as_json: AsJson = False,
 ) -> None:
-    """What two architectures share and where they differ; what is not there is captured."""
+    """Show what two architectures share; a model that the corpus lacks is captured."""
     from nar.cli import corpus_commands
     from nar.cli.choices import CorpusChoice
 
@@ -131,7 +135,7 @@ def corpus_pack(
     corpus: Corpus = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a corpus anew, relatives side by side, in the fewest bytes, with its datasheet."""
+    """Write a corpus in as few bytes as possible, relatives side by side, with a datasheet."""
     from nar.cli import corpus_commands
     from nar.cli.choices import CorpusChoice
 
@@ -144,7 +148,7 @@ def atlas_pack(
     target: Annotated[Path, typer.Argument(help="Directory that gets encoder and vectors.")],
     work: Work = DEFAULT_WORK,
 ) -> None:
-    """Embed the corpus of --work with its checkpoint, and keep both as an atlas."""
+    """Embed the corpus of --work with its checkpoint; keep vectors and encoder as an atlas."""
     from nar.cli import atlas_commands
 
     rows = atlas_commands.pack(work, target)
@@ -156,7 +160,7 @@ def atlas_pack(
 def index_build(
     work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
-    """Embed a corpus and index it, in this process. `cluster.embed` does it on a cluster."""
+    """Embed a corpus and index it in this process; `cluster.embed` does it on a cluster."""
     from nar.cli import index_commands
     from nar.cli.choices import IndexChoice
 
@@ -168,7 +172,7 @@ def index_build(
 def index_info(
     work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
-    """Rows, encoder and place of the index."""
+    """Show how many rows the index has, which encoder made them, and where it lies."""
     from nar.cli import index_commands
     from nar.cli.choices import IndexChoice
 
@@ -181,7 +185,10 @@ def index_info(
 def search(
     name: Name,
     top_k: Annotated[int, typer.Option(min=1, help="Number of relatives.")] = 10,
-    server: Annotated[str | None, typer.Option(help="HOST:PORT; else --work is opened.")] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT of a server to ask; by default the index of --work."),
+    ] = None,
     *,
     wanted: Filter,
     work: Work = DEFAULT_WORK,
@@ -205,12 +212,16 @@ def search(
 def serve(
     work: Work = DEFAULT_WORK,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(min=0, help="0 takes a free one.")] = None,
-    metrics_port: Annotated[int | None, typer.Option(min=0, help="Of Prometheus.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, help="Port to listen on; 0 takes a free one.")
+    ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, help="Port that Prometheus reads; 0 takes a free one.")
+    ] = None,
     uri: Uri = None,
     config: ConfigFile = None,
 ) -> None:
-    """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished."""
+    """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished first."""
     from nar.cli.choices import IndexChoice
     from nar.cli.serve_command import serve as run_server
 
@@ -225,7 +236,9 @@ def evaluate(
     protocol: Annotated[
         str, typer.Argument(help="paper, family, distinct, unseen, twins or rewrites")
     ],
-    method: Annotated[str, typer.Argument(help="As a table of results/ names it: labels-2-idf")],
+    method: Annotated[
+        str, typer.Argument(help="Its name in the tables of results/, such as labels-2-idf.")
+    ],
     seed: Annotated[int, typer.Option(help="0, 1 or 2")] = 0,
     validation: Annotated[
         bool, typer.Option("--validation", help="Ask what is held back to select a model.")
@@ -233,7 +246,7 @@ def evaluate(
     work: Work = DEFAULT_WORK,
     as_json: AsJson = False,
 ) -> None:
-    """Run one cell of the benchmark, as `cluster.evaluate` runs many: MRR, MAP, NDCG."""
+    """Run one cell of the benchmark: MRR, MAP and NDCG. `cluster.evaluate` runs many."""
     from nar.cli import evaluate_command
     from nar.evaluation.cells import Cell
 

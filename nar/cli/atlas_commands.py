@@ -1,4 +1,4 @@
-"""What is done with an atlas: pack one, or unpack it into an index that a server can open."""
+"""What NAR does with an atlas: it packs one, or unpacks it into an index for a server."""
 
 import os
 from hashlib import sha256

@@ -71,7 +71,7 @@ def diff(corpus: CorpusChoice, first: str, second: str, *, as_json: bool) -> Non
 
 
 def pack_corpus(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
-    """Write a corpus anew in as few bytes as it takes, with its datasheet."""
+    """Write a corpus in as few bytes as possible, with its datasheet."""
     packed = pack(corpus.directory(), target)
     text = datasheet(packed)
     write_whole(target / "DATASHEET.md", lambda part: part.write_text(text, encoding="utf-8"))

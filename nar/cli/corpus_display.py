@@ -25,7 +25,7 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def stats(manifest: Manifest, numbers: Summary) -> RenderableType:
-    """Headline, sources, tiers, tasks, families, sizes, copies, and what is not there."""
+    """The numbers of a corpus, from its sources to its copies, and what could not be captured."""
     return Group(
         _headline(numbers),
         _sources(manifest.sources, numbers.totals.everything),

@@ -95,7 +95,7 @@ def difference(first: Architecture, second: Architecture) -> Difference:
 
 
 def node_lines(graph: ComputationalGraph) -> list[str]:
-    """One line a node that does not name its number: operands are so many nodes back."""
+    """One line a node; operands are named by how many nodes back they stand, not by number."""
     rows = zip(
         graph.op_ids.tolist(),
         graph.attributes.tolist(),

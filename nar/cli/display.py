@@ -1,4 +1,4 @@
-"""What a person sees: the records of NAR as rich tables. Pure functions, nothing printed here."""
+"""What a person sees: the records of NAR as rich tables; these functions print nothing."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,12 @@ _NOBODY = (
 
 
 def human(value: float) -> str:
-    """A count with a unit: 25.6M."""
+    """A count with a unit.
+
+    Example:
+        >>> human(25_557_032)
+        '25.6M'
+    """
     for size, unit in _UNITS:
         if value >= size:
             return f"{value / size:.1f}{unit}"
@@ -35,7 +40,7 @@ def human(value: float) -> str:
 
 
 def answer(query: str, result: Answer) -> RenderableType:
-    """Ranked relatives, and below them whether the design is already known."""
+    """A table of the ranked relatives, and below it whether the design is already known."""
     if not result.hits:
         return Group(Text(_NOBODY, "yellow"), *_known(result))
     title = f"Relatives of {query}"
@@ -55,7 +60,7 @@ def answer(query: str, result: Answer) -> RenderableType:
 
 
 def _library(hit: Hit) -> str:
-    """Without its version."""
+    """The library of a hit, without its version."""
     return hit.library.partition(" ")[0]
 
 
@@ -125,7 +130,12 @@ def motifs(name: str, cut: MotifPartition) -> RenderableType:
 
 
 def in_brief(operators: Sequence[str]) -> str:
-    """Operators in order, runs counted, the middle of a long one left out."""
+    """Operators in order, with repeated ones counted; the middle of a long list is left out.
+
+    Example:
+        >>> in_brief(["conv", "relu", "relu", "conv"])
+        'conv relux2 conv'
+    """
     runs = [(name, len(list(run))) for name, run in groupby(operators)]
     words = [name if times == 1 else f"{name}x{times}" for name, times in runs]
     if len(words) <= _SHOWN_OPERATORS:

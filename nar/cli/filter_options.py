@@ -1,4 +1,4 @@
-"""The options that say what hits must be: one for each condition of a filter, two for a range."""
+"""The options of a filter: one for each condition, and two for a condition that is a range."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
@@ -15,7 +15,7 @@ Given = dict[str, Any]
 def filtering(
     command: Callable[..., None] | None = None, *, kind: type[Filter] = Filter
 ) -> Callable[..., Any]:
-    """Give a command the options of a filter, and the filter that they say as ``wanted``.
+    """Give a command the options of a filter; it gets the filter as its argument ``wanted``.
 
     Args:
         command: Has a parameter ``wanted``, by keyword only.
@@ -63,7 +63,7 @@ def _parameter(name: str, annotation: object) -> Parameter:
 
 
 def _wanted(condition: Condition, given: Given) -> Wanted:
-    """What the options of one condition say; they are taken out of what was given."""
+    """What the options of one condition say; they are taken out of the arguments."""
     if not condition.is_range:
         return tuple(given.pop(condition.field) or ())
     return Range(given.pop(f"min_{condition.field}"), given.pop(f"max_{condition.field}"))

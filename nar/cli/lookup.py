@@ -1,4 +1,4 @@
-"""Where a command finds an architecture: in a corpus, or by capturing it now."""
+"""How a command gets an architecture: out of a corpus, or by capturing it now."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

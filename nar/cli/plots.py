@@ -76,7 +76,7 @@ def _figure(width: float, height: float, columns: int = 1) -> tuple["Figure", li
 
 
 def _bars(axes: "Axes", names: Sequence[str], counts: Sequence[Group | Counts]) -> None:
-    """Three bars a name, the longest behind."""
+    """Draw three bars for each name, the longest one behind the others."""
     rows = np.arange(len(names))
     for name, height in (("raw", 0.82), ("exact", 0.54), ("topology", 0.26)):
         values = [getattr(count, name) for count in counts]

@@ -1,4 +1,4 @@
-"""The plain data behind `--json`: what a program gets instead of a table."""
+"""The plain data that `--json` prints: what a program gets instead of a table."""
 
 from collections import Counter
 from dataclasses import asdict

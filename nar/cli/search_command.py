@@ -1,4 +1,4 @@
-"""What `nar search` does: capture a model, ask whoever has the vectors, show the answer."""
+"""What `nar search` does: it captures a model, asks an index, and shows the answer."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

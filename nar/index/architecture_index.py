@@ -1,7 +1,7 @@
 """ArchitectureIndex: known architectures by the direction of their vectors, kept in Milvus.
 
-Readers follow an alias to one collection, whose name tells the encoder; bulk loads build another
-beside it (`nar.index.bulk`) and switch the alias.
+Readers follow an alias to one collection, whose name tells the encoder and the schema version. Bulk
+loads fill another collection (`nar.index.bulk`) and then switch the alias.
 """
 
 import re
@@ -134,7 +134,7 @@ class ArchitectureIndex:
         return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
 
     def sample(self, count: int) -> list[IndexRow]:
-        """Rows of the first ids. Ids are hashes: it is as if the rows were drawn by lot."""
+        """Rows of the first ids. Ids are hashes: it is as if the rows were drawn at random."""
         return self._read(partial(_first_rows, count=count))
 
     def find_by_fingerprint(

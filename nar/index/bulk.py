@@ -1,4 +1,4 @@
-"""Bulk loads: a new collection is filled aside, verified row by row, and only then published."""
+"""Bulk loads: a new collection is filled, verified row by row, and only then published."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""ExactIndex: rows in memory, searched by brute force; opens in a moment and keeps nothing."""
+"""ExactIndex: rows in memory, searched by brute force; it opens at once and writes no file."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Hits and answers between records and messages, both ways: the server writes, the client reads."""
+"""Hits and answers as messages: the server encodes them, the client decodes them."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -1,4 +1,4 @@
-"""Queries, filters and answers between messages and records; a query's limits are checked here.
+"""Queries and filters as messages, both ways; the limits of a query are checked here.
 
 Errors name their field by its path from the message that was given.
 """
@@ -34,7 +34,7 @@ Record = TypeVar("Record")
 
 @contextmanager
 def at(path: str) -> Iterator[None]:
-    """Put a path before the field of every InvalidInputError raised inside."""
+    """Put a path before the field of every InvalidInputError that the body raises."""
     try:
         yield
     except InvalidInputError as error:
@@ -46,7 +46,7 @@ def at(path: str) -> Iterator[None]:
 def decode_each(
     field: str, items: Sequence[Item], decode: Callable[[Item], Record], *, max_items: int
 ) -> list[Record | NarError]:
-    """Decode the items of a call; an item at fault gives its error in its place.
+    """Decode the items of a call: for each item its record, or the error that it deserves.
 
     Raises:
         InvalidQueryError: No items, or too many: a fault of the whole call.
@@ -131,7 +131,15 @@ def decode_filter(message: retrieval_pb2.Filter) -> Filter:
 
 
 def encode_filter(wanted: Filter) -> retrieval_pb2.Filter:
-    """The message of a filter."""
+    """The message of a filter.
+
+    Example:
+        >>> message = encode_filter(Filter(families=("vit",), nodes=Range(minimum=9)))
+        >>> message.families, message.nodes.minimum
+        (['vit'], 9)
+        >>> decode_filter(message)  # doctest: +ELLIPSIS
+        Filter(..., families=('vit',), ..., nodes=Range(minimum=9, maximum=None))
+    """
     return retrieval_pb2.Filter(**filter_fields(wanted))
 
 

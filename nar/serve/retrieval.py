@@ -1,6 +1,6 @@
-"""What the methods of the service do, synchronously: decode, call the library, encode.
+"""What the methods of the service do: they decode, call the library and encode, and they block.
 
-An item at fault gets a status of its own; what is raised here concerns the whole call.
+An item at fault gets a status of its own; an error that is raised concerns the whole call.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -123,7 +123,7 @@ class Retrieval:
     def _answer(
         self, queries: Sequence[Query | NarError], clock: StageClock
     ) -> list[Answer | NarError]:
-        """Answer what can be answered, in one go; errors keep their places."""
+        """Answer all queries that could be decoded together; the others keep their errors."""
         good = [query for query in queries if isinstance(query, Query)]
         retriever = Retriever(TimedEmbedder(self._embedder, clock), self._index, self._novelty)
         return in_place(queries, retriever.search_all(good))

@@ -4,9 +4,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import corpora
 import numpy as np
 import pytest
 import torch
+from graphs import resnet
 from typer.testing import CliRunner
 
 from cluster import embedding
@@ -70,17 +72,18 @@ def test_the_index_holds_what_the_embedder_gives(workspace):
     np.testing.assert_allclose(measured.distances, calibrate(wanted, designs).distances, atol=1e-5)
 
 
-def test_what_is_missing_is_known_from_names_alone(workspace, monkeypatch):
+def test_what_is_missing_is_known_from_names_alone(tmp_path, monkeypatch):
+    directory = corpora.corpus(
+        tmp_path / "corpus", [*corpora.rows(), corpora.item("timm:e", resnet([2]))]
+    )
     monkeypatch.setattr("nar.corpus.shards.graphs_of", None)  # would be called to parse a graph
-    names = [card.labels.name for card in iterate_cards(workspace.corpus)]
-    shards = [entry.file for entry in Manifest.read(workspace.corpus).shards]
-    held = frozenset(map(architecture_id, names[:3] + names[4:6]))
-    assert embedding._missing(workspace.corpus, held, 3) == {
-        f"{shards[0]}#3:4": 1,
-        f"{shards[1]}#0:3": 3,
-        f"{shards[1]}#3:4": 1,
-        f"{shards[2]}#0:2": 2,
+    names = [card.labels.name for card in iterate_cards(directory)]
+    held = frozenset(map(architecture_id, [names[0], *names[2:4]]))
+    assert embedding._missing(directory, held, 2) == {
+        "shard-0.parquet#0:2": 2,
+        "shard-1.parquet#2:3": 1,
     }
+    assert embedding._missing(directory, frozenset(map(architecture_id, names)), 2) == {}
 
 
 def test_a_second_run_embeds_nothing_and_keeps_every_byte(workspace):
