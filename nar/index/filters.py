@@ -8,6 +8,7 @@ what cannot be escaped is refused.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Final
 
 from nar.errors import InvalidQueryError
@@ -124,6 +125,11 @@ def conditions_of(kind: type[Filter]) -> tuple[Condition, ...]:
         >>> [condition.column for condition in conditions_of(Filter)][:4]
         ['name', 'source', 'library', 'family']
     """
+    return _table(kind)  # type: ignore[arg-type]  # mypy takes the hash of instances
+
+
+@cache
+def _table(kind: type[Filter]) -> tuple[Condition, ...]:
     rows = []
     for each in fields(kind):
         if _ROW not in each.metadata:
