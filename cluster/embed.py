@@ -1,7 +1,5 @@
 """The command of bulk embedding: ``python -m cluster.embed --work DIR``."""
 
-import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -15,9 +13,8 @@ from cluster.embedding import EmbedReport, embed
 from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
 from cluster.session import connect
-from nar.config import IndexConfig, load_config
-from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
-from nar.workspace import Workspace
+from nar.cli.choices import IndexChoice
+from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
 
 
 def as_dict(report: EmbedReport) -> dict[str, object]:
@@ -26,7 +23,7 @@ def as_dict(report: EmbedReport) -> dict[str, object]:
 
 
 def view(report: EmbedReport) -> RenderableType:
-    """The report for a person: what the index holds, and below it what it lacks."""
+    """The report for a person: what could not be embedded, and what the index holds."""
     pace = f"{report.embedded / report.seconds:,.0f} rows/s"
     line = (
         f"{report.rows:,} architectures in {report.uri}; {report.embedded:,} of them embedded now, "
@@ -42,13 +39,6 @@ def view(report: EmbedReport) -> RenderableType:
     return Group(table, line)
 
 
-def index_of(work: Path, uri: str | None, config: Path | None) -> IndexConfig:
-    """Settings of the index: the command line before the file, the file before the default."""
-    chosen = load_config(config).index
-    place = uri or (chosen.uri if config else str(Workspace(work).index))
-    return chosen.model_copy(update={"uri": place})
-
-
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -57,22 +47,19 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def main(
     work: Work = DEFAULT_WORK,
     uri: Annotated[
-        str | None, typer.Option(help="Milvus server; default: index.db below --work.")
+        str | None, typer.Option(help="URI of a Milvus server; by default index.db below --work.")
     ] = None,
     workers: Workers = None,
     config: Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")] = None,
     cluster_config: ClusterFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Embed WORK/corpus into the index. Run twice, it changes nothing; killed, it goes on."""
+    """Embed the corpus of --work into the index; after a crash, run it again and it goes on."""
     sizes = load_cluster_config(cluster_config)
-    index = index_of(work, uri, config)
+    choice = IndexChoice(work, uri, config)
     with connect(sizes):
-        report = embed(Workspace(work), index, resized(sizes.embed, workers))
-    if as_json:
-        sys.stdout.write(json.dumps(as_dict(report), indent=2) + "\n")
-    else:
-        stdout.print(view(report))
+        report = embed(choice.workspace, choice.config().index, resized(sizes.embed, workers))
+    show(as_dict(report), lambda: view(report), as_json=as_json)
 
 
 if __name__ == "__main__":

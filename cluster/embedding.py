@@ -1,13 +1,15 @@
-"""Embedding on the cluster: the shards of a corpus into one index.
+"""Embedding on the cluster: the shards of a corpus become one index.
 
-Actors embed; this process alone owns the index. It fills a collection aside, which knows the rows
-it has acknowledged: a job that was killed goes on with what is missing, one that is repeated finds
-nothing to do. Readers see the new collection when it is complete and verified.
+Actors embed, and this process alone owns the index. It fills a collection that no reader sees yet
+and that knows the rows it has acknowledged: a job that was killed goes on with the rows that are
+missing, and a job that is repeated has nothing to do. Readers see the new collection when it is
+complete and verified.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +25,16 @@ from cluster.resources import bound_memory, pool_size, worker_share
 from nar.architecture import Architecture
 from nar.config import IndexConfig
 from nar.console import progress
-from nar.corpus import iterate_shards, read_shard
+from nar.corpus import iterate_cards, read_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import Pretrained, fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.errors import InvalidInputError
 from nar.graph import ComputationalGraph
-from nar.index.architecture_index import ArchitectureIndex, IndexBuild, architecture_id, index_row
-from nar.novelty import calibrate_index, write_novelty
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.bulk import IndexBuild
+from nar.index.rows import architecture_id, index_row
+from nar.novelty import keep_novelty
 from nar.workspace import Workspace
 
 Vectors = NDArray[np.float32]
@@ -81,13 +85,11 @@ class Desk:
     Args:
         corpus: Directory of the corpus.
         build: The collection to fill.
-        batch_rows: Rows of one write.
     """
 
-    def __init__(self, corpus: Path, build: IndexBuild, batch_rows: int) -> None:
+    def __init__(self, corpus: Path, build: IndexBuild) -> None:
         self._corpus = corpus
         self._build = build
-        self._batch_rows = batch_rows
         self._lent: dict[str, list[Architecture]] = {}
         self._shard: tuple[str, list[Architecture]] = ("", [])
 
@@ -115,10 +117,9 @@ class Desk:
         rows = self._lent.pop(outcome.key)
         if isinstance(outcome, Failed):
             return 0
-        written = [index_row(*pair) for pair in zip(rows, outcome.value, strict=True)]
-        for start in range(0, len(written), self._batch_rows):
-            self._build.upsert(written[start : start + self._batch_rows])
-        return len(written)
+        pairs = zip(rows, outcome.value, strict=True)
+        self._build.load(index_row(item, vector) for item, vector in pairs)
+        return len(rows)
 
 
 def named_part(file: str, low: int, high: int) -> str:
@@ -157,15 +158,13 @@ def embed(workspace: Workspace, index_config: IndexConfig, config: EmbedConfig) 
         ArchitectureIndex(index_config) as index,
         index.build(code, encoder.config.dim, job=job) as build,
     ):
-        desk = Desk(workspace.corpus, build, index_config.batch_rows)
+        desk = Desk(workspace.corpus, build)
         before = len(build.ids)
         pool = ActorPool(Recruiter(start, desk.lend), workers, config)
         parts = _missing(workspace.corpus, build.ids, config.part_rows)
         failures = _embed_all(pool, desk, parts)
         rows = build.publish()
-        novelty = calibrate_index(index)
-    if novelty is not None:
-        write_novelty(workspace.novelty, novelty, encoder=code)
+        keep_novelty(index, workspace.novelty, encoder=code)
     seconds = round(time.monotonic() - started, 3)
     return EmbedReport(index_config.uri, code, rows, rows - before, failures, seconds, workers)
 
@@ -178,11 +177,14 @@ def _job(corpus: Path) -> str:
 def _missing(corpus: Path, ids: frozenset[str], part_rows: int) -> dict[str, int]:
     """Parts with a row that is not acknowledged yet, and how many rows each has."""
     parts = {}
-    for entry, rows in iterate_shards(corpus):
-        for low in range(0, len(rows), part_rows):
-            names = [item.labels.name for item in rows[low : low + part_rows]]
-            if not ids.issuperset(map(architecture_id, names)):
-                parts[named_part(entry.file, low, low + len(names))] = len(names)
+    # Cards stand in the order of the shards; no graph is parsed to learn a name.
+    ids_in_order = (architecture_id(card.labels.name) for card in iterate_cards(corpus))
+    for entry in Manifest.read(corpus).shards:
+        wanted = list(islice(ids_in_order, entry.rows))
+        for low in range(0, len(wanted), part_rows):
+            part = wanted[low : low + part_rows]
+            if not ids.issuperset(part):
+                parts[named_part(entry.file, low, low + len(part))] = len(part)
     return parts
 
 

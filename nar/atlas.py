@@ -1,12 +1,12 @@
 """The atlas: an encoder trained on a corpus, and the vector of every architecture in it.
 
-It lies beside the corpus and holds nothing that is there already: labels and fingerprints are
-read from the corpus, by name.
+It lies beside the corpus and repeats nothing of it: labels and fingerprints are read from the
+cards of the corpus, which stand in the order of the vectors.
 """
 
 import json
 from dataclasses import dataclass
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.encoder import Encoder
 from nar.errors import CorpusError
+from nar.files import package_path, write_whole
 from nar.index.rows import IndexRow, index_row
 from nar.novelty import Novelty
 
@@ -69,8 +70,7 @@ def shipped_atlas() -> Atlas:
     Raises:
         CorpusError: This installation has none.
     """
-    data = Path(str(files("nar"))) / "data"
-    atlas = Atlas(data / "atlas", data / "corpus")
+    atlas = Atlas(package_path("data", "atlas"), package_path("data", "corpus"))
     if not (atlas.directory / VECTORS).is_file():
         raise CorpusError(
             "this installation of NAR came without an atlas; build an index of your own: "
@@ -92,9 +92,8 @@ def write_vectors(atlas: Atlas, vectors: NDArray[np.float32], novelty: Novelty) 
     values = pa.array(vectors.astype(np.float16).ravel())
     column = pa.FixedSizeListArray.from_arrays(values, vectors.shape[1])
     table = pa.table({"vector": column}).replace_schema_metadata({_KEY: json.dumps(about)})
-    part = atlas.directory / f"{VECTORS}.part"
-    pq.write_table(table, part, compression="zstd", compression_level=_LEVEL)
-    part.replace(atlas.directory / VECTORS)
+    write = partial(pq.write_table, table, compression="zstd", compression_level=_LEVEL)
+    write_whole(atlas.directory / VECTORS, write)
 
 
 def read_atlas(atlas: Atlas) -> AtlasContent:
@@ -107,8 +106,8 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     about = _about(path)
     try:
         # Not read_table: that imports pyarrow's datasets and pandas, for half a second.
-        found = pq.ParquetFile(path).read().column("vector").combine_chunks()
-        vectors = found.flatten().to_numpy().reshape(len(found), -1).astype(np.float32)
+        column = pq.ParquetFile(path).read().column("vector").combine_chunks()
+        vectors = column.flatten().to_numpy().reshape(len(column), -1).astype(np.float32)
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise _damaged(path, error) from error
     cards = list(iterate_cards(atlas.corpus))

@@ -1,4 +1,4 @@
-"""Client: asks a NAR server, with the library's records and errors on both sides."""
+"""Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -12,11 +12,12 @@ from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
+from nar.architecture import Architecture
 from nar.errors import InvalidQueryError, NarError
 from nar.graph import ComputationalGraph
-from nar.index.architecture_index import Hit
 from nar.index.filters import Filter
-from nar.retrieve import Answer
+from nar.index.rows import Hit
+from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
 from nar.serve.convert import encode_filter
 from nar.serve.graphs import encode_graph
@@ -25,7 +26,6 @@ from nar.serve.remote import error_of_call, error_of_status
 from nar.v1 import retrieval_pb2
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
-Target = ComputationalGraph | str | NDArray[np.float32]
 Record = TypeVar("Record")
 Item = TypeVar("Item", bound=Message | str)
 Response = TypeVar("Response", bound=Message)
@@ -145,8 +145,8 @@ class Client:
         """The nearest architectures of one graph, name, id or vector.
 
         Args:
-            target: Canonical or not, a graph is understood in any numbering; a vector has shape
-                (dim,).
+            target: A captured architecture, a graph in any numbering, the name or id of an
+                indexed architecture, or a vector of shape (dim,).
             top_k: Number of hits; without one, the server's own default.
             wanted: What hits must be; by default anything.
 
@@ -161,7 +161,7 @@ class Client:
     def search_many(
         self, targets: Sequence[Target], *, top_k: int | None = None, wanted: Filter = ANYTHING
     ) -> list[Answer | NarError]:
-        """As `search`, for any number of targets: an answer, or the error, in each one's place."""
+        """For each of any number of targets its answer, or the error that `search` raises."""
         queries = [_encode_query(target, top_k, wanted) for target in targets]
 
         def ask(batch: Sequence[retrieval_pb2.Query]) -> Sequence[retrieval_pb2.SearchResult]:
@@ -189,7 +189,7 @@ class Client:
         return np.array(rows, dtype=np.float32).reshape(len(graphs), self._server().dim)
 
     def get(self, names: Sequence[str]) -> list[Hit | NarError]:
-        """What is known of architectures, by name or id; an unknown one gives its error."""
+        """What is known of each architecture, by name or id, or the error that it is unknown."""
 
         def ask(batch: Sequence[str]) -> Sequence[retrieval_pb2.GetResult]:
             request = retrieval_pb2.GetRequest(architectures=batch)
@@ -240,6 +240,12 @@ def batches(sizes: Sequence[int], limits: Limits) -> Iterator[tuple[int, int]]:
 
     Yields:
         First item of a run, and the one after its last.
+
+    Example:
+        >>> from nar.config import ServerConfig
+        >>> from nar.serve.limits import limits_of
+        >>> list(batches([10] * 5, limits_of(ServerConfig(max_queries=2))))
+        [(0, 2), (2, 4), (4, 5)]
     """
     start, total = 0, 0
     for position, size in enumerate(sizes):
@@ -281,6 +287,8 @@ def _encode_query(target: Target, top_k: int | None, wanted: Filter) -> retrieva
     query = retrieval_pb2.Query(top_k=top_k or 0, filter=encode_filter(wanted))
     if isinstance(target, str):
         query.architecture = target
+    elif isinstance(target, Architecture):
+        query.graph.CopyFrom(encode_graph(target.graph))
     elif isinstance(target, ComputationalGraph):
         query.graph.CopyFrom(encode_graph(target))
     else:

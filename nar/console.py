@@ -1,15 +1,17 @@
 """How commands and jobs speak: progress and errors to stderr, the answer to stdout."""
 
+import json
+import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, ParamSpec
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -87,3 +89,17 @@ def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(130) from None
 
     return run
+
+
+def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_json: bool) -> None:
+    """Print one answer, for a program or for a person.
+
+    Args:
+        value: What a program gets.
+        view: Makes what a person sees.
+        as_json: Who is asking.
+    """
+    if as_json:
+        sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    else:
+        stdout.print(view())

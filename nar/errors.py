@@ -76,7 +76,7 @@ class IndexUnavailableError(NarError):
 
 
 class IndexMismatchError(NarError):
-    """The index holds the vectors of another encoder."""
+    """The index holds the vectors of another encoder, or was made by another version of NAR."""
 
 
 class ConfigError(NarError):

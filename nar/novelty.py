@@ -1,4 +1,4 @@
-"""Novelty: how far a design is from the nearest known one, beside how far known ones are."""
+"""Novelty: how far a design is from the nearest known one, compared with the known designs."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.errors import CorpusError
+from nar.files import write_whole
 from nar.index.rows import Hit, IndexRow
 
 SAMPLED: Final = 2_000
@@ -34,6 +35,11 @@ class Novelty:
 
         Args:
             score: Cosine of the nearest architecture that is not of the same design.
+
+        Example:
+            >>> known = Novelty(np.array([0.1, 0.2, 0.3, 0.4], dtype=np.float32))
+            >>> known.percentile(0.75)  # at a distance of 0.25: two of the four are nearer
+            50.0
         """
         nearer = np.searchsorted(self.distances, 1 - score, side="left")
         return 100 * float(nearer) / len(self.distances)
@@ -47,6 +53,11 @@ def calibrate(vectors: NDArray[np.float32], designs: Sequence[str]) -> Novelty:
     Args:
         vectors: Shape (architectures, dim), of length 1.
         designs: Shape (architectures,), topology of each; at least two are different.
+
+    Example:
+        >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32)
+        >>> calibrate(vectors, ["a", "b", "c"]).distances.round(3)
+        array([0.2, 0.2, 0.4], dtype=float32)
     """
     _, first, design = np.unique(np.array(designs), return_index=True, return_inverse=True)
     asking = np.random.default_rng(_SEED).permutation(first)[:SAMPLED]
@@ -62,7 +73,7 @@ class Sampled(Protocol):
     """What is measured: an `ArchitectureIndex`."""
 
     def sample(self, count: int) -> list[IndexRow]:
-        """Some rows, as if drawn by lot."""
+        """Some rows, as if drawn at random."""
 
     def search(self, vectors: NDArray[np.floating], top_k: int) -> list[list[Hit]]:
         """The nearest rows of each vector."""
@@ -78,20 +89,32 @@ def calibrate_index(index: Sampled) -> Novelty | None:
 def _nearest(index: Sampled, rows: Sequence[IndexRow]) -> Iterator[float]:
     for start in range(0, len(rows), _CHUNK_ROWS):
         asking = rows[start : start + _CHUNK_ROWS]
-        found = index.search(np.stack([row.embedding for row in asking]), _HITS)
-        for row, hits in zip(asking, found, strict=True):
+        answers = index.search(np.stack([row.embedding for row in asking]), _HITS)
+        for row, hits in zip(asking, answers, strict=True):
             others = [hit.score for hit in hits if hit.topology != row.topology]
-            # Of a design with more copies than hits, the last hit is as near as another can be.
+            # Where all hits are copies of the design, no other design is nearer than the last one.
             full = [hits[-1].score] if len(hits) == _HITS else []
             yield from (1 - score for score in (others or full)[:1])
+
+
+def keep_novelty(index: Sampled, path: Path, *, encoder: str) -> None:
+    """Measure what an index holds and keep it, where there is something to measure.
+
+    Args:
+        index: Of the encoder's vectors.
+        path: Of the file.
+        encoder: Fingerprint of the encoder.
+    """
+    novelty = calibrate_index(index)
+    if novelty is not None:
+        write_novelty(path, novelty, encoder=encoder)
 
 
 def write_novelty(path: Path, novelty: Novelty, *, encoder: str) -> None:
     """Keep a measurement, with the fingerprint of the encoder that it belongs to."""
     distances = [round(float(distance), 6) for distance in novelty.distances]
-    part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps({"encoder": encoder, "distances": distances}))
-    part.replace(path)
+    text = json.dumps({"encoder": encoder, "distances": distances})
+    write_whole(path, lambda part: part.write_text(text))
 
 
 def read_novelty(path: Path, *, encoder: str) -> Novelty | None:
@@ -103,9 +126,10 @@ def read_novelty(path: Path, *, encoder: str) -> Novelty | None:
     if not path.exists():
         return None
     try:
-        told = json.loads(path.read_text())
-        distances = np.array(told["distances"], dtype=np.float32)
-        return Novelty(distances) if told["encoder"] == encoder and len(distances) else None
+        measured = json.loads(path.read_text())
+        distances = np.array(measured["distances"], dtype=np.float32)
+        is_ours = measured["encoder"] == encoder
+        return Novelty(distances) if is_ours and len(distances) else None
     except (ValueError, KeyError, TypeError) as error:
         raise CorpusError(
             f"{path} holds no measurement: {error}; embed the corpus again"

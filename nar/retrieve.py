@@ -1,21 +1,21 @@
-"""Retriever: a graph, a name or a vector goes in, ranked relatives come out (paper, Eq. 1)."""
+"""Retriever: queries go in, ranked relatives come out (paper, Eq. 1)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.architecture import Architecture
 from nar.canonical import exact_fingerprint, topology_fingerprint
-from nar.errors import InvalidQueryError, UnknownArchitectureError
+from nar.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
-from nar.index.ranking import MAX_TOP_K, check_top_k, rank
+from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vector, rank
 from nar.index.rows import Hit, IndexRow
 from nar.novelty import Novelty
-
-Target = ComputationalGraph | str | NDArray[np.float32]
+from nar.query import Answer, Query, Target, in_place
 
 
 class Embeds(Protocol):
@@ -27,6 +27,10 @@ class Embeds(Protocol):
 
 class Searches(Protocol):
     """What a Retriever needs of an index: an `ArchitectureIndex` or an `ExactIndex`."""
+
+    @property
+    def dim(self) -> int:
+        """Length of the vectors."""
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
         """Rows by name or id."""
@@ -42,38 +46,7 @@ class Searches(Protocol):
         """The nearest rows of each vector."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Query:
-    """One question.
-
-    Attributes:
-        target: A canonical graph, the name or id of an indexed architecture, or a vector of
-            shape (dim,).
-        top_k: Number of hits wanted.
-        filter: What hits must be.
-    """
-
-    target: Target
-    top_k: int = 10
-    filter: Filter = field(default_factory=Filter)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Answer to one query; an architecture asked for by name or id is in none of its lists.
-
-    Attributes:
-        hits: Nearest first, equal scores by id.
-        same_network: Known architectures of the same exact fingerprint. Filters do not apply.
-        same_design: Further known ones of the same topology fingerprint. Filters do not apply.
-        novelty: How many of a hundred known designs have a nearer neighbour; 0 for a known one.
-            None where the distances of known designs were not measured. Filters do not apply.
-    """
-
-    hits: tuple[Hit, ...]
-    same_network: tuple[Hit, ...] = ()
-    same_design: tuple[Hit, ...] = ()
-    novelty: float | None = None
+Known = tuple[tuple[Hit, ...], tuple[Hit, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,9 +59,14 @@ class _Resolved:
     exact: str | None = None
     own_id: str | None = None
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether hits must be anything."""
+        return any(True for _ in self.query.filter.conditions())
+
 
 class Retriever:
-    """Answers queries from an index.
+    """Answers queries from an index; safe to share between threads, if the embedder is.
 
     Args:
         embedder: Turns graphs into vectors of the index's encoder.
@@ -102,100 +80,142 @@ class Retriever:
         self.novelty = novelty
 
     def search(self, target: Target, *, top_k: int = 10, wanted: Filter | None = None) -> Answer:
-        """Answer one query; see `search_all`."""
-        return self.search_all([Query(target, top_k, wanted or Filter())])[0]
+        """Answer one query; see `answer`."""
+        return self.answer(Query(target, top_k, wanted or Filter()))
 
-    def search_all(self, queries: Sequence[Query]) -> list[Answer]:
-        """Answer queries together: graphs are embedded in one batch, equal searches run as one.
+    def answer(self, query: Query) -> Answer:
+        """Answer one query.
 
         Raises:
             UnknownArchitectureError: No architecture of that name or id is indexed.
-            InvalidQueryError: Names the query and field at fault.
+            InvalidQueryError: Names the field of the query at fault.
+        """
+        [outcome] = self.search_all([query])
+        if isinstance(outcome, NarError):
+            raise outcome
+        return outcome
+
+    def search_all(self, queries: Sequence[Query]) -> list[Answer | NarError]:
+        """Answer queries together: graphs are embedded in one batch, equal searches run as one.
+
+        Returns:
+            For each query its answer, or the error that `answer` would raise: a query at fault
+            leaves the others alone.
+
+        Raises:
+            IndexUnavailableError: The index cannot be reached, which concerns all of them.
         """
         resolved = self._resolve(queries)
-        hits = self._search(resolved)
-        known = [
-            _split(one, rows) for one, rows in zip(resolved, self._known(resolved), strict=True)
-        ]
-        new = self._new(resolved, known)
-        return [
-            Answer(tuple(found), *same, novelty)
-            for found, same, novelty in zip(hits, known, new, strict=True)
-        ]
+        answers = self._answer([one for one in resolved if isinstance(one, _Resolved)])
+        return in_place(resolved, answers)
 
-    def _resolve(self, queries: Sequence[Query]) -> list[_Resolved]:
-        graphs = [query.target for query in queries if isinstance(query.target, ComputationalGraph)]
-        names = [query.target for query in queries if isinstance(query.target, str)]
+    def _resolve(self, queries: Sequence[Query]) -> list[_Resolved | NarError]:
+        """The vector of each query, or its error."""
+        faults = [self._fault(query) for query in queries]
+        targets = [query.target for query, fault in zip(queries, faults, strict=True) if not fault]
+        graphs = [graph for graph in map(_graph, targets) if graph is not None]
+        names = [target for target in targets if isinstance(target, str)]
         vectors = iter(self.embedder.embed(graphs) if graphs else ())
         rows = self.index.get(names) if names else {}
-        resolved = []
-        for position, query in enumerate(queries):
-            match query.target:
-                case ComputationalGraph() as graph:
-                    prints = topology_fingerprint(graph), exact_fingerprint(graph)
-                    resolved.append(_Resolved(query, next(vectors), *prints))
-                case str(name):
-                    resolved.append(_resolve_row(query, name, rows))
-                case vector:
-                    _check_shape(vector, f"queries[{position}].target")
-                    resolved.append(_Resolved(query, vector))
-        return resolved
+        return [
+            fault or _resolve_one(query, vectors, rows)
+            for query, fault in zip(queries, faults, strict=True)
+        ]
 
-    def _search(self, resolved: Sequence[_Resolved]) -> list[list[Hit]]:
+    def _fault(self, query: Query) -> InvalidQueryError | None:
+        """What is wrong with a query, whatever is indexed."""
+        try:
+            check_top_k(query.top_k)
+            check_filter(query.filter)
+            if isinstance(query.target, np.ndarray):
+                check_vector(query.target, self.index.dim, "target")
+        except InvalidQueryError as error:
+            return error
+        return None
+
+    def _answer(self, resolved: Sequence[_Resolved]) -> list[Answer]:
+        hits = self._search([(one, one.query.top_k, one.query.filter) for one in resolved])
+        known = [
+            _split(one, rows) for one, rows in zip(resolved, self._designs(resolved), strict=True)
+        ]
+        percentiles = self._percentiles(resolved, hits, known)
+        return [
+            Answer(tuple(mine), *same, percentile)
+            for mine, same, percentile in zip(hits, known, percentiles, strict=True)
+        ]
+
+    def _search(self, asked: Sequence[tuple[_Resolved, int, Filter]]) -> list[list[Hit]]:
         """One call to the index for all queries of equal ``top_k`` and filter."""
         groups: dict[tuple[int, Filter], list[int]] = {}
-        for position, one in enumerate(resolved):
-            groups.setdefault((one.query.top_k, one.query.filter), []).append(position)
-        found: list[list[Hit]] = [[] for _ in resolved]
+        for position, (_, top_k, wanted) in enumerate(asked):
+            groups.setdefault((top_k, wanted), []).append(position)
+        hits: list[list[Hit]] = [[] for _ in asked]
         for (top_k, wanted), positions in groups.items():
-            check_top_k(top_k)
-            own = any(resolved[position].own_id for position in positions)
-            vectors = np.stack([resolved[position].vector for position in positions])
+            group = [asked[position][0] for position in positions]
+            own = any(one.own_id for one in group)
+            vectors = np.stack([one.vector for one in group])
             answers = self.index.search(vectors, min(top_k + own, MAX_TOP_K), wanted)
-            for position, hits in zip(positions, answers, strict=True):
-                others = [hit for hit in hits if hit.id != resolved[position].own_id]
-                found[position] = others[:top_k]
-        return found
+            for position, one, nearest in zip(positions, group, answers, strict=True):
+                hits[position] = [hit for hit in nearest if hit.id != one.own_id][:top_k]
+        return hits
 
-    def _known(self, resolved: Sequence[_Resolved]) -> list[list[IndexRow]]:
+    def _designs(self, resolved: Sequence[_Resolved]) -> list[list[IndexRow]]:
         """Indexed rows of each query's design."""
         topologies = sorted({one.topology for one in resolved if one.topology})
-        known: dict[str, list[IndexRow]] = {}
+        rows: dict[str, list[IndexRow]] = {}
         if topologies:
             for row in self.index.find_by_fingerprint(topologies=topologies):
-                known.setdefault(row.topology, []).append(row)
-        return [known.get(one.topology or "", []) for one in resolved]
+                rows.setdefault(row.topology, []).append(row)
+        return [rows.get(one.topology or "", []) for one in resolved]
 
-    def _new(
-        self, resolved: Sequence[_Resolved], known: Sequence[tuple[Sequence[Hit], Sequence[Hit]]]
+    def _percentiles(
+        self, resolved: Sequence[_Resolved], hits: Sequence[list[Hit]], known: Sequence[Known]
     ) -> list[float | None]:
-        """The novelty of each query."""
+        """The novelty of each query: its first hit tells, unless a filter chose the hits."""
         if self.novelty is None:
             return [None] * len(resolved)
-        vectors = np.stack([one.vector for one in resolved])
-        percentiles: list[float | None] = []
-        # The first may be the query itself.
-        nearest = self.index.search(vectors, 2, Filter())
-        for one, same, hits in zip(resolved, known, nearest, strict=True):
-            others = [hit.score for hit in hits if hit.id != one.own_id]
-            is_new = not any(same) and bool(others)
-            percentiles.append(self.novelty.percentile(others[0]) if is_new else 0.0)
+        new = [position for position, same in enumerate(known) if not any(same)]
+        filtered = [position for position in new if resolved[position].is_filtered]
+        unfiltered = self._search([(resolved[position], 1, Filter()) for position in filtered])
+        nearest = {position: hits[position] for position in new}
+        nearest |= dict(zip(filtered, unfiltered, strict=True))
+        percentiles: list[float | None] = [0.0] * len(resolved)
+        for position, others in nearest.items():
+            if others:
+                percentiles[position] = self.novelty.percentile(others[0].score)
         return percentiles
 
 
-def _resolve_row(query: Query, name: str, rows: dict[str, IndexRow]) -> _Resolved:
-    if name not in rows:
-        raise UnknownArchitectureError(f"no architecture of the name or id {name!r} is indexed")
-    row = rows[name]
-    return _Resolved(query, row.embedding, row.topology, row.exact, row.id)
+def unknown(name: str) -> UnknownArchitectureError:
+    """The error of a name or id that nothing in the index has."""
+    return UnknownArchitectureError(f"no architecture of the name or id {name!r} is indexed")
 
 
-def _check_shape(vector: NDArray[np.float32], field_path: str) -> None:
-    if vector.ndim != 1:
-        raise InvalidQueryError(field_path, f"wanted shape (dim,), came {vector.shape}")
+def _graph(target: Target) -> ComputationalGraph | None:
+    if isinstance(target, Architecture):
+        return target.graph
+    return target if isinstance(target, ComputationalGraph) else None
 
 
-def _split(one: _Resolved, rows: Sequence[IndexRow]) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:
+def _resolve_one(
+    query: Query, vectors: Iterator[NDArray[np.float32]], rows: dict[str, IndexRow]
+) -> _Resolved | NarError:
+    match query.target:
+        case Architecture() as item:
+            return _Resolved(query, next(vectors), item.topology, item.exact)
+        case ComputationalGraph() as graph:
+            prints = topology_fingerprint(graph), exact_fingerprint(graph)
+            return _Resolved(query, next(vectors), *prints)
+        case str(name):
+            row = rows.get(name)
+            if row is None:
+                return unknown(name)
+            return _Resolved(query, row.embedding, row.topology, row.exact, row.id)
+        case vector:
+            return _Resolved(query, vector)
+
+
+def _split(one: _Resolved, rows: Sequence[IndexRow]) -> Known:
     """Rows of the query's topology as hits: those of its exact fingerprint, and the others."""
     others = [row for row in rows if row.id != one.own_id]
     scored = [row.hit(_cosine(one.vector, row.embedding)) for row in others]

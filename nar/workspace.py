@@ -1,4 +1,4 @@
-"""Where the parts of one NAR installation lie: everything below one directory."""
+"""Workspace: the directory that holds a corpus, the encoder trained on it, and their index."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,15 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """One directory with a corpus, the encoder trained on it, and the index made of both."""
+    """One directory with a corpus, the encoder trained on it, and the index made of both.
+
+    Attributes:
+        root: The directory.
+
+    Example:
+        >>> Workspace(Path("work")).checkpoint.as_posix()
+        'work/checkpoint'
+    """
 
     root: Path
 

@@ -1,7 +1,7 @@
 """Fixtures that several suites share."""
 
 import pytest
-from backends import BACKENDS, Backend, Exact, Published
+from backends import BACKENDS, Backend, Exact, Loop, Published
 from hypothesis import settings
 from milvus_server import milvus_server
 
@@ -22,8 +22,8 @@ def milvus_uri(tmp_path_factory):
 @pytest.fixture(scope="session", params=BACKENDS)
 def backend(request, tmp_path_factory) -> Backend:
     """Every kind of index, empty at first: `Backend.fill` says what it holds."""
-    if request.param == "exact":
-        yield Exact()
+    if request.param in {"oracle", "exact"}:
+        yield Loop() if request.param == "oracle" else Exact()
         return
     if request.param == "server":
         config = IndexConfig(uri=request.getfixturevalue("milvus_uri"), alias="conformance")

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.index.checks import check_rows
 from nar.index.filters import Filter, Range
-from nar.index.ranking import check_top_k, check_vectors, rank
-from nar.index.rows import Hit, IndexRow, architecture_id, check_rows, is_id
+from nar.index.ranking import check_filter, check_top_k, check_vectors, rank
+from nar.index.rows import Hit, IndexRow, architecture_id, is_id
 
 DIM = 8
 PLAIN: dict[str, object] = {
@@ -40,23 +41,11 @@ def within(bounds: Range, value: int) -> bool:
 
 def passes(wanted: Filter, item: IndexRow) -> bool:
     """The meaning of a filter."""
-    lists = [
-        (wanted.names, item.name),
-        (wanted.sources, item.source),
-        (wanted.libraries, item.library),
-        (wanted.families, item.family),
-        (wanted.blocks, item.block),
-        (wanted.tasks, item.task),
-        (wanted.topologies, item.topology),
-        (wanted.exacts, item.exact),
-    ]
-    ranges = [
-        (wanted.parameters, item.parameters),
-        (wanted.flops, item.flops),
-        (wanted.nodes, item.nodes),
-    ]
-    return all(not values or value in values for values, value in lists) and all(
-        within(bounds, value) for bounds, value in ranges
+    return all(
+        within(asked, getattr(item, condition.column))
+        if isinstance(asked, Range)
+        else getattr(item, condition.column) in asked
+        for condition, asked in wanted.conditions()
     )
 
 
@@ -98,6 +87,7 @@ class Oracle:
     ) -> list[list[Hit]]:
         check_top_k(top_k)
         directions = check_vectors(vectors, DIM)
+        check_filter(wanted or Filter())
         kept = [item for item in self.rows.values() if passes(wanted or Filter(), item)]
         return [self._nearest(direction, kept, top_k) for direction in directions]
 

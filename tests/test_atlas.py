@@ -86,6 +86,19 @@ def test_a_server_gets_it_as_an_index_made_once(atlas, tmp_path, monkeypatch):
     assert atlas_commands.unpacked(atlas) == uri
 
 
+def test_an_atlas_that_was_unpacked_with_an_older_schema_is_unpacked_again(
+    atlas, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    old = atlas_commands.unpacked(atlas)
+    for module in ("cli.atlas_commands", "index.collection", "index.architecture_index"):
+        monkeypatch.setattr(f"nar.{module}.SCHEMA_VERSION", 2)
+    new = atlas_commands.unpacked(atlas)
+    assert (old.parent.name[-3:], new.parent.name[-3:]) == ("-v1", "-v2")
+    with ArchitectureIndex(IndexConfig(uri=str(new))) as index:
+        assert (index.count(), index.live.schema_version) == (20, 2)
+
+
 @pytest.fixture(scope="module")
 def shipped():
     return read_atlas(shipped_atlas())

@@ -37,12 +37,12 @@ RANKS = """
     encoding.embed encoding
     config
     index.filters
-    index.rows
-    index.ranking index.milvus
+    index.rows index.expressions
+    index.checks index.ranking index.milvus
     index.collection
     index.bulk
     index.architecture_index index.exact index
-    novelty
+    novelty query
     retrieve
     capture
     zoo
@@ -53,10 +53,12 @@ RANKS = """
     serve
     client
     console cli.reports
+    cli.choices cli.filter_options
     cli.lookup cli.portrait cli.difference cli.plots
-    cli.display cli.atlas_commands cli.setting
-    cli.corpus_display cli.asking
-    cli.model_commands cli.index_commands cli.search_command cli.serve_command
+    cli.display
+    cli.corpus_display cli.asking cli.index_commands
+    cli.atlas_commands
+    cli.model_commands cli.search_command cli.serve_command
     cli.corpus_commands cli.benchmark_commands
     cli.app cli
     __init__
@@ -87,6 +89,7 @@ OWNERS = {
     "onnx": ("nar/capture/",),
     "typer": (
         "nar/cli/app.py",
+        "nar/cli/filter_options.py",
         "nar/console.py",
         "nar/cli/benchmark_commands.py",
     ),

@@ -1,5 +1,7 @@
 """Retriever: graphs, names, ids and vectors as queries, over a real index."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graphs import graph_of
@@ -9,10 +11,13 @@ from nar.architecture import Labels, architecture
 from nar.canonical import canonical
 from nar.config import IndexConfig
 from nar.errors import InvalidQueryError, UnknownArchitectureError
-from nar.index.architecture_index import ArchitectureIndex, architecture_id, index_row
+from nar.index.architecture_index import ArchitectureIndex
 from nar.index.filters import Filter
+from nar.index.rows import architecture_id, index_row
+from nar.novelty import Novelty
 from nar.ops import op_id
-from nar.retrieve import Query, Retriever
+from nar.query import Query
+from nar.retrieve import Retriever
 
 OPERATORS = [op_id(name) for name in ("input", "conv", "relu", "add", "linear", "gelu")]
 KNOWN = {
@@ -40,8 +45,8 @@ class CountOperators:
     def embed(self, graphs):
         self.batches.append(len(graphs))
         counts = np.zeros((len(graphs), DIM), dtype=np.float32)
-        for place, one in enumerate(graphs):
-            counts[place, : len(OPERATORS)] = [(one.op_ids == op).sum() for op in OPERATORS]
+        for position, one in enumerate(graphs):
+            counts[position, : len(OPERATORS)] = [(one.op_ids == op).sum() for op in OPERATORS]
         return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
 
@@ -126,7 +131,7 @@ def test_queries_together_are_answered_as_alone(retriever):
     together = retriever.search_all(queries)
     assert retriever.embedder.batches == [2]
     for answer, query in zip(together, queries, strict=True):
-        [alone] = retriever.search_all([query])
+        alone = retriever.answer(query)
         assert names(answer.hits) == names(alone.hits)
         assert scores(answer.hits) == pytest.approx(scores(alone.hits))
         assert answer.same_network == alone.same_network
@@ -142,10 +147,10 @@ def test_an_unknown_name_is_an_error(retriever):
 @pytest.mark.parametrize(
     ("target", "top_k", "field"),
     [
-        (np.full(DIM, np.nan, dtype=np.float32), 1, "vectors[0][0]"),
-        (np.zeros(DIM, dtype=np.float32), 1, "vectors[0]"),
-        (np.ones((1, DIM), dtype=np.float32), 1, "queries[0].target"),
-        (np.ones(DIM + 1, dtype=np.float32), 1, "vectors"),
+        (np.full(DIM, np.nan, dtype=np.float32), 1, "target[0]"),
+        (np.zeros(DIM, dtype=np.float32), 1, "target"),
+        (np.ones((1, DIM), dtype=np.float32), 1, "target"),
+        (np.ones(DIM + 1, dtype=np.float32), 1, "target"),
         ("timm:mlp", 0, "top_k"),
         ("timm:mlp", 16_385, "top_k"),
     ],
@@ -154,3 +159,72 @@ def test_bad_queries_are_refused(retriever, target, top_k, field):
     with pytest.raises(InvalidQueryError) as caught:
         retriever.search(target, top_k=top_k)
     assert caught.value.field == field
+
+
+def test_a_query_at_fault_leaves_the_others_alone(retriever):
+    queries = [
+        Query("timm:nobody"),
+        Query("timm:mlp", top_k=2),
+        Query(graph("input; linear 0"), top_k=0),
+        Query(np.zeros(DIM, dtype=np.float32)),
+        Query(graph("input; linear 0"), top_k=3),
+    ]
+    unknown, by_name, no_hits, no_direction, by_graph = retriever.search_all(queries)
+    assert isinstance(unknown, UnknownArchitectureError)
+    assert (no_hits.field, no_direction.field) == ("top_k", "target")
+    assert by_name == retriever.answer(queries[1])
+    assert names(by_graph.hits) == names(retriever.answer(queries[4]).hits)
+    assert retriever.embedder.batches == [1, 1]
+
+
+def test_a_captured_architecture_is_not_fingerprinted_again(retriever):
+    drawn = graph(KNOWN["timm:plain"][2], 100)
+    item = architecture(Labels("file:x", "file", "lib 1", "f", "t"), drawn)
+    assert retriever.search(item) == retriever.search(drawn)
+    renamed = replace(item, exact="0" * 64)
+    assert retriever.search(renamed).same_network == ()
+    assert len(retriever.search(renamed).same_design) == 3
+
+
+class Counting:
+    """An index that counts the searches it is asked for."""
+
+    def __init__(self, index):
+        self.searches = []
+        self.get, self.find_by_fingerprint = index.get, index.find_by_fingerprint
+        self.dim = index.dim
+        self._search = index.search
+
+    def search(self, vectors, top_k, wanted):
+        self.searches.append((len(vectors), top_k))
+        return self._search(vectors, top_k, wanted)
+
+
+DISTANCES = Novelty(np.array([0.0, 0.01, 0.05, 0.2], dtype=np.float32))
+NEW = "input; linear 0; gelu 1"
+
+
+def test_novelty_comes_out_of_the_same_search(index):
+    counting = Counting(index)
+    retriever = Retriever(CountOperators(), counting, DISTANCES)
+    queries = [Query(graph(NEW)), Query("timm:mlp"), Query(np.ones(DIM, dtype=np.float32))]
+    new, known, vector = retriever.search_all(queries)
+    assert counting.searches == [(3, 11)]
+    assert new.novelty == DISTANCES.percentile(new.hits[0].score) > 0
+    assert vector.novelty == DISTANCES.percentile(vector.hits[0].score)
+    # It is the only one of its design: its nearest relative tells, and that is not itself.
+    assert known.novelty == DISTANCES.percentile(known.hits[0].score)
+    assert retriever.search("timm:plain").novelty == 0
+
+
+def test_a_filter_does_not_change_how_new_a_design_is(index):
+    counting = Counting(index)
+    retriever = Retriever(CountOperators(), counting, DISTANCES)
+    wanted = Filter(families=("resnet",))
+    answer = retriever.search(graph(NEW), wanted=wanted)
+    assert counting.searches == [(1, 10), (1, 1)]
+    assert answer.novelty == retriever.search(graph(NEW)).novelty
+    assert answer.novelty != DISTANCES.percentile(answer.hits[0].score)
+    counting.searches.clear()
+    assert retriever.search(graph(KNOWN["timm:plain"][2], 100), wanted=wanted).novelty == 0
+    assert len(counting.searches) == 1

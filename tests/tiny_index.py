@@ -14,7 +14,8 @@ from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
 from nar.graph import ComputationalGraph
-from nar.index.architecture_index import ArchitectureIndex, index_row
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.rows import index_row
 
 KNOWN = {
     "timm:plain": "input; conv 0; batch_norm 1; relu 2; conv 3; batch_norm 4; relu 5",

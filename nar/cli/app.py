@@ -1,4 +1,4 @@
-"""The `nar` command: arguments and their help, nothing else; the modules beside it do the work.
+"""The `nar` command: its arguments and their help; the modules beside it do the work.
 
 The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cluster.embed`.
 """
@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from nar.cli import benchmark_commands
+from nar.cli.filter_options import filtering
 from nar.console import DEFAULT_WORK, AsJson, Verbose, Work, reporting_errors
+from nar.index.filters import Filter
 
 app = typer.Typer(
     help="NAR, the search engine for neural architectures.",
@@ -19,7 +21,9 @@ app = typer.Typer(
 )
 corpus_app = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
 index_app = typer.Typer(help="Build and inspect the vector index.", no_args_is_help=True)
-atlas_app = typer.Typer(help="Make what answers without a build step.", no_args_is_help=True)
+atlas_app = typer.Typer(
+    help="Make an atlas, which answers searches without a build step.", no_args_is_help=True
+)
 app.add_typer(corpus_app, name="corpus")
 app.add_typer(atlas_app, name="atlas")
 app.add_typer(index_app, name="index")
@@ -31,11 +35,12 @@ Name = Annotated[
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")]
 Corpus = Annotated[
     Path | None,
-    typer.Option(help="Directory of a corpus; default: that of --work, else the shipped one."),
+    typer.Option(help="Directory of a corpus; by default that of --work, or else the shipped one."),
 ]
-Uri = Annotated[str | None, typer.Option(help="Milvus server; default: index.db below --work.")]
-Count = Annotated[int | None, typer.Option(min=0, help="Learned scalars.")]
-Several = Annotated[list[str] | None, typer.Option(help="Only these; may be given again.")]
+Uri = Annotated[
+    str | None, typer.Option(help="URI of a Milvus server; by default index.db below --work.")
+]
+Several = Annotated[list[str] | None, typer.Option(help="Show only this; may be given again.")]
 
 
 @app.command()
@@ -69,12 +74,11 @@ def corpus_stats(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sources, tiers, tasks, families, sizes, copies; failures with their reasons."""
+    """Show a corpus in numbers: sources, tiers, tasks, families, sizes, copies and failures."""
     from nar.cli import corpus_commands
-    from nar.cli.lookup import Place
+    from nar.cli.choices import CorpusChoice
 
-    place = Place(work, corpus)
-    corpus_commands.stats(place, plots=plots, as_json=as_json)
+    corpus_commands.stats(CorpusChoice(work, corpus), plots=plots, as_json=as_json)
 
 
 @corpus_app.command("list")
@@ -85,12 +89,11 @@ def corpus_list(
     family: Several = None,
     as_json: AsJson = False,
 ) -> None:
-    """Name, family and size of every architecture."""
+    """List every architecture with its family and size."""
     from nar.cli import corpus_commands
-    from nar.cli.lookup import Place
+    from nar.cli.choices import CorpusChoice
 
-    place = Place(work, corpus)
-    corpus_commands.listing(place, families=family or [], as_json=as_json)
+    corpus_commands.listing(CorpusChoice(work, corpus), families=family or [], as_json=as_json)
 
 
 @corpus_app.command("show")
@@ -101,11 +104,11 @@ def corpus_show(
     corpus: Corpus = None,
     as_json: AsJson = False,
 ) -> None:
-    """One architecture: labels, sizes, motifs, aliases, twins in other libraries."""
+    """Show one architecture: its labels, sizes, motifs, aliases and twins in other libraries."""
     from nar.cli import corpus_commands
-    from nar.cli.lookup import Place
+    from nar.cli.choices import CorpusChoice
 
-    corpus_commands.show_one(Place(work, corpus), name, as_json=as_json)
+    corpus_commands.show_one(CorpusChoice(work, corpus), name, as_json=as_json)
 
 
 @app.command("diff")
@@ -119,11 +122,11 @@ def corpus_diff(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """What two architectures share and where they differ; what is not there is captured."""
+    """Show what two architectures share; a model that the corpus lacks is captured."""
     from nar.cli import corpus_commands
-    from nar.cli.lookup import Place
+    from nar.cli.choices import CorpusChoice
 
-    corpus_commands.diff(Place(work, corpus), first, second, as_json=as_json)
+    corpus_commands.diff(CorpusChoice(work, corpus), first, second, as_json=as_json)
 
 
 @corpus_app.command("pack")
@@ -134,11 +137,11 @@ def corpus_pack(
     corpus: Corpus = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a corpus anew, relatives side by side, in the fewest bytes, with its datasheet."""
+    """Write a corpus in as few bytes as possible, relatives side by side, with a datasheet."""
     from nar.cli import corpus_commands
-    from nar.cli.lookup import Place
+    from nar.cli.choices import CorpusChoice
 
-    corpus_commands.pack_corpus(Place(work, corpus), target, as_json=as_json)
+    corpus_commands.pack_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
 
 
 @atlas_app.command("pack")
@@ -147,7 +150,7 @@ def atlas_pack(
     target: Annotated[Path, typer.Argument(help="Directory that gets encoder and vectors.")],
     work: Work = DEFAULT_WORK,
 ) -> None:
-    """Embed the corpus of --work with its checkpoint, and keep both as an atlas."""
+    """Embed the corpus of --work with its checkpoint; keep vectors and encoder as an atlas."""
     from nar.cli import atlas_commands
 
     rows = atlas_commands.pack(work, target)
@@ -159,11 +162,11 @@ def atlas_pack(
 def index_build(
     work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
-    """Embed a corpus and index it, in this process. `cluster.embed` does it on a cluster."""
+    """Embed a corpus and index it in this process; `cluster.embed` does it on a cluster."""
     from nar.cli import index_commands
-    from nar.cli.setting import Setting
+    from nar.cli.choices import IndexChoice
 
-    index_commands.build(Setting(work, uri, config), as_json=as_json)
+    index_commands.build(IndexChoice(work, uri, config), as_json=as_json)
 
 
 @index_app.command("info")
@@ -171,25 +174,25 @@ def index_build(
 def index_info(
     work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
-    """Rows, encoder and place of the index."""
+    """Show how many rows the index has, which encoder made them, and where it lies."""
     from nar.cli import index_commands
-    from nar.cli.setting import Setting
+    from nar.cli.choices import IndexChoice
 
-    index_commands.info(Setting(work, uri, config), as_json=as_json)
+    index_commands.info(IndexChoice(work, uri, config), as_json=as_json)
 
 
 @app.command()
 @reporting_errors
+@filtering
 def search(
     name: Name,
     top_k: Annotated[int, typer.Option(min=1, help="Number of relatives.")] = 10,
-    server: Annotated[str | None, typer.Option(help="HOST:PORT; else --work is opened.")] = None,
-    source: Several = None,
-    family: Several = None,
-    block: Several = None,
-    task: Several = None,
-    min_parameters: Count = None,
-    max_parameters: Count = None,
+    server: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT of a server to ask; by default the index of --work."),
+    ] = None,
+    *,
+    wanted: Filter,
     work: Work = DEFAULT_WORK,
     uri: Uri = None,
     config: ConfigFile = None,
@@ -200,20 +203,11 @@ def search(
     verbose: Verbose = False,
 ) -> None:
     """Find the architectures whose design is nearest to a model's."""
-    from nar.cli.search_command import Search
+    from nar.cli.choices import IndexChoice
     from nar.cli.search_command import search as run_search
-    from nar.cli.setting import Setting
-    from nar.index.filters import Filter, Range
 
-    wanted = Filter(
-        sources=tuple(source or ()),
-        families=tuple(family or ()),
-        blocks=tuple(block or ()),
-        tasks=tuple(task or ()),
-        parameters=Range(min_parameters, max_parameters),
-    )
-    asked_for = Search(name, top_k, wanted, explain, server)
-    run_search(asked_for, Setting(work, uri, config), as_json=as_json)
+    choice = IndexChoice(work, uri, config)
+    run_search(name, top_k, wanted, choice, server=server, explain=explain, as_json=as_json)
 
 
 @app.command()
@@ -221,14 +215,18 @@ def search(
 def serve(
     work: Work = DEFAULT_WORK,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(min=0, help="0 takes a free one.")] = None,
-    metrics_port: Annotated[int | None, typer.Option(min=0, help="Of Prometheus.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, help="Port to listen on; 0 takes a free one.")
+    ] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, help="Port that Prometheus reads; 0 takes a free one.")
+    ] = None,
     uri: Uri = None,
     config: ConfigFile = None,
 ) -> None:
-    """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished."""
+    """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished first."""
+    from nar.cli.choices import IndexChoice
     from nar.cli.serve_command import serve as run_server
-    from nar.cli.setting import Setting
 
     given = {"host": host, "port": port, "metrics_port": metrics_port}
-    run_server(Setting(work, uri, config), given)
+    run_server(IndexChoice(work, uri, config), given)

@@ -1,4 +1,4 @@
-"""What is done with an atlas: pack one, or unpack it into an index that a server can open."""
+"""What NAR does with an atlas: it packs one, or unpacks it into an index for a server."""
 
 import os
 from hashlib import sha256
@@ -8,13 +8,13 @@ from shutil import copytree
 import numpy as np
 
 from nar.atlas import ENCODER, VECTORS, Atlas, read_atlas, write_vectors
+from nar.cli.index_commands import embedded
 from nar.config import IndexConfig
 from nar.console import progress, stderr
-from nar.corpus import iterate_shards
-from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.collection import SCHEMA_VERSION
 from nar.novelty import calibrate
 from nar.workspace import Workspace
 
@@ -25,30 +25,28 @@ def pack(work: Path, target: Path) -> int:
     Returns:
         How many architectures there are.
     """
-    place = Workspace(work)
-    embedder = Embedder(load_checkpoint(place.checkpoint))
+    workspace = Workspace(work)
+    embedder = Embedder(load_checkpoint(workspace.checkpoint))
     vectors, designs = [], []
-    rows = sum(entry.rows for entry in Manifest.read(place.corpus).shards)
-    with progress("embedding", rows) as advance:
-        for _, shard in iterate_shards(place.corpus):
-            vectors.append(embedder.embed([item.graph for item in shard]))
-            designs += [item.topology for item in shard]
-            advance(len(shard))
-    every = np.concatenate(vectors)
-    copytree(place.checkpoint, target / ENCODER, dirs_exist_ok=True)
-    write_vectors(Atlas(target, place.corpus), every, calibrate(every, designs))
+    for item, vector in embedded(workspace.corpus, embedder):
+        vectors.append(vector)
+        designs.append(item.topology)
+    every = np.stack(vectors)
+    copytree(workspace.checkpoint, target / ENCODER, dirs_exist_ok=True)
+    write_vectors(Atlas(target, workspace.corpus), every, calibrate(every, designs))
     return len(designs)
 
 
 def unpacked(atlas: Atlas) -> Path:
     """The atlas as an embedded index, in the user's cache; made on the first call.
 
+    An index of other vectors or of another schema version lies in another directory.
+
     Returns:
         Path of the index.
     """
-    directory = (
-        cache_directory() / sha256((atlas.directory / VECTORS).read_bytes()).hexdigest()[:16]
-    )
+    digest = sha256((atlas.directory / VECTORS).read_bytes()).hexdigest()
+    directory = cache_directory() / f"{digest[:16]}-v{SCHEMA_VERSION}"
     uri, done = directory / "index.db", directory / "complete"
     if not done.exists():
         directory.mkdir(parents=True, exist_ok=True)
@@ -60,16 +58,13 @@ def unpacked(atlas: Atlas) -> Path:
 def _load(atlas: Atlas, config: IndexConfig) -> None:
     stderr.print(f"unpacking the atlas into {config.uri}, once", style="dim")
     content = read_atlas(atlas)
-    rows, embedder = content.rows, Embedder(content.encoder)
+    embedder = Embedder(content.encoder)
     with (
         ArchitectureIndex(config) as index,
         index.build(embedder.fingerprint, embedder.dim) as bulk,
-        progress("indexing", len(rows)) as advance,
+        progress("indexing", len(content.rows)) as advance,
     ):
-        for start in range(0, len(rows), config.batch_rows):
-            batch = rows[start : start + config.batch_rows]
-            bulk.upsert(batch)
-            advance(len(batch))
+        bulk.load(content.rows, advance)
         bulk.publish()
 
 

@@ -7,42 +7,43 @@ from itertools import chain
 from pathlib import Path
 
 from nar.cli import corpus_display, reports
+from nar.cli.choices import CorpusChoice
 from nar.cli.difference import Difference, difference
-from nar.cli.lookup import Place, looked_up
+from nar.cli.lookup import looked_up
 from nar.cli.plots import write_plots
 from nar.cli.portrait import Portrait, portrait
-from nar.cli.setting import show
-from nar.console import stderr
+from nar.console import show, stderr
 from nar.corpus import Card, find, iterate_cards
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest
 from nar.corpus.packing import pack
 from nar.corpus.summary import Summary, summarise
 from nar.errors import InvalidInputError
+from nar.files import write_whole
 from nar.labels.twins import twins
 
 
-def stats(place: Place, *, plots: Path | None, as_json: bool) -> None:
+def stats(corpus: CorpusChoice, *, plots: Path | None, as_json: bool) -> None:
     """Show a corpus in numbers, and draw it on request."""
-    directory = place.directory()
-    found = Manifest.read(directory)
+    directory = corpus.directory()
+    manifest = Manifest.read(directory)
     cards = list(iterate_cards(directory))
     numbers = summarise(cards)
     counted = {"totals": numbers.totals.model_dump(mode="json")}
-    result = {**found.model_dump(mode="json"), **counted, "summary": _without_totals(numbers)}
-    show(result, lambda: corpus_display.stats(found, numbers), as_json=as_json)
+    result = {**manifest.model_dump(mode="json"), **counted, "summary": _without_totals(numbers)}
+    show(result, lambda: corpus_display.stats(manifest, numbers), as_json=as_json)
     if plots is not None:
-        for path in write_plots(plots, cards, found.sources):
+        for path in write_plots(plots, cards, manifest.sources):
             stderr.print(f"wrote {path}", style="dim")
 
 
-def listing(place: Place, *, families: Sequence[str], as_json: bool) -> None:
+def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> None:
     """Show every architecture of a corpus, or of some families.
 
     Raises:
         InvalidInputError: The corpus has nothing of a family.
     """
-    everything = list(iterate_cards(place.directory()))
+    everything = list(iterate_cards(corpus.directory()))
     _check_families(families, {card.labels.family for card in everything})
     cards = [card for card in everything if not families or card.labels.family in families]
     rows = [_card(card) for card in cards]
@@ -57,22 +58,23 @@ def _check_families(families: Sequence[str], known: Set[str]) -> None:
             raise InvalidInputError("family", f"the corpus has none called {family!r}; {hint}")
 
 
-def show_one(place: Place, name: str, *, as_json: bool) -> None:
+def show_one(corpus: CorpusChoice, name: str, *, as_json: bool) -> None:
     """Show one architecture of a corpus."""
-    found = portrait(find(place.directory(), name), _published_twins(name))
-    show(_portrait(found), lambda: corpus_display.portrait(found), as_json=as_json)
+    subject = portrait(find(corpus.directory(), name), _published_twins(name))
+    show(_portrait(subject), lambda: corpus_display.portrait(subject), as_json=as_json)
 
 
-def diff(place: Place, first: str, second: str, *, as_json: bool) -> None:
+def diff(corpus: CorpusChoice, first: str, second: str, *, as_json: bool) -> None:
     """Show what two architectures share; what the corpus does not have is captured."""
-    found = difference(*looked_up(place, (first, second)))
-    show(_difference(found), lambda: corpus_display.difference(found), as_json=as_json)
+    compared = difference(*looked_up(corpus, (first, second)))
+    show(_difference(compared), lambda: corpus_display.difference(compared), as_json=as_json)
 
 
-def pack_corpus(place: Place, target: Path, *, as_json: bool) -> None:
-    """Write a corpus anew in as few bytes as it takes, with its datasheet."""
-    packed = pack(place.directory(), target)
-    (target / "DATASHEET.md").write_text(datasheet(packed), encoding="utf-8")
+def pack_corpus(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
+    """Write a corpus in as few bytes as possible, with its datasheet."""
+    packed = pack(corpus.directory(), target)
+    text = datasheet(packed)
+    write_whole(target / "DATASHEET.md", lambda part: part.write_text(text, encoding="utf-8"))
     size = sum(path.stat().st_size for path in target.iterdir())
     rows = sum(entry.rows for entry in packed.shards)
     result = {"corpus": str(target), "rows": rows, "bytes": size, "shards": len(packed.shards)}
@@ -93,26 +95,26 @@ def _card(card: Card) -> reports.Report:
     return {**row.pop("labels"), **row}
 
 
-def _portrait(found: Portrait) -> reports.Report:
+def _portrait(subject: Portrait) -> reports.Report:
     return {
-        **_card(found.card),
-        "aliases": found.aliases,
-        "twins": found.twins,
-        "siblings": found.siblings,
-        "published_twins": found.published_twins,
-        "motifs": reports.motifs(found.card.labels.name, found.cut)["motifs"],
+        **_card(subject.card),
+        "aliases": subject.aliases,
+        "twins": subject.twins,
+        "siblings": subject.siblings,
+        "published_twins": subject.published_twins,
+        "motifs": reports.motifs(subject.card.labels.name, subject.cut)["motifs"],
     }
 
 
-def _difference(found: Difference) -> reports.Report:
-    sides = {"first": found.first, "second": found.second}
+def _difference(compared: Difference) -> reports.Report:
+    sides = {"first": compared.first, "second": compared.second}
     return {
         **{name: reports.architecture(side, {}) for name, side in sides.items()},
-        "same_exact": found.same_exact,
-        "same_topology": found.same_topology,
-        "alike": round(found.alike, 4),
-        "operators": [asdict(count) for count in found.operators],
-        "shared_motifs": [asdict(motif) for motif in found.shared_motifs],
-        "other_motifs": [asdict(motif) for motif in found.other_motifs],
-        "listing": found.listing,
+        "same_exact": compared.same_exact,
+        "same_topology": compared.same_topology,
+        "alike": round(compared.alike, 4),
+        "operators": [asdict(count) for count in compared.operators],
+        "shared_motifs": [asdict(motif) for motif in compared.shared_motifs],
+        "other_motifs": [asdict(motif) for motif in compared.other_motifs],
+        "listing": compared.listing,
     }

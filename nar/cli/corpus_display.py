@@ -24,18 +24,18 @@ _SHOWN_LINES = 60
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def stats(found: Manifest, numbers: Summary) -> RenderableType:
-    """Headline, sources, tiers, tasks, families, sizes, copies, and what is not there."""
+def stats(manifest: Manifest, numbers: Summary) -> RenderableType:
+    """The numbers of a corpus, from its sources to its copies, and what could not be captured."""
     return Group(
         _headline(numbers),
-        _sources(found.sources, numbers.totals.everything),
+        _sources(manifest.sources, numbers.totals.everything),
         _counts("Tiers", numbers.totals.tiers),
         _groups("Tasks", numbers.tasks),
         _groups("Families", numbers.families),
         _sizes(numbers.sizes),
         _copies(numbers.copies),
-        display.shortcomings(found),
-        _cost(found),
+        display.shortcomings(manifest),
+        _cost(manifest),
     )
 
 
@@ -48,10 +48,10 @@ def _headline(numbers: Summary) -> Text:
     )
 
 
-def _cost(found: Manifest) -> Text:
-    cores = f" on {found.cores} cores" if found.cores else ""
-    packages = ", ".join(f"{name} {version}" for name, version in found.packages.items())
-    hours = f"{found.seconds / 3600:.2f} hours, {found.workers} workers{cores}"
+def _cost(manifest: Manifest) -> Text:
+    cores = f" on {manifest.cores} cores" if manifest.cores else ""
+    packages = ", ".join(f"{name} {version}" for name, version in manifest.packages.items())
+    hours = f"{manifest.seconds / 3600:.2f} hours, {manifest.workers} workers{cores}"
     return Text(f"Captured in {hours}, from {packages or 'unnamed packages'}.", "dim")
 
 
@@ -107,11 +107,11 @@ def _sizes(sizes: Sequence[Size]) -> Table:
     return table
 
 
-def _copies(found: Sequence[Copies]) -> RenderableType:
+def _copies(fingerprints: Sequence[Copies]) -> RenderableType:
     table = _table(
         "Copies", ["equal"], ("distinct", "shared", "members", "across sources", "largest")
     )
-    for copies in found:
+    for copies in fingerprints:
         members, first = copies.largest[0] if copies.largest else (0, "-")
         cells = (copies.distinct, copies.groups, copies.members, copies.across_sources)
         table.add_row(
@@ -120,21 +120,21 @@ def _copies(found: Sequence[Copies]) -> RenderableType:
     return table
 
 
-def cards(found: Sequence[Card]) -> RenderableType:
+def cards(listed: Sequence[Card]) -> RenderableType:
     """One line an architecture."""
     table = Table("name", "library", "family", "task", "tier")
     table.add_column("parameters", justify="right")
     table.add_column("nodes", justify="right")
-    for card in found:
+    for card in listed:
         labels = card.labels
         sizes = (human(card.parameters), f"{card.nodes:,}")
         table.add_row(labels.name, labels.library, labels.family, labels.task, labels.tier, *sizes)
     return table
 
 
-def portrait(found: Portrait) -> RenderableType:
+def portrait(subject: Portrait) -> RenderableType:
     """Labels, sizes, who shares the design, and the motifs."""
-    card, graph = found.card, found.architecture.graph
+    card, graph = subject.card, subject.architecture.graph
     labels = card.labels
     family, block = card.paper_family or "-", card.paper_block or "-"
     operators = len(set(graph.op_ids.tolist()))
@@ -149,15 +149,15 @@ def portrait(found: Portrait) -> RenderableType:
         "FLOPs": f"{card.flops:,}",
         "nodes, edges": f"{card.nodes:,}, {card.edges:,}",
         "operators": f"{operators} different",
-        "motifs": f"{found.cut.motifs:,} of {len(found.cut.counts()):,} types",
-        "aliases": _names(found.aliases),
-        "twins": _names(found.twins),
-        "siblings": _names(found.siblings),
-        "published twins": _names(found.published_twins),
+        "motifs": f"{subject.cut.motifs:,} of {len(subject.cut.counts()):,} types",
+        "aliases": _names(subject.aliases),
+        "twins": _names(subject.twins),
+        "siblings": _names(subject.siblings),
+        "published twins": _names(subject.published_twins),
         "topology": card.topology,
         "exact": card.exact,
     }
-    return Group(display.properties(labels.name, rows), display.motifs(labels.name, found.cut))
+    return Group(display.properties(labels.name, rows), display.motifs(labels.name, subject.cut))
 
 
 def _names(names: Sequence[str]) -> str:
@@ -166,39 +166,39 @@ def _names(names: Sequence[str]) -> str:
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
-def difference(found: Difference) -> RenderableType:
+def difference(compared: Difference) -> RenderableType:
     """What two architectures share, and where they differ."""
     return Group(
-        Text(_verdict(found), "bold"),
-        _side_by_side(found),
-        _operators(found),
-        _motifs("Motifs of both", found.shared_motifs),
-        _motifs("Motifs of one only", found.other_motifs),
-        *_listing(found),
+        Text(_verdict(compared), "bold"),
+        _side_by_side(compared),
+        _operators(compared),
+        _motifs("Motifs of both", compared.shared_motifs),
+        _motifs("Motifs of one only", compared.other_motifs),
+        *_listing(compared),
     )
 
 
-def explanation(found: Difference) -> RenderableType:
+def explanation(compared: Difference) -> RenderableType:
     """Why a hit is near: the motifs that it shares with the query, and those of one only."""
-    name = found.second.labels.name
+    name = compared.second.labels.name
     heads = ("query", "hit")
     return Group(
-        _motifs(f"Motifs that {name} shares", found.shared_motifs, heads),
-        _motifs(f"Motifs of the query or of {name} only", found.other_motifs, heads),
+        _motifs(f"Motifs that {name} shares", compared.shared_motifs, heads),
+        _motifs(f"Motifs of the query or of {name} only", compared.other_motifs, heads),
     )
 
 
-def _verdict(found: Difference) -> str:
-    if found.same_exact:
+def _verdict(compared: Difference) -> str:
+    if compared.same_exact:
         return "They are the same network: equal exact fingerprint."
-    if found.same_topology:
+    if compared.same_topology:
         return "They have the same design in other widths: equal topology, other attributes."
-    return f"They are different designs; {100 * found.alike:.0f}% of the nodes are alike."
+    return f"They are different designs; {100 * compared.alike:.0f}% of the nodes are alike."
 
 
-def _side_by_side(found: Difference) -> Table:
+def _side_by_side(compared: Difference) -> Table:
     table = Table("", title_justify="left", box=SIMPLE_HEAD)
-    sides = (found.first, found.second)
+    sides = (compared.first, compared.second)
     for side in sides:
         table.add_column(side.labels.name, overflow="fold")
     for name, cells in {
@@ -216,9 +216,9 @@ def _side_by_side(found: Difference) -> Table:
     return table
 
 
-def _operators(found: Difference) -> Table:
-    shown = found.operators[:_SHOWN_OPERATORS]
-    more = len(found.operators) - len(shown)
+def _operators(compared: Difference) -> Table:
+    shown = compared.operators[:_SHOWN_OPERATORS]
+    more = len(compared.operators) - len(shown)
     title = f"Operators, {more} more not shown" if more else "Operators"
     table = _table(title, ["operator"], ("first", "second", "difference"))
     for count in shown:
@@ -251,10 +251,10 @@ def _motifs(
     return table
 
 
-def _listing(found: Difference) -> Iterable[Text]:
+def _listing(compared: Difference) -> Iterable[Text]:
     """The unified diff, cut; an operand is written as so many nodes back."""
-    for line in found.listing[:_SHOWN_LINES]:
+    for line in compared.listing[:_SHOWN_LINES]:
         yield Text(line, _DIFF_STYLES.get(line[:1], ""))
-    more = len(found.listing) - _SHOWN_LINES
+    more = len(compared.listing) - _SHOWN_LINES
     if more > 0:
         yield Text(f"... {more:,} more lines; --json has them all", "dim")

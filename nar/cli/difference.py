@@ -95,7 +95,7 @@ def difference(first: Architecture, second: Architecture) -> Difference:
 
 
 def node_lines(graph: ComputationalGraph) -> list[str]:
-    """One line a node that does not name its number: operands are so many nodes back."""
+    """One line a node; operands are named by how many nodes back they stand, not by number."""
     rows = zip(
         graph.op_ids.tolist(),
         graph.attributes.tolist(),
@@ -147,12 +147,12 @@ def _operators(first: ComputationalGraph, second: ComputationalGraph) -> tuple[O
 def _motifs(first: ComputationalGraph, second: ComputationalGraph) -> list[MotifCounts]:
     cuts = (partition(first), partition(second))
     left, right = (cut.counts() for cut in cuts)
-    found = []
+    counted = []
     for code in left | right:
         operators = operators_of(cuts[0] if code in left else cuts[1], code)
         counts = (left.get(code, 0), right.get(code, 0))
-        found.append(MotifCounts(f"{code:016x}", tuple(operators), *counts))
+        counted.append(MotifCounts(f"{code:016x}", tuple(operators), *counts))
     return sorted(
-        found,
+        counted,
         key=lambda motif: (-(motif.first + motif.second) * len(motif.operators), motif.code),
     )

@@ -1,4 +1,4 @@
-"""What a person sees: the records of NAR as rich tables. Pure functions, nothing printed here."""
+"""What a person sees: the records of NAR as rich tables; these functions print nothing."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,47 +15,52 @@ from nar.corpus.manifest import Failure, Manifest
 from nar.index.rows import Hit
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
-from nar.retrieve import Answer
+from nar.query import Answer
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SHOWN_OPERATORS = 14
 _SHOWN_REASONS = 25
 _NOBODY = (
-    "Nothing in the index is what the options ask for; `nar corpus list` shows the family of each "
-    "architecture, `nar corpus stats` sources and tasks."
+    "No architecture in the index has what the options ask for; `nar corpus list` shows the family "
+    "of each architecture, and `nar corpus stats` shows sources and tasks."
 )
 
 
 def human(value: float) -> str:
-    """A count with a unit: 25.6M."""
+    """A count with a unit.
+
+    Example:
+        >>> human(25_557_032)
+        '25.6M'
+    """
     for size, unit in _UNITS:
         if value >= size:
             return f"{value / size:.1f}{unit}"
     return f"{value:.0f}"
 
 
-def answer(query: str, found: Answer) -> RenderableType:
-    """Ranked relatives, and below them whether the design is already known."""
-    if not found.hits:
-        return Group(Text(_NOBODY, "yellow"), *_known(found))
+def answer(query: str, result: Answer) -> RenderableType:
+    """A table of the ranked relatives, and below it whether the design is already known."""
+    if not result.hits:
+        return Group(Text(_NOBODY, "yellow"), *_known(result))
     title = f"Relatives of {query}"
     table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("", justify="right", no_wrap=True)
     # A name is what the next command is given: in a narrow terminal it takes a second line.
     table.add_column("name", overflow="fold")
-    libraries = [] if all(map(_names_its_library, found.hits)) else ["library"]
+    libraries = [] if all(map(_names_its_library, result.hits)) else ["library"]
     for column in (*libraries, "family", "task"):
         table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=14)
     table.add_column("params", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
-    for rank, hit in enumerate(found.hits, start=1):
+    for rank, hit in enumerate(result.hits, start=1):
         library = [_library(hit)] if libraries else []
         table.add_row(str(rank), hit.name, *library, hit.family, hit.task, *_numbers(hit))
-    return Group(table, *_known(found))
+    return Group(table, *_known(result))
 
 
 def _library(hit: Hit) -> str:
-    """Without its version."""
+    """The library of a hit, without its version."""
     return hit.library.partition(" ")[0]
 
 
@@ -67,22 +72,22 @@ def _numbers(hit: Hit) -> tuple[str, str]:
     return human(hit.parameters) if hit.parameters else "-", f"{hit.score:.3f}"
 
 
-def _known(found: Answer) -> Iterable[Text]:
-    if found.same_network:
-        yield Text(f"This network is already known as {_names(found.same_network)}.", "bold yellow")
-    elif found.same_design:
+def _known(result: Answer) -> Iterable[Text]:
+    if result.same_network:
         yield Text(
-            f"This design is already known, in other widths, as {_names(found.same_design)}.",
+            f"This network is already known as {_names(result.same_network)}.", "bold yellow"
+        )
+    elif result.same_design:
+        yield Text(
+            f"This design is already known, in other widths, as {_names(result.same_design)}.",
             "yellow",
         )
     else:
         yield Text("No architecture in the index has this exact design.", "green")
-        if found.novelty is not None:
-            yield Text(
-                f"Its nearest relative is farther than that of {found.novelty:.0f}% of the known "
-                "designs.",
-                "green",
-            )
+        if result.novelty is not None:
+            share = f"{result.novelty:.0f}% of the known designs"
+            told = f"It is more unusual than {share}, whose nearest relatives are nearer."
+            yield Text(told, "green")
 
 
 def _names(hits: Sequence[Hit]) -> str:
@@ -125,7 +130,12 @@ def motifs(name: str, cut: MotifPartition) -> RenderableType:
 
 
 def in_brief(operators: Sequence[str]) -> str:
-    """Operators in order, runs counted, the middle of a long one left out."""
+    """Operators in order, with repeated ones counted; the middle of a long list is left out.
+
+    Example:
+        >>> in_brief(["conv", "relu", "relu", "conv"])
+        'conv relux2 conv'
+    """
     runs = [(name, len(list(run))) for name, run in groupby(operators)]
     words = [name if times == 1 else f"{name}x{times}" for name, times in runs]
     if len(words) <= _SHOWN_OPERATORS:
@@ -135,31 +145,31 @@ def in_brief(operators: Sequence[str]) -> str:
     return " ".join([*words[:half], f"... {left_out} more ...", *words[-half:]])
 
 
-def manifest(found: Manifest) -> RenderableType:
+def manifest(corpus: Manifest) -> RenderableType:
     """Sizes by source, what failed and what is unknown."""
     table = Table(title="Corpus", title_justify="left")
     table.add_column("source")
     for column in ("captured", "distinct networks", "distinct designs", "failed"):
         table.add_column(column, justify="right")
-    for source, count in found.sources.items():
+    for source, count in corpus.sources.items():
         sizes = (count.raw, count.exact, count.topology, count.failed)
         table.add_row(source, *(f"{size:,}" for size in sizes))
-    return Group(table, shortcomings(found))
+    return Group(table, shortcomings(corpus))
 
 
-def shortcomings(found: Manifest) -> RenderableType:
+def shortcomings(corpus: Manifest) -> RenderableType:
     """Sources that were skipped, operators outside the vocabulary, reasons of failures."""
-    return Group(*_shortcomings(found))
+    return Group(*_shortcomings(corpus))
 
 
-def _shortcomings(found: Manifest) -> Iterable[RenderableType]:
-    for skipped in found.skipped:
+def _shortcomings(corpus: Manifest) -> Iterable[RenderableType]:
+    for skipped in corpus.skipped:
         yield Text(f"Skipped: {skipped.source} ({skipped.reason})", "yellow")
-    if found.unknown_operators:
-        names = ", ".join(f"{name} {count}" for name, count in found.unknown_operators.items())
+    if corpus.unknown_operators:
+        names = ", ".join(f"{name} {count}" for name, count in corpus.unknown_operators.items())
         yield Text(f"Operators outside the vocabulary: {names}", "yellow")
-    if found.failures:
-        yield _failures(found.failures)
+    if corpus.failures:
+        yield _failures(corpus.failures)
 
 
 def _failures(failures: Sequence[Failure]) -> Table:

@@ -2,7 +2,7 @@
 
 from nar.cli import display, reports
 from nar.cli.lookup import captured
-from nar.cli.setting import show
+from nar.console import show
 from nar.motifs.partition import partition
 
 

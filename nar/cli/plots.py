@@ -76,15 +76,15 @@ def _figure(width: float, height: float, columns: int = 1) -> tuple["Figure", li
 
 
 def _bars(axes: "Axes", names: Sequence[str], counts: Sequence[Group | Counts]) -> None:
-    """Three bars a name, the longest behind."""
-    places = np.arange(len(names))
+    """Draw three bars for each name, the longest one behind the others."""
+    rows = np.arange(len(names))
     for name, height in (("raw", 0.82), ("exact", 0.54), ("topology", 0.26)):
         values = [getattr(count, name) for count in counts]
-        axes.barh(places, values, height, color=_COLOURS[name], label=_WORDS[name])
-    for place, count in zip(places, counts, strict=True):
+        axes.barh(rows, values, height, color=_COLOURS[name], label=_WORDS[name])
+    for row, count in zip(rows, counts, strict=True):
         axes.annotate(
             f"{count.raw:,} / {count.exact:,} / {count.topology:,}",
-            (count.raw, place),
+            (count.raw, row),
             xytext=(3, 0),
             textcoords="offset points",
             va="center",
@@ -92,7 +92,7 @@ def _bars(axes: "Axes", names: Sequence[str], counts: Sequence[Group | Counts]) 
         )
     # Room for the numbers behind the longest bar.
     axes.set_xlim(0, 1.22 * max((count.raw for count in counts), default=1))
-    axes.set_yticks(places, names)
+    axes.set_yticks(rows, names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel("architectures", fontsize=8)
     axes.legend(fontsize=8, frameon=False, loc="lower right")

@@ -1,4 +1,4 @@
-"""Portraits: one architecture of a corpus with its motifs and with whom it shares its design."""
+"""Portraits: one architecture of a corpus, its motifs, and the ones that share its design."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The plain data behind `--json`: what a program gets instead of a table."""
+"""The plain data that `--json` prints: what a program gets instead of a table."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from typing import Any
 from nar.architecture import Architecture
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
-from nar.retrieve import Answer
+from nar.query import Answer
 
 Report = dict[str, Any]
 
@@ -47,12 +47,12 @@ def operators_of(cut: MotifPartition, code: int) -> list[str]:
     return [op_name(identifier) for identifier in identifiers]
 
 
-def answer(query: str, found: Answer) -> Report:
+def answer(query: str, result: Answer) -> Report:
     """Ranked hits, and what is already known of the query's design."""
     return {
         "query": query,
-        "hits": [asdict(hit) for hit in found.hits],
-        "same_network": [hit.name for hit in found.same_network],
-        "same_design": [hit.name for hit in found.same_design],
-        "novelty": found.novelty,
+        "hits": [asdict(hit) for hit in result.hits],
+        "same_network": [hit.name for hit in result.same_network],
+        "same_design": [hit.name for hit in result.same_design],
+        "novelty": result.novelty,
     }

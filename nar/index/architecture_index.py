@@ -1,7 +1,7 @@
 """ArchitectureIndex: known architectures by the direction of their vectors, kept in Milvus.
 
-Readers follow an alias to one collection, whose name tells the encoder; bulk loads build another
-beside it (`nar.index.bulk`) and switch the alias.
+Readers follow an alias to one collection, whose name tells the encoder and the schema version. Bulk
+loads fill another collection (`nar.index.bulk`) and then switch the alias.
 """
 
 import re
@@ -17,36 +17,25 @@ from numpy.typing import NDArray
 
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
-from nar.index.bulk import IndexBuild, IndexVerificationError
+from nar.index.bulk import IndexBuild
+from nar.index.checks import check_fingerprints, check_ids, check_rows
 from nar.index.collection import (
+    SCHEMA_VERSION,
     Collection,
+    check_schema,
     create_collection,
     find_collection,
     point_alias,
 )
+from nar.index.expressions import expression
 from nar.index.filters import Filter
 from nar.index.milvus import Milvus, RefusedError
-from nar.index.ranking import MAX_TOP_K, check_top_k, check_vectors, rank
+from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vectors, rank
 from nar.index.rows import (
     Hit,
     IndexRow,
-    architecture_id,
-    check_rows,
     ids_of,
-    index_row,
-    is_fingerprint,
-    is_id,
 )
-
-__all__ = [
-    "ArchitectureIndex",
-    "Hit",
-    "IndexBuild",
-    "IndexRow",
-    "IndexVerificationError",
-    "architecture_id",
-    "index_row",
-]
 
 Answer = TypeVar("Answer")
 
@@ -68,16 +57,20 @@ class ArchitectureIndex:
 
     Raises:
         IndexUnavailableError: Nothing answers, or another process holds the embedded index.
-        IndexMismatchError: It holds the vectors of another encoder.
+        IndexMismatchError: It holds the vectors of another encoder, or was made by another version
+            of NAR. Without an encoder that is said at the first read, so that one who comes to
+            build the index again gets in.
     """
 
     def __init__(self, config: IndexConfig, *, encoder: str | None = None) -> None:
         self._config = config
         self._expected = encoder
         self._writing = RLock()
+        self._live: Collection | None = None
         self._milvus = Milvus(config)
         try:
-            self._live = self._follow_alias()
+            if encoder is not None:
+                self._live = self._follow_alias()
         except BaseException:
             self._milvus.close()
             raise
@@ -103,6 +96,7 @@ class ArchitectureIndex:
 
         Raises:
             IndexUnavailableError: None was published yet.
+            IndexMismatchError: It is of another encoder or schema version.
         """
         live = self._live = self._live or self._follow_alias()
         if live is None:
@@ -128,31 +122,31 @@ class ArchitectureIndex:
 
     def contains(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that have a row."""
-        _check_ids(ids)
+        check_ids(ids)
         return self._read(lambda live: live.present(ids))
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
         """Rows by name or id; a key that nothing has is left out."""
         ids = ids_of(keys)
         wanted = sorted({one for several in ids.values() for one in several})
-        found = self._read(lambda live: live.rows("id", wanted))
-        rows = {stored.row.id: stored.row for stored in found}
+        held = self._read(lambda live: live.rows("id", wanted))
+        rows = {stored.row.id: stored.row for stored in held}
         return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
 
     def sample(self, count: int) -> list[IndexRow]:
-        """Rows of the first ids. Ids are hashes: it is as if the rows were drawn by lot."""
+        """Rows of the first ids. Ids are hashes: it is as if the rows were drawn at random."""
         return self._read(partial(_first_rows, count=count))
 
     def find_by_fingerprint(
         self, *, topologies: Sequence[str] = (), exacts: Sequence[str] = ()
     ) -> list[IndexRow]:
         """Rows of the same designs (``topologies``) or the same networks (``exacts``), by id."""
-        found: dict[str, IndexRow] = {}
+        rows: dict[str, IndexRow] = {}
         for column, values in (("topology", topologies), ("exact", exacts)):
-            _check_fingerprints(column, values)
+            check_fingerprints(column, values)
             for stored in self._read(partial(Collection.rows, column=column, values=values)):
-                found[stored.row.id] = stored.row
-        return [found[key] for key in sorted(found)]
+                rows[stored.row.id] = stored.row
+        return [rows[key] for key in sorted(rows)]
 
     def search(
         self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = _EVERYTHING
@@ -168,20 +162,20 @@ class ArchitectureIndex:
             For each vector at most ``top_k`` hits; fewer only where no more rows pass.
 
         Raises:
-            InvalidQueryError: Names the vector at fault, or ``top_k``.
+            InvalidQueryError: Names the vector or condition at fault, or ``top_k``.
         """
         check_top_k(top_k)
         directions = check_vectors(vectors, self.dim)
-        expression = wanted.expression()
+        where = expression(check_filter(wanted))
         ranked: list[list[Hit] | None] = [None] * len(directions)
         pending = list(range(len(directions)))
         limit = min(top_k + _TIE_ROOM, MAX_TOP_K)
         while pending:
             asked = directions[pending]
-            found = self._read(
-                partial(Collection.search, vectors=asked, limit=limit, expression=expression)
+            answers = self._read(
+                partial(Collection.search, vectors=asked, limit=limit, expression=where)
             )
-            for position, hits in zip(pending, found, strict=True):
+            for position, hits in zip(pending, answers, strict=True):
                 complete = len(hits) < limit or limit == MAX_TOP_K
                 ranked[position] = rank(hits, top_k, complete=complete)
             pending = [position for position in pending if ranked[position] is None]
@@ -207,7 +201,7 @@ class ArchitectureIndex:
         Returns:
             How many there were.
         """
-        _check_ids(ids)
+        check_ids(ids)
         with self._writing:
             live = self.live
             present = sorted(live.present(ids))
@@ -229,13 +223,19 @@ class ArchitectureIndex:
             raise InvalidQueryError("encoder", f"wanted 64 hexadecimal digits, came {encoder!r}")
         if job is not None and not _JOB.fullmatch(job):
             raise InvalidQueryError("job", f"wanted 1 to 40 of a-z and 0-9, came {job!r}")
-        name = f"arch_{encoder[:16]}_{job or token_hex(6)}"
+        name = f"arch_{encoder[:16]}_v{SCHEMA_VERSION}_{job or token_hex(6)}"
         with self._writing:
             staging = find_collection(self._milvus, name) or create_collection(
                 self._milvus, name, encoder=encoder, dim=dim, kind=self._config.kind
             )
         _check_same(staging, encoder, dim)
-        return IndexBuild(staging, self._writing, self._adopt, keep=job is not None)
+        return IndexBuild(
+            staging,
+            self._writing,
+            self._adopt,
+            batch_rows=self._config.batch_rows,
+            keep=job is not None,
+        )
 
     def _adopt(self, built: Collection) -> None:
         """Make a verified collection the live one and drop the one before."""
@@ -254,25 +254,26 @@ class ArchitectureIndex:
             return ask(self.live)
 
     def _follow_alias(self) -> Collection | None:
-        found = find_collection(self._milvus, self._config.alias)
-        if found is None:
+        live = find_collection(self._milvus, self._config.alias)
+        if live is None:
             return None
-        if self._expected not in (None, found.encoder):
+        check_schema(live)
+        if self._expected not in (None, live.encoder):
             raise IndexMismatchError(
                 f"wanted vectors of encoder {self._expected}, the index holds those of "
-                f"{found.encoder}; embed the corpus again or load the other checkpoint"
+                f"{live.encoder}; embed the corpus again or load the other checkpoint"
             )
-        found.load()
-        return found
+        live.load()
+        return live
 
 
 def _first_rows(live: Collection, count: int) -> list[IndexRow]:
-    found: list[IndexRow] = []
+    rows: list[IndexRow] = []
     for page in live.pages():
-        found.extend(stored.row for stored in page)
-        if len(found) >= count:
+        rows.extend(stored.row for stored in page)
+        if len(rows) >= count:
             break
-    return sorted(found, key=lambda row: row.id)[:count]
+    return sorted(rows, key=lambda row: row.id)[:count]
 
 
 def _check_same(staging: Collection, encoder: str, dim: int) -> None:
@@ -281,17 +282,3 @@ def _check_same(staging: Collection, encoder: str, dim: int) -> None:
             f"build {staging.name} was begun for encoder {staging.encoder} with {staging.dim} "
             f"dimensions, now came {encoder} with {dim}; name another job"
         )
-
-
-def _check_ids(ids: Sequence[str]) -> None:
-    for position, key in enumerate(ids):
-        if not is_id(key):
-            reason = f"wanted 32 hexadecimal digits, came {key!r}"
-            raise InvalidQueryError(f"ids[{position}]", reason)
-
-
-def _check_fingerprints(field: str, values: Sequence[str]) -> None:
-    for position, value in enumerate(values):
-        if not is_fingerprint(value):
-            reason = f"wanted 64 hexadecimal digits, came {value!r}"
-            raise InvalidQueryError(f"{field}[{position}]", reason)

@@ -1,13 +1,17 @@
-"""Bulk loads: a new collection is filled aside, verified row by row, and only then published."""
+"""Bulk loads: a new collection is filled, verified row by row, and only then published."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from types import TracebackType
 from typing import Self
 
 from nar.errors import IndexUnavailableError
+from nar.index.checks import check_rows
 from nar.index.collection import Collection, StoredRow
-from nar.index.rows import IndexRow, check_rows
+from nar.index.rows import IndexRow
+
+Advance = Callable[[int], object]
 
 
 class IndexVerificationError(IndexUnavailableError):
@@ -23,7 +27,8 @@ class IndexBuild:
     Args:
         staging: The collection to fill; no reader looks there.
         lock: Held while rows are written: Milvus Lite takes one writer at a time.
-        adopt: Puts the verified collection in the place of the one that is live.
+        adopt: Makes the verified collection the live one.
+        batch_rows: Rows of one write of `load`.
         keep: Whether to keep an unpublished collection for another attempt.
     """
 
@@ -33,11 +38,13 @@ class IndexBuild:
         lock: AbstractContextManager[bool],
         adopt: Callable[[Collection], None],
         *,
+        batch_rows: int,
         keep: bool,
     ) -> None:
         self.staging = staging
         self._lock = lock
         self._adopt = adopt
+        self._batch_rows = batch_rows
         self._keep = keep
         self._published = False
         staging.load()
@@ -61,6 +68,24 @@ class IndexBuild:
     def ids(self) -> frozenset[str]:
         """Ids of the rows that were acknowledged, by this attempt or one before."""
         return frozenset(self._digests)
+
+    def load(
+        self, rows: Iterable[IndexRow], advance: Callable[[int], object] | None = None
+    ) -> None:
+        """Write any number of rows, batch by batch.
+
+        Args:
+            rows: Read as they are written.
+            advance: Called with the number of rows after each batch is acknowledged.
+
+        Raises:
+            InvalidInputError: As `upsert`; the batches before are written.
+        """
+        remaining = iter(rows)
+        while batch := list(islice(remaining, self._batch_rows)):
+            self.upsert(batch)
+            if advance:
+                advance(len(batch))
 
     def upsert(self, rows: Sequence[IndexRow]) -> None:
         """Write one batch; when this returns, a crash of this process cannot lose it.

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pymilvus import DataType, MilvusClient
 
-from nar.errors import IndexUnavailableError
-from nar.index.filters import MAX_VALUES, any_of
+from nar.errors import IndexMismatchError, IndexUnavailableError
+from nar.index.expressions import any_of
+from nar.index.filters import MAX_VALUES
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, TEXT_BYTES, Embedding, Hit, IndexRow
 
@@ -18,7 +19,12 @@ IndexKind = Literal["FLAT", "HNSW"]
 
 # What a Milvus server gives at most in one answer.
 MAX_ROWS: Final = 16_384
+# Of the columns and what they mean: one more with every change of either.
+SCHEMA_VERSION: Final = 1
 _ENCODER: Final = "nar.encoder"
+_SCHEMA: Final = "nar.schema"
+# Collections that state no version have the columns of the first.
+_UNSTATED: Final = "1"
 PAGE_ROWS: Final = 2_000
 _HEX_DIGITS: Final = "0123456789abcdef"
 _BUILD: Final[dict[IndexKind, dict[str, int]]] = {
@@ -45,12 +51,14 @@ class Collection:
         name: Its own name, never an alias.
         encoder: Fingerprint of the encoder whose vectors it holds.
         dim: Their length.
+        schema_version: Version of NAR's columns that it was made with.
     """
 
     milvus: Milvus
     name: str
     encoder: str
     dim: int
+    schema_version: int = SCHEMA_VERSION
 
     def load(self) -> None:
         """Make it searchable; Milvus Lite forgets this when it is opened again."""
@@ -96,19 +104,19 @@ class Collection:
 
     def rows(self, column: str, values: Sequence[str]) -> list[StoredRow]:
         """Rows whose column equals one of the values, in the order of their ids."""
-        found: list[StoredRow] = []
+        held: list[StoredRow] = []
         for start in range(0, len(values), MAX_VALUES):
             expression = any_of(column, tuple(values[start : start + MAX_VALUES]))
-            found.extend(map(_stored, self._query(expression, _STORED)))
-        return sorted(found, key=lambda stored: stored.row.id)
+            held.extend(map(_stored, self._query(expression, _STORED)))
+        return sorted(held, key=lambda stored: stored.row.id)
 
     def present(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids, checked before, that have a row."""
-        found: set[str] = set()
+        present: set[str] = set()
         for start in range(0, len(ids), MAX_VALUES):
             expression = any_of("id", tuple(ids[start : start + MAX_VALUES]))
-            found.update(row["id"] for row in self._query(expression, ("id",)))
-        return found
+            present.update(row["id"] for row in self._query(expression, ("id",)))
+        return present
 
     def pages(self) -> Iterator[list[StoredRow]]:
         """All rows as they stand after every acknowledged write, a bounded number at a time.
@@ -127,7 +135,7 @@ class Collection:
         self, expression: str, columns: Sequence[str], *, settled: bool = False
     ) -> list[dict[str, Any]]:
         with self.milvus.reaching("read"):
-            found = self.milvus.client.query(
+            records = self.milvus.client.query(
                 self.name,
                 filter=expression,
                 output_fields=list(columns),
@@ -135,7 +143,7 @@ class Collection:
                 timeout=self.milvus.timeout_s,
                 **({"limit": MAX_ROWS} if expression else {}),
             )
-        return list(found)
+        return list(records)
 
     def search(self, vectors: NDArray[np.float32], limit: int, expression: str) -> list[list[Hit]]:
         """The nearest rows of each vector, as Milvus orders them.
@@ -143,10 +151,10 @@ class Collection:
         Args:
             vectors: Shape (queries, dim), of length 1.
             limit: Up to ``MAX_ROWS``.
-            expression: Compiled by `nar.index.filters`.
+            expression: Compiled by `nar.index.expressions`.
         """
         with self.milvus.reaching("search"):
-            found = self.milvus.client.search(
+            answers = self.milvus.client.search(
                 self.name,
                 data=list(vectors),
                 filter=expression,
@@ -156,7 +164,7 @@ class Collection:
                 consistency_level="Bounded",
                 timeout=self.milvus.timeout_s,
             )
-        return [[_hit(entry) for entry in hits] for hits in found]
+        return [[_hit(entry) for entry in hits] for hits in answers]
 
 
 _STORED: Final = (*COLUMNS, "embedding", "digest")
@@ -173,14 +181,14 @@ def create_collection(
             name,
             schema=_schema(dim),
             index_params=indexes,
-            properties={_ENCODER: encoder},
+            properties={_ENCODER: encoder, _SCHEMA: str(SCHEMA_VERSION)},
             timeout=PATIENCE_S,
         )
-    return Collection(milvus, name, encoder, dim)
+    return Collection(milvus, name, encoder, dim, SCHEMA_VERSION)
 
 
 def find_collection(milvus: Milvus, name: str) -> Collection | None:
-    """The collection of a name or alias, if there is one.
+    """The collection of a name or alias, if there is one, of whatever schema version.
 
     Raises:
         IndexUnavailableError: It exists, but NAR did not make it.
@@ -188,15 +196,32 @@ def find_collection(milvus: Milvus, name: str) -> Collection | None:
     with milvus.reaching("look for a collection"):
         if not milvus.client.has_collection(name, timeout=milvus.timeout_s):
             return None
-        told = milvus.client.describe_collection(name, timeout=milvus.timeout_s)
-    encoder = told.get("properties", {}).get(_ENCODER)
-    columns = {field["name"]: field for field in told["fields"]}
-    if encoder is None or not columns.keys() >= set(_STORED):
+        description = milvus.client.describe_collection(name, timeout=milvus.timeout_s)
+    properties = description.get("properties", {})
+    columns = {field["name"]: field for field in description["fields"]}
+    own_name, encoder = description["collection_name"], properties.get(_ENCODER)
+    version = properties.get(_SCHEMA, _UNSTATED)
+    is_whole = version != str(SCHEMA_VERSION) or columns.keys() >= set(_STORED)
+    if encoder is None or not version.isdecimal() or not is_whole:
         raise IndexUnavailableError(
-            f"collection {told['collection_name']!r} was not made by NAR; choose another alias"
+            f"collection {own_name!r} was not made by NAR; choose another alias"
         )
     dim = int(columns["embedding"]["params"]["dim"])
-    return Collection(milvus, told["collection_name"], encoder, dim)
+    return Collection(milvus, own_name, encoder, dim, int(version))
+
+
+def check_schema(collection: Collection) -> None:
+    """Refuse a collection whose columns another version of NAR made.
+
+    Raises:
+        IndexMismatchError: Says which version it has, and the way out.
+    """
+    if collection.schema_version != SCHEMA_VERSION:
+        raise IndexMismatchError(
+            f"wanted an index of schema version {SCHEMA_VERSION}, {collection.name!r} has version "
+            f"{collection.schema_version}; build it again with `nar index build` or `python -m "
+            "cluster.embed`, or use the version of NAR that made it"
+        )
 
 
 def point_alias(milvus: Milvus, alias: str, name: str) -> None:

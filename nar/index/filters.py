@@ -1,10 +1,14 @@
-"""Filter: what a hit must be, as a record, and the expression that asks the index for it.
+"""Filter: what a hit must be. Each condition is one row of one table: a field of `Filter`.
 
-No text of a caller goes into an expression unescaped; what cannot be escaped is refused.
+Every index, the wire and the command line read that table, so that a new condition is one line
+here and one field of the `Filter` message. No text of a caller goes into an expression unescaped;
+what cannot be escaped is refused.
 """
 
 import re
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Final
 
 from nar.errors import InvalidQueryError
@@ -13,114 +17,149 @@ MAX_VALUES: Final = 1_000
 MAX_VALUE_BYTES: Final = 4_096
 MAX_INT64: Final = 2**63 - 1
 
-# The escapes that Milvus and Milvus Lite share. Everything else stands for itself in both.
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_ROW: Final = "nar.condition"
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Bounds of a number, both inclusive; None does not bind."""
+    """Bounds of a number, both inclusive; None does not bind.
+
+    Example:
+        >>> Range(minimum=10)
+        Range(minimum=10, maximum=None)
+    """
 
     minimum: int | None = None
     maximum: int | None = None
 
 
+Texts = tuple[str, ...]
+Wanted = Texts | Range
+
+
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """What a hit must be: every field that is set must hold, a tuple if any entry is equal.
+class Condition:
+    """One row of the table of conditions.
 
     Attributes:
-        names: Specs: ``timm:resnet50``.
-        sources: Who registers it.
-        libraries: Distribution and version.
-        families: Fine class.
-        blocks: Coarse class.
-        tasks: Purpose.
-        topologies: Topology fingerprints.
-        exacts: Exact fingerprints.
-        parameters: Number of learned scalars.
-        flops: Floating-point operations of one forward pass.
-        nodes: Operators in the graph.
+        field: Name in `Filter` and in its message on the wire.
+        column: Column of the index that is compared.
+        flag: Name on the command line, without its dashes; bounds get ``min-`` or ``max-`` before.
+        meaning: What the column holds, as the help of the command line calls it.
+        is_range: Whether a `Range` is asked for, rather than any of several texts.
+    """
+
+    field: str
+    column: str
+    flag: str
+    meaning: str
+    is_range: bool
+
+
+def on(column: str, meaning: str, *, flag: str | None = None) -> dict[str, object]:
+    """What makes a field of a filter a row of the table; see `Condition`.
+
+    Args:
+        column: Column of the index that is compared.
+        meaning: What it holds.
+        flag: Name on the command line; that of the column if None.
+    """
+    return {_ROW: (column, flag or column, meaning)}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a hit must be: every field that is set must hold.
+
+    A tuple holds if the column equals any of its texts, a `Range` if the column lies within it.
 
     Raises:
         InvalidQueryError: A value that no row can have or that cannot be escaped; names its field.
+
+    Example:
+        >>> wanted = Filter(families=("resnet", "vit"), parameters=Range(maximum=10_000_000))
+        >>> [(condition.column, value) for condition, value in wanted.conditions()]
+        [('family', ('resnet', 'vit')), ('parameters', Range(minimum=None, maximum=10000000))]
+        >>> Filter(nodes=Range(3, 2))
+        Traceback (most recent call last):
+        ...
+        nar.errors.InvalidQueryError: nodes: minimum 3 is above maximum 2
     """
 
-    names: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-    families: tuple[str, ...] = ()
-    blocks: tuple[str, ...] = ()
-    tasks: tuple[str, ...] = ()
-    topologies: tuple[str, ...] = ()
-    exacts: tuple[str, ...] = ()
-    parameters: Range = Range()
-    flops: Range = Range()
-    nodes: Range = Range()
+    names: Texts = field(default=(), metadata=on("name", "name, such as timm:resnet50"))
+    sources: Texts = field(default=(), metadata=on("source", "source, such as timm"))
+    libraries: Texts = field(default=(), metadata=on("library", "library, such as 'timm 1.0.31'"))
+    families: Texts = field(default=(), metadata=on("family", "family, such as resnet"))
+    blocks: Texts = field(default=(), metadata=on("block", "block: attention, cnn or other"))
+    tasks: Texts = field(default=(), metadata=on("task", "task, such as image-classification"))
+    topologies: Texts = field(default=(), metadata=on("topology", "fingerprint of the design"))
+    exacts: Texts = field(default=(), metadata=on("exact", "fingerprint of the network"))
+    parameters: Range = field(default=Range(), metadata=on("parameters", "learned scalars"))
+    flops: Range = field(default=Range(), metadata=on("flops", "FLOPs of one forward pass"))
+    nodes: Range = field(default=Range(), metadata=on("nodes", "operators in the graph"))
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Range):
-                _check_range(field.name, value)
+        for condition in conditions_of(type(self)):
+            value = getattr(self, condition.field)
+            if condition.is_range:
+                _check_range(condition.field, value)
             else:
-                _check_values(field.name, value)
+                _check_values(condition.field, value)
 
-    def expression(self) -> str:
-        """The boolean expression of Milvus; empty if everything passes."""
-        anys = ((column, getattr(self, name)) for name, column in _COLUMNS.items())
-        ranges = (_bounds(name, getattr(self, name)) for name in ("parameters", "flops", "nodes"))
-        parts = [any_of(column, values) for column, values in anys if values]
-        return " and ".join([*parts, *(bound for bounds in ranges for bound in bounds)])
-
-
-# Fields that list values -> columns of the index.
-_COLUMNS: Final = {
-    "names": "name",
-    "sources": "source",
-    "libraries": "library",
-    "families": "family",
-    "blocks": "block",
-    "tasks": "task",
-    "topologies": "topology",
-    "exacts": "exact",
-}
+    def conditions(self) -> Iterator[tuple[Condition, Wanted]]:
+        """The conditions that are set, each with what it wants."""
+        for condition in conditions_of(type(self)):
+            value: Wanted = getattr(self, condition.field)
+            if value not in ((), Range()):
+                yield condition, value
 
 
-def any_of(column: str, values: tuple[str, ...]) -> str:
-    """The expression for a column that equals one of the values.
+def conditions_of(kind: type[Filter]) -> tuple[Condition, ...]:
+    """The table: a row for each field of a filter, in their order.
 
-    Args:
-        column: One of ours, never a caller's.
-        values: Any text without surrogates; escaped here.
+    Raises:
+        TypeError: A field says neither its column nor its flag.
+
+    Example:
+        >>> [condition.column for condition in conditions_of(Filter)][:4]
+        ['name', 'source', 'library', 'family']
     """
-    return f"{column} in [{', '.join(map(_literal, values))}]"
+    return _table(kind)  # type: ignore[arg-type]  # mypy takes the hash of instances
 
 
-def _literal(text: str) -> str:
-    return f"'{text.translate(_ESCAPES)}'"
+@cache
+def _table(kind: type[Filter]) -> tuple[Condition, ...]:
+    rows = []
+    for each in fields(kind):
+        if _ROW not in each.metadata:
+            raise TypeError(f"{kind.__name__}.{each.name}: wanted a row of the table of conditions")
+        column, flag, meaning = each.metadata[_ROW]
+        rows.append(Condition(each.name, column, flag, meaning, isinstance(each.default, Range)))
+    return tuple(rows)
 
 
-def _bounds(column: str, wanted: Range) -> list[str]:
-    pairs = ((">=", wanted.minimum), ("<=", wanted.maximum))
-    return [f"{column} {operator} {bound}" for operator, bound in pairs if bound is not None]
-
-
-def _check_values(field: str, values: tuple[str, ...]) -> None:
+def _check_values(field_path: str, values: Texts) -> None:
     # A bare string is iterable too: it would be read as a list of its letters.
     if not isinstance(values, tuple):
-        raise InvalidQueryError(field, f"wanted a tuple of texts, came {type(values).__name__}")
+        reason = f"wanted a tuple of texts, came {type(values).__name__}"
+        raise InvalidQueryError(field_path, reason)
     if len(values) > MAX_VALUES:
-        raise InvalidQueryError(field, f"wanted at most {MAX_VALUES} values, came {len(values)}")
+        reason = f"wanted at most {MAX_VALUES} values, came {len(values)}"
+        raise InvalidQueryError(field_path, reason)
     for position, value in enumerate(values):
         fault = text_fault(value, MAX_VALUE_BYTES)
         if fault:
-            raise InvalidQueryError(f"{field}[{position}]", fault)
+            raise InvalidQueryError(f"{field_path}[{position}]", fault)
 
 
 def text_fault(value: object, max_bytes: int) -> str | None:
-    """Why a value is no text that the index can hold; None if it is."""
+    """Why a value is no text that the index can hold; None if it is.
+
+    Example:
+        >>> text_fault("resnet", 4)
+        'wanted at most 4 bytes, came 6'
+    """
     if not isinstance(value, str):
         return f"wanted a text, came {type(value).__name__}"
     if _SURROGATE.search(value):
@@ -129,15 +168,17 @@ def text_fault(value: object, max_bytes: int) -> str | None:
     return f"wanted at most {max_bytes} bytes, came {size}" if size > max_bytes else None
 
 
-def _check_range(field: str, wanted: Range) -> None:
+def _check_range(field_path: str, wanted: Range) -> None:
+    if not isinstance(wanted, Range):
+        raise InvalidQueryError(field_path, f"wanted a Range, came {type(wanted).__name__}")
     for name in ("minimum", "maximum"):
         bound = getattr(wanted, name)
         if bound is not None and not is_count(bound):
             reason = f"wanted a whole number from 0 to {MAX_INT64}, came {bound!r}"
-            raise InvalidQueryError(f"{field}.{name}", reason)
+            raise InvalidQueryError(f"{field_path}.{name}", reason)
     lowest, highest = wanted.minimum, wanted.maximum
     if lowest is not None and highest is not None and lowest > highest:
-        raise InvalidQueryError(field, f"minimum {lowest} is above maximum {highest}")
+        raise InvalidQueryError(field_path, f"minimum {lowest} is above maximum {highest}")
 
 
 def is_count(value: object) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.errors import InvalidQueryError
-from nar.index.rows import Embedding, Hit
+from nar.index.filters import Condition, Filter, Wanted
+from nar.index.rows import COLUMNS, Embedding, Hit
 
 # What float32 arithmetic can tell: equal vectors get scores that differ by less.
 RESOLUTION: Final = 5e-7
@@ -26,6 +27,55 @@ def check_top_k(top_k: int) -> None:
         raise InvalidQueryError("top_k", f"wanted 1 to {MAX_TOP_K}, came {top_k}")
 
 
+def check_filter(wanted: Filter) -> list[tuple[Condition, Wanted]]:
+    """The conditions that a filter sets, each on a column that the index has.
+
+    Raises:
+        InvalidQueryError: Names the field whose column no index has.
+
+    Example:
+        >>> check_filter(Filter())
+        []
+        >>> [condition.column for condition, _ in check_filter(Filter(tasks=("ocr",)))]
+        ['task']
+    """
+    conditions = list(wanted.conditions())
+    for condition, _ in conditions:
+        if condition.column not in COLUMNS:
+            reason = f"wanted one of the columns {', '.join(COLUMNS)}, came {condition.column!r}"
+            raise InvalidQueryError(condition.field, reason)
+    return conditions
+
+
+def check_vector(vector: NDArray[np.floating], dim: int, field: str) -> None:
+    """Refuse a query vector that has no direction.
+
+    Args:
+        vector: Shape (dim,).
+        dim: Length that the index wants.
+        field: What the caller calls the vector.
+
+    Raises:
+        InvalidQueryError: Names the vector and, where one is at fault, the number.
+
+    Example:
+        >>> check_vector(np.array([0.0, np.inf]), 2, "target")
+        Traceback (most recent call last):
+        ...
+        nar.errors.InvalidQueryError: target[1]: wanted a finite number, came inf
+    """
+    if vector.shape != (dim,):
+        came = len(vector) if vector.ndim == 1 else f"shape {vector.shape}"
+        raise InvalidQueryError(field, f"wanted {dim} numbers, came {came}")
+    finite = np.isfinite(vector)
+    if not finite.all():
+        first = int(np.argmin(finite))
+        reason = f"wanted a finite number, came {vector[first]}"
+        raise InvalidQueryError(f"{field}[{first}]", reason)
+    if not vector.any():
+        raise InvalidQueryError(field, "wanted a direction, came only zeros")
+
+
 def check_vectors(vectors: NDArray[np.floating], dim: int) -> Embedding:
     """Scale query vectors to length 1.
 
@@ -35,22 +85,19 @@ def check_vectors(vectors: NDArray[np.floating], dim: int) -> Embedding:
 
     Raises:
         InvalidQueryError: Names the vector and, where one is at fault, the number.
+
+    Example:
+        >>> check_vectors(np.array([[3.0, 4.0]]), 2)
+        array([[0.6, 0.8]], dtype=float32)
     """
     if vectors.ndim != 2 or vectors.shape[1] != dim:
         reason = f"wanted shape (queries, {dim}), came {vectors.shape}"
         raise InvalidQueryError("vectors", reason)
+    for position, vector in enumerate(vectors):
+        check_vector(vector, dim, f"vectors[{position}]")
     exact = vectors.astype(np.float64)
-    finite = np.isfinite(exact)
-    if not finite.all():
-        query, place = (int(index) for index in np.argwhere(~finite)[0])
-        reason = f"wanted a finite number, came {exact[query, place]}"
-        raise InvalidQueryError(f"vectors[{query}][{place}]", reason)
     # The largest entry first: squares of tiny or huge numbers leave the range of a float.
-    largest = np.abs(exact).max(axis=1, keepdims=True, initial=0)
-    if not largest.all():
-        query = int(np.argmin(largest))
-        raise InvalidQueryError(f"vectors[{query}]", "wanted a direction, came only zeros")
-    exact /= largest
+    exact /= np.abs(exact).max(axis=1, keepdims=True, initial=0)
     exact /= np.linalg.norm(exact, axis=1, keepdims=True)
     return exact.astype(np.float32)
 

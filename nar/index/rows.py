@@ -1,8 +1,12 @@
-"""What the index holds and gives: IndexRow goes in, IndexRow and Hit come out."""
+"""What the index holds and gives: IndexRow goes in, IndexRow and Hit come out.
+
+A column is one field of `IndexEntry`, which both share; whoever changes the columns counts up
+`nar.index.collection.SCHEMA_VERSION`.
+"""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Final, Protocol
 
@@ -11,26 +15,12 @@ from numpy.typing import NDArray
 
 from nar.architecture import Labels
 from nar.errors import InvalidInputError
-from nar.index.filters import is_count, text_fault
+from nar.index.filters import text_fault
 
 Embedding = NDArray[np.float32]
 
-# Bytes each text may have; names of networks found by search spell out whole genotypes.
-TEXT_BYTES: Final = {
-    "name": 4_096,
-    "source": 64,
-    "library": 256,
-    "family": 256,
-    "block": 64,
-    "task": 256,
-}
-FINGERPRINTS: Final = ("topology", "exact")
-COUNTS: Final = ("parameters", "flops", "nodes")
-
-# Beyond these, squares of float32 vanish or overflow and a cosine is noise.
-MIN_NORM: Final = 1e-6
-MAX_NORM: Final = 1e6
-
+_MAX_BYTES: Final = "nar.max_bytes"
+_IS_FINGERPRINT: Final = "nar.is_fingerprint"
 _ID: Final = re.compile(r"[0-9a-f]{32}")
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -40,6 +30,10 @@ def architecture_id(name: str) -> str:
 
     Raises:
         InvalidInputError: The name holds a lone surrogate, which has no bytes.
+
+    Example:
+        >>> architecture_id("timm:resnet50")
+        '2f6adf940015cde002b2299eedab1175'
     """
     fault = text_fault(name, TEXT_BYTES["name"])
     if fault:
@@ -62,13 +56,14 @@ def is_fingerprint(text: str) -> bool:
     return _FINGERPRINT.fullmatch(text) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """An indexed architecture and how near it is.
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexEntry:
+    """What the index says of an architecture besides its vector: one field a column.
 
     Attributes:
         id: Derived from the name.
-        name: Unique, the spec that builds it.
+        name: Unique, the spec that builds it; names of networks found by search spell out whole
+            genotypes.
         source: Who registers it.
         library: Distribution and version it was read from.
         family: Fine class.
@@ -79,48 +74,54 @@ class Hit:
         nodes: Operators in the graph.
         topology: Topology fingerprint.
         exact: Exact fingerprint.
-        score: Cosine similarity in [-1, 1], higher is nearer.
     """
 
     id: str
-    name: str
-    source: str
-    library: str
-    family: str
-    block: str
-    task: str
+    name: str = field(metadata={_MAX_BYTES: 4_096})
+    source: str = field(metadata={_MAX_BYTES: 64})
+    library: str = field(metadata={_MAX_BYTES: 256})
+    family: str = field(metadata={_MAX_BYTES: 256})
+    block: str = field(metadata={_MAX_BYTES: 64})
+    task: str = field(metadata={_MAX_BYTES: 256})
     parameters: int
     flops: int
     nodes: int
-    topology: str
-    exact: str
+    topology: str = field(metadata={_IS_FINGERPRINT: True})
+    exact: str = field(metadata={_IS_FINGERPRINT: True})
+
+
+# The scalar columns of the index, and those of each kind: bytes of a text, counts, fingerprints.
+COLUMNS: Final = tuple(each.name for each in fields(IndexEntry))
+TEXT_BYTES: Final[dict[str, int]] = {
+    each.name: each.metadata[_MAX_BYTES]
+    for each in fields(IndexEntry)
+    if _MAX_BYTES in each.metadata
+}
+COUNTS: Final = tuple(each.name for each in fields(IndexEntry) if each.type is int)
+FINGERPRINTS: Final = tuple(
+    each.name for each in fields(IndexEntry) if _IS_FINGERPRINT in each.metadata
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit(IndexEntry):
+    """An indexed architecture and how near it is.
+
+    Attributes:
+        score: Cosine similarity in [-1, 1], higher is nearer.
+    """
+
     score: float
 
 
-# The scalar columns of the index, in the order of Hit.
-COLUMNS: Final = tuple(field.name for field in fields(Hit) if field.name != "score")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class IndexRow:
-    """An architecture as the index stores it: the fields of a Hit, and its vector.
+class IndexRow(IndexEntry):
+    """An architecture as the index stores it, with its vector.
 
     Attributes:
         embedding: Shape (dim,), float32.
     """
 
-    id: str
-    name: str
-    source: str
-    library: str
-    family: str
-    block: str
-    task: str
-    parameters: int
-    flops: int
-    nodes: int
-    topology: str
-    exact: str
     embedding: Embedding
 
     def hit(self, score: float) -> Hit:
@@ -190,51 +191,3 @@ def index_row(item: Described, embedding: Embedding) -> IndexRow:
         exact=item.exact,
         embedding=embedding,
     )
-
-
-def check_rows(rows: Sequence[IndexRow], dim: int) -> None:
-    """Refuse what the index would store wrongly or not at all.
-
-    Raises:
-        InvalidInputError: Names the row and field at fault: ``rows[3].embedding``.
-    """
-    seen: set[str] = set()
-    for position, row in enumerate(rows):
-        fault = _field_fault(row) or _embedding_fault(row.embedding, dim)
-        if fault is None and row.id in seen:
-            fault = ("id", f"{row.name!r} is there twice in one batch")
-        if fault:
-            field, reason = fault
-            raise InvalidInputError(f"rows[{position}].{field}", reason)
-        seen.add(row.id)
-
-
-def _field_fault(row: IndexRow) -> tuple[str, str] | None:
-    for field, limit in TEXT_BYTES.items():
-        fault = text_fault(getattr(row, field), limit)
-        if fault:
-            return field, fault
-    for field in COUNTS:
-        if not is_count(getattr(row, field)):
-            return field, f"wanted a whole number from 0 to 2^63-1, came {getattr(row, field)!r}"
-    for field in FINGERPRINTS:
-        if not is_fingerprint(getattr(row, field)):
-            return field, f"wanted 64 hexadecimal digits, came {getattr(row, field)!r}"
-    if row.id != architecture_id(row.name):
-        return "id", f"wanted {architecture_id(row.name)}, the id of its name, came {row.id!r}"
-    return None
-
-
-def _embedding_fault(embedding: Embedding, dim: int) -> tuple[str, str] | None:
-    if embedding.shape != (dim,) or embedding.dtype != np.float32:
-        came = f"{embedding.dtype} of shape {embedding.shape}"
-        return "embedding", f"wanted float32 of shape ({dim},), came {came}"
-    finite = np.isfinite(embedding)
-    if not finite.all():
-        first = int(np.argmin(finite))
-        return f"embedding[{first}]", f"wanted a finite number, came {embedding[first]}"
-    norm = float(np.linalg.norm(embedding.astype(np.float64)))
-    if not MIN_NORM <= norm <= MAX_NORM:
-        wanted = f"from {MIN_NORM:g} to {MAX_NORM:g}"
-        return "embedding", f"wanted a length {wanted}, came {norm:g}"
-    return None

@@ -1,1 +1,1 @@
-"""The query server: gRPC in, the library inside, Prometheus beside."""
+"""The query server: it answers gRPC calls with the library, and Prometheus reads its metrics."""

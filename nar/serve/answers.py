@@ -1,19 +1,19 @@
-"""Hits and answers between records and messages, both ways: the server writes, the client reads."""
+"""Hits and answers as messages: the server encodes them, the client decodes them."""
 
 from collections.abc import Iterable
 from typing import Final
 
-from nar.index.architecture_index import Hit, IndexRow
-from nar.retrieve import Answer
+from nar.index.rows import Hit, IndexEntry
+from nar.query import Answer
 from nar.v1 import retrieval_pb2
 
-# The fields of an Architecture message are the fields of a Hit, but for its score.
+# The fields of an Architecture message are those of an IndexEntry.
 FIELDS: Final = tuple(field.name for field in retrieval_pb2.Architecture.DESCRIPTOR.fields)
 
 
-def encode_architecture(hit: Hit | IndexRow) -> retrieval_pb2.Architecture:
+def encode_architecture(entry: IndexEntry) -> retrieval_pb2.Architecture:
     """The message of an indexed architecture."""
-    return retrieval_pb2.Architecture(**{name: getattr(hit, name) for name in FIELDS})
+    return retrieval_pb2.Architecture(**{name: getattr(entry, name) for name in FIELDS})
 
 
 def decode_architecture(message: retrieval_pb2.Architecture, score: float = 1.0) -> Hit:

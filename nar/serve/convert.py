@@ -1,18 +1,29 @@
-"""Queries, filters and answers between messages and records; a query's limits are checked here.
+"""Queries and filters as messages, both ways; the limits of a query are checked here.
 
 Errors name their field by its path from the message that was given.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.typing import NDArray
 
 from nar.errors import InvalidInputError, InvalidQueryError, NarError
-from nar.index.filters import MAX_VALUE_BYTES, Filter, Range, text_fault
-from nar.retrieve import Query, Target
+from nar.index.filters import (
+    MAX_VALUE_BYTES,
+    Condition,
+    Filter,
+    Range,
+    Wanted,
+    conditions_of,
+    text_fault,
+)
+from nar.index.ranking import check_vector
+from nar.query import Query, Target
 from nar.serve.graphs import decode_graph
 from nar.serve.limits import Limits
 from nar.v1 import retrieval_pb2
@@ -23,7 +34,7 @@ Record = TypeVar("Record")
 
 @contextmanager
 def at(path: str) -> Iterator[None]:
-    """Put a path before the field of every InvalidInputError raised inside."""
+    """Put a path before the field of every InvalidInputError that the body raises."""
     try:
         yield
     except InvalidInputError as error:
@@ -35,7 +46,7 @@ def at(path: str) -> Iterator[None]:
 def decode_each(
     field: str, items: Sequence[Item], decode: Callable[[Item], Record], *, max_items: int
 ) -> list[Record | NarError]:
-    """Decode the items of a call; an item at fault gives its error in its place.
+    """Decode the items of a call: for each item its record, or the error that it deserves.
 
     Raises:
         InvalidQueryError: No items, or too many: a fault of the whole call.
@@ -103,59 +114,73 @@ def decode_name(name: str) -> str:
 
 
 def decode_vector(message: retrieval_pb2.Vector, dim: int) -> NDArray[np.float32]:
-    """The vector of a message, of the length it came with. Shape (dim,)."""
+    """The vector of a message, whatever its norm. Shape (dim,)."""
     vector = np.array(message.values, dtype=np.float32)
-    if len(vector) != dim:
-        raise InvalidQueryError("values", f"wanted {dim} numbers, came {len(vector)}")
-    finite = np.isfinite(vector)
-    if not finite.all():
-        first = int(np.argmin(finite))
-        raise InvalidQueryError(f"values[{first}]", f"wanted a finite number, came {vector[first]}")
-    if not vector.any():
-        raise InvalidQueryError("values", "wanted a direction, came only zeros")
+    check_vector(vector, dim, "values")
     return vector
 
 
 def decode_filter(message: retrieval_pb2.Filter) -> Filter:
-    """The filter of a message."""
-    return Filter(
-        names=tuple(message.names),
-        sources=tuple(message.sources),
-        libraries=tuple(message.libraries),
-        families=tuple(message.families),
-        blocks=tuple(message.blocks),
-        tasks=tuple(message.tasks),
-        topologies=tuple(message.topologies),
-        exacts=tuple(message.exacts),
-        parameters=_decode_range(message.parameters),
-        flops=_decode_range(message.flops),
-        nodes=_decode_range(message.nodes),
-    )
+    """The filter of a message.
+
+    Raises:
+        InvalidQueryError: It sets a condition that this version does not know; to pass over that
+            would return what the caller does not want.
+    """
+    return Filter(**filter_values(message, conditions_of(Filter)))
 
 
 def encode_filter(wanted: Filter) -> retrieval_pb2.Filter:
-    """The message of a filter."""
-    return retrieval_pb2.Filter(
-        names=wanted.names,
-        sources=wanted.sources,
-        libraries=wanted.libraries,
-        families=wanted.families,
-        blocks=wanted.blocks,
-        tasks=wanted.tasks,
-        topologies=wanted.topologies,
-        exacts=wanted.exacts,
-        parameters=_encode_range(wanted.parameters),
-        flops=_encode_range(wanted.flops),
-        nodes=_encode_range(wanted.nodes),
-    )
+    """The message of a filter.
+
+    Example:
+        >>> message = encode_filter(Filter(families=("vit",), nodes=Range(minimum=9)))
+        >>> message.families, message.nodes.minimum
+        (['vit'], 9)
+        >>> decode_filter(message)  # doctest: +ELLIPSIS
+        Filter(..., families=('vit',), ..., nodes=Range(minimum=9, maximum=None))
+    """
+    return retrieval_pb2.Filter(**filter_fields(wanted))
 
 
-def _decode_range(message: retrieval_pb2.Range) -> Range:
-    return Range(
-        minimum=message.minimum if message.HasField("minimum") else None,
-        maximum=message.maximum if message.HasField("maximum") else None,
-    )
+def filter_values(message: Message, conditions: Sequence[Condition]) -> dict[str, Any]:
+    """What a message of the form of `Filter` wants, by the names of its fields.
+
+    Args:
+        message: As it came.
+        conditions: The table of conditions.
+
+    Raises:
+        InvalidQueryError: It sets a condition that is not in the table.
+    """
+    named = {field.name for field, _ in message.ListFields()}
+    unknown = UnknownFieldSet(message)
+    unnamed = {f"field {unknown[number].field_number}" for number in range(len(unknown))}
+    strange = sorted(unnamed | named - {condition.field for condition in conditions})
+    if strange:
+        known = ", ".join(condition.field for condition in conditions)
+        reason = f"wanted conditions on {known}, came also {', '.join(strange)}; leave it out"
+        raise InvalidQueryError("", f"{reason}, or ask a server of a newer version")
+    return {
+        condition.field: _decode_wanted(condition, getattr(message, condition.field))
+        for condition in conditions
+    }
 
 
-def _encode_range(wanted: Range) -> retrieval_pb2.Range:
-    return retrieval_pb2.Range(minimum=wanted.minimum, maximum=wanted.maximum)
+def filter_fields(wanted: Filter) -> dict[str, Any]:
+    """The fields that the message of a filter sets, as its constructor takes them."""
+    return {condition.field: _encode_wanted(value) for condition, value in wanted.conditions()}
+
+
+def _decode_wanted(condition: Condition, sent: Any) -> Wanted:  # noqa: ANN401 -- no common type
+    if not condition.is_range:
+        return tuple(sent)
+    bounds = ("minimum", "maximum")
+    return Range(**{name: getattr(sent, name) for name in bounds if sent.HasField(name)})
+
+
+def _encode_wanted(wanted: Wanted) -> list[str] | dict[str, int]:
+    if not isinstance(wanted, Range):
+        return list(wanted)
+    bounds = {"minimum": wanted.minimum, "maximum": wanted.maximum}
+    return {name: bound for name, bound in bounds.items() if bound is not None}

@@ -1,4 +1,4 @@
-"""What a server accepts: read from the settings there, from Describe at the client."""
+"""What a server accepts: the server has it from its configuration, the client from Describe."""
 
 from dataclasses import asdict, dataclass, fields
 
@@ -30,7 +30,7 @@ class Limits:
 
 
 def limits_of(config: ServerConfig) -> Limits:
-    """The limits that the settings of a server give."""
+    """The limits in the configuration of a server."""
     return Limits(
         max_items=config.max_queries,
         max_top_k=config.max_top_k,

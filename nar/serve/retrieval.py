@@ -1,9 +1,9 @@
-"""What the methods of the service do, synchronously: decode, call the library, encode.
+"""What the methods of the service do: they decode, call the library and encode, and they block.
 
-An item at fault gets a status of its own; what is raised here concerns the whole call.
+An item at fault gets a status of its own; an error that is raised concerns the whole call.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import TypeVar
 
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from nar.canonical import exact_fingerprint, topology_fingerprint
 from nar.config import ServerConfig
 from nar.encoding.embed import Embedder
-from nar.errors import NarError, UnknownArchitectureError
+from nar.errors import NarError
 from nar.graph import ComputationalGraph
-from nar.index.architecture_index import ArchitectureIndex, IndexRow
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.rows import IndexRow
 from nar.novelty import Novelty
 from nar.ops import ATTRIBUTES, OPS
-from nar.retrieve import Answer, Query, Retriever
+from nar.query import Answer, Query, in_place
+from nar.retrieve import Retriever, unknown
 from nar.serve.answers import encode_answer, encode_architecture
 from nar.serve.convert import decode_each, decode_name, decode_query
 from nar.serve.graphs import decode_graph
@@ -81,7 +83,7 @@ class Retrieval:
             graphs = self._decode("graphs", request.graphs, self._decode_graph)
         good = [graph for graph in graphs if isinstance(graph, ComputationalGraph)]
         vectors = self._embedder.embed(good, observe=clock.add)
-        embedded = _in_place(graphs, zip(good, vectors, strict=True))
+        embedded = in_place(graphs, zip(good, vectors, strict=True))
         results = self._encode("Embed", embedded, _encode_embedding, wire.EmbedResult)
         return wire.EmbedResponse(results=results, timings=clock.report(self._telemetry))
 
@@ -89,8 +91,8 @@ class Retrieval:
         """Look architectures up."""
         names = self._decode("architectures", request.architectures, decode_name)
         rows = self._index.get([name for name in names if isinstance(name, str)])
-        found = [_found(name, rows) if isinstance(name, str) else name for name in names]
-        return wire.GetResponse(results=self._encode("Get", found, _encode_row, wire.GetResult))
+        known = [_row_of(name, rows) if isinstance(name, str) else name for name in names]
+        return wire.GetResponse(results=self._encode("Get", known, _encode_row, wire.GetResult))
 
     def describe(self, _: wire.DescribeRequest) -> wire.DescribeResponse:
         """Say what this server holds and accepts."""
@@ -121,20 +123,10 @@ class Retrieval:
     def _answer(
         self, queries: Sequence[Query | NarError], clock: StageClock
     ) -> list[Answer | NarError]:
-        """Answer what can be answered, in one go; errors keep their places."""
-        queries = self._without_unknown(queries)
+        """Answer all queries that could be decoded together; the others keep their errors."""
         good = [query for query in queries if isinstance(query, Query)]
         retriever = Retriever(TimedEmbedder(self._embedder, clock), self._index, self._novelty)
-        return _in_place(queries, retriever.search_all(good) if good else ())
-
-    def _without_unknown(self, queries: Sequence[Query | NarError]) -> list[Query | NarError]:
-        """Put an error in the place of each query for an architecture that is not indexed."""
-        targets = [query.target if isinstance(query, Query) else None for query in queries]
-        rows = self._index.get([target for target in targets if isinstance(target, str)])
-        return [
-            _unknown(target) if isinstance(target, str) and target not in rows else query
-            for query, target in zip(queries, targets, strict=True)
-        ]
+        return in_place(queries, retriever.search_all(good))
 
     def _encode(
         self,
@@ -156,20 +148,8 @@ class Retrieval:
         return results
 
 
-def _in_place(
-    items: Sequence[Item | NarError], answers: Iterable[Record]
-) -> list[Record | NarError]:
-    """Answers of the good items, in order, with the errors of the others between them."""
-    remaining = iter(answers)
-    return [item if isinstance(item, NarError) else next(remaining) for item in items]
-
-
-def _found(name: str, rows: Mapping[str, IndexRow]) -> IndexRow | NarError:
-    return rows[name] if name in rows else _unknown(name)
-
-
-def _unknown(name: str) -> UnknownArchitectureError:
-    return UnknownArchitectureError(f"no architecture of the name or id {name!r} is indexed")
+def _row_of(name: str, rows: Mapping[str, IndexRow]) -> IndexRow | NarError:
+    return rows[name] if name in rows else unknown(name)
 
 
 def _encode_row(row: IndexRow) -> wire.GetResult:

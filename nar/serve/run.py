@@ -1,4 +1,4 @@
-"""`nar serve`: open checkpoint and index, serve until SIGTERM or SIGINT, leave nothing behind."""
+"""`nar serve`: open checkpoint and index, serve until SIGTERM or SIGINT, close everything."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ def serve(
     """Serve until SIGTERM or SIGINT; calls in flight are finished first.
 
     Args:
-        config: All settings.
+        config: Where the index is, and how to serve.
         checkpoint_dir: The encoder; the index must hold its vectors.
         on_ready: Called once the ports are open; they are the server's `port` and `metrics_port`.
         novelty: How far the architectures are from each other, if that was measured.

@@ -22,7 +22,7 @@ class StageClock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time what runs inside, but for what is meanwhile added to other stages."""
+        """Time the body, without the time that it adds to other stages."""
         started, before = time.perf_counter(), sum(self._seconds.values())
         try:
             yield
@@ -45,7 +45,7 @@ class StageClock:
 
 @dataclass(frozen=True, slots=True)
 class TimedEmbedder:
-    """An embedder whose stages one call's clock sees."""
+    """An embedder that reports its stages to the clock of one call."""
 
     embedder: Embedder
     clock: StageClock

@@ -24,7 +24,8 @@ from nar.corpus import iterate_shards, write_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
-from nar.index.architecture_index import ArchitectureIndex, index_row
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.rows import index_row
 from nar.workspace import Workspace
 
 COPIES = 4

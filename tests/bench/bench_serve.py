@@ -24,7 +24,8 @@ from nar.config import IndexConfig
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig, PaperRecipe
-from nar.index.architecture_index import ArchitectureIndex, index_row
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.rows import index_row
 from nar.motifs.config import MotifConfig
 from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from nar.cli.display import answer
 from nar.index.rows import Hit, architecture_id
-from nar.retrieve import Answer
+from nar.query import Answer
 
 LONG = "transformers:convnext/ConvNextForImageClassification@published"
 
@@ -56,5 +56,5 @@ def test_libraries_are_shown_where_a_name_does_not_begin_with_its_own():
 
 def test_where_nothing_is_what_was_asked_for_it_says_so():
     lines = " ".join(shown(width=100))
-    assert lines.startswith("Nothing in the index is what the options ask for")
+    assert lines.startswith("No architecture in the index has what the options ask for")
     assert "Relatives" not in lines

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from oracle import DIM, Oracle, row
 
 from nar.errors import InvalidInputError, InvalidQueryError
-from nar.index.architecture_index import architecture_id
 from nar.index.filters import Filter, Range
+from nar.index.rows import architecture_id
 
 EAST = np.eye(1, DIM, dtype=np.float32)
 HOSTILE = "nope'] or id not in ['zzz"

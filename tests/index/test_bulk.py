@@ -9,7 +9,8 @@ from oracle import DIM, row
 
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidInputError
-from nar.index.architecture_index import ArchitectureIndex, IndexVerificationError
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.bulk import IndexVerificationError
 
 OTHER_ENCODER = "f" * 64
 EAST = np.eye(1, DIM, dtype=np.float32)
@@ -82,6 +83,16 @@ def test_an_index_without_a_published_collection_says_so(index):
     for ask in (index.count, lambda: index.search(EAST, 1), lambda: index.upsert(OLD)):
         with pytest.raises(IndexUnavailableError, match="embed a corpus first"):
             ask()
+
+
+def test_any_number_of_rows_is_loaded_in_batches(tmp_path):
+    config = IndexConfig(uri=str(tmp_path / "index.db"), batch_rows=2)
+    with ArchitectureIndex(config) as index, index.build(ENCODER, DIM) as build:
+        batches = []
+        build.load((item for item in NEW), batches.append)
+        build.load([])
+        assert (batches, build.publish()) == ([2, 2, 1], 5)
+        assert names(index) == [item.name for item in NEW]
 
 
 def test_a_build_that_was_not_published_leaves_nothing(index):
@@ -191,6 +202,32 @@ def test_a_collection_of_others_is_left_alone(index, config):
         index.count()
     client.drop_alias(config.alias)
     client.drop_collection("stranger")
+
+
+@on_both
+def test_an_index_of_an_older_schema_names_the_way_out_and_can_be_built_again(config, monkeypatch):
+    with ArchitectureIndex(config) as index:
+        load(index, OLD, job="corpus4")
+        old = index.live.name
+    monkeypatch.setattr("nar.index.collection.SCHEMA_VERSION", 2)
+    monkeypatch.setattr("nar.index.architecture_index.SCHEMA_VERSION", 2)
+    with pytest.raises(IndexMismatchError, match=r"version 2, .* has version 1; build it again"):
+        ArchitectureIndex(config, encoder=ENCODER)
+    with ArchitectureIndex(config) as index:
+        with pytest.raises(IndexMismatchError, match="`nar index build`"):
+            index.count()
+        assert load(index, NEW, job="corpus4") == 5
+        assert names(index) == [item.name for item in NEW]
+        assert old not in index.live.milvus.client.list_collections()
+
+
+def test_an_index_that_states_no_version_has_the_first(config, monkeypatch):
+    monkeypatch.setattr("nar.index.collection._SCHEMA", "unheard.of")
+    with ArchitectureIndex(config) as index:
+        load(index, OLD)
+    monkeypatch.undo()
+    with ArchitectureIndex(config, encoder=ENCODER) as index:
+        assert names(index) == [item.name for item in OLD]
 
 
 @pytest.mark.parametrize(("encoder", "job"), [("abc", None), (ENCODER, "x' or 1"), (ENCODER, "")])

@@ -8,7 +8,9 @@ from milvus_lite.search.filter.tokens import TokenKind, tokenize
 from oracle import DIM, passes, row
 
 from nar.errors import InvalidQueryError
-from nar.index.filters import Filter, Range, any_of
+from nar.index.expressions import any_of, expression
+from nar.index.filters import Filter, Range, conditions_of
+from nar.index.rows import FINGERPRINTS
 
 HOSTILE = [
     "",
@@ -94,16 +96,15 @@ SMALL = st.lists(st.sampled_from("abc"), max_size=2).map(tuple)
 PRINTS = st.lists(st.sampled_from(["a" * 64, "b" * 64, "c" * 64]), max_size=2).map(tuple)
 FILTERS = st.builds(
     Filter,
-    sources=SMALL,
-    libraries=SMALL,
-    families=SMALL,
-    blocks=SMALL,
-    tasks=SMALL,
-    topologies=PRINTS,
-    exacts=PRINTS,
-    parameters=RANGES,
-    flops=RANGES,
-    nodes=RANGES,
+    **{
+        condition.field: RANGES
+        if condition.is_range
+        else PRINTS
+        if condition.column in FINGERPRINTS
+        else SMALL
+        for condition in conditions_of(Filter)
+        if condition.column != "name"
+    },
 )
 
 
@@ -160,6 +161,7 @@ def test_all_fields_of_a_filter_hold_together(backend, grid):
         ({"nodes": Range(minimum=1.5)}, "nodes.minimum"),
         ({"nodes": Range(maximum=True)}, "nodes.maximum"),
         ({"nodes": Range(3, 2)}, "nodes"),
+        ({"nodes": (3,)}, "nodes"),
     ],
 )
 def test_what_no_row_can_have_is_refused(fields, field):
@@ -170,7 +172,7 @@ def test_what_no_row_can_have_is_refused(fields, field):
 
 def test_expressions_are_readable():
     wanted = Filter(families=("resnet", "vit"), parameters=Range(maximum=10), nodes=Range(1, 2))
-    assert wanted.expression() == (
+    assert expression(wanted.conditions()) == (
         "family in ['resnet', 'vit'] and parameters <= 10 and nodes >= 1 and nodes <= 2"
     )
-    assert Filter().expression() == ""
+    assert expression(Filter().conditions()) == ""

@@ -18,7 +18,8 @@ from waiting import wait_for
 
 from nar.config import IndexConfig
 from nar.errors import ConfigError, IndexUnavailableError
-from nar.index.architecture_index import ArchitectureIndex, architecture_id
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.rows import architecture_id
 
 EAST = np.eye(1, DIM, dtype=np.float32)
 TIMEOUT_S = 2.0

@@ -1,0 +1,81 @@
+"""What the command line chooses: the index that a command asks, and the corpus that it reads."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nar.config import NarConfig, load_config
+from nar.console import DEFAULT_WORK, stderr
+from nar.corpus import default_corpus
+from nar.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChoice:
+    """Which index a command uses, and with which configuration.
+
+    Attributes:
+        work: Directory of the workspace: corpus, checkpoint and index.
+        uri: A Milvus server, instead of the index in that directory.
+        config_file: YAML file of a `NarConfig`; None for the defaults.
+
+    Example:
+        >>> IndexChoice(Path("mine"), None, None).config().index.uri
+        'mine/index.db'
+    """
+
+    work: Path
+    uri: str | None
+    config_file: Path | None
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace."""
+        return Workspace(self.work)
+
+    @property
+    def wants_atlas(self) -> bool:
+        """Whether the atlas of the package answers: nothing is named, and nothing was built."""
+        is_named = bool(self.uri or self.config_file) or self.work != DEFAULT_WORK
+        return not (is_named or self.workspace.index.exists())
+
+    def config(self) -> NarConfig:
+        """The configuration: the command line before the file, the file before the workspace."""
+        chosen = load_config(self.config_file)
+        default = chosen.index.uri if self.config_file else str(self.workspace.index)
+        index = chosen.index.model_copy(update={"uri": self.uri or default})
+        return chosen.model_copy(update={"index": index})
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusChoice:
+    """Which corpus a command reads.
+
+    Attributes:
+        work: The workspace whose corpus is read where none is named.
+        corpus: The directory of a corpus, if one is named.
+    """
+
+    work: Path
+    corpus: Path | None = None
+
+    def directory(self) -> Path:
+        """Directory of the corpus; says on stderr which it is.
+
+        The corpus of the package stands in for that of the default workspace only: who names a
+        workspace means it.
+
+        Raises:
+            CorpusError: There is none.
+        """
+        chosen = self.corpus or self._unnamed()
+        stderr.print(f"reading the corpus at {chosen}", style="dim")
+        return chosen
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the user said which corpus it is."""
+        return self.corpus is not None or self.work != DEFAULT_WORK
+
+    def _unnamed(self) -> Path:
+        own = Workspace(self.work).corpus
+        return own if self.is_named else default_corpus(own)

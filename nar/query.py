@@ -1,0 +1,69 @@
+"""Query and Answer: what is asked, from the command line to the index, and what comes back."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.architecture import Architecture
+from nar.errors import NarError
+from nar.graph import ComputationalGraph
+from nar.index.filters import Filter
+from nar.index.rows import Hit
+
+Target = Architecture | ComputationalGraph | str | NDArray[np.float32]
+Item = TypeVar("Item")
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """One question.
+
+    Attributes:
+        target: A captured architecture or a canonical graph, the name or id of an indexed
+            architecture, or a vector of shape (dim,).
+        top_k: Number of hits wanted.
+        filter: What hits must be.
+
+    Example:
+        >>> Query("timm:resnet50", top_k=3).filter == Filter()
+        True
+    """
+
+    target: Target
+    top_k: int = 10
+    filter: Filter = field(default_factory=Filter)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer to one query; an architecture asked for by name or id is in none of its lists.
+
+    Attributes:
+        hits: Nearest first, equal scores by id.
+        same_network: Known architectures of the same exact fingerprint. Filters do not apply.
+        same_design: Further known ones of the same topology fingerprint. Filters do not apply.
+        novelty: How many of a hundred known designs have a nearer neighbour; 0 for a known one.
+            None where the distances of known designs were not measured. Filters do not apply.
+    """
+
+    hits: tuple[Hit, ...]
+    same_network: tuple[Hit, ...] = ()
+    same_design: tuple[Hit, ...] = ()
+    novelty: float | None = None
+
+
+def in_place(
+    items: Sequence[Item | NarError], answers: Iterable[Record]
+) -> list[Record | NarError]:
+    """Answers of the items that are no errors, in order, with the errors between them.
+
+    Example:
+        >>> in_place(["a", NarError("bad"), "b"], ["A", "B"])
+        ['A', NarError('bad'), 'B']
+    """
+    remaining = iter(answers)
+    return [item if isinstance(item, NarError) else next(remaining) for item in items]

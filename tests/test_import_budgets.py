@@ -1,0 +1,38 @@
+"""What importing a part of NAR may load: a client or `nar --help` waits for no search engine."""
+
+import subprocess
+import sys
+
+import pytest
+
+INDEXES = {"pymilvus", "milvus_lite", "pyarrow", "pandas"}
+LEARNING = {"torch", "torch_geometric", "scipy", "ray"}
+SERVING = {"grpc", "prometheus_client"}
+ARRAYS = {"numpy", "pydantic", "yaml"}
+
+# Module -> packages that importing it must not load.
+BUDGETS = {
+    "nar": INDEXES | LEARNING | SERVING | ARRAYS | {"typer", "rich"},
+    "nar.cli.app": INDEXES | LEARNING | SERVING | ARRAYS,
+    "nar.index.filters": INDEXES | LEARNING | SERVING | ARRAYS,
+    "nar.query": INDEXES | LEARNING | SERVING | {"pydantic"},
+    "nar.retrieve": INDEXES | LEARNING | SERVING | {"pydantic"},
+    "nar.index.exact": INDEXES | LEARNING | SERVING | {"pydantic"},
+    "nar.client": INDEXES | LEARNING | {"prometheus_client"},
+}
+
+
+def loaded(module: str) -> set[str]:
+    """The top-level packages that a fresh interpreter has after one import."""
+    code = f"import {module}, sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", BUDGETS)
+def test_importing_it_stays_within_its_budget(module):
+    assert loaded(module) & BUDGETS[module] == set()
+
+
+def test_a_budget_can_be_broken():
+    assert loaded("nar.index.architecture_index") >= {"pymilvus", "milvus_lite", "numpy"}
