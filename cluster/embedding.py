@@ -27,8 +27,9 @@ from nar.config import IndexConfig
 from nar.console import progress
 from nar.corpus import iterate_cards, read_shard
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint import Pretrained, fingerprint, load_checkpoint
+from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
+from nar.encoding.encoder import Encoder
 from nar.errors import InvalidInputError
 from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex
@@ -44,7 +45,7 @@ JOB_LETTERS = 16
 class EmbedWorker:
     """Embeds graphs; remembers the motifs it has encoded."""
 
-    def __init__(self, encoder: Pretrained, memory_limit_bytes: int | None) -> None:
+    def __init__(self, encoder: Encoder, memory_limit_bytes: int | None) -> None:
         bound_memory(memory_limit_bytes)
         self._embedder = Embedder(encoder)
 

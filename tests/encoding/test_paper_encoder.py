@@ -1,5 +1,6 @@
 """The memory of motifs: each type is encoded once, and forgetting changes nothing."""
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -46,3 +47,10 @@ def test_threads_may_share_an_encoding():
     with ThreadPoolExecutor(4) as pool:
         vectors = list(pool.map(lambda part: shared.encode([part])[0], parts))
     assert np.stack(vectors) == pytest.approx(encoding().encode(parts), abs=1e-6)
+
+
+def test_another_process_begins_with_an_empty_memory():
+    known = encoding()
+    known.encode(PARTITIONS)
+    copy = pickle.loads(pickle.dumps(known))
+    assert copy.encode(PARTITIONS) == pytest.approx(known.encode(PARTITIONS), abs=1e-6)

@@ -76,7 +76,7 @@ class FeatureTable(nn.Module):
             kept &= known
         rows = (sets.codes >> np.uint64(64 - self.rows_log2)).astype(np.int64)
         rows += sets.streams << self.rows_log2
-        before = offsets(kept)
+        before = offsets(kept.astype(np.int64))
         device = self.vectors.weight.device
         return FeatureBatch(
             torch.from_numpy(rows[kept]).to(device),

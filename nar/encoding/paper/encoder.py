@@ -122,6 +122,10 @@ class MotifMemory:
         self._rows: OrderedDict[int, Tensor] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type["MotifMemory"], tuple[int]]:
+        """Another process begins with an empty memory: a lock belongs to its own."""
+        return MotifMemory, (self._room,)
+
     def recall(self, codes: Sequence[int]) -> dict[int, Tensor]:
         """What is known of these codes."""
         with self._lock:
