@@ -205,7 +205,7 @@ def test_a_collection_of_others_is_left_alone(index, config):
 
 
 @on_both
-def test_an_index_of_an_older_schema_names_the_way_out_and_can_be_built_again(config, monkeypatch):
+def test_an_index_of_an_older_schema_names_the_way_out(config, monkeypatch):
     with ArchitectureIndex(config) as index:
         load(index, OLD, job="corpus4")
         old = index.live.name

@@ -44,8 +44,8 @@ class Ranking:
         """Whether each answer to some of the queries is relevant: shape (rows, depth)."""
         items = self.items[rows]
         wanted = asked.relevance[self.queries[rows]][:, None]
-        is_relevant: NDArray[np.bool_] = asked.relevance[items] == wanted
-        return is_relevant & (items != NOBODY)
+        is_relevant: NDArray[np.bool_] = (asked.relevance[items] == wanted) & (items != NOBODY)
+        return is_relevant
 
 
 def rank(embeddings: Matrix, asked: Questions, *, depth: int = DEPTH) -> Ranking:
