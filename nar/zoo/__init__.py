@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from nar.architecture import architecture
 from nar.errors import UnknownArchitectureError
 from nar.zoo.sources.darts.models import list_darts, resolve_darts
-from nar.zoo.sources.diffusers import list_diffusers, resolve_diffusers
+from nar.zoo.sources.diffusers import DIFFUSERS
 from nar.zoo.sources.effdet import list_effdet, resolve_effdet
 from nar.zoo.sources.file import is_file_name, resolve_file
-from nar.zoo.sources.monai import list_monai, resolve_monai
+from nar.zoo.sources.monai import MONAI
 from nar.zoo.sources.open_clip import list_open_clip, resolve_open_clip
-from nar.zoo.sources.pytorchcv import list_pytorchcv, resolve_pytorchcv
+from nar.zoo.sources.pytorchcv import PYTORCHCV
 from nar.zoo.sources.smp import list_smp, resolve_smp
 from nar.zoo.sources.timm import TIMM
 from nar.zoo.sources.torchsr import list_torchsr, resolve_torchsr
@@ -28,10 +28,10 @@ from nar.zoo.sources.torchvision_segmentation import (
     list_torchvision_segmentation,
     resolve_torchvision_segmentation,
 )
-from nar.zoo.sources.transformers.composed import list_composed, resolve_composed
-from nar.zoo.sources.transformers.names import list_transformers, resolve_transformers
-from nar.zoo.sources.vit_pytorch import list_vit_pytorch, resolve_vit_pytorch
-from nar.zoo.sources.x_transformers import list_x_transformers, resolve_x_transformers
+from nar.zoo.sources.transformers.composed import TRANSFORMERS_COMPOSED
+from nar.zoo.sources.transformers.models import TRANSFORMERS
+from nar.zoo.sources.vit_pytorch import VIT_PYTORCH
+from nar.zoo.sources.x_transformers import X_TRANSFORMERS
 from nar.zoo.spec import ArchitectureSpec, ZooCapture
 from nar.zoo.timing import Laps, lap
 
@@ -55,21 +55,21 @@ class _Source:
 _SOURCES = {
     "timm": _Source(TIMM.specs, TIMM.resolve),
     "torchvision": _Source(list_torchvision, resolve_torchvision),
-    "transformers": _Source(list_transformers, resolve_transformers),
-    "diffusers": _Source(list_diffusers, resolve_diffusers),
+    "transformers": _Source(TRANSFORMERS.specs, TRANSFORMERS.resolve),
+    "diffusers": _Source(DIFFUSERS.specs, DIFFUSERS.resolve),
     "effdet": _Source(list_effdet, resolve_effdet),
-    "monai": _Source(list_monai, resolve_monai),
+    "monai": _Source(MONAI.specs, MONAI.resolve),
     "open_clip": _Source(list_open_clip, resolve_open_clip),
-    "pytorchcv": _Source(list_pytorchcv, resolve_pytorchcv),
+    "pytorchcv": _Source(PYTORCHCV.specs, PYTORCHCV.resolve),
     "torchsr": _Source(list_torchsr, resolve_torchsr),
-    "vit_pytorch": _Source(list_vit_pytorch, resolve_vit_pytorch),
+    "vit_pytorch": _Source(VIT_PYTORCH.specs, VIT_PYTORCH.resolve),
     "smp": _Source(list_smp, resolve_smp),
     "torchvision_detection": _Source(list_torchvision_detection, resolve_torchvision_detection),
     "torchvision_segmentation": _Source(
         list_torchvision_segmentation, resolve_torchvision_segmentation
     ),
-    "transformers_composed": _Source(list_composed, resolve_composed),
-    "x_transformers": _Source(list_x_transformers, resolve_x_transformers),
+    "transformers_composed": _Source(TRANSFORMERS_COMPOSED.specs, TRANSFORMERS_COMPOSED.resolve),
+    "x_transformers": _Source(X_TRANSFORMERS.specs, X_TRANSFORMERS.resolve),
     "darts": _Source(list_darts, resolve_darts),
 }
 SOURCES: tuple[str, ...] = tuple(_SOURCES)
