@@ -9,8 +9,8 @@ from nar.canonical import exact_fingerprint
 from nar.errors import CaptureError
 from nar.zoo import capture_architecture
 from nar.zoo.libraries import import_library
+from nar.zoo.sources.transformers.capture import capture_config
 from nar.zoo.sources.transformers.configs import default_config, narrowed, parts
-from nar.zoo.sources.transformers.models import capture_config
 from nar.zoo.sources.transformers.settings import image_size
 from nar.zoo.sources.transformers.tasks import task_of_pairs
 

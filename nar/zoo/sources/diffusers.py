@@ -7,14 +7,15 @@ from typing import Any, cast
 
 from torch import nn
 
-from nar.capture import CaptureInputs
+from nar.capture import Capture, CaptureInputs
 from nar.files import package_yaml
 from nar.zoo.building import on_meta
 from nar.zoo.example import Entry as InputEntry
 from nar.zoo.example import made
 from nar.zoo.fake_cpu import on_fake_cpu
 from nar.zoo.libraries import import_library, library_version
-from nar.zoo.source import Entry, Source, by_forward
+from nar.zoo.source import CaptureNamed, Entry, Source, by_forward
+from nar.zoo.sources.transformers.known_values import known_values
 
 _CLASSES_OF_TASK: dict[str, str] = {
     "autoencoding": (
@@ -79,13 +80,24 @@ def _entry(model: str) -> Entry | None:
     if model not in _names() or model_class is None:
         return None
     published = _checkpoints()[class_name][checkpoint] if checkpoint else {}
-    capture = by_forward(
+    by_shapes = by_forward(
         partial(model_class, **published.get("config", {})),
         partial(_inputs, more=published.get("inputs", {})),
         place=on_fake_cpu if class_name in _table()["on_cpu"] else on_meta,
     )
+    capture = _knowing_values(by_shapes) if class_name in _table()["by_values"] else by_shapes
     module = model_class.__module__.rpartition(".")[2]
     return Entry(module, TASK_OF.get(class_name, "text-to-image"), capture)
+
+
+def _knowing_values(capture: CaptureNamed) -> CaptureNamed:
+    """Capture with the values at hand that follow from inputs and numbers."""
+
+    def run(name: str) -> Capture:
+        with known_values():
+            return capture(name)
+
+    return run
 
 
 def _inputs(model: nn.Module, *, more: Mapping[str, InputEntry]) -> CaptureInputs:

@@ -12,9 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from nar.capture import Capture
+from nar.capture import Capture, CaptureInputs
+from nar.capture.forward.dispatch import one_line
 from nar.errors import CaptureError
-from nar.zoo.building import Built, Recipe, capture_recipe
+from nar.zoo.building import Built, Recipe, capture_recipe, on_meta
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.configs import NARROWING, Config, narrowed, parts
 from nar.zoo.sources.transformers.inputs import example_inputs
@@ -30,7 +31,10 @@ _HEADS_ON_ANY_MODEL = ("jev",)
 # Classes that read text without a decoder: some want to hear so from their configuration.
 _ENCODERS = "EncoderModel"
 
-# What a forward raises that was given None where it wants a tensor: no weights would help.
+# How torch says that a value was read which only weights give. Whatever else stops a forward, with
+# real weights it stops there again, after minutes.
+_VALUES_MISSING = ("data-dependent", "no data", "data is not allocated", "SymInt")
+# What a forward raises that was given None where it wants a tensor.
 _MISSING_INPUT = (AttributeError, TypeError)
 
 
@@ -45,12 +49,12 @@ def capture_config(name: str, class_name: str, config_of: Callable[[], Config]) 
     Raises:
         CaptureError: Neither rung captures it; the reason names both.
     """
-    full = Recipe(partial(_build, config_of, class_name), example_inputs)
+    full = partial(_build, config_of, class_name)
     try:
         with known_values():
-            return capture_recipe(name, full)
+            return capture_recipe(name, Recipe(full, example_inputs))
     except CaptureError as at_full_width:
-        if isinstance(at_full_width.__cause__, _MISSING_INPUT):
+        if not _lacked_values(at_full_width):
             raise
         try:
             return _capture_for_real(name, class_name, config_of)
@@ -59,26 +63,46 @@ def capture_config(name: str, class_name: str, config_of: Callable[[], Config]) 
             raise CaptureError(name, at_full_width.operator, reason) from error
 
 
+def _lacked_values(error: CaptureError) -> bool:
+    is_of_values = any(sign in error.reason for sign in _VALUES_MISSING)
+    return is_of_values and not isinstance(error.__cause__, _MISSING_INPUT)
+
+
 def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config]) -> Capture:
     """With real weights: of the whole model if it is small, else of the widest that fits."""
-    full = Recipe(partial(_build, config_of, class_name), example_inputs)
-    size = _size(full)
-    if size <= MAX_WHOLE_PARAMETERS:
-        return capture_recipe(name, full, place=_with_real_weights)
-    for by in _NARROWINGS:
-        narrow = replace(full, build=partial(_build_narrow, config_of, class_name, by))
-        if _size(narrow) <= MAX_REAL_PARAMETERS:
-            break
-    capture = capture_recipe(name, narrow, place=_with_real_weights)
+    build = partial(_build, config_of, class_name)
+    # A narrow configuration may be one that its model refuses.
+    try:
+        size = _parameters(build)
+        by = 1 if size <= MAX_WHOLE_PARAMETERS else _narrowing(class_name, config_of)
+    except Exception as error:
+        raise CaptureError(name, "-", one_line(error)) from error
+    narrow = partial(_build_narrow, config_of, class_name, by) if by > 1 else build
+    capture = capture_recipe(name, Recipe(narrow, example_inputs), place=_with_real_weights)
+    if by == 1:
+        return capture
     # An estimate: products with weights grow with the square of the width, attention less.
     graph = replace(capture.graph, parameters=size, flops=capture.graph.flops * by**2)
     return replace(capture, graph=graph)
 
 
-def _size(recipe: Recipe) -> int:
-    """Number of learned scalars, tied ones once."""
-    with torch.device("meta"):
-        return sum(parameter.numel() for parameter in recipe.build().parameters())
+def _narrowing(class_name: str, config_of: Callable[[], Config]) -> int:
+    """What widths have to be divided by.
+
+    Raises:
+        ValueError: The model is too large even at the smallest width.
+    """
+    for by in _NARROWINGS:
+        size = _parameters(partial(_build_narrow, config_of, class_name, by))
+        if size <= MAX_REAL_PARAMETERS:
+            return by
+    raise ValueError(f"wanted at most {MAX_REAL_PARAMETERS:,} parameters, came {size:,}")
+
+
+def _parameters(build: Callable[[], nn.Module]) -> int:
+    """Number of learned scalars, tied ones once; no weight takes memory or is initialised."""
+    module, _ = on_meta(Recipe(build, lambda _module: CaptureInputs()))
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def _build(config_of: Callable[[], Config], class_name: str) -> nn.Module:
@@ -106,10 +130,7 @@ def _config_for(model_class: type, config: Config) -> Config:
 
 
 def _with_real_weights(recipe: Recipe) -> Built:
-    """Build for real what control flow that reads values needs, if it fits."""
-    size = _size(recipe)
-    if size > MAX_REAL_PARAMETERS:
-        raise ValueError(f"wanted at most {MAX_REAL_PARAMETERS:,} parameters, came {size:,}")
+    """Build what control flow that reads values needs."""
     # Experts are chosen by what the weights give: the same weights each time.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
