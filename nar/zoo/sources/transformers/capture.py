@@ -31,11 +31,8 @@ _HEADS_ON_ANY_MODEL = ("jev",)
 # Classes that read text without a decoder: some want to hear so from their configuration.
 _ENCODERS = "EncoderModel"
 
-# How torch says that a value was read which only weights give. Whatever else stops a forward, with
-# real weights it stops there again, after minutes.
-_VALUES_MISSING = ("data-dependent", "no data", "data is not allocated", "SymInt")
-# What a forward raises that was given None where it wants a tensor.
-_MISSING_INPUT = (AttributeError, TypeError)
+# What torch says of a class that only has parts to call.
+_NO_FORWARD = 'missing the required "forward"'
 
 
 def capture_config(name: str, class_name: str, config_of: Callable[[], Config]) -> Capture:
@@ -54,7 +51,7 @@ def capture_config(name: str, class_name: str, config_of: Callable[[], Config]) 
         with known_values():
             return capture_recipe(name, Recipe(full, example_inputs))
     except CaptureError as at_full_width:
-        if not _lacked_values(at_full_width):
+        if not _may_lack_values(at_full_width):
             raise
         try:
             return _capture_for_real(name, class_name, config_of)
@@ -63,9 +60,13 @@ def capture_config(name: str, class_name: str, config_of: Callable[[], Config]) 
             raise CaptureError(name, at_full_width.operator, reason) from error
 
 
-def _lacked_values(error: CaptureError) -> bool:
-    is_of_values = any(sign in error.reason for sign in _VALUES_MISSING)
-    return is_of_values and not isinstance(error.__cause__, _MISSING_INPUT)
+def _may_lack_values(error: CaptureError) -> bool:
+    """Whether a forward may have stopped because it read what only weights give.
+
+    Then torch raises some `RuntimeError`. Missing inputs and modules, and settings that a model
+    refuses, would only be met again.
+    """
+    return isinstance(error.__cause__, RuntimeError) and _NO_FORWARD not in error.reason
 
 
 def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config]) -> Capture:

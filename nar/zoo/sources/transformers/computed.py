@@ -36,7 +36,7 @@ def _words_of_two_classes(model: Model) -> Tensor:
 
 def _instruction(model: Model) -> Tensor:
     """(1, tokens): one for each patch of what a robot sees, then what it is told."""
-    patches, token = quantity(model.config, "image_patches"), model.config.image_token_id
+    patches, token = (quantity(model.config, name) for name in ("image_patches", "image_token_id"))
     return torch.cat([torch.full((1, patches), token), _same_tokens(model)], dim=1)
 
 
