@@ -85,19 +85,16 @@ def _entry(model: str) -> Entry | None:
         partial(_inputs, more=published.get("inputs", {})),
         place=on_fake_cpu if class_name in _table()["on_cpu"] else on_meta,
     )
-    capture = _knowing_values(by_shapes) if class_name in _table()["by_values"] else by_shapes
+    by_values = partial(_knowing_values, capture=by_shapes)
+    capture = by_values if class_name in _table()["by_values"] else by_shapes
     module = model_class.__module__.rpartition(".")[2]
     return Entry(module, TASK_OF.get(class_name, "text-to-image"), capture)
 
 
-def _knowing_values(capture: CaptureNamed) -> CaptureNamed:
+def _knowing_values(name: str, capture: CaptureNamed) -> Capture:
     """Capture with the values at hand that follow from inputs and numbers."""
-
-    def run(name: str) -> Capture:
-        with known_values():
-            return capture(name)
-
-    return run
+    with known_values():
+        return capture(name)
 
 
 def _inputs(model: nn.Module, *, more: Mapping[str, InputEntry]) -> CaptureInputs:

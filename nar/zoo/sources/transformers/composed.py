@@ -5,11 +5,10 @@ decoder, ``transformers_composed:detr/swin-tiny-patch4-window7-224`` a head on a
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
-from nar.capture import Capture
 from nar.files import package_yaml
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source
@@ -58,13 +57,13 @@ def _entry(model: str) -> Entry | None:
     composition = compositions().get(model)
     if composition is None:
         return None
-    task = task_of_pairs()[composition.model_type, composition.class_name]
-
-    def capture(name: str) -> Capture:
-        return capture_composed(name, composition)
-
-    backbone = family_of_part(composition.parts[0])
-    return Entry(composition.kind, task, capture, tier="composed", backbone=backbone)
+    return Entry(
+        composition.kind,
+        task_of_pairs()[composition.model_type, composition.class_name],
+        partial(capture_composed, composition=composition),
+        tier="composed",
+        backbone=family_of_part(composition.parts[0]),
+    )
 
 
 TRANSFORMERS_COMPOSED = Source(

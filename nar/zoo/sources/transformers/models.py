@@ -7,7 +7,6 @@
 from collections.abc import Callable
 from functools import partial
 
-from nar.capture import Capture
 from nar.zoo.source import Entry, Source
 from nar.zoo.sources.transformers.capture import capture_config
 from nar.zoo.sources.transformers.configs import Config, default_config
@@ -35,25 +34,16 @@ def _names() -> list[str]:
 def _entry(model: str) -> Entry | None:
     pair, mark, checkpoint = model.partition(MARK)
     model_type, _, class_name = pair.partition("/")
-    if not mark:
-        task = task_of_pairs().get((model_type, class_name))
-        return _of(model_type, class_name, task, partial(default_config, model_type))
-    size = published_sizes().get(checkpoint)
-    if size is None or size.model_type != model_type:
-        return None
-    task = task_of_classes(size).get(class_name)
-    return _of(model_type, class_name, task, partial(published_config, size))
-
-
-def _of(
-    model_type: str, class_name: str, task: str | None, config_of: Callable[[], Config]
-) -> Entry | None:
+    task = task_of_pairs().get((model_type, class_name))
+    config_of: Callable[[], Config] = partial(default_config, model_type)
+    if mark:
+        size = published_sizes().get(checkpoint)
+        if size is None or size.model_type != model_type:
+            return None
+        task, config_of = task_of_classes(size).get(class_name), partial(published_config, size)
     if task is None:
         return None
-
-    def capture(name: str) -> Capture:
-        return capture_config(name, class_name, config_of)
-
+    capture = partial(capture_config, class_name=class_name, config_of=config_of)
     return Entry(model_type, task, capture)
 
 
