@@ -46,7 +46,11 @@ Shape = Sequence[Extent]
 _DTYPES = {"float": torch.float, "long": torch.long, "bool": torch.bool}
 
 
-def made(entry: Entry, known: Known) -> object:
+def _nothing(_name: str) -> None:
+    """Where no entry names anything."""
+
+
+def made(entry: Entry, known: Known = _nothing) -> object:
     """What an entry stands for, tensors on the default device.
 
     Raises:

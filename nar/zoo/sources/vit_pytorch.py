@@ -49,7 +49,7 @@ def _argument(value: object) -> object:
 
 
 def _inputs(entry: object, _network: nn.Module) -> CaptureInputs:
-    return CaptureInputs((made(entry, {}.get),))
+    return CaptureInputs((made(entry),))
 
 
 def _nets() -> Mapping[str, dict[str, Any]]:

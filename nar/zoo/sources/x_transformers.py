@@ -59,7 +59,7 @@ def _build(class_name: str, depth: int, options: Arguments) -> nn.Module:
 
 
 def _inputs(_model: nn.Module) -> CaptureInputs:
-    return CaptureInputs((made({"long": [1, TOKENS]}, {}.get),))
+    return CaptureInputs((made({"long": [1, TOKENS]}),))
 
 
 @cache
