@@ -51,8 +51,8 @@ def _entries(model: Model, takes: Mapping[str, object]) -> dict[str, Entry]:
     for marker, layout in table["marked"].items():
         if marker in takes:
             entries |= layout
-    layout: dict[str, Entry] = table["types"].get(model.config.model_type, {})
-    return entries | layout
+    own: dict[str, Entry] = table["types"].get(model.config.model_type, {})
+    return entries | own
 
 
 def _table() -> dict[str, dict[str, Any]]:
