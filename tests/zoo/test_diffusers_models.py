@@ -4,31 +4,19 @@ import pytest
 
 from nar.errors import UnknownArchitectureError
 from nar.zoo import capture_architecture, list_specs, resolve
-from nar.zoo.sources.diffusers import TASK_OF
-from nar.zoo.sources.diffusers_inputs import described_classes, shape_of_entry
+from nar.zoo.sources.diffusers import TASK_OF, described_classes
 
 
 def test_classes_are_followed_by_their_checkpoints():
     names = list_specs("diffusers")
-    place = names.index("diffusers:FluxTransformer2DModel")
-    assert names[place + 1] == "diffusers:FluxTransformer2DModel@FLUX.1-dev"
+    row = names.index("diffusers:FluxTransformer2DModel")
+    assert names[row + 1] == "diffusers:FluxTransformer2DModel@FLUX.1-dev"
     assert len(names) == len(set(names)) > len(described_classes()) > 100
 
 
 def test_tasks_are_those_of_described_classes():
     assert set(TASK_OF) <= set(described_classes())
     assert TASK_OF["AutoencoderKLMiniMaxH3Audio"] == "autoencoding"
-
-
-def test_shapes_are_sums_of_products_of_settings():
-    settings = {"layers": [2, 3], "width": None, "channels": 4}
-    entry = [1, "channels*2+1", "layers", "width|channels", "width|7"]
-    assert shape_of_entry(entry, settings) == [1, 9, 2, 4, 7]
-
-
-def test_a_setting_that_is_missing_is_named():
-    with pytest.raises(ValueError, match="wanted one of width"):
-        shape_of_entry(["width"], {"width": None})
 
 
 def test_an_unknown_checkpoint_has_neighbours():
@@ -43,6 +31,7 @@ def test_an_unknown_checkpoint_has_neighbours():
         ("AutoencoderKL@stable-diffusion-v1-5", "autoencoding", 83_653_863),
         ("UNet2DConditionModel@stable-diffusion-v1-5", "text-to-image", 859_520_964),
         ("AutoencoderTiny", "autoencoding", None),
+        ("GlmImageTransformer2DModel", "text-to-image", None),  # reads a mask
     ],
 )
 def test_published_sizes_have_the_published_number_of_parameters(name, task, parameters):

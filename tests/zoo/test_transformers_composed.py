@@ -3,12 +3,15 @@
 import pytest
 
 from nar.errors import UnknownArchitectureError
-from nar.zoo.sources.transformers.composed import compositions, list_composed, resolve_composed
-from nar.zoo.sources.transformers.composed_configs import composed_config, family_of_part
+from nar.zoo.sources.transformers.composed import TRANSFORMERS_COMPOSED, compositions
+from nar.zoo.sources.transformers.composed_configs import (
+    composed_config,
+    family_of_part,
+)
 
 
 def test_names_are_unique_and_say_kind_and_parts() -> None:
-    names = list_composed()
+    names = TRANSFORMERS_COMPOSED.specs()
     assert len(names) == len(set(names)) > 1000
     assert "transformers_composed:vision_encoder_decoder/vit-base-patch16-224+gpt2" in names
     assert "transformers_composed:detr/resnet-50" in names
@@ -33,27 +36,28 @@ def test_every_part_has_a_family() -> None:
 def test_labels_name_the_combination_and_its_encoder(
     name: str, family: str, task: str, backbone: str
 ) -> None:
-    labels = resolve_composed(f"transformers_composed:{name}").labels
+    labels = TRANSFORMERS_COMPOSED.resolve(f"transformers_composed:{name}").labels
     assert (labels.family, labels.task, labels.backbone) == (family, task, backbone)
     assert labels.tier == "composed"
 
 
 def test_the_decoder_of_a_pair_reads_its_encoder() -> None:
-    config = composed_config("encoder_decoder", "encoder-decoder", ("bert-base-uncased", "gpt2"))
+    pair = compositions()["encoder_decoder/bert-base-uncased+gpt2"]
+    config = composed_config(pair)
     assert config.decoder.add_cross_attention
     assert not config.encoder.is_decoder
     assert not config.decoder.use_cache
 
 
 def test_a_head_on_levels_gets_the_last_stages_of_its_backbone() -> None:
-    config = composed_config("real_time", "rt_detr", ("resnet-18",))
+    config = composed_config(compositions()["rt_detr/resnet-18"])
     assert config.backbone_config.out_features == ["stage2", "stage3", "stage4"]
     assert config.encoder_in_channels == [128, 256, 512]
 
 
 def test_a_name_that_the_table_does_not_have_is_refused() -> None:
     with pytest.raises(UnknownArchitectureError, match="no such architecture"):
-        resolve_composed("transformers_composed:detr/gpt2")
+        TRANSFORMERS_COMPOSED.resolve("transformers_composed:detr/gpt2")
 
 
 @pytest.mark.parametrize(
@@ -65,6 +69,6 @@ def test_a_name_that_the_table_does_not_have_is_refused() -> None:
     ],
 )
 def test_a_composed_model_is_captured(name: str) -> None:
-    capture = resolve_composed(f"transformers_composed:{name}").capture()
+    capture = TRANSFORMERS_COMPOSED.resolve(f"transformers_composed:{name}").capture()
     assert capture.graph.nodes > 50
     assert capture.graph.parameters > 1_000_000

@@ -3,10 +3,17 @@
 import pytest
 import torch
 
+from nar.files import package_yaml
 from nar.zoo.libraries import import_library
+from nar.zoo.sources.transformers.computed import COMPUTED
 from nar.zoo.sources.transformers.configs import default_config, parts
 from nar.zoo.sources.transformers.inputs import example_inputs
 from nar.zoo.sources.transformers.known_values import known_values
+
+TABLES = {
+    table: package_yaml("zoo", "sources", "transformers", f"tables/{table}.yaml")
+    for table in ("inputs", "completions")
+}
 
 
 def shallow_model(model_type, class_name):
@@ -85,3 +92,21 @@ def test_special_tokens_are_no_text():
     ids = inputs_of("esm", "EsmModel")["input_ids"]
     assert int(ids.max()) < 33
     assert default_config("esm").mask_token_id not in ids
+
+
+def test_tables_speak_of_types_that_the_library_has():
+    mapping = import_library("transformers").CONFIG_MAPPING
+    rows = {*TABLES["inputs"]["types"], *TABLES["completions"]["completions"]}
+    assert [name for name in rows if name not in mapping] == []
+
+
+def test_everything_that_is_computed_stands_in_the_table():
+    assert set(COMPUTED) <= set(names_in(TABLES["inputs"]))
+
+
+def names_in(entry):
+    if isinstance(entry, str):
+        yield entry
+    elif isinstance(entry, dict | list):
+        for part in entry.values() if isinstance(entry, dict) else entry:
+            yield from names_in(part)

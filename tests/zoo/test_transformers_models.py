@@ -9,8 +9,8 @@ from nar.canonical import exact_fingerprint
 from nar.errors import CaptureError
 from nar.zoo import capture_architecture
 from nar.zoo.libraries import import_library
+from nar.zoo.sources.transformers.capture import capture_config
 from nar.zoo.sources.transformers.configs import default_config, narrowed, parts
-from nar.zoo.sources.transformers.models import capture_config
 from nar.zoo.sources.transformers.settings import image_size
 from nar.zoo.sources.transformers.tasks import task_of_pairs
 
@@ -188,3 +188,16 @@ def test_a_model_without_a_recipe_fails_with_its_reason():
     name = "transformers:edgetam_video/EdgeTamVideoModel"
     with pytest.raises(CaptureError, match="inference_session"):
         capture_architecture(name)
+
+
+@pytest.mark.parametrize(
+    ("pair", "reason"),
+    [
+        ("glm_image_vqmodel/GlmImageVQVAE", "missing the required"),  # only parts to call
+        ("reformer/ReformerModelWithLMHead", "is_decoder=True"),  # its settings are refused
+    ],
+)
+def test_what_no_weights_would_help_fails_at_once(pair, reason):
+    with pytest.raises(CaptureError, match=reason) as failure:
+        capture_architecture(f"transformers:{pair}")
+    assert "with real weights" not in failure.value.reason

@@ -4,11 +4,10 @@ import pytest
 
 from nar.errors import UnknownArchitectureError
 from nar.zoo.libraries import import_library
+from nar.zoo.sources.transformers.models import TRANSFORMERS
 from nar.zoo.sources.transformers.sizes import (
-    list_sizes,
     published_config,
     published_sizes,
-    resolve_sizes,
     task_of_classes,
 )
 
@@ -53,7 +52,7 @@ def test_a_configuration_is_made_anew_each_time() -> None:
 
 
 def test_names_are_unique_and_name_the_checkpoint() -> None:
-    names = list_sizes()
+    names = [name for name in TRANSFORMERS.specs() if "@" in name]
     assert len(names) == len(set(names)) > 2000
     assert "transformers:bert/BertForMaskedLM@bert-large-uncased" in names
 
@@ -66,7 +65,7 @@ def test_encoders_are_not_taken_as_generators() -> None:
 
 
 def test_the_labels_of_a_published_model_name_type_and_task() -> None:
-    labels = resolve_sizes("transformers:llama/LlamaForCausalLM@Llama-2-70b").labels
+    labels = TRANSFORMERS.resolve("transformers:llama/LlamaForCausalLM@Llama-2-70b").labels
     assert (labels.family, labels.task, labels.tier) == ("llama", "text-generation", "named")
 
 
@@ -80,10 +79,10 @@ def test_the_labels_of_a_published_model_name_type_and_task() -> None:
 )
 def test_a_name_that_the_table_does_not_have_is_refused(name: str) -> None:
     with pytest.raises(UnknownArchitectureError, match="no such architecture"):
-        resolve_sizes(name)
+        TRANSFORMERS.resolve(name)
 
 
 def test_a_published_model_is_captured_with_its_own_parameters() -> None:
     name = "transformers:bert/BertForSequenceClassification@bert_uncased_L-2_H-128_A-2"
-    graph = resolve_sizes(name).capture().graph
+    graph = TRANSFORMERS.resolve(name).capture().graph
     assert graph.parameters == 4_386_178

@@ -3,23 +3,21 @@
 from nar.zoo.libraries import installed
 from nar.zoo.source import Source
 from nar.zoo.sources.darts.models import DARTS
+from nar.zoo.sources.diffusers import DIFFUSERS
 from nar.zoo.sources.effdet import EFFDET
+from nar.zoo.sources.monai import MONAI
 from nar.zoo.sources.open_clip import OPEN_CLIP
+from nar.zoo.sources.pytorchcv import PYTORCHCV
 from nar.zoo.sources.smp import SMP
 from nar.zoo.sources.timm import TIMM
 from nar.zoo.sources.torchsr import TORCHSR
 from nar.zoo.sources.torchvision import TORCHVISION
 from nar.zoo.sources.torchvision_detection import TORCHVISION_DETECTION
 from nar.zoo.sources.torchvision_segmentation import TORCHVISION_SEGMENTATION
-from nar.zoo.sources.unconverted import (
-    DIFFUSERS,
-    MONAI,
-    PYTORCHCV,
-    TRANSFORMERS,
-    TRANSFORMERS_COMPOSED,
-    VIT_PYTORCH,
-    X_TRANSFORMERS,
-)
+from nar.zoo.sources.transformers.composed import TRANSFORMERS_COMPOSED
+from nar.zoo.sources.transformers.models import TRANSFORMERS
+from nar.zoo.sources.vit_pytorch import VIT_PYTORCH
+from nar.zoo.sources.x_transformers import X_TRANSFORMERS
 
 # In the order in which names of several sources are listed.
 SOURCES: tuple[Source, ...] = (

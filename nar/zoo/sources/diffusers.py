@@ -1,20 +1,20 @@
 """The networks of diffusers: each class in its default configuration, and published checkpoints."""
 
-from functools import cache, partial
-from importlib.resources import files
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
+from inspect import Parameter, signature
+from typing import Any, cast
 
-import yaml
 from torch import nn
 
-from nar.architecture import Labels
-from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe, on_fake_cpu, on_meta
+from nar.capture import Capture, CaptureInputs
+from nar.files import package_yaml
+from nar.zoo.building import on_fake_cpu, on_meta
+from nar.zoo.example import Entry as InputEntry
+from nar.zoo.example import made
 from nar.zoo.libraries import import_library, library_version
-from nar.zoo.sources.diffusers_inputs import described_classes, example_inputs, marked_classes
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
-
-SOURCE = "diffusers"
+from nar.zoo.source import CaptureNamed, Entry, Source, by_forward
+from nar.zoo.sources.transformers.known_values import known_values
 
 _CLASSES_OF_TASK: dict[str, str] = {
     "autoencoding": (
@@ -53,54 +53,82 @@ _CLASSES_OF_TASK: dict[str, str] = {
 TASK_OF = {name: task for task, names in _CLASSES_OF_TASK.items() for name in names.split()}
 
 
-def list_diffusers() -> list[str]:
+# Class -> checkpoint -> its settings and further inputs.
+Checkpoints = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+def described_classes() -> list[str]:
+    """Classes whose inputs the table knows, in its order."""
+    return list(_table()["classes"])
+
+
+def _names() -> list[str]:
     """Every class whose inputs are known, each followed by its published checkpoints."""
-    library_version(SOURCE)
+    library_version("diffusers")
     names: list[str] = []
     for class_name in described_classes():
-        if class_name not in marked_classes("only_published"):
+        if class_name not in _table()["only_published"]:
             names.append(class_name)
-        names += [f"{class_name}@{size}" for size in _sizes().get(class_name, ())]
-    return [f"{SOURCE}:{name}" for name in names]
+        names += [f"{class_name}@{size}" for size in _checkpoints().get(class_name, ())]
+    return names
 
 
-def resolve_diffusers(name: str) -> ArchitectureSpec:
-    """The spec behind ``diffusers:<Class>`` or ``diffusers:<Class>@<checkpoint>``.
+def _entry(model: str) -> Entry | None:
+    class_name, _, checkpoint = model.partition("@")
+    model_class = getattr(import_library("diffusers"), class_name, None)
+    if model not in _names() or model_class is None:
+        return None
+    published = _checkpoints()[class_name][checkpoint] if checkpoint else {}
+    by_shapes = by_forward(
+        partial(model_class, **published.get("config", {})),
+        partial(_inputs, more=published.get("inputs", {})),
+        place=on_fake_cpu if class_name in _table()["on_cpu"] else on_meta,
+    )
+    by_values = partial(_knowing_values, capture=by_shapes)
+    capture = by_values if class_name in _table()["by_values"] else by_shapes
+    module = model_class.__module__.rpartition(".")[2]
+    return Entry(module, TASK_OF.get(class_name, "text-to-image"), capture)
 
-    Raises:
-        UnknownArchitectureError: No such class or checkpoint is known, or not to this version.
+
+def _knowing_values(name: str, capture: CaptureNamed) -> Capture:
+    """Capture with the values at hand that follow from inputs and numbers."""
+    with known_values():
+        return capture(name)
+
+
+def _inputs(model: nn.Module, *, more: Mapping[str, InputEntry]) -> CaptureInputs:
+    """Everything that a model's forward wants.
+
+    Args:
+        model: A ``ModelMixin`` of a class that the table describes.
+        more: Further entries, for what its configuration asks for.
     """
-    if name not in list_diffusers():
-        way_out = f"wanted {SOURCE}:<Class> or {SOURCE}:<Class>@<checkpoint>"
-        raise unknown_architecture(name, list_diffusers(), way_out=way_out)
-    class_name, _, size = name.removeprefix(f"{SOURCE}:").partition("@")
-    published = _sizes()[class_name][size] if size else {}
-    model_class = getattr(import_library(SOURCE), class_name, None)
-    if model_class is None:
-        way_out = f"{library_version(SOURCE)} has no {class_name}"
-        raise unknown_architecture(name, (), way_out=way_out)
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(SOURCE),
-        family=family_of(SOURCE, model_class.__module__.rpartition(".")[2]),
-        task=TASK_OF.get(class_name, "text-to-image"),
+    settings = cast("Mapping[str, Any]", model.config)
+    wanted = signature(model.forward).parameters.values()
+    required = {parameter.name for parameter in wanted if parameter.default is Parameter.empty}
+    usual = {name: entry for name, entry in _table()["defaults"].items() if name in required}
+    entries = usual | _table()["classes"][type(model).__name__] | more
+    return CaptureInputs(
+        kwargs={name: made(entry, settings.get) for name, entry in entries.items()}
     )
-    recipe = Recipe(
-        partial(_build, model_class, published.get("config", {})),
-        partial(example_inputs, more=published.get("inputs", {})),
-    )
-    place = on_fake_cpu if class_name in marked_classes("on_cpu") else on_meta
-    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe, place=place))
 
 
-def _build(model_class: Any, config: dict[str, Any]) -> nn.Module:  # noqa: ANN401
-    model: nn.Module = model_class(**config)
-    return model
+def _table() -> dict[str, Any]:
+    table: dict[str, Any] = package_yaml("zoo", "sources", "diffusers_inputs.yaml")
+    return table
 
 
-@cache
-def _sizes() -> dict[str, dict[str, dict[str, Any]]]:
-    text = files("nar.zoo.sources").joinpath("diffusers_sizes.yaml").read_text(encoding="utf-8")
-    sizes: dict[str, dict[str, dict[str, Any]]] = yaml.safe_load(text)
-    return sizes
+def _checkpoints() -> Checkpoints:
+    checkpoints: Checkpoints = package_yaml("zoo", "sources", "diffusers_sizes.yaml")
+    return checkpoints
+
+
+DIFFUSERS = Source(
+    name="diffusers",
+    library="diffusers",
+    licence="Apache-2.0",
+    form="<Class>[@<checkpoint>]",
+    example="UNet2DModel@ddpm-cifar10-32",
+    names=_names,
+    entry=_entry,
+)

@@ -1,23 +1,15 @@
 """The models of pytorchcv, each once: data sets that only change the classes are left out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe
-from nar.zoo.libraries import import_library, library_version
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
-
-SOURCE = "pytorchcv"
-FLOW_SIZE = (240, 432)
-FRAMES = 5
-LOCAL_FRAMES = 3
-SPEECH_FRAMES = 200
+from nar.zoo.example import Entry as InputEntry
+from nar.zoo.example import made
+from nar.zoo.libraries import import_library
+from nar.zoo.source import Entry, Source, by_forward
 
 # Endings that name the data set or language a model was trained on. Those of one group share the
 # network up to its classes; small images (first group) have another stem than large ones.
@@ -62,32 +54,45 @@ _CHOSEN: dict[str, dict[str, bool]] = {
 }
 
 
-def list_pytorchcv() -> list[str]:
-    """Every model in the library's order, of equal networks for several data sets the first."""
-    return [f"{SOURCE}:{model}" for model in _distinct()]
+# One image of the size that a model names, unless its module takes something else.
+_IMAGE = ([1, "in_channels|3", "height", "width"],)
+# Mel frames and how many of them count.
+_SPEECH = ([1, "in_size", 200], {"long": [1], "value": 200})
+_FRAME = (240, 432)
+# The shapes of the library's own tests.
+_INPUTS: Mapping[str, Sequence[InputEntry]] = {
+    "jasper": _SPEECH,
+    "jasperdr": _SPEECH,
+    "quartznet": _SPEECH,
+    "raft": ([1, 3, *_FRAME], [1, 3, *_FRAME]),
+    # Flow and masks.
+    "propainter_rfc": ([1, 5, 2, *_FRAME], [1, 5, 1, *_FRAME]),
+    # Frames, masks after and before propagation, flow between three local frames.
+    "propainter": (
+        [1, 5, 3, *_FRAME], [1, 5, 1, *_FRAME], [1, 5, 1, *_FRAME], [1, 2, 4, *_FRAME], 3,
+    ),
+    # Frames, their masks, and flow there and back between neighbours.
+    "propainter_ip": ([5, 3, *_FRAME], [5, 1, *_FRAME], [4, 4, *_FRAME]),
+    "pfpcnet": ([1, 1, 320, 240],),
+    "prnet": ([1, 3, 256, 256],),
+    "superpointnet": ([1, 1, 240, 320],),
+    "lffd": ([1, 3, 640, 640],),
+    "voca": ([1, 1, 16, 29], {"long": [1], "value": 3}),
+    "nvpattexp": ([1, 8, 16, 29], {"long": [1], "value": 3}),
+    "visemenet": ([34, 8, 195], {"long": [34, 76], "value": 3}),
+}  # fmt: skip
 
 
-def resolve_pytorchcv(name: str) -> ArchitectureSpec:
-    """The spec behind ``pytorchcv:<model>``.
-
-    Raises:
-        UnknownArchitectureError: pytorchcv has no such model, or has it under another data set.
-    """
-    build = _distinct().get(name.removeprefix(f"{SOURCE}:"))
+def _entry(model: str) -> Entry | None:
+    build = _distinct().get(model)
     if build is None:
-        way_out = "of models for several data sets only the first is listed"
-        raise unknown_architecture(name, list_pytorchcv(), way_out=way_out)
+        return None
     module = build.__module__.rpartition(".")[2]
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(SOURCE),
-        family=family_of(SOURCE, module),
-        task=_TASK_OF.get(module, "image-classification"),
+    capture = by_forward(
+        partial(build, pretrained=False, **_CHOSEN.get(module, {})),
+        partial(_inputs, _INPUTS.get(module, _IMAGE)),
     )
-    build = partial(build, pretrained=False, **_CHOSEN.get(module, {}))
-    recipe = Recipe(build, partial(_inputs, module))
-    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
+    return Entry(module, _TASK_OF.get(module, "image-classification"), capture)
 
 
 @cache
@@ -107,66 +112,21 @@ def _design(name: str) -> tuple[str, bool]:
     return name.removesuffix(ending), ending in _SMALL_IMAGES
 
 
-def _inputs(module: str, model: nn.Module) -> CaptureInputs:
-    return CaptureInputs(_INPUTS.get(module, _image)(model))
+def _inputs(entries: Sequence[InputEntry], model: nn.Module) -> CaptureInputs:
+    return CaptureInputs(tuple(made(entry, partial(_known, model)) for entry in entries))
 
 
-_Arguments = tuple[Tensor | int, ...]
+def _known(model: nn.Module, name: str) -> object:
+    sides = {"height": 0, "width": 1}
+    return model.in_size[sides[name]] if name in sides else getattr(model, name, None)  # type: ignore[index]
 
 
-def _image(model: nn.Module) -> _Arguments:
-    height, width = model.in_size  # type: ignore[misc]
-    return (torch.empty(1, getattr(model, "in_channels", 3), int(height), int(width)),)
-
-
-def _speech(model: nn.Module) -> _Arguments:
-    """Mel frames and how many of them count."""
-    return torch.empty(1, int(model.in_size), SPEECH_FRAMES), torch.full((1,), SPEECH_FRAMES)  # type: ignore[arg-type]
-
-
-def _two_frames(_model: nn.Module) -> _Arguments:
-    return torch.empty(1, 3, *FLOW_SIZE), torch.empty(1, 3, *FLOW_SIZE)
-
-
-def _flow_and_mask(_model: nn.Module) -> _Arguments:
-    return torch.empty(1, FRAMES, 2, *FLOW_SIZE), torch.empty(1, FRAMES, 1, *FLOW_SIZE)
-
-
-def _masked_clip(_model: nn.Module) -> _Arguments:
-    """Frames, their masks, and flow there and back between neighbours."""
-    return (
-        torch.empty(FRAMES, 3, *FLOW_SIZE),
-        torch.empty(FRAMES, 1, *FLOW_SIZE),
-        torch.empty(FRAMES - 1, 4, *FLOW_SIZE),
-    )
-
-
-def _propagated_clip(_model: nn.Module) -> _Arguments:
-    """Frames, masks after and before propagation, flow between local frames, how many are local."""
-    masks = torch.empty(1, FRAMES, 1, *FLOW_SIZE)
-    return (
-        torch.empty(1, FRAMES, 3, *FLOW_SIZE),
-        masks,
-        torch.empty_like(masks),
-        torch.empty(1, LOCAL_FRAMES - 1, 4, *FLOW_SIZE),
-        LOCAL_FRAMES,
-    )
-
-
-# Modules whose models take something else than one image of `in_size`: shapes of their own tests.
-_INPUTS: dict[str, Callable[[nn.Module], _Arguments]] = {
-    "jasper": _speech,
-    "jasperdr": _speech,
-    "quartznet": _speech,
-    "raft": _two_frames,
-    "propainter_rfc": _flow_and_mask,
-    "propainter": _propagated_clip,
-    "propainter_ip": _masked_clip,
-    "pfpcnet": lambda _: (torch.empty(1, 1, 320, 240),),
-    "prnet": lambda _: (torch.empty(1, 3, 256, 256),),
-    "superpointnet": lambda _: (torch.empty(1, 1, 240, 320),),
-    "lffd": lambda _: (torch.empty(1, 3, 640, 640),),
-    "voca": lambda _: (torch.empty(1, 1, 16, 29), torch.full((1,), 3)),
-    "nvpattexp": lambda _: (torch.empty(1, 8, 16, 29), torch.full((1,), 3)),
-    "visemenet": lambda _: (torch.empty(34, 8, 195), torch.full((34, 76), 3)),
-}
+PYTORCHCV = Source(
+    name="pytorchcv",
+    library="pytorchcv",
+    licence="MIT",
+    form="<model>, of models for several data sets the first",
+    example="resnet18",
+    names=lambda: list(_distinct()),
+    entry=_entry,
+)

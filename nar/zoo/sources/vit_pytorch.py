@@ -1,53 +1,35 @@
 """The vision transformers of vit-pytorch, with the arguments that its documentation gives."""
 
-from functools import cache, partial
-from importlib.resources import files
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-import torch
-import yaml
 from torch import nn
 
-from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe
+from nar.files import package_yaml
+from nar.zoo.example import made
 from nar.zoo.libraries import import_library, library_version
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+from nar.zoo.source import Entry, Source, by_forward
 
-SOURCE = "vit_pytorch"
 _IMAGE = [1, 3, 256, 256]
 
 
-def list_vit_pytorch() -> list[str]:
-    """Every network of the table: ``vit_pytorch:<module>.<Class>``, some with ``/<variant>``."""
-    library_version(SOURCE)
-    return [f"{SOURCE}:{net}" for net in _nets()]
+def _names() -> list[str]:
+    """Every network of the table: ``<module>.<Class>``, some with ``/<variant>``."""
+    library_version("vit_pytorch")
+    return list(_nets())
 
 
-def resolve_vit_pytorch(name: str) -> ArchitectureSpec:
-    """The spec behind ``vit_pytorch:<module>.<Class>``.
-
-    Raises:
-        UnknownArchitectureError: The table has no such network.
-    """
-    net = name.removeprefix(f"{SOURCE}:")
+def _entry(net: str) -> Entry | None:
     row = _nets().get(net)
     if row is None:
-        way_out = f"wanted {SOURCE}:<module>.<Class>, as {SOURCE}:vit.ViT"
-        raise unknown_architecture(name, list_vit_pytorch(), way_out=way_out)
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(SOURCE),
-        family=family_of(SOURCE, net.partition(".")[0]),
-        task=row.get("task", "image-classification"),
-    )
-    recipe = Recipe(
-        partial(_built, f"{SOURCE}.{net.partition('/')[0]}", row["arguments"]),
+        return None
+    capture = by_forward(
+        partial(_built, f"vit_pytorch.{net.partition('/')[0]}", row["arguments"]),
         partial(_inputs, row.get("input", _IMAGE)),
     )
-    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
+    return Entry(net.partition(".")[0], row.get("task", "image-classification"), capture)
 
 
 def _built(path: str, arguments: dict[str, Any]) -> nn.Module:
@@ -66,12 +48,24 @@ def _argument(value: object) -> object:
     return value
 
 
-def _inputs(shape: list[int], _network: nn.Module) -> CaptureInputs:
-    return CaptureInputs((torch.empty(shape),))
+def _inputs(entry: object, _network: nn.Module) -> CaptureInputs:
+    return CaptureInputs((made(entry),))
 
 
-@cache
-def _nets() -> dict[str, dict[str, Any]]:
-    text = files("nar.zoo.sources").joinpath("vit_pytorch_nets.yaml").read_text(encoding="utf-8")
-    nets: dict[str, dict[str, Any]] = yaml.safe_load(text)["nets"]
+def _nets() -> Mapping[str, dict[str, Any]]:
+    nets: Mapping[str, dict[str, Any]] = package_yaml("zoo", "sources", "vit_pytorch_nets.yaml")[
+        "nets"
+    ]
     return nets
+
+
+VIT_PYTORCH = Source(
+    name="vit_pytorch",
+    library="vit_pytorch",
+    licence="MIT",
+    form="<module>.<Class>",
+    example="vit.ViT",
+    names=_names,
+    entry=_entry,
+    parts=("x_transformers", "transformers"),
+)

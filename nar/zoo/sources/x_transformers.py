@@ -5,22 +5,18 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache, partial
-from importlib.resources import files
 from itertools import combinations, product
 from typing import Any
 
-import torch
-import yaml
 from torch import nn
 
-from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe, on_fake_cpu
+from nar.files import package_yaml
+from nar.zoo.building import on_fake_cpu
+from nar.zoo.example import made
 from nar.zoo.libraries import import_library, library_version
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+from nar.zoo.source import Entry, Source, by_forward
 
-SOURCE = "x_transformers"
 VOCABULARY = 20_000
 TOKENS = 64
 DIM = 512
@@ -32,40 +28,27 @@ _CLASS_AND_TASK = {"decoder": ("Decoder", "text-generation"), "encoder": ("Encod
 
 Arguments = Mapping[str, Any]
 Group = Mapping[str, Arguments]
+Table = Mapping[str, Mapping[str, Group]]
 
 
-def list_x_transformers() -> list[str]:
+def _names() -> list[str]:
     """Plain networks and single options in every kind and depth, then pairs in the first ones."""
-    library_version(SOURCE)
+    library_version("x_transformers")
     return list(_specs())
 
 
-def resolve_x_transformers(name: str) -> ArchitectureSpec:
-    """The spec behind ``x_transformers:<kind>/depth=<layers>,<option>...``.
-
-    Raises:
-        UnknownArchitectureError: No such combination is listed.
-    """
-    if name not in _specs():
-        way_out = f"wanted options in the table's order, as {SOURCE}:decoder/depth=6,rotary_pos_emb"
-        raise unknown_architecture(name, list_x_transformers(), way_out=way_out)
-    kind, depth, options = _specs()[name]
+def _entry(model: str) -> Entry | None:
+    if model not in _specs():
+        return None
+    kind, depth, options = _specs()[model]
     class_name, task = _CLASS_AND_TASK[kind]
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(SOURCE),
-        family=family_of(SOURCE, class_name),
-        task=task,
-        tier="swept",
-    )
-    recipe = Recipe(partial(_build, class_name, depth, options), _inputs)
     # Rotary embeddings turn autocast off for the device that they are on.
-    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe, place=on_fake_cpu))
+    capture = by_forward(partial(_build, class_name, depth, options), _inputs, place=on_fake_cpu)
+    return Entry(class_name, task, capture, tier="swept")
 
 
 def _build(class_name: str, depth: int, options: Arguments) -> nn.Module:
-    library = import_library(SOURCE)
+    library = import_library("x_transformers")
     layers = getattr(library, class_name)(
         dim=DIM, depth=depth, heads=HEADS, verbose=False, **options
     )
@@ -76,13 +59,13 @@ def _build(class_name: str, depth: int, options: Arguments) -> nn.Module:
 
 
 def _inputs(_model: nn.Module) -> CaptureInputs:
-    return CaptureInputs((torch.ones(1, TOKENS, dtype=torch.long),))
+    return CaptureInputs((made({"long": [1, TOKENS]}),))
 
 
 @cache
 def _specs() -> dict[str, tuple[str, int, Arguments]]:
     """Name -> kind, depth and arguments."""
-    table = _options()
+    table: Table = package_yaml("zoo", "sources", "x_transformers_options.yaml")
     groups = (*table["paired"].values(), *table["alone"].values())
     singles = [{name: arguments} for group in groups for name, arguments in group.items()]
     specs: list[tuple[str, int, Group]] = [
@@ -94,7 +77,7 @@ def _specs() -> dict[str, tuple[str, int, Arguments]]:
     first = next(iter(_CLASS_AND_TASK))
     specs += [(first, DEPTHS[0], chosen) for chosen in _pairs(list(table["paired"].values()))]
     return {
-        ",".join((f"{SOURCE}:{kind}/depth={depth}", *chosen)): (kind, depth, _merged(chosen))
+        ",".join((f"{kind}/depth={depth}", *chosen)): (kind, depth, _merged(chosen))
         for kind, depth, chosen in specs
     }
 
@@ -110,10 +93,12 @@ def _merged(chosen: Group) -> Arguments:
     return {key: value for arguments in chosen.values() for key, value in arguments.items()}
 
 
-@cache
-def _options() -> dict[str, dict[str, Group]]:
-    text = (
-        files("nar.zoo.sources").joinpath("x_transformers_options.yaml").read_text(encoding="utf-8")
-    )
-    options: dict[str, dict[str, Group]] = yaml.safe_load(text)
-    return options
+X_TRANSFORMERS = Source(
+    name="x_transformers",
+    library="x_transformers",
+    licence="MIT",
+    form="<kind>/depth=<layers>[,<option>...] in the table's order",
+    example="decoder/depth=6,rotary_pos_emb",
+    names=_names,
+    entry=_entry,
+)

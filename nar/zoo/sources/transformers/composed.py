@@ -5,58 +5,29 @@ decoder, ``transformers_composed:detr/swin-tiny-patch4-window7-224`` a head on a
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
-from importlib.resources import files
 from itertools import product
 from typing import Any
 
-import yaml
-
-from nar.architecture import Labels
-from nar.labels.families import family_of
-from nar.zoo.libraries import import_library, library_version
+from nar.files import package_yaml
+from nar.zoo.libraries import import_library
+from nar.zoo.source import Entry, Source
 from nar.zoo.sources.transformers.composed_capture import capture_composed
-from nar.zoo.sources.transformers.composed_configs import LIBRARY, family_of_part
+from nar.zoo.sources.transformers.composed_configs import (
+    JOINT,
+    LIBRARY,
+    Composition,
+    family_of_part,
+)
 from nar.zoo.sources.transformers.tasks import task_of_pairs
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
-
-SOURCE = "transformers_composed"
-JOINT = "+"
-
-
-@dataclass(frozen=True, slots=True)
-class Composition:
-    """One combination class with one choice of parts.
-
-    Attributes:
-        kind: Which combination, and the family of the result.
-        model_type: Type of its configuration.
-        class_name: Its model class.
-        assemble: How its configuration comes from those of its parts.
-        parts: Names of its parts, encoder first.
-    """
-
-    kind: str
-    model_type: str
-    class_name: str
-    assemble: str
-    parts: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """The spec that builds it."""
-        return f"{SOURCE}:{self.kind}/{JOINT.join(self.parts)}"
 
 
 @cache
 def compositions() -> dict[str, Composition]:
     """Every combination of the table, by name, in its order."""
-    text = (
-        files("nar.zoo.sources.transformers").joinpath("composed.yaml").read_text(encoding="utf-8")
-    )
-    found = [made for row in yaml.safe_load(text)["kinds"] for made in _combined(row)]
-    return {composition.name: composition for composition in found}
+    table = package_yaml("zoo", "sources", "transformers", "tables/composed.yaml")
+    combined = [composition for row in table["kinds"] for composition in _combined(row)]
+    return {composition.name: composition for composition in combined}
 
 
 def _combined(row: Mapping[str, Any]) -> Iterator[Composition]:
@@ -72,8 +43,8 @@ def _flat(names: Any) -> list[str]:  # noqa: ANN401
     return [name for part in names for name in _flat(part)]
 
 
-def list_composed() -> list[str]:
-    """Every combination, as ``transformers_composed:<kind>/<encoder>[+<decoder>]``.
+def _names() -> list[str]:
+    """Every combination of the table.
 
     Raises:
         MissingLibraryError: transformers is not installed.
@@ -82,26 +53,26 @@ def list_composed() -> list[str]:
     return list(compositions())
 
 
-def resolve_composed(name: str) -> ArchitectureSpec:
-    """The spec behind ``transformers_composed:<kind>/<encoder>[+<decoder>]``.
-
-    Raises:
-        UnknownArchitectureError: The table has no such combination.
-    """
-    made = compositions().get(name)
-    if made is None:
-        way_out = f"wanted {SOURCE}:<kind>/<encoder>{JOINT}<decoder> of composed.yaml"
-        raise unknown_architecture(name, list_composed(), way_out=way_out)
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(LIBRARY),
-        family=family_of(LIBRARY, made.kind),
-        task=task_of_pairs()[made.model_type, made.class_name],
+def _entry(model: str) -> Entry | None:
+    composition = compositions().get(model)
+    if composition is None:
+        return None
+    return Entry(
+        composition.kind,
+        task_of_pairs()[composition.model_type, composition.class_name],
+        partial(capture_composed, composition=composition),
         tier="composed",
-        backbone=family_of_part(made.parts[0]),
+        backbone=family_of_part(composition.parts[0]),
     )
-    capture = partial(
-        capture_composed, name, made.class_name, made.assemble, made.model_type, made.parts
-    )
-    return ArchitectureSpec(labels, capture)
+
+
+TRANSFORMERS_COMPOSED = Source(
+    name="transformers_composed",
+    library=LIBRARY,
+    licence="Apache-2.0",
+    form=f"<kind>/<encoder>[{JOINT}<decoder>]",
+    example="detr/resnet-50",
+    names=_names,
+    entry=_entry,
+    parts=("timm",),
+)

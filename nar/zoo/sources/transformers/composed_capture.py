@@ -2,51 +2,40 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 from torch import nn
 
 from nar.capture import Capture, CaptureInputs
 from nar.zoo.building import Recipe, capture_recipe
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.transformers.composed_configs import LIBRARY, composed_config
+from nar.zoo.sources.transformers.composed_configs import LIBRARY, Composition, composed_config
+from nar.zoo.sources.transformers.configs import Model
 from nar.zoo.sources.transformers.inputs import example_inputs
 from nar.zoo.sources.transformers.known_values import known_values
 
-# A pretrained model: its parts are attributes that only its class knows.
-Model = Any
 Call = Callable[[Model], dict[str, object]]
 
 
-def capture_composed(
-    name: str, class_name: str, assemble: str, model_type: str, parts: tuple[str, ...]
-) -> Capture:
+def capture_composed(name: str, composition: Composition) -> Capture:
     """Capture a combination class over some parts, at full width without weights.
 
     Args:
         name: Name of the model, for errors.
-        class_name: The combination class.
-        assemble: How its configuration comes from those of its parts.
-        model_type: Type of that configuration.
-        parts: Names of its parts, encoder first.
+        composition: The class and its parts.
 
     Raises:
         CaptureError: The parts do not fit, or the model cannot be captured.
     """
-    build = partial(_build, class_name, assemble, model_type, parts)
-    recipe = Recipe(build, partial(_inputs, _CALLS.get(assemble, _alone)))
+    call = _CALLS.get(composition.assemble, _alone)
+    recipe = Recipe(partial(_build, composition), lambda model: CaptureInputs(kwargs=call(model)))
     with known_values():
         return capture_recipe(name, recipe)
 
 
-def _build(class_name: str, assemble: str, model_type: str, parts: tuple[str, ...]) -> nn.Module:
-    config = composed_config(assemble, model_type, parts)
-    model: nn.Module = getattr(import_library(LIBRARY), class_name)._from_config(config)
+def _build(composition: Composition) -> nn.Module:
+    model_class = getattr(import_library(LIBRARY), composition.class_name)
+    model: nn.Module = model_class._from_config(composed_config(composition))
     return model
-
-
-def _inputs(call: Call, model: nn.Module) -> CaptureInputs:
-    return CaptureInputs((), call(model))
 
 
 def _alone(model: Model) -> dict[str, object]:

@@ -1,10 +1,11 @@
 """Configurations of composed models, from those of their parts.
 
-A part is a checkpoint of ``sizes.yaml``, a model type in its default configuration, or
+A part is a checkpoint of ``tables/sizes.yaml``, a model type in its default configuration, or
 ``timm.<model>``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,12 +17,37 @@ from nar.zoo.sources.transformers.configs import Config, default_config
 from nar.zoo.sources.transformers.sizes import as_published, published_config, published_sizes
 
 TIMM = "timm."
+JOINT = "+"
 LIBRARY = "transformers"
 STAGES = 4
 LAST_STAGES = 3
 DENSE_WIDTHS = (96, 192, 384, 768)
 
 ConfigClass = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """One combination class with one choice of parts.
+
+    Attributes:
+        kind: Which combination, and the family of the result.
+        model_type: Type of its configuration.
+        class_name: Its model class.
+        assemble: How its configuration comes from those of its parts: a key of `_ASSEMBLE`.
+        parts: Names of its parts, encoder first.
+    """
+
+    kind: str
+    model_type: str
+    class_name: str
+    assemble: str
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name after the colon."""
+        return f"{self.kind}/{JOINT.join(self.parts)}"
 
 
 def part_config(part: str) -> Config:
@@ -42,15 +68,11 @@ def family_of_part(part: str) -> str:
     return family_of(LIBRARY, size.model_type if size else part)
 
 
-def composed_config(assemble: str, model_type: str, names: Sequence[str]) -> Config:
-    """The configuration of a composed model, without a cache of past tokens.
-
-    Args:
-        assemble: Key of the table below.
-        model_type: Type of the composed model.
-        names: Its parts, encoder first.
-    """
-    return as_published(_ASSEMBLE[assemble](_config_class(model_type), *map(part_config, names)))
+def composed_config(composition: Composition) -> Config:
+    """The configuration of a composed model, without a cache of past tokens."""
+    assemble = _ASSEMBLE[composition.assemble]
+    composed = _config_class(composition.model_type)
+    return as_published(assemble(composed, *map(part_config, composition.parts)))
 
 
 def _config_class(model_type: str) -> ConfigClass:
@@ -133,7 +155,8 @@ _ASSEMBLE: dict[str, Callable[..., Config]] = {
 def _reading(backbone: Config, count: int) -> Config:
     """Let a backbone give ``count`` feature maps: its last stages, or depths at equal distances."""
     if backbone.model_type == "timm_backbone":
-        backbone.out_indices = _last(_timm_stages(backbone.backbone), count)
+        stages = _timm_stages(backbone.backbone)
+        backbone.out_indices = list(range(stages - count, stages))
         return backbone
     names = [name for name in backbone.stage_names if name != "stem"]
     if hasattr(backbone, "depths"):
@@ -149,10 +172,6 @@ def _timm_stages(model: str) -> int:
     with torch.device("meta"):
         built = import_library("timm").create_model(model, pretrained=False, features_only=True)
     return len(built.feature_info)
-
-
-def _last(stages: int, count: int) -> list[int]:
-    return list(range(stages - count, stages))
 
 
 def _channels(backbone: Config) -> list[int]:

@@ -1,10 +1,11 @@
 """Configurations of transformers models: the default one of a type, at full width or narrow."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
+from nar.files import package_yaml
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.transformers.completions import COMPLETIONS
 
 # transformers' own: which attributes they have depends on the type.
 Config = Any
@@ -32,21 +33,35 @@ _INTO_TEXT = (("vision_config", "out_hidden_size"), ("audio_config", "output_dim
 
 def default_config(model_type: str) -> Config:
     """The configuration that a type has when nothing is said, without a cache of past tokens."""
-    chosen = COMPLETIONS.get(model_type, {})
-    config = import_library("transformers").CONFIG_MAPPING[model_type](**chosen)
+    config = import_library("transformers").CONFIG_MAPPING[model_type](**_completion(model_type))
     for part in parts(config):
         if hasattr(part, "use_cache"):
             part.use_cache = False
-        _as_read_from_json(part)
+        # Some classes add lists to settings whose defaults are tuples.
+        for name in _LISTS:
+            if isinstance(getattr(part, name, None), tuple):
+                setattr(part, name, list(getattr(part, name)))
     _let_features_fit(config)
     return config
 
 
-def _as_read_from_json(config: Config) -> None:
-    """Some classes add lists to settings whose defaults are tuples."""
-    for name in _LISTS:
-        if isinstance(getattr(config, name, None), tuple):
-            setattr(config, name, list(getattr(config, name)))
+def _completion(model_type: str) -> dict[str, Any]:
+    """What the defaults of a type leave open, made anew: configurations change what they hold."""
+    if model_type == "chameleon":
+        return {"vocabulary_map": _chameleon_codes()}
+    table = package_yaml("zoo", "sources", "transformers", "tables/completions.yaml")
+    completion: dict[str, Any] = deepcopy(table["completions"].get(model_type, {}))
+    return completion
+
+
+def _chameleon_codes() -> dict[str, int]:
+    """facebook/chameleon-7b: a token for each of 8,192 codes, its number in letters.
+
+    In what order the ids go enters no graph.
+    """
+    letters = str.maketrans("0123456789", "ABCDEFGHIJ")
+    codes = {f"IMGIMG{str(code).translate(letters)}Z": 4 + code for code in range(8_192)}
+    return {"<image>": 8_711, **codes}
 
 
 def _let_features_fit(config: Config) -> None:

@@ -5,19 +5,20 @@ and a prompt holds a placeholder for every feature of its images and sounds.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from inspect import signature
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from nar.capture import CaptureInputs
+from nar.files import package_yaml
+from nar.zoo.example import Entry, made
+from nar.zoo.sources.transformers.computed import COMPUTED
 from nar.zoo.sources.transformers.configs import Model
-from nar.zoo.sources.transformers.images import IMAGE_MAKERS, clip
-from nar.zoo.sources.transformers.layouts import LAYOUTS, same_tokens
-from nar.zoo.sources.transformers.makers import Maker
-from nar.zoo.sources.transformers.patches import MARKED
 from nar.zoo.sources.transformers.prompts import Prompt, prompt_of
-from nar.zoo.sources.transformers.sounds import SOUND_MAKERS
+from nar.zoo.sources.transformers.settings import quantity
 
 CHOICES = 2
 
@@ -29,10 +30,10 @@ def example_inputs(model: Model) -> CaptureInputs:
         model: A ``PreTrainedModel``.
     """
     takes = signature(model.forward).parameters
-    makers = {name: make for name, make in _makers(model, takes).items() if name in takes}
-    made = {name: make(model) for name, make in makers.items()}
-    kwargs = {name: value for name, value in made.items() if value is not None}
-    if "input_ids" in takes and "input_ids" not in makers:
+    entries = {name: entry for name, entry in _entries(model, takes).items() if name in takes}
+    values = {name: made(entry, partial(_known, model)) for name, entry in entries.items()}
+    kwargs = {name: value for name, value in values.items() if value is not None}
+    if "input_ids" in takes and "input_ids" not in entries:
         for name, value in _tokens(prompt_of(model, kwargs)).items():
             if name in takes:
                 kwargs.setdefault(name, value)
@@ -41,15 +42,29 @@ def example_inputs(model: Model) -> CaptureInputs:
     return CaptureInputs((), kwargs)
 
 
-def _makers(model: Model, takes: Mapping[str, object]) -> dict[str, Maker]:
+def _entries(model: Model, takes: Mapping[str, object]) -> dict[str, Entry]:
     """From the general to the special; a clip only where no image will do."""
-    makers = {**IMAGE_MAKERS, **SOUND_MAKERS, "decoder_input_ids": same_tokens}
+    table = _table()
+    entries = dict(table["usual"])
     if "pixel_values" not in takes:
-        makers["pixel_values_videos"] = clip
-    for marker, layout in MARKED.items():
+        entries |= table["clips"]
+    for marker, layout in table["marked"].items():
         if marker in takes:
-            makers |= layout
-    return makers | LAYOUTS.get(model.config.model_type, {})
+            entries |= layout
+    own: dict[str, Entry] = table["types"].get(model.config.model_type, {})
+    return entries | own
+
+
+def _table() -> dict[str, dict[str, Any]]:
+    table: dict[str, dict[str, Any]] = package_yaml(
+        "zoo", "sources", "transformers", "tables/inputs.yaml"
+    )
+    return table
+
+
+def _known(model: Model, name: str) -> object:
+    compute = COMPUTED.get(name)
+    return quantity(model.config, name) if compute is None else compute(model)
 
 
 def _tokens(prompt: Prompt) -> Mapping[str, Tensor]:

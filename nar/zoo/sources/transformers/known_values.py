@@ -177,14 +177,14 @@ class _KnownValues(TorchDispatchMode):
 
     def _positions(self, indices: list[Tensor | None]) -> list[Tensor | None]:
         """Masks among the indices as positions, whose number is known if the mask is."""
-        found: list[Tensor | None] = []
+        positions: list[Tensor | None] = []
         for index in indices:
             value = None if index is None or index.dtype != torch.bool else self.value(index)
             if value is None:
-                found.append(index)
+                positions.append(index)
             else:
-                found += self.to_meta(list(value.nonzero(as_tuple=True)))
-        return found
+                positions += self.to_meta(list(value.nonzero(as_tuple=True)))
+        return positions
 
     def to_meta(self, real: object) -> Any:  # noqa: ANN401
         """Tensors on the meta device that know their values; numbers as they are."""
@@ -216,7 +216,7 @@ class _Constants(TorchFunctionMode):
         """Make the constant on the CPU, then move it."""
         options = dict(kwargs or {})
         if func is Tensor.__getitem__ and args[0].is_meta:
-            return func(args[0], self._places(args[1]))
+            return func(args[0], self._as_known(args[1]))
         device = options.get("device")
         if func not in _FROM_NUMBERS or device is None or torch.device(device) != _META:
             return func(*args, **options)
@@ -225,11 +225,11 @@ class _Constants(TorchFunctionMode):
         numbers = tree_map_only(Tensor, self._values.value, args)
         return self._values.to_meta(func(*numbers, **{**options, "device": _CPU}))
 
-    def _places(self, index: object) -> object:
+    def _as_known(self, index: object) -> object:
         """An index, its lists of numbers as tensors."""
         if isinstance(index, tuple):
-            return tuple([self._places(part) for part in index])
-        if isinstance(index, list) and all(type(place) is int for place in index):
+            return tuple([self._as_known(part) for part in index])
+        if isinstance(index, list) and all(type(position) is int for position in index):
             return self._values.to_meta(torch.tensor(index, dtype=torch.long, device=_CPU))
         return index
 

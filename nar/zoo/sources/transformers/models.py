@@ -1,149 +1,58 @@
-"""The models of transformers: every class of its auto tables, in its type's default configuration.
+"""The models of transformers: every class of its auto tables, and its published sizes.
 
-Two rungs: at full size without weights; where control flow reads values that only weights give,
-with real weights, of small width where the model is large.
+``transformers:bert/BertForMaskedLM`` is a class in its type's default configuration,
+``transformers:bert/BertForMaskedLM@bert-large-uncased`` in that of a published checkpoint.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
-import torch
-from torch import nn
-
-from nar.architecture import Labels
-from nar.capture import Capture
-from nar.errors import CaptureError
-from nar.labels.families import family_of
-from nar.zoo.building import Built, Recipe, capture_recipe
-from nar.zoo.libraries import import_library, library_version
-from nar.zoo.sources.transformers.configs import NARROWING, Config, default_config, narrowed, parts
-from nar.zoo.sources.transformers.inputs import example_inputs
-from nar.zoo.sources.transformers.known_values import known_values
+from nar.zoo.source import Entry, Source
+from nar.zoo.sources.transformers.capture import capture_config
+from nar.zoo.sources.transformers.configs import Config, default_config
+from nar.zoo.sources.transformers.sizes import published_config, published_sizes, task_of_classes
 from nar.zoo.sources.transformers.tasks import task_of_pairs
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
 
-SOURCE = "transformers"
-MAX_REAL_PARAMETERS = 300_000_000
-MAX_WHOLE_PARAMETERS = 50_000_000
-_NARROWINGS = (NARROWING, 4 * NARROWING)
-
-# Types of one class each that auto tables list for the types of the models that it stands on.
-_HEADS_ON_ANY_MODEL = ("jev",)
-
-# Classes that read text without a decoder: some want to hear so from their configuration.
-_ENCODERS = "EncoderModel"
-
-# What a forward raises that was given None where it wants a tensor: no weights would help.
-_MISSING_INPUT = (AttributeError, TypeError)
+MARK = "@"
 
 
-def list_transformers() -> list[str]:
-    """Every (model type, class) of the auto tables, as ``transformers:<type>/<class>``."""
-    return [f"{SOURCE}:{model_type}/{class_name}" for model_type, class_name in task_of_pairs()]
-
-
-def resolve_transformers(name: str) -> ArchitectureSpec:
-    """The spec behind ``transformers:<type>/<class>``.
+def _names() -> list[str]:
+    """Every class of the auto tables, then every published size in the usual classes of its type.
 
     Raises:
-        UnknownArchitectureError: No auto table has that pair.
+        MissingLibraryError: transformers is not installed.
     """
-    model_type, _, class_name = name.removeprefix(f"{SOURCE}:").partition("/")
+    names = ["/".join(pair) for pair in task_of_pairs()]
+    for size in published_sizes().values():
+        names += [
+            f"{size.model_type}/{class_name}{MARK}{size.checkpoint}"
+            for class_name in task_of_classes(size)
+        ]
+    return names
+
+
+def _entry(model: str) -> Entry | None:
+    pair, mark, checkpoint = model.partition(MARK)
+    model_type, _, class_name = pair.partition("/")
     task = task_of_pairs().get((model_type, class_name))
+    config_of: Callable[[], Config] = partial(default_config, model_type)
+    if mark:
+        size = published_sizes().get(checkpoint)
+        if size is None or size.model_type != model_type:
+            return None
+        task, config_of = task_of_classes(size).get(class_name), partial(published_config, size)
     if task is None:
-        way_out = f"wanted {SOURCE}:<type>/<class>, as {SOURCE}:bert/BertForMaskedLM"
-        raise unknown_architecture(name, list_transformers(), way_out=way_out)
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(SOURCE),
-        family=family_of(SOURCE, model_type),
-        task=task,
-    )
-    config_of = partial(default_config, model_type)
-    return ArchitectureSpec(labels, partial(capture_config, name, class_name, config_of))
+        return None
+    capture = partial(capture_config, class_name=class_name, config_of=config_of)
+    return Entry(model_type, task, capture)
 
 
-def capture_config(name: str, class_name: str, config_of: Callable[[], Config]) -> Capture:
-    """Capture a model class in some configuration: at full width, else with narrow real weights.
-
-    Args:
-        name: Name of the model, for errors.
-        class_name: A model class of transformers.
-        config_of: Makes the configuration anew each time, as `default_config` does.
-
-    Raises:
-        CaptureError: Neither rung captures it; the reason names both.
-    """
-    full = Recipe(partial(_build, config_of, class_name), example_inputs)
-    try:
-        with known_values():
-            return capture_recipe(name, full)
-    except CaptureError as at_full_width:
-        if isinstance(at_full_width.__cause__, _MISSING_INPUT):
-            raise
-        try:
-            return _capture_for_real(name, class_name, config_of)
-        except CaptureError as error:
-            reason = f"{at_full_width.reason}; with real weights: {error.reason}"
-            raise CaptureError(name, at_full_width.operator, reason) from error
-
-
-def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config]) -> Capture:
-    """With real weights: of the whole model if it is small, else of the widest that fits."""
-    full = Recipe(partial(_build, config_of, class_name), example_inputs)
-    size = _size(full)
-    if size <= MAX_WHOLE_PARAMETERS:
-        return capture_recipe(name, full, place=_with_real_weights)
-    for by in _NARROWINGS:
-        narrow = replace(full, build=partial(_build_narrow, config_of, class_name, by))
-        if _size(narrow) <= MAX_REAL_PARAMETERS:
-            break
-    capture = capture_recipe(name, narrow, place=_with_real_weights)
-    # An estimate: products with weights grow with the square of the width, attention less.
-    graph = replace(capture.graph, parameters=size, flops=capture.graph.flops * by**2)
-    return replace(capture, graph=graph)
-
-
-def _size(recipe: Recipe) -> int:
-    """Number of learned scalars, tied ones once."""
-    with torch.device("meta"):
-        return sum(parameter.numel() for parameter in recipe.build().parameters())
-
-
-def _build(config_of: Callable[[], Config], class_name: str) -> nn.Module:
-    model_class = getattr(import_library(SOURCE), class_name)
-    config = _config_for(model_class, config_of())
-    if class_name.endswith(_ENCODERS):
-        config.is_encoder_decoder = False
-    model: nn.Module = model_class._from_config(config, experts_implementation="batched_mm")
-    return model
-
-
-def _build_narrow(config_of: Callable[[], Config], class_name: str, by: int) -> nn.Module:
-    return _build(lambda: narrowed(config_of(), by), class_name)
-
-
-def _config_for(model_class: type, config: Config) -> Config:
-    """The part that a class of a part is made from, where a table lists it for the whole."""
-    wanted: Any = getattr(model_class, "config_class", None)
-    if wanted is None or isinstance(config, wanted):
-        return config
-    if wanted.model_type in _HEADS_ON_ANY_MODEL:
-        width = config.get_text_config().hidden_size
-        return wanted(text_config=config, hidden_size=width)
-    return next((part for part in parts(config) if isinstance(part, wanted)), config)
-
-
-def _with_real_weights(recipe: Recipe) -> Built:
-    """Build for real what control flow that reads values needs, if it fits."""
-    size = _size(recipe)
-    if size > MAX_REAL_PARAMETERS:
-        raise ValueError(f"wanted at most {MAX_REAL_PARAMETERS:,} parameters, came {size:,}")
-    # Experts are chosen by what the weights give: the same weights each time.
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        module = recipe.build()
-    return module, recipe.inputs(module)
+TRANSFORMERS = Source(
+    name="transformers",
+    library="transformers",
+    licence="Apache-2.0",
+    form=f"<type>/<class> or <type>/<class>{MARK}<checkpoint>",
+    example="bert/BertForMaskedLM",
+    names=_names,
+    entry=_entry,
+)

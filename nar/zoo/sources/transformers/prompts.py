@@ -15,10 +15,7 @@ from torch.utils._pytree import tree_map_only
 
 from nar.capture.forward.placement import inference
 from nar.zoo.sources.transformers.configs import Config, Model, parts, vocabulary_size
-from nar.zoo.sources.transformers.settings import setting
-
-TOKENS = 16
-FIRST_TOKEN = 5
+from nar.zoo.sources.transformers.settings import FIRST_TOKEN, TOKENS, setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,19 @@
 """Published models of transformers at the sizes they were published in, from a reviewed table.
 
 ``transformers:bert/BertForMaskedLM@bert-large-uncased`` is that class in the configuration that
-``sizes.yaml`` cites for the checkpoint. Only sizes are read: there are no weights.
+``tables/sizes.yaml`` cites for the checkpoint. Only sizes are read: there are no weights.
 """
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache, partial
-from importlib.resources import files
+from functools import cache
 from typing import Any
 
-import yaml
-
-from nar.architecture import Labels
-from nar.labels.families import family_of
-from nar.zoo.libraries import import_library, library_version
+from nar.files import package_yaml
+from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.configs import Config, parts
-from nar.zoo.sources.transformers.models import SOURCE, capture_config
 from nar.zoo.sources.transformers.tasks import task_of_pairs
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
-
-MARK = "@"
 
 # Tasks that published models are not used for once they are trained.
 _UNUSUAL = frozenset(
@@ -70,14 +62,13 @@ def published_sizes() -> dict[str, PublishedSize]:
     Raises:
         ValueError: A row has another number of values than its columns, or is there twice.
     """
-    text = files("nar.zoo.sources.transformers").joinpath("sizes.yaml").read_text(encoding="utf-8")
-    found: dict[str, PublishedSize] = {}
-    for group in yaml.safe_load(text):
+    sizes: dict[str, PublishedSize] = {}
+    for group in package_yaml("zoo", "sources", "transformers", "tables/sizes.yaml"):
         for size in _rows(group):
-            if size.checkpoint in found:
+            if size.checkpoint in sizes:
                 raise ValueError(f"{size.checkpoint}: wanted one row, came another")
-            found[size.checkpoint] = size
-    return found
+            sizes[size.checkpoint] = size
+    return sizes
 
 
 def _rows(group: Mapping[str, Any]) -> Iterator[PublishedSize]:
@@ -91,15 +82,6 @@ def _rows(group: Mapping[str, Any]) -> Iterator[PublishedSize]:
             overrides |= dict.fromkeys(fields, value)
         tasks = tuple(group.get("tasks", ()))
         yield PublishedSize(checkpoint, group["type"], overrides, group["cite"], tasks)
-
-
-def list_sizes() -> list[str]:
-    """Every row in the usual classes of its type: ``transformers:<type>/<class>@<checkpoint>``."""
-    return [
-        f"{SOURCE}:{size.model_type}/{class_name}{MARK}{size.checkpoint}"
-        for size in published_sizes().values()
-        for class_name in task_of_classes(size)
-    ]
 
 
 def task_of_classes(size: PublishedSize) -> dict[str, str]:
@@ -118,35 +100,9 @@ def _usual(tasks: frozenset[str]) -> frozenset[str]:
     return usual - {"text-generation"} if usual & _MAIN_GENERATION else usual
 
 
-def resolve_sizes(name: str) -> ArchitectureSpec:
-    """The spec behind ``transformers:<type>/<class>@<checkpoint>``.
-
-    Raises:
-        UnknownArchitectureError: The table has no such row, or not in that class.
-    """
-    pair, _, checkpoint = name.removeprefix(f"{SOURCE}:").partition(MARK)
-    model_type, _, class_name = pair.partition("/")
-    size = published_sizes().get(checkpoint)
-    task = None
-    if size is not None and size.model_type == model_type:
-        task = task_of_classes(size).get(class_name)
-    if size is None or task is None:
-        way_out = f"wanted {SOURCE}:<type>/<class>{MARK}<checkpoint> of sizes.yaml"
-        raise unknown_architecture(name, list_sizes(), way_out=way_out)
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(SOURCE),
-        family=family_of(SOURCE, model_type),
-        task=task,
-    )
-    config_of = partial(published_config, size)
-    return ArchitectureSpec(labels, partial(capture_config, name, class_name, config_of))
-
-
 def published_config(size: PublishedSize) -> Config:
     """The configuration of a row, without a cache of past tokens."""
-    config_class = import_library(SOURCE).CONFIG_MAPPING[size.model_type]
+    config_class = import_library("transformers").CONFIG_MAPPING[size.model_type]
     return as_published(config_class(**deepcopy(dict(size.overrides))))
 
 

@@ -54,12 +54,12 @@ def task_of_pairs() -> dict[Pair, str]:
         for name in vars(tables)
         if name.startswith("MODEL_") and name.endswith("_MAPPING_NAMES")
     }
-    found: dict[Pair, str] = {}
+    tasks: dict[Pair, str] = {}
     for stem in sorted(stems, key=_rank):
         for model_type, classes in getattr(tables, stems[stem]).items():
             for class_name in (classes,) if isinstance(classes, str) else classes:
-                found.setdefault((model_type, class_name), _task(stem))
-    return dict(sorted(found.items()))
+                tasks.setdefault((model_type, class_name), _task(stem))
+    return dict(sorted(tasks.items()))
 
 
 def _rank(stem: str) -> tuple[int, str]:
