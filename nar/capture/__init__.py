@@ -19,4 +19,4 @@ __all__ = [
 
 # To be raised with every change of what capture, its rewrites or the canonical form give for some
 # model, so that jobs capture all models anew.
-CAPTURE_VERSION = 1
+CAPTURE_VERSION = 2

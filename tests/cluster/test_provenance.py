@@ -82,6 +82,8 @@ def test_another_version_of_a_library_changes_what_is_built_from_it_alone(fresh,
         "timm",
         "torchvision_detection",
         "torchvision_segmentation",
+        "transformers",
+        "transformers_composed",
     }
 
 

@@ -55,4 +55,5 @@ TRANSFORMERS = Source(
     example="bert/BertForMaskedLM",
     names=_names,
     entry=_entry,
+    parts=("timm",),  # whose models some types wrap
 )
