@@ -10,14 +10,22 @@ from dataclasses import dataclass
 from nar.architecture import architecture
 from nar.errors import UnknownArchitectureError
 from nar.zoo.sources.darts.models import list_darts, resolve_darts
+from nar.zoo.sources.deepctr_torch import DEEPCTR_TORCH
 from nar.zoo.sources.diffusers import list_diffusers, resolve_diffusers
 from nar.zoo.sources.effdet import list_effdet, resolve_effdet
 from nar.zoo.sources.file import is_file_name, resolve_file
+from nar.zoo.sources.kornia import KORNIA
 from nar.zoo.sources.monai import list_monai, resolve_monai
 from nar.zoo.sources.open_clip import list_open_clip, resolve_open_clip
+from nar.zoo.sources.pythae import PYTHAE
 from nar.zoo.sources.pytorchcv import list_pytorchcv, resolve_pytorchcv
+from nar.zoo.sources.rfdetr import RFDETR
+from nar.zoo.sources.rtdl_revisiting_models import RTDL_REVISITING_MODELS
 from nar.zoo.sources.smp import list_smp, resolve_smp
+from nar.zoo.sources.spandrel import SPANDREL
+from nar.zoo.sources.stable_baselines3 import STABLE_BASELINES3
 from nar.zoo.sources.timm import TIMM
+from nar.zoo.sources.torchgan import TORCHGAN
 from nar.zoo.sources.torchsr import list_torchsr, resolve_torchsr
 from nar.zoo.sources.torchvision import list_torchvision, resolve_torchvision
 from nar.zoo.sources.torchvision_detection import (
@@ -63,6 +71,14 @@ _SOURCES = {
     "pytorchcv": _Source(list_pytorchcv, resolve_pytorchcv),
     "torchsr": _Source(list_torchsr, resolve_torchsr),
     "vit_pytorch": _Source(list_vit_pytorch, resolve_vit_pytorch),
+    "deepctr_torch": _Source(DEEPCTR_TORCH.specs, DEEPCTR_TORCH.resolve),
+    "pythae": _Source(PYTHAE.specs, PYTHAE.resolve),
+    "spandrel": _Source(SPANDREL.specs, SPANDREL.resolve),
+    "stable_baselines3": _Source(STABLE_BASELINES3.specs, STABLE_BASELINES3.resolve),
+    "kornia": _Source(KORNIA.specs, KORNIA.resolve),
+    "rtdl_revisiting_models": _Source(RTDL_REVISITING_MODELS.specs, RTDL_REVISITING_MODELS.resolve),
+    "torchgan": _Source(TORCHGAN.specs, TORCHGAN.resolve),
+    "rfdetr": _Source(RFDETR.specs, RFDETR.resolve),
     "smp": _Source(list_smp, resolve_smp),
     "torchvision_detection": _Source(list_torchvision_detection, resolve_torchvision_detection),
     "torchvision_segmentation": _Source(

@@ -19,12 +19,21 @@ import torch
 from nar.errors import MissingLibraryError
 
 EXTRA_OF: dict[str, str] = {
+    "deepctr_torch": "deepctr_torch",
     "diffusers": "diffusers",
     "effdet": "effdet",
     "monai": "monai",
     "open_clip": "open_clip",
+    "pythae": "pythae",
     "pytorchcv": "pytorchcv",
     "segmentation_models_pytorch": "smp",
+    "spandrel": "spandrel",
+    "gymnasium": "stable_baselines3",
+    "stable_baselines3": "stable_baselines3",
+    "kornia": "kornia",
+    "rtdl_revisiting_models": "rtdl_revisiting_models",
+    "torchgan": "torchgan",
+    "rfdetr": "rfdetr",
     "timm": "zoo",
     "torchsr": "torchsr",
     "torchvision": "zoo",
