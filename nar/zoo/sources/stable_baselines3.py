@@ -47,7 +47,7 @@ def _built(policy: _Row, spaces: _Row) -> nn.Module:
     path = policy["images" if _is_image(spaces["observation"]) else "perceptron"]
     module, _, maker = f"stable_baselines3.{path}".rpartition(".")
     network: nn.Module = getattr(import_library(module), maker)(
-        *_spaces(spaces), lr_schedule=lambda _: LEARNING_RATE
+        *_spaces(spaces), lr_schedule=lambda _: LEARNING_RATE, **policy.get("arguments", {})
     )
     return network
 
