@@ -31,5 +31,5 @@ def test_every_kind_of_network_is_captured(net, task, family, parameters):
 
 
 def test_an_unknown_network_has_neighbours():
-    with pytest.raises(UnknownArchitectureError, match="spandrel:SwinIR/classical_x2"):
+    with pytest.raises(UnknownArchitectureError, match="spandrel:SwinIR/classical_x"):
         resolve("spandrel:SwinIR/classical_x5")

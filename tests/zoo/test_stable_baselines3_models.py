@@ -8,7 +8,7 @@ from nar.zoo import capture_architecture, list_specs, resolve
 
 def test_a_policy_stands_on_the_environments_whose_actions_it_can_take():
     names = list_specs("stable_baselines3")
-    assert len(names) == len(set(names)) > 60
+    assert len(names) == len(set(names)) > 50
     assert "stable_baselines3:DQN/CartPole-v1" in names
     assert "stable_baselines3:SAC/CartPole-v1" not in names
 
