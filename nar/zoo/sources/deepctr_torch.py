@@ -89,7 +89,7 @@ _FEATURES = {"criteo": _criteo, "sparse": _sparse, "behaviour": _behaviour}
 
 def _inputs(network: nn.Module) -> CaptureInputs:
     """Two rows of the data, all columns side by side: some networks squeeze a single one away."""
-    ends = [end for _, end in network.feature_index.values()]  # type: ignore[operator, union-attr]
+    ends = [end for _, end in network.feature_index.values()]  # type: ignore[operator]
     return CaptureInputs((torch.zeros(2, max(ends)),))
 
 
