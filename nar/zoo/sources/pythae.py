@@ -1,4 +1,4 @@
-"""The autoencoders of Pythae, with the networks and latent sizes of its published benchmark.
+"""The autoencoders of Pythae, with its own perceptrons and the networks of its benchmark.
 
 Chadebec, Vincent, Allassonniere: Pythae, NeurIPS 2022, datasets and benchmarks. Its forward pass
 ends in the objective: models that differ by nothing else (VAE, BetaVAE) have graphs of their own.
