@@ -85,6 +85,12 @@ def on_meta(recipe: Recipe) -> Built:
     return module, recipe.inputs(module)
 
 
+def on_cpu(recipe: Recipe) -> Built:
+    """Follow a recipe with real tensors: for small models that move themselves to a device."""
+    module = recipe.build()
+    return module, recipe.inputs(module)
+
+
 @contextmanager
 def weightless() -> Iterator[None]:
     """Modules made inside keep their state, and nothing else, on the meta device."""

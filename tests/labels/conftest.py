@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from nar.labels.families import snake_case
+from nar.zoo import list_specs
 from nar.zoo.libraries import import_library
 
 # Where each library keeps its models: one file or folder is one defining name.
@@ -20,6 +21,16 @@ MODELS_BELOW = {
     "effdet": "*.py",
     "diffusers": "**/*.py",
 }
+# Those whose names begin with what the library calls the network: ``<defining>/<variant>``.
+NAMED_BY_NETWORK = (
+    "deepctr_torch",
+    "kornia",
+    "pythae",
+    "rtdl_revisiting_models",
+    "spandrel",
+    "stable_baselines3",
+    "torchgan",
+)
 SMP = "segmentation_models_pytorch"
 
 
@@ -32,9 +43,16 @@ def defining_names():
         for path in root_of(SMP).glob("decoders/*/model.py")
         for name in re.findall(r"^class (\w+)\(", path.read_text(), flags=re.MULTILINE)
     }
+    names |= {library: networks(library) for library in NAMED_BY_NETWORK}
     types = import_library("transformers.models.auto.configuration_auto").CONFIG_MAPPING_NAMES
     names["transformers"] = set(map(snake_case, types))
     return names
+
+
+def networks(library):
+    root_of(library)
+    specs = (spec.partition(":")[2] for spec in list_specs(library))
+    return {snake_case(net.partition("/")[0]) for net in specs}
 
 
 def root_of(library):

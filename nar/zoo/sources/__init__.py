@@ -3,13 +3,20 @@
 from nar.zoo.libraries import installed
 from nar.zoo.source import Source
 from nar.zoo.sources.darts.models import DARTS
+from nar.zoo.sources.deepctr_torch import DEEPCTR_TORCH
 from nar.zoo.sources.diffusers import DIFFUSERS
 from nar.zoo.sources.effdet import EFFDET
+from nar.zoo.sources.kornia import KORNIA
 from nar.zoo.sources.monai import MONAI
 from nar.zoo.sources.open_clip import OPEN_CLIP
+from nar.zoo.sources.pythae import PYTHAE
 from nar.zoo.sources.pytorchcv import PYTORCHCV
+from nar.zoo.sources.rtdl_revisiting_models import RTDL_REVISITING_MODELS
 from nar.zoo.sources.smp import SMP
+from nar.zoo.sources.spandrel import SPANDREL
+from nar.zoo.sources.stable_baselines3 import STABLE_BASELINES3
 from nar.zoo.sources.timm import TIMM
+from nar.zoo.sources.torchgan import TORCHGAN
 from nar.zoo.sources.torchsr import TORCHSR
 from nar.zoo.sources.torchvision import TORCHVISION
 from nar.zoo.sources.torchvision_detection import TORCHVISION_DETECTION
@@ -31,6 +38,13 @@ SOURCES: tuple[Source, ...] = (
     PYTORCHCV,
     TORCHSR,
     VIT_PYTORCH,
+    SPANDREL,
+    KORNIA,
+    PYTHAE,
+    TORCHGAN,
+    DEEPCTR_TORCH,
+    RTDL_REVISITING_MODELS,
+    STABLE_BASELINES3,
     SMP,
     TORCHVISION_DETECTION,
     TORCHVISION_SEGMENTATION,

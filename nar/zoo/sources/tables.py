@@ -1,0 +1,115 @@
+"""Sources whose networks are rows of a table: a class, its arguments, the shapes of one call."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from operator import attrgetter
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nar.capture import CaptureInputs
+from nar.files import package_yaml
+from nar.zoo.building import on_cpu, on_meta
+from nar.zoo.libraries import import_library, library_version
+from nar.zoo.source import Entry, Source, by_forward
+
+Row = Mapping[str, Any]
+
+
+def table_source(library: str, *, licence: str, example: str) -> Source:
+    """The networks of ``<library>_nets.yaml``.
+
+    Its ``nets`` are ``<Family>[/<variant>]`` -> a row. What all rows share stands under
+    ``defaults``. The columns:
+
+    - ``class``: what makes the network, as ``<module>:<class or function>`` below the library,
+      ``:<class>`` for its package itself, with ``{family}`` for the family's name.
+    - ``arguments``: its keywords. ``{class: ..., arguments: ...}`` is made the same way first.
+    - ``inputs``: of one forward pass: see `tensor_of`.
+    - ``task``: what the network is for.
+    - ``real``: true where the class writes into its own weights, so that it must have some.
+    - ``scales``: argument -> values; each of them is a row of its own, ``..._x<value>``.
+
+    Args:
+        library: Import name, and name of the source.
+        licence: SPDX identifier of its code.
+        example: One of the names.
+    """
+    return Source(
+        name=library,
+        library=library,
+        licence=licence,
+        form="<Family>[/<variant>]",
+        example=example,
+        names=partial(_names, library),
+        entry=partial(_entry, library),
+    )
+
+
+def _names(library: str) -> list[str]:
+    library_version(library)
+    return list(_rows(library))
+
+
+def _entry(library: str, net: str) -> Entry | None:
+    row = _rows(library).get(net)
+    if row is None:
+        return None
+    family = net.partition("/")[0]
+    build = partial(_built, library, row["class"].format(family=family), row.get("arguments", {}))
+    place = on_cpu if row.get("real") else on_meta
+    capture = by_forward(build, partial(_inputs, row["inputs"]), place=place)
+    return Entry(family, row["task"], capture)
+
+
+@cache
+def _rows(library: str) -> dict[str, Row]:
+    table = package_yaml("zoo", "sources", f"{library}_nets.yaml")
+    rows = ((net, {**table["defaults"], **row}) for net, row in table["nets"].items())
+    return dict(scaled for net, row in rows for scaled in _scaled(net, row))
+
+
+def _scaled(net: str, row: Row) -> Iterator[tuple[str, Row]]:
+    """The row itself, or one for each of its scales."""
+    if "scales" not in row:
+        yield net, row
+    for argument, scales in row.get("scales", {}).items():
+        for scale in scales:
+            name = f"{net}{'_' if '/' in net else '/'}x{scale}"
+            yield name, {**row, "arguments": {**row.get("arguments", {}), argument: scale}}
+
+
+def _built(library: str, path: str, arguments: Row) -> nn.Module:
+    network: nn.Module = _made(library, path, arguments)
+    return network
+
+
+def _made(library: str, path: str, arguments: Row) -> Any:  # noqa: ANN401
+    """A network, or the record of settings that one is made from."""
+    module, _, maker = path.partition(":")
+    home = import_library(f"{library}.{module}" if module else library)
+    made = {name: _argument(library, value) for name, value in arguments.items()}
+    return attrgetter(maker)(home)(**made)
+
+
+def _argument(library: str, value: object) -> object:
+    if isinstance(value, Mapping) and "class" in value:
+        return _made(library, value["class"], value["arguments"])
+    return value
+
+
+def _inputs(inputs: list[Any], _network: nn.Module) -> CaptureInputs:
+    return CaptureInputs(tuple(tensor_of(value) for value in inputs))
+
+
+def tensor_of(value: list[int] | Row | None) -> Tensor | None:
+    """A tensor of a table: a list is the shape of real numbers, ``{long: shape}`` of whole ones.
+
+    Example:
+        >>> tensor_of({"long": [1, 7]}).dtype
+        torch.int64
+    """
+    if isinstance(value, Mapping):
+        return torch.zeros(value["long"], dtype=torch.long)
+    return None if value is None else torch.zeros(value)

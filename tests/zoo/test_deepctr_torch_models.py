@@ -1,0 +1,39 @@
+"""Networks of DeepCTR-Torch: columns of numbers, of words, and of what somebody did before."""
+
+import sys
+
+import pytest
+
+from nar.errors import UnknownArchitectureError
+from nar.zoo import capture_architecture, list_specs, resolve
+
+
+def test_the_table_names_every_network_once():
+    names = list_specs("deepctr_torch")
+    assert len(names) == len(set(names)) > 35
+
+
+@pytest.mark.parametrize(
+    ("net", "family"),
+    [
+        ("DeepFM", "deepfm"),
+        ("AFM", "afm"),  # words only
+        ("DIN", "din"),  # a history
+        ("PLE", "ple"),  # several tasks
+        ("DCN/v2", "dcn"),
+    ],
+)
+def test_every_kind_of_columns_is_captured(net, family):
+    architecture = capture_architecture(f"deepctr_torch:{net}").architecture
+    architecture.graph.validate()
+    assert (architecture.labels.task, architecture.labels.family) == ("click-through-rate", family)
+
+
+def test_nobody_asks_for_a_newer_version():
+    resolve("deepctr_torch:DeepFM").capture()
+    assert not hasattr(sys.modules["deepctr_torch"], "check_version")
+
+
+def test_an_unknown_network_has_neighbours():
+    with pytest.raises(UnknownArchitectureError, match="deepctr_torch:DeepFM"):
+        resolve("deepctr_torch:DeepFMs")
