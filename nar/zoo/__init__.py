@@ -9,15 +9,19 @@ from dataclasses import dataclass
 
 from nar.architecture import architecture
 from nar.errors import UnknownArchitectureError
+from nar.zoo.sources.braindecode import BRAINDECODE
 from nar.zoo.sources.darts.models import list_darts, resolve_darts
 from nar.zoo.sources.diffusers import list_diffusers, resolve_diffusers
 from nar.zoo.sources.effdet import list_effdet, resolve_effdet
 from nar.zoo.sources.file import is_file_name, resolve_file
 from nar.zoo.sources.monai import list_monai, resolve_monai
+from nar.zoo.sources.neuralforecast import NEURALFORECAST
 from nar.zoo.sources.open_clip import list_open_clip, resolve_open_clip
+from nar.zoo.sources.pyg import PYG
 from nar.zoo.sources.pytorchcv import list_pytorchcv, resolve_pytorchcv
 from nar.zoo.sources.smp import list_smp, resolve_smp
 from nar.zoo.sources.timm import TIMM
+from nar.zoo.sources.torchaudio import TORCHAUDIO
 from nar.zoo.sources.torchsr import list_torchsr, resolve_torchsr
 from nar.zoo.sources.torchvision import list_torchvision, resolve_torchvision
 from nar.zoo.sources.torchvision_detection import (
@@ -56,11 +60,15 @@ _SOURCES = {
     "timm": _Source(TIMM.specs, TIMM.resolve),
     "torchvision": _Source(list_torchvision, resolve_torchvision),
     "transformers": _Source(list_transformers, resolve_transformers),
+    "braindecode": _Source(BRAINDECODE.specs, BRAINDECODE.resolve),
     "diffusers": _Source(list_diffusers, resolve_diffusers),
     "effdet": _Source(list_effdet, resolve_effdet),
     "monai": _Source(list_monai, resolve_monai),
+    "neuralforecast": _Source(NEURALFORECAST.specs, NEURALFORECAST.resolve),
     "open_clip": _Source(list_open_clip, resolve_open_clip),
     "pytorchcv": _Source(list_pytorchcv, resolve_pytorchcv),
+    "pyg": _Source(PYG.specs, PYG.resolve),
+    "torchaudio": _Source(TORCHAUDIO.specs, TORCHAUDIO.resolve),
     "torchsr": _Source(list_torchsr, resolve_torchsr),
     "vit_pytorch": _Source(list_vit_pytorch, resolve_vit_pytorch),
     "smp": _Source(list_smp, resolve_smp),

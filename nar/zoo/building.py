@@ -51,6 +51,17 @@ def on_meta(recipe: Recipe) -> Built:
     return module, recipe.inputs(module)
 
 
+def for_real(recipe: Recipe) -> Built:
+    """Follow a recipe on the CPU, with the same weights each time.
+
+    For small models whose control flow or shapes depend on the values that they read.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = recipe.build()
+    return module, recipe.inputs(module)
+
+
 @contextmanager
 def weightless() -> Iterator[None]:
     """Modules made inside keep their state, and nothing else, on the meta device."""

@@ -6,6 +6,7 @@ neither torchvision nor what builds on it imports. Capture needs their schemas o
 
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,13 +20,17 @@ import torch
 from nar.errors import MissingLibraryError
 
 EXTRA_OF: dict[str, str] = {
+    "braindecode": "braindecode",
     "diffusers": "diffusers",
     "effdet": "effdet",
     "monai": "monai",
+    "neuralforecast": "neuralforecast",
     "open_clip": "open_clip",
     "pytorchcv": "pytorchcv",
     "segmentation_models_pytorch": "smp",
     "timm": "zoo",
+    "torch_geometric": "zoo",
+    "torchaudio": "torchaudio",
     "torchsr": "torchsr",
     "torchvision": "zoo",
     "transformers": "zoo",
@@ -121,12 +126,29 @@ def _prepare_process() -> torch.library.Library | None:
     os.environ.update(_OFFLINE)
     for logger, level in _LOG_LEVELS.items():
         logging.getLogger(logger).setLevel(level)
+    _stand_in_for_native_audio()
     if util.find_spec("torchvision") is None or _load_native_operators():
         return None
     operators = torch.library.Library("torchvision", "FRAGMENT")
     for schema in _SCHEMAS:
         operators.define(schema)
     return operators
+
+
+def _stand_in_for_native_audio() -> None:
+    """Tell torchaudio that it has no C++ part: it then does without, where it would refuse.
+
+    Its registry builds are for CUDA only. Decoders and losses need that part, models do not.
+    """
+    if util.find_spec("torchaudio") is None or torch.version.cuda:
+        return
+    absent = ModuleType("torchaudio._extension")
+    absent.__dict__.update(
+        _IS_TORCHAUDIO_EXT_AVAILABLE=False,
+        _check_cuda_version=lambda: None,
+        fail_if_no_align=lambda function: function,
+    )
+    sys.modules.setdefault(absent.__name__, absent)
 
 
 def _load_native_operators() -> bool:
