@@ -58,7 +58,7 @@ RANKS = """
 RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in line.split()}
 
 # What captures models and what searches them meet in the records only.
-RECORDS = {"errors", "config", "ops", "graph", "canonical", "architecture"}
+RECORDS = {"errors", "files", "config", "ops", "graph", "canonical", "architecture"}
 SOURCES = {"capture", "labels", "zoo", "corpus"}
 BOTH = {"workspace", "atlas", "evaluation", "console", "__init__"}
 BOTH |= {name for name in RANK if name.startswith("cli")}
