@@ -54,4 +54,5 @@ BRAINDECODE = Source(
     example="EEGNet",
     names=_names,
     entry=_entry,
+    parts=("torchaudio",),
 )
