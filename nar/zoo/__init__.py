@@ -20,6 +20,7 @@ from nar.zoo.sources.open_clip import list_open_clip, resolve_open_clip
 from nar.zoo.sources.pyg import PYG
 from nar.zoo.sources.pytorchcv import list_pytorchcv, resolve_pytorchcv
 from nar.zoo.sources.smp import list_smp, resolve_smp
+from nar.zoo.sources.speechbrain import SPEECHBRAIN
 from nar.zoo.sources.timm import TIMM
 from nar.zoo.sources.torchaudio import TORCHAUDIO
 from nar.zoo.sources.torchsr import list_torchsr, resolve_torchsr
@@ -68,6 +69,7 @@ _SOURCES = {
     "open_clip": _Source(list_open_clip, resolve_open_clip),
     "pytorchcv": _Source(list_pytorchcv, resolve_pytorchcv),
     "pyg": _Source(PYG.specs, PYG.resolve),
+    "speechbrain": _Source(SPEECHBRAIN.specs, SPEECHBRAIN.resolve),
     "torchaudio": _Source(TORCHAUDIO.specs, TORCHAUDIO.resolve),
     "torchsr": _Source(list_torchsr, resolve_torchsr),
     "vit_pytorch": _Source(list_vit_pytorch, resolve_vit_pytorch),

@@ -28,6 +28,7 @@ EXTRA_OF: dict[str, str] = {
     "open_clip": "open_clip",
     "pytorchcv": "pytorchcv",
     "segmentation_models_pytorch": "smp",
+    "speechbrain": "speechbrain",
     "timm": "zoo",
     "torch_geometric": "zoo",
     "torchaudio": "torchaudio",
