@@ -63,6 +63,8 @@ _LOG_LEVELS = {
     "torchvision": logging.ERROR,
     "transformers": logging.ERROR,
     "huggingface_hub": logging.ERROR,
+    "lightning_fabric.utilities.seed": logging.ERROR,
+    "speechbrain": logging.ERROR,
     "torch._subclasses.fake_tensor": logging.CRITICAL,
 }
 

@@ -21,15 +21,19 @@ _QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False}
 
 def _names() -> list[str]:
     tables = _tables()
-    return [f"{net}/{data}" for net, data in product(tables["models"], tables["data"])]
+    return [
+        f"{net}/{data}"
+        for (net, row), (data, shape) in product(tables["models"].items(), tables["data"].items())
+        if shape["input_size"] >= row.get("least_input", 0)
+    ]
 
 
 def _entry(model: str) -> Entry | None:
     tables = _tables()
     net, _, data = model.partition("/")
-    if net not in tables["models"] or data not in tables["data"]:
+    if model not in _names():
         return None
-    row: Row = tables["models"][net] or {}
+    row: Row = tables["models"][net]
     shape: Row = tables["data"][data]
     benchmark = data.partition("-")[0]
     tier: Tier = "named" if benchmark in ("docs", *row.get("published", ())) else "swept"
