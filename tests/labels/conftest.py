@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from nar.labels.families import snake_case
+from nar.zoo import list_specs
 from nar.zoo.libraries import import_library
 
 # Where each library keeps its models: one file or folder is one defining name.
@@ -20,6 +21,14 @@ MODELS_BELOW = {
     "effdet": "*.py",
     "diffusers": "**/*.py",
 }
+# Library -> source whose names begin with what the library calls the network, up to "@" or "/".
+NAMED_BY_NETWORK = {
+    "braindecode": "braindecode",
+    "neuralforecast": "neuralforecast",
+    "speechbrain": "speechbrain",
+    "torch_geometric": "pyg",
+    "torchaudio": "torchaudio",
+}
 SMP = "segmentation_models_pytorch"
 
 
@@ -32,9 +41,15 @@ def defining_names():
         for path in root_of(SMP).glob("decoders/*/model.py")
         for name in re.findall(r"^class (\w+)\(", path.read_text(), flags=re.MULTILINE)
     }
+    names |= {library: networks(library, source) for library, source in NAMED_BY_NETWORK.items()}
     types = import_library("transformers.models.auto.configuration_auto").CONFIG_MAPPING_NAMES
     names["transformers"] = set(map(snake_case, types))
     return names
+
+
+def networks(library, source):
+    root_of(library)
+    return {snake_case(re.split("[:@/]", spec)[1]) for spec in list_specs(source)}
 
 
 def root_of(library):
