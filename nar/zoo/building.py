@@ -85,9 +85,15 @@ def on_meta(recipe: Recipe) -> Built:
     return module, recipe.inputs(module)
 
 
-def on_cpu(recipe: Recipe) -> Built:
-    """Follow a recipe with real tensors: for small models that move themselves to a device."""
-    module = recipe.build()
+def for_real(recipe: Recipe) -> Built:
+    """Follow a recipe on the CPU, with the same weights each time.
+
+    For small models whose control flow or shapes depend on the values that they read, or that
+    move themselves to a device.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = recipe.build()
     return module, recipe.inputs(module)
 
 

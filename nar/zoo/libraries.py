@@ -6,6 +6,7 @@ neither torchvision nor what builds on it imports. Capture needs their schemas o
 
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,8 @@ _LOG_LEVELS = {
     "torchvision": logging.ERROR,
     "transformers": logging.ERROR,
     "huggingface_hub": logging.ERROR,
+    "lightning_fabric.utilities.seed": logging.ERROR,
+    "speechbrain": logging.ERROR,
     FAKE_TENSOR_LOGGER: logging.CRITICAL,
 }
 
@@ -120,12 +123,29 @@ def _prepare_process() -> torch.library.Library | None:
     os.environ.update(_QUIET)
     for logger, level in _LOG_LEVELS.items():
         logging.getLogger(logger).setLevel(level)
+    _stand_in_for_native_audio()
     if util.find_spec("torchvision") is None or _load_native_operators():
         return None
     operators = torch.library.Library("torchvision", "FRAGMENT")
     for schema in _SCHEMAS:
         operators.define(schema)
     return operators
+
+
+def _stand_in_for_native_audio() -> None:
+    """Tell torchaudio that it has no C++ part: it then does without, where it would refuse.
+
+    Its registry builds are for CUDA only. Decoders and losses need that part, models do not.
+    """
+    if util.find_spec("torchaudio") is None or torch.version.cuda:
+        return
+    absent = ModuleType("torchaudio._extension")
+    absent.__dict__.update(
+        _IS_TORCHAUDIO_EXT_AVAILABLE=False,
+        _check_cuda_version=lambda: None,
+        fail_if_no_align=lambda function: function,
+    )
+    sys.modules.setdefault(absent.__name__, absent)
 
 
 def _load_native_operators() -> bool:

@@ -21,16 +21,21 @@ MODELS_BELOW = {
     "effdet": "*.py",
     "diffusers": "**/*.py",
 }
-# Those whose names begin with what the library calls the network: ``<defining>/<variant>``.
-NAMED_BY_NETWORK = (
-    "deepctr_torch",
-    "kornia",
-    "pythae",
-    "rtdl_revisiting_models",
-    "spandrel",
-    "stable_baselines3",
-    "torchgan",
-)
+# Library -> source whose names begin with what the library calls the network, up to "@" or "/".
+NAMED_BY_NETWORK = {
+    "braindecode": "braindecode",
+    "deepctr_torch": "deepctr_torch",
+    "kornia": "kornia",
+    "neuralforecast": "neuralforecast",
+    "pythae": "pythae",
+    "rtdl_revisiting_models": "rtdl_revisiting_models",
+    "spandrel": "spandrel",
+    "speechbrain": "speechbrain",
+    "stable_baselines3": "stable_baselines3",
+    "torch_geometric": "pyg",
+    "torchaudio": "torchaudio",
+    "torchgan": "torchgan",
+}
 SMP = "segmentation_models_pytorch"
 
 
@@ -43,16 +48,15 @@ def defining_names():
         for path in root_of(SMP).glob("decoders/*/model.py")
         for name in re.findall(r"^class (\w+)\(", path.read_text(), flags=re.MULTILINE)
     }
-    names |= {library: networks(library) for library in NAMED_BY_NETWORK}
+    names |= {library: networks(library, source) for library, source in NAMED_BY_NETWORK.items()}
     types = import_library("transformers.models.auto.configuration_auto").CONFIG_MAPPING_NAMES
     names["transformers"] = set(map(snake_case, types))
     return names
 
 
-def networks(library):
+def networks(library, source):
     root_of(library)
-    specs = (spec.partition(":")[2] for spec in list_specs(library))
-    return {snake_case(net.partition("/")[0]) for net in specs}
+    return {snake_case(re.split("[:@/]", spec)[1]) for spec in list_specs(source)}
 
 
 def root_of(library):

@@ -2,20 +2,25 @@
 
 from nar.zoo.libraries import installed
 from nar.zoo.source import Source
+from nar.zoo.sources.braindecode import BRAINDECODE
 from nar.zoo.sources.darts.models import DARTS
 from nar.zoo.sources.deepctr_torch import DEEPCTR_TORCH
 from nar.zoo.sources.diffusers import DIFFUSERS
 from nar.zoo.sources.effdet import EFFDET
 from nar.zoo.sources.kornia import KORNIA
 from nar.zoo.sources.monai import MONAI
+from nar.zoo.sources.neuralforecast import NEURALFORECAST
 from nar.zoo.sources.open_clip import OPEN_CLIP
+from nar.zoo.sources.pyg import PYG
 from nar.zoo.sources.pythae import PYTHAE
 from nar.zoo.sources.pytorchcv import PYTORCHCV
 from nar.zoo.sources.rtdl_revisiting_models import RTDL_REVISITING_MODELS
 from nar.zoo.sources.smp import SMP
 from nar.zoo.sources.spandrel import SPANDREL
+from nar.zoo.sources.speechbrain import SPEECHBRAIN
 from nar.zoo.sources.stable_baselines3 import STABLE_BASELINES3
 from nar.zoo.sources.timm import TIMM
+from nar.zoo.sources.torchaudio import TORCHAUDIO
 from nar.zoo.sources.torchgan import TORCHGAN
 from nar.zoo.sources.torchsr import TORCHSR
 from nar.zoo.sources.torchvision import TORCHVISION
@@ -38,6 +43,11 @@ SOURCES: tuple[Source, ...] = (
     PYTORCHCV,
     TORCHSR,
     VIT_PYTORCH,
+    TORCHAUDIO,
+    SPEECHBRAIN,
+    BRAINDECODE,
+    NEURALFORECAST,
+    PYG,
     SPANDREL,
     KORNIA,
     PYTHAE,

@@ -12,7 +12,7 @@ from torch import nn
 
 from nar.capture import CaptureInputs
 from nar.files import package_yaml
-from nar.zoo.building import on_cpu
+from nar.zoo.building import for_real
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.source import Entry, Source, by_forward
 
@@ -40,7 +40,7 @@ def _entry(net: str) -> Entry | None:
         return None
     model = net.partition("/")[0]
     # Parts of the networks move to the CPU by name.
-    capture = by_forward(partial(_built, model, row), _inputs, place=on_cpu)
+    capture = by_forward(partial(_built, model, row), _inputs, place=for_real)
     return Entry(model, "click-through-rate", capture)
 
 

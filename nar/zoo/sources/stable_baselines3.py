@@ -9,7 +9,7 @@ from torch import nn
 
 from nar.capture import CaptureInputs
 from nar.files import package_yaml
-from nar.zoo.building import on_cpu
+from nar.zoo.building import for_real
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.source import Entry, Source, by_forward
 
@@ -38,9 +38,9 @@ def _entry(name: str) -> Entry | None:
         partial(_built, _tables()["policies"][policy], spaces),
         partial(_inputs, spaces["observation"]),
         # A policy asks its weights on which device they are, and moves there.
-        place=on_cpu,
+        place=for_real,
     )
-    return Entry(policy, "reinforcement-learning", capture)
+    return Entry(policy, "reinforcement-learning", capture, tier="swept")
 
 
 def _built(policy: _Row, spaces: _Row) -> nn.Module:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nar.capture import CaptureInputs
 from nar.files import package_yaml
-from nar.zoo.building import on_cpu, on_meta
+from nar.zoo.building import for_real, on_meta
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.source import Entry, Source, by_forward
 
@@ -58,7 +58,7 @@ def _entry(library: str, net: str) -> Entry | None:
         return None
     family = net.partition("/")[0]
     build = partial(_built, library, row["class"].format(family=family), row.get("arguments", {}))
-    place = on_cpu if row.get("real") else on_meta
+    place = for_real if row.get("real") else on_meta
     capture = by_forward(build, partial(_inputs, row["inputs"]), place=place)
     return Entry(family, row["task"], capture)
 
