@@ -13,6 +13,9 @@ from nar.zoo.sources.darts.models import list_darts, resolve_darts
 from nar.zoo.sources.diffusers import list_diffusers, resolve_diffusers
 from nar.zoo.sources.effdet import list_effdet, resolve_effdet
 from nar.zoo.sources.file import is_file_name, resolve_file
+from nar.zoo.sources.mmdet import MMDET
+from nar.zoo.sources.mmpretrain import MMPRETRAIN
+from nar.zoo.sources.mmseg import MMSEG
 from nar.zoo.sources.monai import list_monai, resolve_monai
 from nar.zoo.sources.open_clip import list_open_clip, resolve_open_clip
 from nar.zoo.sources.pytorchcv import list_pytorchcv, resolve_pytorchcv
@@ -59,6 +62,9 @@ _SOURCES = {
     "diffusers": _Source(list_diffusers, resolve_diffusers),
     "effdet": _Source(list_effdet, resolve_effdet),
     "monai": _Source(list_monai, resolve_monai),
+    "mmdet": _Source(MMDET.specs, MMDET.resolve),
+    "mmpretrain": _Source(MMPRETRAIN.specs, MMPRETRAIN.resolve),
+    "mmseg": _Source(MMSEG.specs, MMSEG.resolve),
     "open_clip": _Source(list_open_clip, resolve_open_clip),
     "pytorchcv": _Source(list_pytorchcv, resolve_pytorchcv),
     "torchsr": _Source(list_torchsr, resolve_torchsr),

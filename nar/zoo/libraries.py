@@ -21,6 +21,12 @@ from nar.errors import MissingLibraryError
 EXTRA_OF: dict[str, str] = {
     "diffusers": "diffusers",
     "effdet": "effdet",
+    "mmaction": "openmmlab",
+    "mmcv": "openmmlab",
+    "mmdet": "openmmlab",
+    "mmengine": "openmmlab",
+    "mmpretrain": "openmmlab",
+    "mmseg": "openmmlab",
     "monai": "monai",
     "open_clip": "open_clip",
     "pytorchcv": "pytorchcv",
@@ -34,6 +40,9 @@ EXTRA_OF: dict[str, str] = {
 }
 # Import name -> distribution, where the two differ.
 DISTRIBUTION_OF: dict[str, str] = {
+    "mmaction": "mmaction2",
+    "mmcv": "mmcv-lite",
+    "mmseg": "mmsegmentation",
     "open_clip": "open_clip_torch",
     "vit_pytorch": "vit-pytorch",
     "x_transformers": "x-transformers",
@@ -53,6 +62,7 @@ _OFFLINE = {
 }
 # A failed capture is told once, by its CaptureError; torch would print the traceback as well.
 _LOG_LEVELS = {
+    "mmengine": logging.ERROR,
     "timm": logging.ERROR,
     "torchvision": logging.ERROR,
     "transformers": logging.ERROR,
