@@ -9,9 +9,7 @@ from nar.zoo.libraries import import_library
 from nar.zoo.sources.openmmlab.operators import prepare_mmcv
 
 # Would load weights, make inputs or place labels while a model is built, or only serves training.
-_LEFT_OUT = frozenset(
-    {"auxiliary_head", "data_preprocessor", "init_cfg", "pretrained", "train_cfg"}
-)
+_LEFT_OUT = frozenset({"auxiliary_head", "data_preprocessor", "init_cfg", "pretrained"})
 # Batch norm over several machines is batch norm: the libraries' own switch for one machine.
 _ONE_MACHINE = {"SyncBN": "BN", "MMSyncBN": "BN", "NaiveSyncBatchNorm3d": "BN3d"}
 
@@ -25,16 +23,18 @@ def build(library: str, model: Mapping[str, Any]) -> nn.Module:
     """
     prepare_mmcv()
     scopes = import_library("mmengine.registry").DefaultScope
-    models = import_library(f"{library}.models")
+    import_library(f"{library}.models")  # registers them
     config = import_library("mmengine.config").ConfigDict(_network_only(model))
     with scopes.overwrite_default_scope(library):
-        built: nn.Module = models.builder.MODELS.build(config)
+        built: nn.Module = import_library(f"{library}.registry").MODELS.build(config)
     return built
 
 
 def _network_only(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, Mapping):
-        return {key: _network_only(item) for key, item in value.items() if key not in _LEFT_OUT}
+        kept = {key: _network_only(item) for key, item in value.items() if key not in _LEFT_OUT}
+        # Detectors want the argument, and none says that nobody trains.
+        return kept | ({"train_cfg": None} if "train_cfg" in value else {})
     if isinstance(value, list | tuple):
         return type(value)(_network_only(item) for item in value)
     return _ONE_MACHINE.get(value, value) if isinstance(value, str) else value

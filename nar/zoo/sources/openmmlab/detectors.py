@@ -131,6 +131,7 @@ def _samples(image: Tensor) -> list[object]:
     """What heads ask about each image: that nothing of it is padding."""
     size = tuple(image.shape[-2:])
     sample = import_library("mmdet.structures").DetDataSample(
-        metainfo={"img_shape": size, "batch_input_shape": size, "scale_factor": (1.0, 1.0)}
+        metainfo={"img_shape": size, "batch_input_shape": size, "scale_factor": (1.0, 1.0)},
+        gt_instances=import_library("mmengine.structures").InstanceData(),
     )
     return [sample] * len(image)

@@ -52,14 +52,12 @@ def prepare_mmcv() -> None:
     extension = _Extension(_EXTENSION)
     extension.__spec__ = ModuleSpec(_EXTENSION, None)
     sys.modules.setdefault(_EXTENSION, extension)
-    operators = import_library("mmcv.ops")
-    for module, name, function in (
-        ("deform_conv", "deform_conv2d", _deform_conv),
-        ("modulated_deform_conv", "modulated_deform_conv2d", _modulated_deform_conv),
-        ("roi_align", "roi_align", _windows),
-    ):
-        setattr(import_library(f"mmcv.ops.{module}"), name, function)
-        setattr(operators, name, function)
+    import_library("mmcv.ops")
+    operators = [module for name, module in sys.modules.items() if name.startswith("mmcv.ops")]
+    for name, function in _FUNCTIONS.items():
+        for module in operators:
+            if callable(vars(module).get(name)):
+                vars(module)[name] = function
     # Its language models are written for a transformers of 2023; no image model needs them.
     vars(import_library("mmpretrain.utils.dependency"))["WITH_MULTIMODAL"] = False
 
@@ -136,6 +134,48 @@ def _windows(
     return result
 
 
+def _psa_mask(features: Tensor, psa_type: int, mask_size: Sides) -> Tensor:
+    """`mmcv.ops.psa_mask`, an operator of mmcv's own that only capture can run."""
+    _define_own()
+    result: Tensor = torch.ops.mmcv.psa_mask(features, psa_type, *_pair(mask_size))
+    return result
+
+
+def _carafe(features: Tensor, masks: Tensor, kernel: int, groups: int, factor: int) -> Tensor:
+    """`mmcv.ops.carafe`, an operator of mmcv's own that only capture can run."""
+    _define_own()
+    result: Tensor = torch.ops.mmcv.carafe(features, masks, kernel, groups, factor)
+    return result
+
+
+@cache
+def _define_own() -> torch.library.Library:
+    """Once a process. Returns the library of operators: they exist only as long as it does."""
+    operators = torch.library.Library("mmcv", "DEF")  # type: ignore[no-untyped-call]
+    for schema, shape in (
+        ("psa_mask(Tensor input, int type, int height, int width) -> Tensor", _psa_mask_shape),
+        (
+            "carafe(Tensor input, Tensor masks, int kernel, int groups, int factor) -> Tensor",
+            _carafe_shape,
+        ),
+    ):
+        operators.define(schema)  # type: ignore[no-untyped-call]
+        operators.impl(schema.partition("(")[0], shape, "Meta")  # type: ignore[no-untyped-call]
+    return operators
+
+
+def _psa_mask_shape(features: Tensor, *_settings: int) -> Tensor:
+    batch, _, height, width = features.shape
+    return features.new_empty((batch, height * width, height, width))
+
+
+def _carafe_shape(
+    features: Tensor, _masks: Tensor, _kernel: int, _groups: int, factor: int
+) -> Tensor:
+    batch, channels, height, width = features.shape
+    return features.new_empty((batch, channels, height * factor, width * factor))
+
+
 @cache
 def _define_deform_conv() -> torch.library.Library | None:
     """Once a process, where torchvision's C++ operators could not be loaded.
@@ -153,3 +193,13 @@ def _define_deform_conv() -> torch.library.Library | None:
 
 def _deform_conv_shape(features: Tensor, weight: Tensor, offset: Tensor, *_rest: Any) -> Tensor:  # noqa: ANN401
     return features.new_empty((features.shape[0], weight.shape[0], *offset.shape[-2:]))
+
+
+# What mmcv's modules call by these names, instead of the compiled operators.
+_FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+    "carafe": _carafe,
+    "deform_conv2d": _deform_conv,
+    "modulated_deform_conv2d": _modulated_deform_conv,
+    "psa_mask": _psa_mask,
+    "roi_align": _windows,
+}
