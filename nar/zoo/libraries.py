@@ -62,7 +62,6 @@ _OFFLINE = {
 }
 # A failed capture is told once, by its CaptureError; torch would print the traceback as well.
 _LOG_LEVELS = {
-    "mmengine": logging.ERROR,
     "timm": logging.ERROR,
     "torchvision": logging.ERROR,
     "transformers": logging.ERROR,

@@ -6,14 +6,14 @@ from typing import Any
 
 from torch import nn
 
-from nar.capture import Capture, CaptureInputs
+from nar.capture import CaptureInputs
 from nar.labels.families import family_of
-from nar.zoo.source import Entry, Source, by_forward
+from nar.zoo.source import Entry, Source
 from nar.zoo.sources.openmmlab.building import build
 from nar.zoo.sources.openmmlab.configs import Config, config_names, plain_type, read_config
 from nar.zoo.sources.openmmlab.detectors import example, without_postprocessing
 from nar.zoo.sources.openmmlab.images import fitted_size
-from nar.zoo.sources.transformers.known_values import known_values
+from nar.zoo.sources.openmmlab.sizes import by_sizes
 
 _LIBRARY = "mmdet"
 _HEIGHT_WIDTH = (800, 1088)  # a photograph of 4:3 with a short side of 800 pixels
@@ -27,7 +27,7 @@ def _entry(name: str) -> Entry | None:
     return Entry(
         _design(model),
         "object-detection",
-        partial(_capture, config),
+        by_sizes(partial(_build, model), partial(_inputs, config)),
         backbone=family_of(_LIBRARY, plain_type(model["backbone"])),
     )
 
@@ -36,13 +36,6 @@ def _design(model: Mapping[str, Any]) -> str:
     """The detector's class, or its head's where the class serves several designs."""
     design = plain_type(model)
     return plain_type(model["bbox_head"]) if design == "SingleStageDetector" else design
-
-
-def _capture(config: Config, name: str) -> Capture:
-    """Transformers among the detectors read the sizes of their maps from tensors."""
-    build_and_inputs = partial(_build, config["model"]), partial(_inputs, config)
-    with known_values():
-        return by_forward(*build_and_inputs)(name)
 
 
 def _build(model: Mapping[str, Any]) -> nn.Module:

@@ -6,13 +6,13 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from nar.capture import Capture, CaptureInputs
+from nar.capture import CaptureInputs
 from nar.labels.families import family_of
 from nar.zoo.libraries import import_library
-from nar.zoo.source import Entry, Source, by_forward
+from nar.zoo.source import Entry, Source
 from nar.zoo.sources.openmmlab.building import build
 from nar.zoo.sources.openmmlab.configs import Config, config_names, plain_type, read_config
-from nar.zoo.sources.transformers.known_values import known_values
+from nar.zoo.sources.openmmlab.sizes import by_sizes
 
 _LIBRARY = "mmseg"
 _HEIGHT_WIDTH = (512, 1024)  # of most configurations: half a photograph of Cityscapes
@@ -55,17 +55,10 @@ def _entry(name: str) -> Entry | None:
     return Entry(
         plain_type(_head(model)),
         "image-segmentation",
-        partial(_capture, config),
+        by_sizes(partial(_build, model), partial(_inputs, config)),
         entrypoint=name,
         backbone=family_of(_LIBRARY, plain_type(model["backbone"])),
     )
-
-
-def _capture(config: Config, name: str) -> Capture:
-    """A head of Mask2Former reads the sizes of its maps from tensors."""
-    build_and_inputs = partial(_build, config["model"]), partial(_inputs, config)
-    with known_values():
-        return by_forward(*build_and_inputs)(name)
 
 
 def _build(model: Config) -> nn.Module:

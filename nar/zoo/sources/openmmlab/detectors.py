@@ -45,9 +45,6 @@ class TwoStage(nn.Module):
     def __init__(self, detector: nn.Module) -> None:
         super().__init__()
         self.detector = detector
-        for module in detector.modules():
-            if hasattr(module, "map_roi_levels"):
-                module.forward = partial(_windows, module)
 
     def forward(self, image: Tensor, boxes: Tensor) -> list[object]:
         """Raw predictions: of every anchor, of every region, of every mask.
@@ -68,6 +65,9 @@ class TwoStage(nn.Module):
 
 def without_postprocessing(detector: nn.Module) -> OneStage | TwoStage:
     """The part of a detector of mmdetection that learns."""
+    for module in detector.modules():
+        if hasattr(module, "map_roi_levels"):
+            module.forward = partial(_windows, module)
     heads = getattr(detector, "roi_head", None)
     # A Sparse R-CNN and its kin learn their proposals.
     if heads is None or type(getattr(detector, "rpn_head", None)).__name__ == "EmbeddingRPNHead":

@@ -43,24 +43,28 @@ def fitted_size(config: Config, default: tuple[int, int]) -> tuple[int, int]:
         default: Height and width where the pipeline says nothing.
     """
     height_width = default
+    preprocessor = config.get("model", {}).get("data_preprocessor") or {}
+    divisor = max(_DIVISOR, preprocessor.get("pad_size_divisor", _DIVISOR))
     for step in steps(config):
         if step.get("type") == "Resize" and "scale" in step:
             long, short = sorted(_pair(step["scale"]), reverse=True)
-            height_width = _fit(long, short) if step.get("keep_ratio") else (short, long)
+            height_width = (short, long)
+            if step.get("keep_ratio"):
+                height_width = _fit(long, short, divisor)
         if step.get("type") == "Pad" and "size" in step:
             width, height = _pair(step["size"])
             height_width = height, width
     return height_width
 
 
-def _fit(long: int, short: int) -> tuple[int, int]:
+def _fit(long: int, short: int, divisor: int) -> tuple[int, int]:
     width = min(round(short * _ASPECT), long)
     height = min(short, round(width / _ASPECT))
-    return _divisible(height), _divisible(width)
+    return _divisible(height, divisor), _divisible(width, divisor)
 
 
-def _divisible(extent: int) -> int:
-    return -(-extent // _DIVISOR) * _DIVISOR
+def _divisible(extent: int, divisor: int) -> int:
+    return -(-extent // divisor) * divisor
 
 
 def _pair(size: int | Sequence[int]) -> tuple[int, int]:

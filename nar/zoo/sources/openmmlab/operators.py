@@ -58,6 +58,7 @@ def prepare_mmcv() -> None:
         for module in operators:
             if callable(vars(module).get(name)):
                 vars(module)[name] = function
+    import_library("mmengine.logging").MMLogger.get_instance("nar", log_level="ERROR")
     # Its language models are written for a transformers of 2023; no image model needs them.
     vars(import_library("mmpretrain.utils.dependency"))["WITH_MULTIMODAL"] = False
 
