@@ -65,9 +65,9 @@ bench: $(STAMP)  ## every benchmark of tests/bench, one table each
 
 results: $(STAMP)  ## every table and figure of results/ from cells in work/: hours, goes on when killed
 	$(BIN)/python -m cluster.evaluate --work work --results results
-	$(BIN)/python -m nar.evaluation.novelty --work work --results results
-	$(BIN)/python -m nar.evaluation.misses --work work --results results
-	$(BIN)/python -m nar.evaluation.targets --results results
+	$(BIN)/nar benchmark novelty --work work --results results
+	$(BIN)/nar benchmark misses --work work --results results
+	$(BIN)/nar benchmark targets --results results
 
 lock:  ## resolve pyproject.toml anew and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock

@@ -6,8 +6,8 @@ from typing import Literal
 import yaml
 from pydantic import Field, ValidationError
 
-from nar.config import Settings
 from nar.errors import ConfigError
+from nar.settings import Settings
 
 CONFIG_NAME = "ray_config.yaml"
 

@@ -2,21 +2,20 @@
 
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cluster.config import load_cluster_config
-from cluster.evaluation import EvaluateReport, cell_path, evaluate
+from cluster.evaluation import EvaluateReport, evaluate
 from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
 from cluster.session import connect
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
 from nar.errors import NarError
 from nar.evaluation.cells import Cell
-from nar.evaluation.reporting.results import CellFiles, write_results
+from nar.evaluation.reporting.results import write_results
 from nar.evaluation.reporting.sets import SETS, find_set
 from nar.workspace import Workspace
 
@@ -78,9 +77,8 @@ def main(
         raise CellsFailedError(f"{len(report.failures)} cells have no result, {name}: {why}")
     if results is None:
         return
-    files = CellFiles(partial(cell_path, directory), directory)
     for name in names:
-        write_results(results, name, files)
+        write_results(results, name, directory)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import ray
@@ -11,7 +10,6 @@ import torch
 from ray.actor import ActorHandle
 
 from cluster.actors import ActorPool, Recruiter, starter
-from cluster.code import closure_digest
 from cluster.config import EvaluateConfig
 from cluster.items import Done, Item
 from cluster.ledger import digest, file_digest
@@ -21,13 +19,11 @@ from nar.corpus import shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.datasets import REWRITES, REWRITES_FILE
-from nar.evaluation.cell_files import content_of, write_cell
-from nar.evaluation.cells import Cell, CellResult, run_cell
+from nar.evaluation.benchmark.questions import QUESTIONS_VERSION
+from nar.evaluation.cell_files import cell_path, content_of, write_cell
+from nar.evaluation.cells import Cell, RankedCell, run_cell
 from nar.evaluation.methods.registry import find_method
-
-TASKS = "nar.evaluation.benchmark.tasks"
-# The graphs of every data set are read or drawn.
-UNUSED = ("nar.capture",)
+from nar.files import package_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,7 @@ class EvaluateReport:
 
     Attributes:
         ran: Cells that were run.
-        kept: Cells that were there already, made by the same code on the same data.
+        kept: Cells that were there already, of the same method, questions and data.
         failures: Why a cell is missing, by its name.
         seconds: Wall time.
     """
@@ -55,7 +51,7 @@ class EvaluateWorker:
         torch.set_num_threads(1)
         self._cache_directory = cache_directory
 
-    def run(self, cell: Cell) -> CellResult:
+    def run(self, cell: Cell) -> RankedCell:
         """Run one cell."""
         return run_cell(cell, cache_directory=self._cache_directory)
 
@@ -96,11 +92,11 @@ def evaluate(cells: Sequence[Cell], directory: Path, config: EvaluateConfig) -> 
 
 def _pool(
     waiting: dict[str, Cell], directory: Path, config: EvaluateConfig
-) -> ActorPool[CellResult]:
+) -> ActorPool[RankedCell]:
     share = worker_share(config)
     start = starter(EvaluateWorker, share, directory, config.memory_limit_bytes)
 
-    def ask(worker: ActorHandle[EvaluateWorker], key: str) -> "ray.ObjectRef[CellResult]":
+    def ask(worker: ActorHandle[EvaluateWorker], key: str) -> "ray.ObjectRef[RankedCell]":
         return worker.run.remote(waiting[key])
 
     return ActorPool(Recruiter(start, ask), pool_size(config, share), config)
@@ -111,17 +107,14 @@ def _items(waiting: dict[str, Cell]) -> list[Item]:
     return [Item(key, group=cell.data) for key, cell in waiting.items()]
 
 
-def cell_path(directory: Path, cell: Cell) -> Path:
-    """File of a cell."""
-    return directory / "cells" / f"{cell}.parquet"
-
-
 def content(cell: Cell) -> str:
-    """Digest of everything that decides a cell: its names, the code, the data."""
-    shipped = files("nar.evaluation").joinpath("data")
-    names = (frozen.FILE, *([REWRITES_FILE] if cell.data == REWRITES else []))
-    data = (file_digest(Path(str(shipped.joinpath(name)))) for name in names)
+    """Digest of everything that decides the ranking of a cell, as it is stated.
+
+    Its names; what its method says of itself; the version of the questions; the data.
+    """
+    files = [package_path("evaluation", "data", frozen.FILE)]
+    if cell.data == REWRITES:
+        files.append(package_path("evaluation", "data", REWRITES_FILE))
     shards = (entry.sha256 for entry in Manifest.read(shipped_corpus()).shards)
-    parts = (find_method(cell.method).code, TASKS)
-    code = (closure_digest(part, without=UNUSED) for part in parts)
-    return digest(str(cell), *code, *data, *shards)
+    data = (*map(file_digest, files), *shards)
+    return digest(str(cell), find_method(cell.method).identity, str(QUESTIONS_VERSION), *data)

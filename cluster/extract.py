@@ -57,7 +57,7 @@ def thinned(names: Sequence[str], limit: int | None) -> list[str]:
     """At most ``limit`` names, evenly spread, so that every source keeps its share."""
     if limit is None or limit >= len(names):
         return list(names)
-    return [names[place * len(names) // limit] for place in range(limit)]
+    return [names[number * len(names) // limit] for number in range(limit)]
 
 
 def as_dict(report: ExtractReport) -> dict[str, object]:

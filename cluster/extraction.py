@@ -16,7 +16,7 @@ from cluster.journal import Journal, Result, RunRecord, Scribe, Settled, capture
 from cluster.ledger import Ledger
 from cluster.losses import WorkerLostError
 from cluster.progress import watching
-from cluster.provenance import identity, labels_identity, packages, source_of
+from cluster.provenance import identity, labels_identity, packages, source_name
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.shards import Published, Publisher, ShardRecord, cut
 from cluster.worker import CaptureWorker, WorkerCapture
@@ -80,16 +80,16 @@ def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractRep
         ConfigError: The workspace holds a corpus that was not made here.
         WorkerStartError: The cluster has no room.
     """
-    place = workspace.root / "ledger" / "extract"
-    _begin(place, workspace.corpus, restart=job.restart)
+    ledgers = workspace.root / "ledger" / "extract"
+    _begin(ledgers, workspace.corpus, restart=job.restart)
     # In the given order: a source lists together what shares most of its building.
     identities = {name: identity(name) for name in job.names}
-    journal = Journal(place / "journal")
+    journal = Journal(ledgers / "journal")
     missing = _missing(identities, journal, retry_failed=job.retry_failed)
     if missing:
         _capture_all(missing, journal, config)
     settled = {name: _settled(journal, name, identities[name]) for name in sorted(identities)}
-    publisher = Publisher(workspace.corpus, Ledger(place / "shards", ShardRecord), journal)
+    publisher = Publisher(workspace.corpus, Ledger(ledgers / "shards", ShardRecord), journal)
     published = publisher.publish(cut(settled, config.shard_size), settled)
     manifest = _manifest(workspace.corpus, published, journal, settled, job.skipped)
     if _held(workspace.corpus) != manifest:
@@ -105,13 +105,13 @@ def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractRep
     )
 
 
-def _begin(place: Path, corpus: Path, *, restart: bool) -> None:
+def _begin(ledgers: Path, corpus: Path, *, restart: bool) -> None:
     """Make sure that what lies in the corpus directory was made here."""
     if restart:
-        old = (*corpus.glob("*.parquet"), *place.glob("*/*"), *place.glob("*.json"))
+        old = (*corpus.glob("*.parquet"), *ledgers.glob("*/*"), *ledgers.glob("*.json"))
         for path in (corpus / FILE_NAME, *old):
             path.unlink(missing_ok=True)
-    elif (corpus / FILE_NAME).exists() and not (place / "shards").is_dir():
+    elif (corpus / FILE_NAME).exists() and not (ledgers / "shards").is_dir():
         raise ConfigError(
             f"{corpus} holds a corpus without its ledger; pass --restart to replace it, "
             "or another --work"
@@ -132,15 +132,15 @@ def _missing(
     settled = {name: journal.find(name, code) for name, code in identities.items()}
     return {
         name: identities[name]
-        for name, found in settled.items()
-        if found is None or (retry_failed and found.record.failure is not None)
+        for name, earlier in settled.items()
+        if earlier is None or (retry_failed and earlier.record.failure is not None)
     }
 
 
 def _settled(journal: Journal, name: str, code: str) -> Settled:
-    found = journal.find(name, code)
-    assert found is not None, f"{name} was captured or has failed"
-    return found
+    settled = journal.find(name, code)
+    assert settled is not None, f"{name} was captured or has failed"
+    return settled
 
 
 def _capture_all(identities: Mapping[str, str], journal: Journal, config: ExtractConfig) -> None:
@@ -156,14 +156,14 @@ def _capture_all(identities: Mapping[str, str], journal: Journal, config: Extrac
     run = RunRecord(seconds=0.0, workers=workers, cores=cores, labels=labels_identity())
     scribe = Scribe(journal, config.batch_size, config.batch_s, run)
     items = [Item(name, group=name.partition(":")[0]) for name in identities]
-    totals = Counter(source_of(name) for name in identities)
+    totals = Counter(source_name(name) for name in identities)
     pool = ActorPool(recruiter, workers, config)
     try:
         with watching(totals, stderr) as advance:
             for outcome in pool.run(items):
                 result = _result(outcome, identities[outcome.key])
                 scribe.add(result)
-                advance(source_of(outcome.key), result.row is not None)
+                advance(source_name(outcome.key), result.row is not None)
     finally:
         scribe.close()
 
@@ -194,11 +194,11 @@ def _manifest(
     failures = tuple(record.failure for record in records if record.failure is not None)
     runs = [journal.run_of(batch) for batch in sorted({each.batch for each in settled.values()})]
     cards = (card for entry in published.entries for card in read_cards(corpus / entry.file))
-    spent = merged({source_of(record.name): record.seconds} for record in records)
+    spent = merged({source_name(record.name): record.seconds} for record in records)
     counts = count_corpus(cards, failures, spent)
     unknown = merged(record.unknown_operators for record in records)
     return Manifest(
-        packages=packages({source_of(name) for name in settled}),
+        packages=packages({source_name(name) for name in settled}),
         shards=published.entries,
         sources=counts.sources,
         totals=counts.totals,
@@ -216,5 +216,5 @@ def _steps(settled: Mapping[str, Settled]) -> dict[str, dict[str, float]]:
     for each in settled.values():
         record = each.record
         rest = max(0.0, record.seconds - sum(record.steps.values()))
-        by_source.setdefault(source_of(record.name), []).append({**record.steps, "rest": rest})
+        by_source.setdefault(source_name(record.name), []).append({**record.steps, "rest": rest})
     return {source: merged(steps) for source, steps in sorted(by_source.items())}

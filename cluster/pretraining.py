@@ -1,4 +1,4 @@
-"""Pretraining on the cluster: both stages of Algorithm 1 in one run of Ray Train.
+"""Pretraining on the cluster: all stages of an encoder in one run of Ray Train.
 
 A run is named by its settings and its corpus: started again, it goes on after its last epoch, and
 once finished it only writes its checkpoint anew.
@@ -30,16 +30,19 @@ from ray.util.queue import Queue
 
 from cluster.config import PretrainConfig
 from cluster.resources import cluster_totals, worker_share
-from nar.config import MotifConfig, NarConfig, Recipe
+from nar.config import NarConfig
 from nar.console import progress
 from nar.corpus import read_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.batches import Share, epoch_batches
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.pretraining import pretrain
+from nar.encoding.recipe import EncoderRecipe
 from nar.encoding.training import EpochReport, Worker
 from nar.encoding.training_state import TrainingState, load_state, save_state
 from nar.errors import ConfigError, NarError
+from nar.motifs.config import MotifConfig
+from nar.ragged import offsets
 from nar.workspace import Workspace
 
 RUNS = "pretraining"
@@ -58,7 +61,7 @@ class Job:
         corpus: Directory to learn from.
         checkpoint: Directory that gets the encoder.
         motifs: How graphs are cut.
-        recipe: Both stages.
+        recipe: Which encoder, and how it learns.
         threads: Of each worker.
         epochs: Gets the report of every epoch.
     """
@@ -66,7 +69,7 @@ class Job:
     corpus: Path
     checkpoint: Path
     motifs: MotifConfig
-    recipe: Recipe
+    recipe: EncoderRecipe
     threads: int
     epochs: Queue
 
@@ -116,9 +119,9 @@ def pretrain_on_cluster(
         rmtree(root / RUNS / name, ignore_errors=True)
     recipe = config.pretraining
     with _shown(recipe) as (queue, reports):
-        place = Workspace(root)
+        shared = Workspace(root)
         threads = max(1, int(sizes.cpus))
-        job = Job(place.corpus, place.checkpoint, config.motifs, recipe, threads, queue)
+        job = Job(shared.corpus, shared.checkpoint, config.motifs, recipe, threads, queue)
         _fit(job, sizes, RunConfig(name=name, storage_path=str(root / RUNS)))
     return PretrainReport(
         directory=workspace.checkpoint,
@@ -136,10 +139,11 @@ def run_name(manifest: Manifest, config: NarConfig) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def _check_batches(rows: int, recipe: Recipe, sizes: PretrainConfig) -> None:
+def _check_batches(rows: int, recipe: EncoderRecipe, sizes: PretrainConfig) -> None:
     """Fail before the cluster is asked for anything."""
     share = Share(rank=0, world=sizes.num_workers)
-    epoch_batches(rows, recipe.graph.batch_size, seed=0, epoch=0, share=share)
+    *_, last = recipe.stages.values()  # the only one whose items are architectures
+    epoch_batches(rows, last.batch_size, seed=0, epoch=0, share=share)
 
 
 def scaling(sizes: PretrainConfig) -> ScalingConfig:
@@ -238,21 +242,22 @@ def _report(job: Job, share: Share, report: EpochReport, state: TrainingState) -
 
 
 @contextmanager
-def _shown(recipe: Recipe) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
-    """A queue whose reports are shown, and kept by their place among the epochs of both stages.
+def _shown(recipe: EncoderRecipe) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
+    """A queue whose reports are shown, and kept by their number among the epochs of all stages.
 
     An epoch may come twice, when its worker dies before its state is safe.
     """
-    first = {"motifs": 0, "graphs": recipe.motif.epochs}
+    epochs = [stage.epochs for stage in recipe.stages.values()]
+    first = dict(zip(recipe.stages, offsets(epochs).tolist(), strict=False))
     queue = Queue(actor_options={"num_cpus": 0})
     reports: dict[int, EpochReport] = {}
-    with progress("Pretrain", recipe.motif.epochs + recipe.graph.epochs) as advance:
+    with progress("Pretrain", sum(epochs)) as advance:
 
         def relay() -> None:
             for report in iter(queue.get, None):
-                place = first[report.stage] + report.epoch
-                advance(max(0, place - max(reports, default=0)))
-                reports[place] = report
+                number = first[report.stage] + report.epoch
+                advance(max(0, number - max(reports, default=0)))
+                reports[number] = report
 
         reader = Thread(target=relay)
         reader.start()

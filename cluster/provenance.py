@@ -1,109 +1,76 @@
-"""What decides a captured graph: code, libraries, the user's file. Unchanged, it stays valid.
+"""What decides a captured graph, as declared: versions, and a user's file by its content.
 
-Each source has a digest of its own, so that a new source, or another version of one library,
+Versions of the libraries, of the capture code (`nar.capture.CAPTURE_VERSION`) and of the source's
+record (`Source.capture_version`). Unchanged, a capture stays valid, wherever the code has moved.
+Each source has an identity of its own, so that a new source, or another version of one library,
 leaves all other captures as they are.
 """
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 
-from cluster.code import closure, closure_digest
 from cluster.ledger import digest, file_digest
+from nar.capture import CAPTURE_VERSION
 from nar.corpus import SCHEMA_VERSION
-from nar.zoo import SOURCES, defining_module
-from nar.zoo.libraries import EXTRA_OF
+from nar.files import package_path
+from nar.zoo.sources import package_of, source_of
 from nar.zoo.sources.file import SOURCE as FILE
 
-ALWAYS = ("nar", "torch")
-LABELS = "nar.labels"
-CORPUS = "nar.corpus"
-# Not what a graph is made of: the table that names every library, and labels, which `relabelled`
-# brings up to date without a capture.
-_APART = ("nar.zoo.libraries", LABELS)
-_ZOO = "nar.zoo."
-_FILE_MODULE = f"{_ZOO}sources.file"
+
+def source_name(spec: str) -> str:
+    """The name of a spec's source; every file is of the source ``file``."""
+    source = source_of(spec)
+    return FILE if source is None else source.name
 
 
-def source_of(name: str) -> str:
-    """The source of a spec; every file is of the source ``file``."""
-    prefix = name.partition(":")[0]
-    return prefix if prefix in SOURCES else FILE
-
-
-def identity(name: str) -> str:
+def identity(spec: str) -> str:
     """Digest of everything that decides what the capture of a model gives."""
-    source = source_of(name)
-    content = file_digest(_file_of(name)) if source == FILE else ""
-    return digest(_source_identity(source), content)
+    source = source_of(spec)
+    if source is None:
+        versions = f"{FILE} {file_digest(_file_of(spec))}"
+    else:
+        versions = f"{source.name} {source.capture_version}"
+    installed = _versions(("torch", *_libraries(source_name(spec))))
+    return digest(
+        f"capture {CAPTURE_VERSION}",
+        f"schema {SCHEMA_VERSION}",
+        versions,
+        *(f"{name} {version}" for name, version in installed.items()),
+    )
 
 
-def _file_of(name: str) -> Path:
-    path = name.rpartition(":")[0]
-    return Path(path if path.endswith(".py") else name)
-
-
-@cache
-def _source_identity(source: str) -> str:
-    code = closure_digest(_module(source), without=_APART)
-    versions = packages([source]).items()
-    return digest(str(SCHEMA_VERSION), code, *(f"{name} {found}" for name, found in versions))
+def _file_of(spec: str) -> Path:
+    path = spec.rpartition(":")[0]
+    return Path(path if path.endswith(".py") else spec)
 
 
 @cache
 def labels_identity() -> str:
-    """Digest of the reviewed tables that labels are read from."""
-    return closure_digest(f"{LABELS}.families")
+    """Digest of the reviewed table that families are read from."""
+    return digest(file_digest(package_path("labels", "families.yaml")))
 
 
 @cache
 def files_identity() -> str:
     """Digest of everything but the rows that decides the bytes of a shard."""
-    return digest(closure_digest(CORPUS, without=_APART), metadata.version("pyarrow"))
+    return digest(f"schema {SCHEMA_VERSION}", f"pyarrow {metadata.version('pyarrow')}")
 
 
 def packages(sources: Iterable[str]) -> dict[str, str]:
-    """Version of each distribution that decides what the models of these sources are."""
-    wanted = set(ALWAYS).union(*map(_distributions, sources))
-    return {name: metadata.version(name) for name in sorted(wanted)}
+    """Version of each distribution that models of these sources are made with, NAR included."""
+    return _versions(("nar", "torch", *chain.from_iterable(map(_libraries, sources))))
 
 
-@cache
-def _distributions(source: str) -> frozenset[str]:
-    """The installed model libraries that a source's modules name, and those that they require."""
-    modules = closure(_module(source), without=_APART)
-    texts = (code.texts for name, code in modules.items() if name.startswith(_ZOO))
-    named = {text.partition(".")[0] for text in frozenset[str]().union(*texts)}
-    providers = metadata.packages_distributions()
-    found: set[str] = set()
-    waiting = [dist for name in named & EXTRA_OF.keys() for dist in providers.get(name, ())]
-    while waiting:
-        distribution = waiting.pop()
-        if distribution not in found:
-            found.add(distribution)
-            waiting.extend(_required(distribution))
-    return frozenset(found)
+def _libraries(source: str) -> tuple[str, ...]:
+    """Import names of the libraries that a source's models are built from."""
+    record = source_of(source)
+    return () if record is None else tuple(filter(None, (record.library, *record.parts)))
 
 
-def _required(distribution: str) -> list[str]:
-    """The model libraries among the requirements of a distribution, extras left out."""
-    lines = metadata.requires(distribution) or ()
-    names = {_normal(re.split(r"[^\w.-]", line)[0]) for line in lines if "extra ==" not in line}
-    return [dist for name, dist in _model_libraries().items() if name in names]
-
-
-@cache
-def _model_libraries() -> dict[str, str]:
-    providers = metadata.packages_distributions()
-    found = {dist for library in EXTRA_OF for dist in providers.get(library, ())}
-    return {_normal(dist): dist for dist in sorted(found)}
-
-
-def _normal(distribution: str) -> str:
-    return re.sub(r"[-_.]+", "-", distribution).lower()
-
-
-def _module(source: str) -> str:
-    return _FILE_MODULE if source == FILE else defining_module(source)
+def _versions(libraries: Iterable[str]) -> dict[str, str]:
+    """Version of each distribution that installs one of these libraries, as far as installed."""
+    installed = map(package_of, libraries)
+    return dict(sorted(package for package in installed if package is not None))

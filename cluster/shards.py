@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cluster.journal import Journal, Settled
 from cluster.ledger import Ledger, Record, digest, file_digest
-from cluster.provenance import files_identity, labels_identity, source_of
+from cluster.provenance import files_identity, labels_identity, source_name
 from nar.architecture import Architecture
 from nar.corpus import write_shard
 from nar.corpus.manifest import FILE_NAME, ShardEntry
@@ -65,10 +65,10 @@ class Published:
 
 def cut(names: Iterable[str], size: int) -> list[Shard]:
     """Cut each source's sorted models into shards; the same selection gives the same shards."""
-    ordered = sorted(set(names), key=lambda name: (source_of(name), name))
+    ordered = sorted(set(names), key=lambda name: (source_name(name), name))
     return [
         Shard(f"{source}-{start // size:05d}", tuple(of_source[start : start + size]))
-        for source, group in groupby(ordered, key=source_of)
+        for source, group in groupby(ordered, key=source_name)
         for of_source in (list(group),)
         for start in range(0, len(of_source), size)
     ]
@@ -132,8 +132,8 @@ class Publisher:
         return file
 
     def _write(self, part: str, identity: str, settled: Sequence[Settled]) -> ShardRecord:
-        found = self._journal.rows(settled)
-        rows = [self._labelled(found[each.record.name], each) for each in settled]
+        captured = self._journal.rows(settled)
+        rows = [self._labelled(captured[each.record.name], each) for each in settled]
         entry = write_shard(self._corpus / f"{part}.parquet", rows)
         names = tuple(each.record.name for each in settled)
         record = ShardRecord(identity=identity, entry=entry, names=names)
@@ -148,8 +148,8 @@ class Publisher:
 
 
 def _with_rows(shard: Shard, settled: dict[str, Settled]) -> list[Settled]:
-    found = (settled[name] for name in shard.names)
-    return [each for each in found if each.record.failure is None]
+    of_shard = (settled[name] for name in shard.names)
+    return [each for each in of_shard if each.record.failure is None]
 
 
 def _identity(settled: Sequence[Settled]) -> str:

@@ -51,14 +51,14 @@ class CaptureWorker:
         """
         with uncollected():
             try:
-                found = capture_architecture(name)
+                capture = capture_architecture(name)
             except SystemExit as error:
                 raise CaptureError(name, "-", one_line(error)) from None
             except Exception as error:
                 if self._memory_limit_bytes is not None and is_out_of_memory(error):
                     raise self._memory_error() from None
                 raise
-        return WorkerCapture(found, resident_bytes())
+        return WorkerCapture(capture, resident_bytes())
 
     def _memory_error(self) -> WorkerLostError:
         limit_gb = (self._memory_limit_bytes or 0) / 1e9

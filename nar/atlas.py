@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from nar.corpus import iterate_cards
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint import Pretrained, fingerprint, load_checkpoint
+from nar.encoding.checkpoint import fingerprint, load_checkpoint
+from nar.encoding.encoder import Encoder
 from nar.errors import CorpusError
 from nar.index.rows import IndexRow, index_row
 from nar.novelty import Novelty
@@ -57,7 +58,7 @@ class AtlasContent:
         novelty: How far its designs are from each other.
     """
 
-    encoder: Pretrained
+    encoder: Encoder
     rows: tuple[IndexRow, ...]
     novelty: Novelty
 
@@ -143,7 +144,7 @@ def _damaged(path: Path, error: Exception) -> CorpusError:
     return CorpusError(f"{path} holds no atlas: {error}; {_AGAIN}")
 
 
-def _identity(atlas: Atlas, encoder: Pretrained) -> dict[str, object]:
+def _identity(atlas: Atlas, encoder: Encoder) -> dict[str, object]:
     """What the vectors depend on."""
     return {
         "encoder": fingerprint(encoder),

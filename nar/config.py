@@ -1,111 +1,21 @@
-"""Every default of the library, in frozen models. Sizes of clusters live in `ray_config.yaml`."""
+"""Every setting of the library in frozen models, and the YAML file that sets them.
+
+Sizes of clusters live in `ray_config.yaml`.
+"""
 
 import os
 from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, SecretStr, SerializeAsAny, ValidationError
 
+from nar.encoding.default.recipe import DefaultRecipe
+from nar.encoding.recipe import EncoderRecipe
+from nar.encoding.registry import to_recipe
 from nar.errors import ConfigError
-
-Splitting = Literal["repeats", "node_number", "motif_number", "random"]
-Losses = Literal["ce+cl", "ce", "cl"]
-LabelKind = Literal["operators", "attributes", "motifs", "paths"]
-
-
-class Settings(BaseModel):
-    """Base of all settings: frozen, and a misspelt name is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class MotifConfig(Settings):
-    """How a graph is cut into motifs (paper, section 3.2)."""
-
-    splitting: Splitting = Field("repeats", description="the others are baselines of Table 2")
-    steps: int = Field(2, ge=1, le=8, description="s of Eq. 2: radius of the neighbour encoding")
-    max_remainder_nodes: int = Field(16, ge=1, description="bound of what repeats nowhere")
-    context_hops: int = Field(1, ge=1, description="k of the context graph (section 3.4)")
-
-
-class PaperMotifRecipe(Settings):
-    """Stage 1, the row "Motifs CL" of Table 5, but for its learning rate.
-
-    Table 5 prints 1e-2. With Adam the loss then stays near that of chance (`results/README.md`).
-    """
-
-    epochs: int = Field(5, ge=1)
-    batch_size: int = Field(256, ge=2, description="motifs a step")
-    layers: int = Field(3, ge=2)
-    learning_rate: float = Field(1e-3, gt=0, description="Table 5 prints 1e-2")
-    dim: int = Field(512, ge=1)
-    temperature: float = Field(0.1, gt=0, description="the paper prints none")
-    seed: int = 0
-
-
-class PaperGraphRecipe(Settings):
-    """Stage 2, the row "Graph CL" of Table 5."""
-
-    epochs: int = Field(15, ge=1)
-    batch_size: int = Field(512, ge=2, description="architectures a step")
-    layers: int = Field(3, ge=2)
-    learning_rate: float = Field(1e-3, gt=0)
-    dim: int = Field(512, ge=1)
-    dropout: float = Field(0.1, ge=0, lt=1)
-    losses: Losses = Field("ce+cl", description="parts of Eq. 6; the others are Table 3")
-    temperature: float = Field(0.1, gt=0, description="the paper prints none")
-    seed: int = 0
-
-
-class PaperRecipe(Settings):
-    """Both stages of Algorithm 1, as printed."""
-
-    encoder: Literal["paper"] = "paper"
-    motif: PaperMotifRecipe = PaperMotifRecipe()
-    graph: PaperGraphRecipe = PaperGraphRecipe()
-
-
-class MotifRecipe(Settings):
-    """Stage 1 of the default encoder: motifs against their contexts."""
-
-    epochs: int = Field(2, ge=0)
-    batch_size: int = Field(512, ge=2, description="motifs a step")
-    learning_rate: float = Field(1e-3, gt=0)
-    temperature: float = Field(0.1, gt=0)
-    seed: int = 0
-
-
-class GraphRecipe(Settings):
-    """Stage 2 of the default encoder: architectures of a family against all others."""
-
-    epochs: int = Field(30, ge=0)
-    batch_size: int = Field(512, ge=2, description="architectures a step")
-    relatives: int = Field(4, ge=1, description="members of a family that come together")
-    learning_rate: float = Field(5e-3, gt=0)
-    temperature: float = Field(0.1, gt=0)
-    seed: int = 0
-
-
-class DefaultRecipe(Settings):
-    """The default encoder and both of its stages."""
-
-    encoder: Literal["default"] = "default"
-    labels: tuple[LabelKind, ...] = Field(
-        ("operators", "attributes", "motifs", "paths"),
-        min_length=1,
-        description="which labels are read",
-    )
-    rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of labels")
-    learned_dim: int = Field(256, ge=1)
-    unknown_dim: int = Field(128, ge=0, multiple_of=64)
-    unknown_weight: float = Field(1.0, ge=0)
-    size_weight: float = Field(0.1, ge=0)
-    motif: MotifRecipe = MotifRecipe()
-    graph: GraphRecipe = GraphRecipe()
-
-
-Recipe = Annotated[DefaultRecipe | PaperRecipe, Field(discriminator="encoder")]
+from nar.motifs.config import MotifConfig
+from nar.settings import Settings
 
 
 class IndexConfig(Settings):
@@ -151,7 +61,9 @@ class NarConfig(Settings):
     """Everything together, as one YAML file may set it."""
 
     motifs: MotifConfig = MotifConfig()
-    pretraining: Recipe = DefaultRecipe()
+    pretraining: Annotated[SerializeAsAny[EncoderRecipe], BeforeValidator(to_recipe)] = (
+        DefaultRecipe()
+    )
     index: IndexConfig = IndexConfig()
     server: ServerConfig = Field(default_factory=ServerConfig)
 

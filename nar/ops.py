@@ -98,14 +98,16 @@ def is_known(identifier: int) -> bool:
     return 0 <= identifier < len(OPS) or FIRST_HASHED_ID <= identifier <= MAX_OP_ID
 
 
-def one_hot_columns(op_ids: NDArray[np.uint16]) -> NDArray[np.int64]:
-    """Column of each operator in a one-hot encoding of width ``FEATURE_DIM``.
+def one_hot_columns(op_ids: NDArray[np.uint16], width: int = FEATURE_DIM) -> NDArray[np.int64]:
+    """Column of each operator in a one-hot encoding.
 
     Args:
         op_ids: Shape (nodes,).
+        width: Of the encoding; that of an older vocabulary for who learned with it.
 
     Returns:
-        Shape (nodes,). Hashed ids share ``UNKNOWN_BUCKETS`` columns behind the vocabulary.
+        Shape (nodes,). Hashed ids, and operators that came after the vocabulary of this width,
+        share ``UNKNOWN_BUCKETS`` columns behind it.
     """
-    ids = op_ids.astype(np.int64)
-    return np.where(ids < len(OPS), ids, len(OPS) + ids % UNKNOWN_BUCKETS)
+    ids, known = op_ids.astype(np.int64), width - UNKNOWN_BUCKETS
+    return np.where(ids < known, ids, known + ids % UNKNOWN_BUCKETS)

@@ -1,4 +1,14 @@
-"""Runs of unequal length that are laid end to end in one array."""
+"""Runs of unequal length that are laid end to end in one array.
+
+Three runs of 2, 0 and 3 items, as arrays:
+
+    sizes      2     0    3
+    offsets    0     2    2       5      where each run begins, and where the last one ends
+    owners     0  0       2  2  2        run of each item
+    ranks      0  1       0  1  2        place of each item in its run
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,17 +16,54 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 
 
+def offsets(sizes: Sequence[int] | NDArray[np.integer]) -> Integers:
+    """Where each run begins, and where the last one ends: shape (runs + 1,).
+
+    Example:
+        >>> offsets([2, 0, 3])
+        array([0, 2, 2, 5])
+    """
+    begins = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=begins[1:])
+    return begins
+
+
+def owners(sizes: Sequence[int] | NDArray[np.integer]) -> Integers:
+    """Run of each item: shape (items,).
+
+    Example:
+        >>> owners([2, 0, 3])
+        array([0, 0, 2, 2, 2])
+    """
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def ranks(sizes: Sequence[int] | NDArray[np.integer]) -> Integers:
+    """Place of each item in its run: shape (items,).
+
+    Example:
+        >>> ranks([2, 0, 3])
+        array([0, 1, 0, 1, 2])
+    """
+    begins = offsets(sizes)
+    return np.arange(begins[-1]) - np.repeat(begins[:-1], sizes)
+
+
 def slices(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
     """Where the items of some runs stand.
 
     Args:
-        start: Shape (runs + 1,), where each run begins.
+        start: Shape (runs + 1,), offsets of all runs.
         chosen: Shape (chosen,), runs, in any order.
 
     Returns:
-        Places of their items, run after run; and shape (chosen + 1,), where each run begins then.
+        Positions of their items, run after run; and shape (chosen + 1,), their offsets.
+
+    Example:
+        >>> slices(offsets([2, 0, 3]), np.array([2, 0]))
+        (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
     """
     sizes = np.diff(start)[chosen]
-    begins = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
-    places: Integers = np.arange(begins[-1]) + np.repeat(start[chosen] - begins[:-1], sizes)
-    return places, begins
+    begins = offsets(sizes)
+    positions = np.arange(begins[-1]) + np.repeat(start[chosen] - begins[:-1], sizes)
+    return positions, begins

@@ -5,19 +5,13 @@ import torch
 from graphs import bert, resnet, swin
 
 from nar.canonical import canonical
-from nar.config import (
-    DefaultRecipe,
-    GraphRecipe,
-    MotifConfig,
-    MotifRecipe,
-    PaperGraphRecipe,
-    PaperMotifRecipe,
-    PaperRecipe,
-)
-from nar.encoding.default.encoder import DefaultConfig, DefaultEncoder, default_encoder
-from nar.encoding.labels import TrainingLabels
-from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
+from nar.encoding.default.encoder import DefaultEncoder, default_encoder
+from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe, MotifRecipe
+from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
+from nar.encoding.paper.recipe import PaperConfig, PaperGraphRecipe, PaperMotifRecipe, PaperRecipe
 from nar.encoding.paper.samples import Samples, collect_samples
+from nar.encoding.targets import Targets
+from nar.motifs.config import MotifConfig
 
 RECIPE = PaperRecipe(
     motif=PaperMotifRecipe(epochs=2, batch_size=8, dim=16),
@@ -59,10 +53,10 @@ def three_families():
 
 def three_family_samples() -> Samples:
     """What pretraining reads of `three_families`: the first is a CNN, the others attend."""
-    return collect_samples(three_families(), three_family_labels(), MotifConfig())
+    return collect_samples(three_families(), three_family_targets(), MotifConfig())
 
 
-def three_family_labels() -> TrainingLabels:
+def three_family_targets() -> Targets:
     """The labels of `three_families`."""
     families = np.repeat(np.arange(3), 3)
-    return TrainingLabels(np.minimum(families, 1), families)
+    return Targets(np.minimum(families, 1), families)

@@ -3,7 +3,7 @@
 import numpy as np
 from encoding import three_families
 
-from nar.encoding.labels import TrainingLabels
+from nar.encoding.targets import Targets
 from nar.evaluation.benchmark.questions import questions
 from nar.evaluation.benchmark.tasks import Task
 
@@ -21,7 +21,7 @@ def small_task() -> Task:
         0,
         tuple(three_families()),
         train,
-        TrainingLabels.of(
+        Targets.of(
             ["cnn" if family == "resnet" else "attention" for family in families],
             families,
         ),

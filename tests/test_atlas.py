@@ -14,7 +14,7 @@ from nar.cli import atlas_commands
 from nar.cli.app import app
 from nar.config import IndexConfig
 from nar.corpus import read_shard, write_shard
-from nar.corpus.manifest import Manifest, count_sources
+from nar.corpus.manifest import Manifest, count_corpus
 from nar.encoding.checkpoint import load_checkpoint, save_checkpoint
 from nar.encoding.embed import Embedder
 from nar.errors import CorpusError
@@ -39,7 +39,7 @@ def work(tmp_path_factory):
     (root / "corpus").mkdir()
     items = [capture_architecture(name).architecture for name in select("darts:20").names]
     shard = write_shard(root / "corpus" / "shard-0.parquet", items)
-    manifest = Manifest(packages={}, shards=(shard,), sources=count_sources(items, []))
+    manifest = Manifest(packages={}, shards=(shard,), sources=count_corpus(items).sources)
     manifest.write(root / "corpus")
     save_checkpoint(root / "checkpoint", small_default())
     return root

@@ -11,7 +11,8 @@ from nar.architecture import Labels, architecture
 from nar.canonical import canonical
 from nar.config import IndexConfig
 from nar.encoding.embed import Embedder
-from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
+from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
+from nar.encoding.paper.recipe import PaperConfig
 from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex, index_row
 

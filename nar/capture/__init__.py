@@ -8,4 +8,15 @@ from nar.capture.forward.dispatch import capture_module
 from nar.capture.onnx.file import capture_onnx
 from nar.capture.record import Capture, CaptureInputs
 
-__all__ = ["Capture", "CaptureInputs", "capture_exported", "capture_module", "capture_onnx"]
+__all__ = [
+    "CAPTURE_VERSION",
+    "Capture",
+    "CaptureInputs",
+    "capture_exported",
+    "capture_module",
+    "capture_onnx",
+]
+
+# To be raised with every change of what capture, its rewrites or the canonical form give for some
+# model, so that jobs capture all models anew.
+CAPTURE_VERSION = 1

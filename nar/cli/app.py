@@ -4,14 +4,12 @@ The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cl
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from nar.cli import benchmark_commands
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors
-
-if TYPE_CHECKING:
-    from nar.evaluation.benchmark.tasks import Held
 
 app = typer.Typer(
     help="NAR, the search engine for neural architectures.",
@@ -25,6 +23,7 @@ atlas_app = typer.Typer(help="Make what answers without a build step.", no_args_
 app.add_typer(corpus_app, name="corpus")
 app.add_typer(atlas_app, name="atlas")
 app.add_typer(index_app, name="index")
+app.add_typer(benchmark_commands.app, name="benchmark")
 
 Name = Annotated[
     str, typer.Argument(help="timm:resnet50, path/to/file.py:factory, model.onnx, model.pt2, ...")
@@ -229,27 +228,3 @@ def serve(
 
     given = {"host": host, "port": port, "metrics_port": metrics_port}
     run_server(Setting(work, uri, config), given)
-
-
-@app.command()
-@reporting_errors
-def evaluate(
-    data: Annotated[str, typer.Argument(help="real, rewrites, nas-2, nas-4, ... nas-16")],
-    protocol: Annotated[
-        str, typer.Argument(help="paper, family, distinct, unseen, twins or rewrites")
-    ],
-    method: Annotated[str, typer.Argument(help="As a table of results/ names it: labels-2-idf")],
-    seed: Annotated[int, typer.Option(help="0, 1 or 2")] = 0,
-    validation: Annotated[
-        bool, typer.Option("--validation", help="Ask what is held back to select a model.")
-    ] = False,
-    work: Work = DEFAULT_WORK,
-    as_json: AsJson = False,
-) -> None:
-    """Run one cell of the benchmark, as `cluster.evaluate` runs many: MRR, MAP, NDCG."""
-    from nar.cli import evaluate_command
-    from nar.evaluation.cells import Cell
-
-    cell = Cell(data, protocol, method, seed)
-    held: Held = "validation" if validation else "test"
-    evaluate_command.evaluate(cell, work, held=held, as_json=as_json)

@@ -26,8 +26,8 @@ def graph_columns(graphs: Sequence[ComputationalGraph]) -> dict[str, pa.Array]:
     """
     rows = [_lists(graph) for graph in graphs]
     return {
-        name: _list_array([row[place] for row in rows], SCHEMA.field(name).type)
-        for place, name in enumerate(("kinds", "nodes", "operands", "distances"))
+        name: _list_array([row[column] for row in rows], SCHEMA.field(name).type)
+        for column, name in enumerate(("kinds", "nodes", "operands", "distances"))
     }
 
 

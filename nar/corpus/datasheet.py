@@ -1,36 +1,23 @@
 """The datasheet of a corpus: fixed text, filled with what its manifest says."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 from string import Template
 
 from nar.corpus.manifest import Counts, Manifest
+from nar.files import package_text
+from nar.zoo.sources import licences
 
-# Of the code that defines the models; no file of these packages is in a corpus.
-LICENCES = {
-    "diffusers": "Apache-2.0",
-    "effdet": "Apache-2.0",
-    "monai": "Apache-2.0",
-    "nar": "Apache-2.0",
-    "open_clip_torch": "MIT",
-    "pytorchcv": "MIT",
-    "segmentation_models_pytorch": "MIT",
-    "timm": "Apache-2.0",
-    "torch": "BSD-3-Clause",
-    "torchsr": "MIT",
-    "torchvision": "BSD-3-Clause",
-    "transformers": "Apache-2.0",
-    "vit-pytorch": "MIT",
-    "x-transformers": "MIT",
-}
+# Of the two packages that no source is; no file of any of these packages is in a corpus.
+_OWN_LICENCES = {"nar": "Apache-2.0", "torch": "BSD-3-Clause"}
 _SHOWN_REASONS = 20
 _LONGEST_REASON = 120
 
 
 def datasheet(manifest: Manifest) -> str:
     """The datasheet as Markdown; the same manifest gives the same text."""
-    template = files("nar.corpus").joinpath("datasheet.md").read_text(encoding="utf-8")
+    template = package_text("corpus", "datasheet.md")
     totals = manifest.totals
     cores = f" on {manifest.cores} processor cores" if manifest.cores else ""
     return Template(template).substitute(
@@ -65,11 +52,17 @@ def _sources(manifest: Manifest) -> str:
 
 
 def _packages(manifest: Manifest) -> str:
+    known = {_normal(name): licence for name, licence in (licences() | _OWN_LICENCES).items()}
     rows = [
-        (name, version, LICENCES.get(name.lower(), "see the package"))
+        (name, version, known.get(_normal(name), "see the package"))
         for name, version in manifest.packages.items()
     ]
     return _table(("package", "version", "licence of its code"), rows)
+
+
+def _normal(distribution: str) -> str:
+    """The form in which two spellings of a package's name are equal."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def _failures(manifest: Manifest) -> str:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nar.architecture import Labels
 from nar.errors import CorpusError
+from nar.files import write_whole
 
 FILE_NAME = "manifest.json"
 TIERS = ("named", "composed", "swept")
@@ -127,9 +128,8 @@ class Manifest(_Record):
 
     def write(self, directory: Path) -> None:
         """Write ``manifest.json`` atomically."""
-        part = directory / f"{FILE_NAME}.part"
-        part.write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        part.replace(directory / FILE_NAME)
+        text = self.model_dump_json(indent=2) + "\n"
+        write_whole(directory / FILE_NAME, lambda part: part.write_text(text, encoding="utf-8"))
 
     @classmethod
     def read(cls, directory: Path) -> "Manifest":
@@ -201,11 +201,6 @@ def count_corpus(
         {name: _source(name, cells, failed[name], spent.get(name, 0.0)) for name in names},
         _totals(cells),
     )
-
-
-def count_sources(rows: Iterable[Counted], failures: Iterable[Failure]) -> dict[str, SourceCounts]:
-    """Sizes by source; a failure belongs to the source its name begins with."""
-    return count_corpus(rows, failures).sources
 
 
 @dataclass(slots=True)

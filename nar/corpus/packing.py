@@ -32,26 +32,26 @@ def pack(source: Path, target: Path, *, max_rows: int = MAX_ROWS) -> Manifest:
     """
     if source.resolve() == target.resolve():
         raise CorpusError(f"{source} cannot be packed into itself; name another directory")
-    found = Manifest.read(source)
+    before = Manifest.read(source)
     items = [item for _, shard in iterate_shards(source) for item in shard]
     _clear(target)
     groups: defaultdict[str, list[Architecture]] = defaultdict(list)
-    for item in sorted(items, key=_place):
+    for item in sorted(items, key=_among_relatives):
         groups[item.labels.source].append(item)
     shards = tuple(
         write_shard(target / f"{name}-{start // max_rows:03d}.parquet", rows[start:][:max_rows])
         for name, rows in groups.items()
         for start in range(0, len(rows), max_rows)
     )
-    seconds = {name: counts.seconds for name, counts in found.sources.items()}
-    counted = count_corpus(items, found.failures, seconds)
+    seconds = {name: counts.seconds for name, counts in before.sources.items()}
+    counted = count_corpus(items, before.failures, seconds)
     update = {"shards": shards, "sources": counted.sources, "totals": counted.totals}
-    packed = found.model_copy(update=update)
+    packed = before.model_copy(update=update)
     packed.write(target)
     return packed
 
 
-def _place(item: Architecture) -> tuple[str, ...]:
+def _among_relatives(item: Architecture) -> tuple[str, ...]:
     labels = item.labels
     return (labels.source, labels.family, labels.backbone, labels.name)
 

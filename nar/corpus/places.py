@@ -1,10 +1,10 @@
 """Where a corpus lies: in a workspace, or as it came with the package."""
 
-from importlib.resources import files
 from pathlib import Path
 
 from nar.corpus.manifest import FILE_NAME
 from nar.errors import CorpusError
+from nar.files import package_path
 
 _MAKE_ONE = "make one with `python -m cluster.extract`"
 
@@ -15,7 +15,7 @@ def shipped_corpus() -> Path:
     Raises:
         CorpusError: This installation has none.
     """
-    directory = Path(str(files("nar"))) / "data" / "corpus"
+    directory = package_path("data", "corpus")
     if not (directory / FILE_NAME).is_file():
         raise CorpusError(f"this installation of NAR came without a corpus; {_MAKE_ONE}")
     return directory

@@ -22,6 +22,7 @@ from nar.corpus.schema import (
     VERSION_KEY,
 )
 from nar.errors import CorpusError
+from nar.files import write_whole
 
 T = TypeVar("T")
 
@@ -41,10 +42,18 @@ def write_shard(path: Path, architectures: Sequence[Architecture]) -> ShardEntry
     Raises:
         InvalidGraphError: A graph is not in canonical order.
     """
-    part = path.with_name(path.name + ".part")
+    table = _table(architectures)
+    write_whole(path, lambda part: _write_table(table, part))
+    digest = sha256(path.read_bytes()).hexdigest()
+    sources = {item.labels.source for item in architectures}
+    source = sources.pop() if len(sources) == 1 else ""
+    return ShardEntry(file=path.name, rows=len(architectures), sha256=digest, source=source)
+
+
+def _write_table(table: pa.Table, path: Path) -> None:
     pq.write_table(
-        _table(architectures),
-        part,
+        table,
+        path,
         compression="zstd",
         compression_level=_LEVEL,
         use_dictionary=[*_WORDS, *_PAPER_WORDS],
@@ -55,11 +64,6 @@ def write_shard(path: Path, architectures: Sequence[Architecture]) -> ShardEntry
         write_statistics=False,
         write_page_checksum=True,
     )
-    digest = sha256(part.read_bytes()).hexdigest()
-    part.replace(path)
-    sources = {item.labels.source for item in architectures}
-    source = sources.pop() if len(sources) == 1 else ""
-    return ShardEntry(file=path.name, rows=len(architectures), sha256=digest, source=source)
 
 
 def _table(architectures: Sequence[Architecture]) -> pa.Table:
@@ -136,19 +140,19 @@ def parsed(
         raise CorpusError(f"shard {path} cannot be read: {error}; extract it again") from error
 
 
-def _check_schema(found: pa.Schema) -> None:
-    metadata = found.metadata or {}
+def _check_schema(came: pa.Schema) -> None:
+    metadata = came.metadata or {}
     version = metadata.get(VERSION_KEY, b"none").decode(errors="replace")
     if version != str(SCHEMA_VERSION):
         raise CorpusError(f"it has schema version {version}, wanted {SCHEMA_VERSION}")
     if metadata.get(ATTRIBUTES_KEY) != ATTRIBUTE_NAMES:
         raise CorpusError("it has other node attributes than this version of NAR")
     for field in SCHEMA:
-        if field.name not in found.names:
+        if field.name not in came.names:
             raise CorpusError(f"it has no column {field.name}")
-        if found.field(field.name).type != field.type:
-            came = found.field(field.name).type
-            raise CorpusError(f"its column {field.name} is {came}, wanted {field.type}")
+        if came.field(field.name).type != field.type:
+            kind = came.field(field.name).type
+            raise CorpusError(f"its column {field.name} is {kind}, wanted {field.type}")
 
 
 def _whole(table: pa.Table) -> pa.Table:

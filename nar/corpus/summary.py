@@ -127,8 +127,8 @@ def _groups(cards: Iterable[Card], label: Callable[[Card], str]) -> tuple[Group,
 def _size(name: str, values: Sequence[int]) -> Size:
     if not values:
         return Size(name, 0, (0,) * len(PERCENTILES))
-    found = np.percentile(np.array(values, dtype=np.int64), PERCENTILES, method="nearest")
-    return Size(name, sum(values), tuple(found.tolist()))
+    percentiles = np.percentile(np.array(values, dtype=np.int64), PERCENTILES, method="nearest")
+    return Size(name, sum(values), tuple(percentiles.tolist()))
 
 
 def _copies(fingerprint: str, cards: Iterable[Card], code: Callable[[Card], str]) -> Copies:

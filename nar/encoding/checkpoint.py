@@ -2,25 +2,24 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated
 
 import torch
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from nar.encoding.default.encoder import DefaultConfig, DefaultEncoder, default_encoder
-from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
+from nar.encoding.encoder import Encoder, encoder_module
+from nar.encoding.recipe import EncoderConfig
+from nar.encoding.registry import to_config
 from nar.errors import CheckpointError
+from nar.files import write_whole
 from nar.ops import FEATURE_DIM
 
 CONFIG_NAME = "config.json"
 WEIGHTS_NAME = "weights.safetensors"
-Pretrained = PaperEncoder | DefaultEncoder
-_Config = Annotated[PaperConfig | DefaultConfig, Field(discriminator="name")]
-_CONFIG: TypeAdapter[PaperConfig | DefaultConfig] = TypeAdapter(_Config)
 _AGAIN = "pretrain again with `python -m cluster.pretrain`"
 
 
@@ -36,12 +35,12 @@ class _Files:
         return sha256(self.config + self.weights).hexdigest()
 
 
-def fingerprint(encoder: Pretrained) -> str:
+def fingerprint(encoder: Encoder) -> str:
     """Sha256 (hex) over the settings and weights of an encoder, as its checkpoint holds them."""
     return _serialised(encoder).fingerprint
 
 
-def save_checkpoint(directory: Path, encoder: Pretrained) -> str:
+def save_checkpoint(directory: Path, encoder: Encoder) -> str:
     """Write a checkpoint; each file is whole or absent, and a wrong pair is seen when read.
 
     Returns:
@@ -50,17 +49,15 @@ def save_checkpoint(directory: Path, encoder: Pretrained) -> str:
     files = _serialised(encoder)
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in ((WEIGHTS_NAME, files.weights), (CONFIG_NAME, files.config)):
-        part = directory / f"{name}.part"
-        part.write_bytes(content)
-        part.replace(directory / name)
+        write_whole(directory / name, partial(Path.write_bytes, data=content))
     return files.fingerprint
 
 
-def load_checkpoint(directory: Path) -> Pretrained:
+def load_checkpoint(directory: Path) -> Encoder:
     """Read a checkpoint back, ready to embed.
 
     Raises:
-        CheckpointError: It is missing, damaged, or of another version or operator vocabulary.
+        CheckpointError: It is missing, damaged, or of a newer version or operator vocabulary.
     """
     config, digest = _read_config(directory)
     weights = _read(directory, WEIGHTS_NAME)
@@ -69,16 +66,12 @@ def load_checkpoint(directory: Path) -> Pretrained:
             f"checkpoint {directory} is damaged: {WEIGHTS_NAME} is not the file that "
             f"{CONFIG_NAME} was written for; {_AGAIN}"
         )
-    encoder = _untrained(config)
+    encoder = encoder_module(config.name).untrained(config)
     _load_weights(directory, encoder, weights)
     return encoder
 
 
-def _untrained(config: PaperConfig | DefaultConfig) -> Pretrained:
-    return paper_encoder(config) if isinstance(config, PaperConfig) else default_encoder(config)
-
-
-def _serialised(encoder: Pretrained) -> _Files:
+def _serialised(encoder: Encoder) -> _Files:
     weights = save(encoder.tensors())
     document = {
         "encoder": encoder.config.model_dump(mode="json"),
@@ -97,10 +90,10 @@ def _read(directory: Path, name: str) -> bytes:
         ) from error
 
 
-def _read_config(directory: Path) -> tuple[PaperConfig | DefaultConfig, str]:
+def _read_config(directory: Path) -> tuple[EncoderConfig, str]:
     try:
         document = json.loads(_read(directory, CONFIG_NAME))
-        config = _CONFIG.validate_python(document["encoder"])
+        config = to_config(document["encoder"])
         digest = str(document["weights_sha256"])
     except (ValueError, KeyError, TypeError) as error:
         detail = _first_fault(error)
@@ -108,10 +101,10 @@ def _read_config(directory: Path) -> tuple[PaperConfig | DefaultConfig, str]:
             f"checkpoint {directory} is damaged or of another version: {CONFIG_NAME}: {detail}; "
             f"{_AGAIN}"
         ) from error
-    if config.operators != FEATURE_DIM:
+    if config.operators > FEATURE_DIM:
         raise CheckpointError(
-            f"checkpoint {directory} is of another operator vocabulary: wanted {FEATURE_DIM} "
-            f"one-hot columns, came {config.operators}; {_AGAIN}"
+            f"checkpoint {directory} is of a newer operator vocabulary: wanted at most "
+            f"{FEATURE_DIM} one-hot columns, came {config.operators}; update NAR, or {_AGAIN}"
         )
     return config, digest
 
@@ -123,7 +116,7 @@ def _first_fault(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _load_weights(directory: Path, encoder: Pretrained, weights: bytes) -> None:
+def _load_weights(directory: Path, encoder: Encoder, weights: bytes) -> None:
     try:
         tensors = load(weights)
     except SafetensorError as error:

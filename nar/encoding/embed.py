@@ -8,17 +8,14 @@ import torch
 from numpy.typing import NDArray
 
 from nar.encoding.batches import runs
-from nar.encoding.checkpoint import Pretrained, fingerprint
-from nar.encoding.default.encoder import DefaultEncoder
-from nar.encoding.paper.encode import PaperEncoding
+from nar.encoding.checkpoint import fingerprint
+from nar.encoding.encoder import Encoder
 from nar.graph import ComputationalGraph
-from nar.motifs.partition import MotifPartition
 from nar.motifs.splitting import split_all
 
 NODES_A_RUN = 100_000
 
 Observe = Callable[[str, float], None]
-Encode = Callable[[Sequence[MotifPartition]], NDArray[np.float32]]
 
 
 def _ignore(_stage: str, _seconds: float) -> None: ...
@@ -32,13 +29,13 @@ class Embedder:
         device: Where it runs; None takes the GPU if there is one.
     """
 
-    def __init__(self, encoder: Pretrained, *, device: torch.device | None = None) -> None:
+    def __init__(self, encoder: Encoder, *, device: torch.device | None = None) -> None:
         self.fingerprint = fingerprint(encoder)
         self.name = encoder.config.name
         self.dim = encoder.config.dim
         self._motif_config = encoder.config.motifs
-        chosen = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._encode = _encode_with(encoder, chosen)
+        encoder.to(device or torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+        self._encoder = encoder
 
     def embed(
         self, graphs: Sequence[ComputationalGraph], *, observe: Observe = _ignore
@@ -58,13 +55,6 @@ class Embedder:
             partitions = split_all(graphs[part], self._motif_config)
             cut = time.perf_counter()
             observe("motifs", cut - started)
-            vectors[part] = self._encode(partitions)
+            vectors[part] = self._encoder.encode(partitions)
             observe("encode", time.perf_counter() - cut)
         return vectors
-
-
-def _encode_with(encoder: Pretrained, device: torch.device) -> Encode:
-    if isinstance(encoder, DefaultEncoder):
-        encoder.table.to(device)
-        return encoder.encode
-    return PaperEncoding(encoder, device).encode

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from nar.config import Losses
+from nar.encoding.recipe import Losses
 
 
 def cosine_similarities(one: Tensor, other: Tensor) -> Tensor:

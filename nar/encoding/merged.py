@@ -5,6 +5,12 @@ layer, those of its neighbours: on its colour after k rounds of refinement (Weis
 1968). Layers repeat within a network and between networks, and so do colours. What is kept is one
 node of each colour of each round, and which colours of the round before it reads. That changes no
 result, up to rounding; dropout alone is drawn once for all nodes of a colour.
+
+Six nodes in a row, their colours before the first round and after each, and what is kept:
+
+      conv ── relu ── conv ── relu ── conv ── relu
+       c       r       C       R       C       s         by operator and number of neighbours...
+      rounds[0]    the colours after one layer, each with the colours that it reads
 """
 
 from collections.abc import Sequence
@@ -13,10 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.motifs.neighbours import Labels, mix
-from nar.ragged import Integers, slices
-
-_NEIGHBOUR = np.uint64(0xD1B54A32D192ED03)
+from nar.hashing import NEIGHBOUR, Codes, mix, operator_codes
+from nar.ragged import Integers, offsets, owners, slices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +102,7 @@ def merged(graphs: Sequence[RowGraph], rounds: int) -> MergedGraphs:
     rows = np.concatenate([graph.rows for graph in graphs])
     reads = _reads(graphs, sizes)
     degree = np.diff(reads.start)
-    colours = mix(mix(rows.astype(np.uint64)) + degree.astype(np.uint64))
+    colours = mix(operator_codes(rows) + degree.astype(np.uint64))
     _, first, colour = np.unique(colours, return_index=True, return_inverse=True)
     found: list[Round] = []
     start_rows = rows[first]
@@ -114,7 +118,7 @@ def merged(graphs: Sequence[RowGraph], rounds: int) -> MergedGraphs:
 def _reads(graphs: Sequence[RowGraph], sizes: Integers) -> Round:
     """What every node reads, as if each had a colour of its own."""
     nodes = int(sizes.sum())
-    first = np.cumsum(sizes) - sizes
+    first = offsets(sizes)[:-1]
     shifted = [graph.edge_index + shift for graph, shift in zip(graphs, first, strict=True)]
     one, other = np.concatenate(shifted, axis=1).astype(np.int64)
     loops = np.arange(nodes)
@@ -125,13 +129,12 @@ def _reads(graphs: Sequence[RowGraph], sizes: Integers) -> Round:
     target, source = np.divmod(keys[np.diff(keys, prepend=-1) > 0], nodes)
     degree = np.bincount(target, minlength=nodes)
     weight = 1 / np.sqrt(degree[target] * degree[source])
-    start = np.concatenate([[0], np.cumsum(degree)])
-    return Round(loops, start, source, weight.astype(np.float32))
+    return Round(loops, offsets(degree), source, weight.astype(np.float32))
 
 
-def _refined(colours: Labels, reads: Round) -> Labels:
+def _refined(colours: Codes, reads: Round) -> Codes:
     """The next colours: by the own one, and by those that are read, however ordered."""
-    seen = np.concatenate([np.zeros(1, np.uint64), mix(colours + _NEIGHBOUR)[reads.source]])
+    seen = np.concatenate([np.zeros(1, np.uint64), mix(colours + NEIGHBOUR)[reads.source]])
     sums = np.cumsum(seen, dtype=np.uint64)
     return mix(mix(colours) + sums[reads.start[1:]] - sums[reads.start[:-1]])
 
@@ -139,7 +142,7 @@ def _refined(colours: Labels, reads: Round) -> Labels:
 def _parts(colour: Integers, sizes: Integers) -> tuple[Integers, Integers, NDArray[np.float32]]:
     """Where each graph begins, the colours that it has, and how much of it has each."""
     colours = int(colour.max()) + 1
-    graph = np.repeat(np.arange(len(sizes)), sizes)
+    graph = owners(sizes)
     found, counts = np.unique(graph * colours + colour, return_counts=True)
     graph, part = np.divmod(found, colours)
     start = np.searchsorted(graph, np.arange(len(sizes) + 1))

@@ -3,27 +3,23 @@
 from collections.abc import Sequence
 
 from nar.architecture import Architecture
-from nar.config import DefaultRecipe, MotifConfig, Recipe
-from nar.encoding.checkpoint import Pretrained
-from nar.encoding.default.pretraining import pretrain_default
-from nar.encoding.default.samples import collect_label_samples
-from nar.encoding.labels import kin_labels, printed_labels
-from nar.encoding.paper.pretraining import pretrain_paper
-from nar.encoding.paper.samples import collect_samples
-from nar.encoding.training import LONE, AfterEpoch, Worker, nothing
+from nar.encoding.encoder import Encoder, encoder_module
+from nar.encoding.recipe import EncoderRecipe
+from nar.encoding.training import LONE, AfterEpoch, Worker, no_report
 from nar.encoding.training_state import TrainingState
+from nar.motifs.config import MotifConfig
 
 
 def pretrain(
     architectures: Sequence[Architecture],
     motifs: MotifConfig,
-    recipe: Recipe,
+    recipe: EncoderRecipe,
     *,
     worker: Worker = LONE,
     start: TrainingState | None = None,
-    after_epoch: AfterEpoch = nothing,
-) -> Pretrained:
-    """Both stages on all of a corpus.
+    after_epoch: AfterEpoch = no_report,
+) -> Encoder:
+    """All stages on all of a corpus.
 
     Args:
         architectures: The corpus.
@@ -36,11 +32,6 @@ def pretrain(
     Raises:
         ConfigError: Too few samples for the number of workers, or the loss is no longer finite.
     """
-    graphs = [item.graph for item in architectures]
-    if isinstance(recipe, DefaultRecipe):
-        samples = collect_label_samples(graphs, kin_labels(architectures), motifs)
-        return pretrain_default(
-            samples, recipe, worker=worker, start=start, after_epoch=after_epoch
-        )
-    printed = collect_samples(graphs, printed_labels(architectures), motifs)
-    return pretrain_paper(printed, recipe, worker=worker, start=start, after_epoch=after_epoch)
+    return encoder_module(recipe.encoder).pretrain(
+        architectures, motifs, recipe, worker=worker, start=start, after_epoch=after_epoch
+    )

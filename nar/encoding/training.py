@@ -7,7 +7,7 @@ very steps of the unbroken one.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
 from nar.encoding.batches import ALONE, Share
+from nar.encoding.recipe import StageRecipe
 from nar.encoding.training_state import TrainingState, optimizer_tensors, restore_optimizer
 from nar.errors import ConfigError
 
@@ -49,7 +50,7 @@ class EpochReport:
     """One finished epoch.
 
     Attributes:
-        stage: ``motifs`` or ``graphs``.
+        stage: Its name.
         epoch: Epochs of the stage that are done.
         epochs: Epochs the stage has.
         loss: Mean over this worker's batches.
@@ -64,24 +65,8 @@ class EpochReport:
 AfterEpoch = Callable[[EpochReport, TrainingState], None]
 
 
-def nothing(_report: EpochReport, _state: TrainingState) -> None:
-    """What is done after an epoch unless something is wanted."""
-
-
-class Recipe(Protocol):
-    """What every stage's recipe says."""
-
-    @property
-    def epochs(self) -> int:
-        """How often every item is seen."""
-
-    @property
-    def learning_rate(self) -> float:
-        """Of Adam, at its highest."""
-
-    @property
-    def seed(self) -> int:
-        """Fixes order and dropout."""
+def no_report(_report: EpochReport, _state: TrainingState) -> None:
+    """Keep neither report nor state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +74,7 @@ class Stage:
     """One stage: what to minimise, over what, by which recipe.
 
     Attributes:
-        name: ``motifs`` or ``graphs``.
+        name: As the recipe calls it.
         recipe: Epochs, learning rate, seed.
         objective: From a batch to its loss.
         batches: The batches of an epoch, this worker's part of each, as rows.
@@ -98,7 +83,7 @@ class Stage:
     """
 
     name: str
-    recipe: Recipe
+    recipe: StageRecipe
     objective: nn.Module
     batches: Callable[[int], Sequence[NDArray[np.int64]]]
     batch: Callable[[NDArray[np.int64], int], Any]

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -10,9 +11,10 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from nar.errors import CheckpointError
+from nar.files import write_whole
 
 _TENSORS = "state.safetensors"
-_PLACE = "state.json"
+_PROGRESS = "state.json"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,12 +39,10 @@ def save_state(directory: Path, state: TrainingState) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     tensors = {f"networks/{name}": tensor for name, tensor in state.networks.items()}
     tensors |= {f"optimizer/{name}": tensor for name, tensor in state.optimizer.items()}
-    part = directory / f"{_TENSORS}.part"
-    save_file({name: tensor.detach().cpu() for name, tensor in tensors.items()}, part)
-    part.replace(directory / _TENSORS)
-    part = directory / f"{_PLACE}.part"
-    part.write_text(json.dumps({"stage": state.stage, "epoch": state.epoch}))
-    part.replace(directory / _PLACE)
+    on_cpu = {name: tensor.detach().cpu() for name, tensor in tensors.items()}
+    write_whole(directory / _TENSORS, partial(save_file, on_cpu))
+    progress = json.dumps({"stage": state.stage, "epoch": state.epoch})
+    write_whole(directory / _PROGRESS, partial(Path.write_text, data=progress))
 
 
 def load_state(directory: Path) -> TrainingState:
@@ -52,9 +52,9 @@ def load_state(directory: Path) -> TrainingState:
         CheckpointError: It is missing or damaged.
     """
     try:
-        place = json.loads((directory / _PLACE).read_text())
+        progress = json.loads((directory / _PROGRESS).read_text())
         tensors = load_file(directory / _TENSORS)
-        stage, epoch = int(place["stage"]), int(place["epoch"])
+        stage, epoch = int(progress["stage"]), int(progress["epoch"])
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise CheckpointError(
             f"no state of a training run at {directory} ({error}); start again with --restart"

@@ -1,4 +1,4 @@
-"""Cells as files: what every query reached is kept, so that tables can pool seeds.
+"""Cells as files: the rankings are kept, so that tables are written anew without learning.
 
 A cell is a Parquet file, a row a query; its metadata say what was run, on what, for how long. Some
 of its vectors stand in another file beside it, to be drawn.
@@ -6,49 +6,64 @@ of its vectors stand in another file beside it, to be drawn.
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from nar.errors import CorpusError
-from nar.evaluation.cells import Cell, CellResult, Sample
-from nar.evaluation.scoring.evaluate import Scored
+from nar.evaluation.cells import Cell, RankedCell, Sample
+from nar.evaluation.scoring.ranking import Ranking
+from nar.files import write_whole
 
 _KEY: Final = b"nar.cell"
-_WORDS: Final = ("query", "cluster")
 
 
-def write_cell(path: Path, result: CellResult, *, content: str = "") -> None:
+def cell_path(directory: Path, cell: Cell) -> Path:
+    """File of a cell in the directory of an evaluation."""
+    return directory / "cells" / f"{cell}.parquet"
+
+
+def write_cell(path: Path, cell: RankedCell, *, content: str = "") -> None:
     """Write a cell whole or not at all.
 
     Args:
         path: Where.
-        result: What came of it.
-        content: Digest of everything that decides the result.
+        cell: What came of it.
+        content: Digest of everything that decides it.
     """
-    scored = result.scored
     about = {
-        **asdict(result.cell),
-        "gallery": scored.gallery,
-        "learned": result.learned,
-        "dim": result.dim,
-        "seconds": round(result.seconds, 3),
+        **asdict(cell.cell),
+        "of": cell.ranking.of,
+        "learned": cell.learned,
+        "dim": cell.dim,
+        "seconds": round(cell.seconds, 3),
         "content": content,
     }
-    columns = {"query": scored.queries, "cluster": scored.clusters, **scored.values}
+    columns = {"query": pa.array(cell.ranking.queries), "items": _lists(cell.ranking.items)}
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
-    if result.sample is not None:
-        _write(_sample_path(path), _as_table(result.sample))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if cell.sample is not None:
+        _write(_sample_path(path), _as_table(cell.sample))
     _write(path, table)
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    pq.write_table(table, part, compression="zstd")
-    part.replace(path)
+    write_whole(path, partial(pq.write_table, table, compression="zstd"))
+
+
+def _lists(matrix: NDArray[np.generic]) -> pa.Array:
+    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
+
+
+def _matrix(table: pa.Table, column: str) -> NDArray[np.generic]:
+    lists = table[column].combine_chunks()
+    rows: NDArray[np.generic] = lists.flatten().to_numpy()
+    return rows.reshape(len(table), lists.type.list_size)
 
 
 def _sample_path(path: Path) -> Path:
@@ -56,9 +71,7 @@ def _sample_path(path: Path) -> Path:
 
 
 def _as_table(sample: Sample) -> pa.Table:
-    flat = pa.array(sample.vectors.ravel(), pa.float32())
-    vectors = pa.FixedSizeListArray.from_arrays(flat, sample.vectors.shape[1])
-    table = pa.table({"name": list(sample.names), "vector": vectors})
+    table = pa.table({"name": list(sample.names), "vector": _lists(sample.vectors)})
     return table.replace_schema_metadata({_KEY: json.dumps({"of": sample.of})})
 
 
@@ -72,10 +85,9 @@ def read_sample(path: Path) -> Sample:
         CorpusError: They are missing or damaged.
     """
     try:
-        table = pq.read_table(_sample_path(path)).combine_chunks()
-        vectors = table["vector"].chunk(0)
-        flat = vectors.flatten().to_numpy().reshape(len(table), vectors.type.list_size)
-        return Sample(tuple(table["name"].to_pylist()), flat, _about(table.schema)["of"])
+        table = pq.read_table(_sample_path(path))
+        vectors = _matrix(table, "vector").astype(np.float32, copy=False)
+        return Sample(tuple(table["name"].to_pylist()), vectors, _about(table.schema)["of"])
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise CorpusError(f"no vectors beside {path}: {error}; run the cell again") from error
 
@@ -88,8 +100,8 @@ def content_of(path: Path) -> str | None:
         return None
 
 
-def read_cell(path: Path) -> CellResult:
-    """Read a cell back.
+def read_cell(path: Path) -> RankedCell:
+    """Read a cell back, without the sample of its vectors.
 
     Raises:
         CorpusError: It is missing or damaged.
@@ -97,18 +109,14 @@ def read_cell(path: Path) -> CellResult:
     try:
         table = pq.read_table(path)
         about = _about(table.schema)
-        scored = Scored(
-            tuple(table["query"].to_pylist()),
-            tuple(table["cluster"].to_pylist()),
-            about["gallery"],
-            {name: table[name].to_numpy() for name in table.column_names if name not in _WORDS},
-        )
+        items = _matrix(table, "items").astype(np.int32, copy=False)
+        ranking = Ranking(about["of"], table["query"].to_numpy(), items)
         cell = Cell(about["data"], about["protocol"], about["method"], about["seed"])
-        return CellResult(cell, scored, about["learned"], about["dim"], about["seconds"])
+        return RankedCell(cell, ranking, about["learned"], about["dim"], about["seconds"])
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise CorpusError(f"{path} holds no cell: {error}; run it again") from error
 
 
 def _about(schema: pa.Schema) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((schema.metadata or {})[_KEY])
-    return found
+    about: dict[str, Any] = json.loads((schema.metadata or {})[_KEY])
+    return about

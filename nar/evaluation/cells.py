@@ -1,4 +1,4 @@
-"""Cells: one method on one task, and what every query reached."""
+"""Cells: one method on one task, who answered every query, and what that is worth."""
 
 import time
 from dataclasses import dataclass
@@ -8,9 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.evaluation.benchmark.questions import Questions
 from nar.evaluation.benchmark.tasks import Held, Task, load_task
 from nar.evaluation.methods.registry import find_method
-from nar.evaluation.scoring.evaluate import Matrix, Scored, score
+from nar.evaluation.scoring.evaluate import Scored, score
+from nar.evaluation.scoring.ranking import Matrix, Ranking, rank
 
 SAMPLED_ITEMS: Final = 1_500
 
@@ -53,15 +55,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellResult:
-    """What came of it.
+    """What a cell reached, as tables read it.
 
     Attributes:
         cell: What was run.
         scored: What every query reached.
-        learned: Architectures that were learned from; 0 for a method that learns nothing.
+        learned: Architectures that were learned from; 0 for a method that does not learn.
         dim: Length of the vectors.
         seconds: Wall time of learning and embedding.
-        sample: Some of the vectors, if they are dense.
     """
 
     cell: Cell
@@ -69,10 +70,40 @@ class CellResult:
     learned: int
     dim: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedCell:
+    """What a cell keeps: who answered whom, and what that cost.
+
+    Attributes:
+        cell: What was run.
+        ranking: The first answers to every query.
+        learned: As in `CellResult`.
+        dim: As in `CellResult`.
+        seconds: As in `CellResult`.
+        sample: Some of the vectors, if they are dense.
+    """
+
+    cell: Cell
+    ranking: Ranking
+    learned: int
+    dim: int
+    seconds: float
     sample: Sample | None = None
 
+    def scored(self, asked: Questions) -> CellResult:
+        """What it reached.
 
-def run_cell(cell: Cell, *, cache_directory: Path, held: Held = "test") -> CellResult:
+        Raises:
+            InvalidInputError: The cell answers other questions.
+        """
+        return CellResult(
+            self.cell, score(self.ranking, asked), self.learned, self.dim, self.seconds
+        )
+
+
+def run_cell(cell: Cell, *, cache_directory: Path, held: Held = "test") -> RankedCell:
     """Learn, embed, ask.
 
     Args:
@@ -90,16 +121,24 @@ def run_cell(cell: Cell, *, cache_directory: Path, held: Held = "test") -> CellR
     return run_on(cell, task)
 
 
-def run_on(cell: Cell, task: Task) -> CellResult:
+def run_on(cell: Cell, task: Task) -> RankedCell:
     """Run a method on a task that is there already."""
     method = find_method(cell.method)
     started = time.perf_counter()
     vectors = method.embed(task)
     seconds = time.perf_counter() - started
     learned = len(task.train) if method.learns else 0
-    scored = score(vectors, task.asked)
-    sample = _sample(task, vectors)
-    return CellResult(cell, scored, learned, vectors.shape[1], seconds, sample)
+    ranking, sample = rank(vectors, task.asked), _sample(task, vectors)
+    return RankedCell(cell, ranking, learned, vectors.shape[1], seconds, sample)
+
+
+def questions_of(cell: Cell, *, cache_directory: Path) -> Questions:
+    """What a cell answers; nothing is learned.
+
+    Raises:
+        InvalidInputError: There is no such cell.
+    """
+    return load_task(cell.data, cell.protocol, cell.seed, cache_directory=cache_directory).asked
 
 
 def _sample(task: Task, vectors: Matrix) -> Sample | None:

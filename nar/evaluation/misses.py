@@ -1,4 +1,4 @@
-"""Whom wrong answers come from: ``python -m nar.evaluation.misses --results results``.
+"""Whom wrong answers come from: ``nar benchmark misses --results results``.
 
 What a query lacks of a MAP@20 of 1 is blamed on the wrong architectures among its first min(R, 20),
 each the same share. Summed by their families, that says what stands in the way.
@@ -8,20 +8,20 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import numpy as np
-import typer
 
 from nar.corpus import Card
 from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.datasets import REAL, load_dataset
 from nar.evaluation.benchmark.questions import Questions
-from nar.evaluation.benchmark.tasks import load_task
+from nar.evaluation.cell_files import cell_path, read_cell
+from nar.evaluation.cells import Cell, questions_of
 from nar.evaluation.methods.registry import find_method
 from nar.evaluation.reporting.markdown import markdown_table
-from nar.evaluation.scoring.evaluate import CHUNK_ROWS, Matrix, unit_rows
-from nar.evaluation.scoring.metrics import average_precision, top_ranked
+from nar.evaluation.scoring.metrics import average_precision
+from nar.evaluation.scoring.ranking import NOBODY, Ranking
 from nar.labels.lineage import PARENT_AND_CHILD, lineage, relevance_grade
 
 DEPTH: Final = 20
@@ -34,7 +34,7 @@ KINDS: Final = {
     "sibling": "a family that was made from the same one",
     "other": "any other family",
 }
-_COMMAND: Final = "python -m nar.evaluation.misses --results results"
+_COMMAND: Final = "nar benchmark misses --results results"
 _SAID: Final = (
     "What a query lacks of a MAP@20 of 1 is blamed on the wrong architectures among its first "
     "min(R, 20), each the same share; every seed weighs the same. Who was made from whom: "
@@ -44,26 +44,17 @@ _SAID: Final = (
 Lost = Mapping[tuple[str, str], float]
 
 
-def blame(vectors: Matrix, asked: Questions) -> Iterator[tuple[int, int, float]]:
+def blame(ranking: Ranking, asked: Questions) -> Iterator[tuple[int, int, float]]:
     """Query, wrong item, and how much of the MAP@20 over all queries it takes away."""
-    unit, places = unit_rows(vectors), asked.asked()
-    answers = np.flatnonzero(asked.gallery)
-    answers = answers[np.argsort(np.array(asked.ids)[answers])]
-    relevant = asked.relevant()
-    for rows in np.split(places, range(CHUNK_ROWS, len(places), CHUNK_ROWS)):
-        product = unit[rows] @ unit[answers].T
-        dense = product if isinstance(product, np.ndarray) else product.toarray()
-        scores = np.round(dense, 6)
-        scores[asked.apart[rows][:, None] == asked.apart[answers]] = -np.inf
-        ranked = answers[top_ranked(scores, DEPTH)]
-        # Where fewer than DEPTH may answer, those that may not come last.
-        is_right = (asked.relevance[ranked] == asked.relevance[rows][:, None]) & (
-            asked.apart[ranked] != asked.apart[rows][:, None]
-        )
-        lacking = 1 - average_precision(is_right, relevant[rows], DEPTH)
-        for row, items, right, lack in zip(rows, ranked, is_right, lacking, strict=True):
-            wrong = items[: relevant[row]][~right[: relevant[row]]]
-            yield from ((int(row), int(item), lack / len(wrong) / len(places)) for item in wrong)
+    relevant = asked.relevant()[ranking.queries]
+    rows = np.flatnonzero(relevant)
+    is_right = ranking.relevance(asked, rows)[:, :DEPTH]
+    lacking = 1 - average_precision(is_right, relevant[rows], DEPTH)
+    for row, right, lack in zip(rows, is_right, lacking, strict=True):
+        first = ranking.items[row, : min(relevant[row], DEPTH)]
+        wrong = first[~right[: len(first)] & (first != NOBODY)]
+        query = int(ranking.queries[row])
+        yield from ((query, int(item), lack / len(wrong) / len(rows)) for item in wrong)
 
 
 def lost_by_family(cards: Sequence[Card], blamed: Iterable[tuple[int, int, float]]) -> Lost:
@@ -88,13 +79,19 @@ def _parents(family: str) -> set[str]:
 
 
 def measure(protocol: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS) -> Lost:
-    """Learn, embed and ask with every seed; the mean over them."""
+    """What is lost in the cells of the default encoder, the mean over seeds; nothing is learned.
+
+    Raises:
+        CorpusError: A cell is missing or damaged.
+        InvalidInputError: A cell answers other questions than are asked today.
+    """
     cards = load_dataset(REAL, directory).cards
     total: defaultdict[tuple[str, str], float] = defaultdict(float)
     for seed in seeds:
-        task = load_task(REAL, protocol, seed, cache_directory=directory)
-        vectors = find_method(METHOD).embed(task)
-        for pair, share in lost_by_family(cards, blame(vectors, task.asked)).items():
+        cell = Cell(REAL, protocol, METHOD, seed)
+        ranking = read_cell(cell_path(directory, cell)).ranking
+        asked = questions_of(cell, cache_directory=directory)
+        for pair, share in lost_by_family(cards, blame(ranking, asked)).items():
             total[pair] += share / len(seeds)
     return total
 
@@ -127,12 +124,14 @@ def _by_pair(lost: Lost) -> list[list[str]]:
     return [[*pair, kind_of(*pair), f"{share:.4f}"] for pair, share in ranked]
 
 
-def main(
-    results: Annotated[Path, typer.Option(help="Directory that gets the tables.")],
-    work: Annotated[Path, typer.Option(help="Workspace.")] = Path("work"),
-) -> None:
-    """Say of which families the wrong answers of the default encoder are."""
-    found = {protocol: measure(protocol, work / "evaluation") for protocol in PROTOCOLS}
+def write_misses(results: Path, directory: Path) -> None:
+    """Say of which families the wrong answers of the default encoder are.
+
+    Args:
+        results: Directory that gets ``misses.md`` and ``misses.json``.
+        directory: Of the cells, which `cluster.evaluate unseen twins` runs.
+    """
+    found = {protocol: measure(protocol, directory) for protocol in PROTOCOLS}
     results.mkdir(parents=True, exist_ok=True)
     told = {
         protocol: [[*pair, share] for pair, share in sorted(lost.items())]
@@ -140,7 +139,3 @@ def main(
     }
     (results / "misses.json").write_text(json.dumps({"command": _COMMAND, **told}, indent=1) + "\n")
     (results / "misses.md").write_text(as_markdown(found))
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -1,4 +1,4 @@
-"""Is what is new also far? ``python -m nar.evaluation.novelty --work work --results results``.
+"""Is what is new also far? ``nar benchmark novelty --results results``.
 
 Designs of families held out whole are told from held-out designs of the families that were learned
 from, by nothing but the distance to the nearest learned design. The area under the ROC curve is the
@@ -9,10 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from nar.corpus import Card
@@ -23,10 +22,10 @@ from nar.evaluation.benchmark.splits import Role
 from nar.evaluation.benchmark.tasks import PROTOCOLS, Task, make_task
 from nar.evaluation.methods.registry import find_method
 from nar.evaluation.reporting.markdown import markdown_table
-from nar.evaluation.scoring.evaluate import CHUNK_ROWS, Matrix, unit_rows
+from nar.evaluation.scoring.ranking import CHUNK_ROWS, Matrix, unit_rows
 from nar.evaluation.scoring.roc import Area, Asked, pooled
 
-METHODS: Final = ("size", "operators", "labels-1-presence", "default-no-unknown", "default")
+METHODS: Final = ("size", "operators", "codes-1-presence", "default-no-unknown", "default")
 _SAID: Final = (
     "A fifth of the families is held out whole, and of the others a tenth of the designs; neither "
     "is learned from. Area under the ROC curve: the chance that a design of a held-out family is "
@@ -34,7 +33,7 @@ _SAID: Final = (
     "better than a coin). {:,} new and {:,} known designs over {} seeds; 95%: bootstrap over whole "
     "families, 1,000 draws."
 )
-_COMMAND: Final = "python -m nar.evaluation.novelty --results results"
+_COMMAND: Final = "nar benchmark novelty --results results"
 
 
 def novelty_roles(unseen: Roles, distinct: Roles) -> dict[str, Role]:
@@ -117,19 +116,17 @@ def as_markdown(areas: Sequence[Area]) -> str:
     return "\n\n".join([title, f"```sh\n{_COMMAND}\n```", said, table]) + "\n"
 
 
-def main(
-    results: Annotated[Path, typer.Option(help="Directory that gets the table.")],
-    work: Annotated[Path, typer.Option(help="Workspace.")] = Path("work"),
-    methods: Annotated[list[str] | None, typer.Option("--method", help="Only these.")] = None,
-) -> None:
-    """Measure how well distance tells new families from known ones."""
-    dataset = load_dataset(REAL, work / "evaluation")
-    areas = [measure(method, dataset) for method in methods or METHODS]
+def write_novelty(results: Path, cache_directory: Path, methods: Sequence[str] = METHODS) -> None:
+    """Measure how well distance tells new families from known ones, and write the table.
+
+    Args:
+        results: Directory that gets ``novelty.md`` and ``novelty.json``.
+        cache_directory: See `nar.evaluation.benchmark.datasets.load_dataset`.
+        methods: Names of methods.
+    """
+    dataset = load_dataset(REAL, cache_directory)
+    areas = [measure(method, dataset) for method in methods]
     results.mkdir(parents=True, exist_ok=True)
     told: Mapping[str, object] = {"command": _COMMAND, "areas": [asdict(each) for each in areas]}
     (results / "novelty.json").write_text(json.dumps(told, indent=2) + "\n")
     (results / "novelty.md").write_text(as_markdown(areas))
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -1,4 +1,4 @@
-"""What was aimed at, beside what was reached: ``python -m nar.evaluation.targets``.
+"""What was aimed at, beside what was reached: ``nar benchmark targets``.
 
 Reads the tables of a directory of results; a table that is not there is said to be missing.
 """
@@ -7,16 +7,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any, Final
 
 from nar.evaluation.benchmark.datasets import REAL, REWRITES
 from nar.evaluation.reporting.markdown import markdown_table
 from nar.evaluation.reporting.rows import METRICS, metric_title
 
 METHOD: Final = "default"
-PLACES: Final = 3
+DECIMALS: Final = 3
 _MISSING: Final = "not run"
 
 
@@ -71,7 +69,7 @@ EXACT: Final = (
 )
 OTHERS: Final = 0.95
 REWRITE_TABLES: Final = ("rewrites", "rewrites-design")
-_COMMAND: Final = "python -m nar.evaluation.targets --results results"
+_COMMAND: Final = "nar benchmark targets --results results"
 _SAID: Final = (
     "Read off the tables beside this one, which say who asked and what answered. Numbers are "
     "compared as they are shown, with three decimals; 95%: bootstrap over whole families."
@@ -102,7 +100,7 @@ def as_markdown(directory: Path) -> str:
             markdown_table(
                 (
                     *("data, protocol", "number", "aim", "met", "reached", "95%"),
-                    *("best other", "best that learns nothing"),
+                    *("best other", "best untrained baseline"),
                 ),
                 [_target_line(target, directory) for target in TARGETS],
             ),
@@ -149,7 +147,7 @@ def _first_line(directory: Path, table: str, data: str, protocol: str) -> list[s
     lost = []
     for metric in METRICS:
         best = max(others, key=lambda row: row["scores"][metric]["mean"])
-        theirs, mine = (round(row["scores"][metric]["mean"], PLACES) for row in (best, ours))
+        theirs, mine = (round(row["scores"][metric]["mean"], DECIMALS) for row in (best, ours))
         if theirs >= mine:
             word = "the same" if theirs == mine else f"{theirs:.3f}"
             lost.append(f"{metric_title(metric)}: {word}, {best['title']}")
@@ -183,15 +181,9 @@ def _told_apart(rows: Sequence[Row]) -> tuple[Row, list[Row]]:
 
 
 def _is_met(reached: float, aim: float) -> bool:
-    return round(reached, PLACES) >= aim
+    return round(reached, DECIMALS) >= aim
 
 
-def main(
-    results: Annotated[Path, typer.Option(help="Directory of the tables; gets one more.")],
-) -> None:
-    """Set what was aimed at beside what was reached."""
+def write_targets(results: Path) -> None:
+    """Set what was aimed at beside what was reached, in the directory of the tables."""
     (results / "targets.md").write_text(as_markdown(results))
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -2,9 +2,8 @@
 
 import re
 from functools import cache
-from importlib.resources import files
 
-import yaml
+from nar.files import package_yaml
 
 _NO_WORD = re.compile(r"[^a-z0-9]+")
 
@@ -54,7 +53,7 @@ def _longest_listed(families: dict[str, str], name: str) -> str | None:
 
 @cache
 def _tables() -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
-    raw = yaml.safe_load(files("nar.labels").joinpath("families.yaml").read_text(encoding="utf-8"))
+    raw = package_yaml("labels", "families.yaml")
     by_defining = {
         library: {snake_case(name): family for name, family in rows.items()}
         for library, rows in raw["defining"].items()

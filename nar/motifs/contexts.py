@@ -1,6 +1,13 @@
 """Motifs and their context graphs as small graphs of their own (paper, section 3.4).
 
-Their nodes stand in canonical order; parameters and FLOPs are not counted.
+Their nodes stand in canonical order; parameters and FLOPs are not counted. Of six nodes in three
+motifs, the middle motif and its context of one hop:
+
+      input ─> conv ─> relu ─> conv ─> relu ─> linear
+      └─ A ─┘  └──── B ────┘  └──── B ────┘  └─ C ─┘
+
+      motif_subgraph(first B)         conv ─> relu
+      context_subgraph(first B, 1)    input ─> conv ─> relu ─> conv
 """
 
 from collections.abc import Sequence
@@ -9,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.graph import ComputationalGraph
-from nar.motifs.neighbours import Labels, mix, refine, wiring
+from nar.hashing import POSITION, Codes, operator_codes, salted
+from nar.motifs.neighbours import refine, wiring
 from nar.motifs.partition import MotifPartition
-
-_MEMBER = np.uint64(0x589965CC75374CC3)
+from nar.ragged import offsets, ranks
 
 
 def motif_subgraph(partition: MotifPartition, motif: int) -> ComputationalGraph:
@@ -32,7 +39,7 @@ def context_subgraph(partition: MotifPartition, motif: int, hops: int) -> Comput
     return _induced(partition.graph, np.flatnonzero(is_member))
 
 
-def structure_codes(graphs: Sequence[ComputationalGraph]) -> Labels:
+def structure_codes(graphs: Sequence[ComputationalGraph]) -> Codes:
     """Hashes of operators and wiring, all graphs in one pass: a small one costs next to nothing.
 
     Args:
@@ -42,11 +49,9 @@ def structure_codes(graphs: Sequence[ComputationalGraph]) -> Labels:
         Shape (graphs,), uint64. Equal codes are structurally equal.
     """
     wires = wiring(graphs)
-    labels = refine(mix(wires.op_ids.astype(np.uint64)), wires, steps=2)
-    sizes = np.array([graph.nodes for graph in graphs])
-    first = np.cumsum(sizes) - sizes
-    position = np.arange(len(labels)) - np.repeat(first, sizes)
-    codes: Labels = np.add.reduceat(mix(labels + position.astype(np.uint64) * _MEMBER), first)
+    of_node = refine(operator_codes(wires.op_ids), wires, steps=2)
+    sizes = [graph.nodes for graph in graphs]
+    codes: Codes = np.add.reduceat(salted(of_node, ranks(sizes), POSITION), offsets(sizes)[:-1])
     return codes
 
 

@@ -4,6 +4,12 @@ A pair grows together if the left one is always followed by the right one, and t
 stacked on itself: attention and feed-forward become the encoder layer, while a downsampling block
 stays apart from the run of plain blocks behind it. Depth does not change the blocks: whether two
 pieces join depends on whether they ever part, not on how many there are.
+
+Six pieces of a transformer, one letter for each code, and how they grow:
+
+      E   A   F   A   F   H        embedding, attention, feed-forward, head
+      E   [A   F]   [A   F]   H    A is always followed by F, and F never by itself: one block
+      E   B         B         H    B is stacked on itself: E and H stay apart from it
 """
 
 from dataclasses import dataclass
@@ -11,15 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.motifs.neighbours import Labels, mix
+from nar.hashing import OWNER, PIECES, Codes, salted
 from nar.motifs.pieces import Flow, Starts
 
-_BASE = np.uint64(0x2545F4914F6CDD1D)
-_GRAPH = np.uint64(0x632BE59BD9B4E019)
 _MAX_ROUNDS = 64
 
 
-def grow(starts: Starts, codes: Labels, borders: Flow) -> Starts:
+def grow(starts: Starts, codes: Codes, borders: Flow) -> Starts:
     """Join neighbouring pieces until nothing always goes together.
 
     Borders behind a value that is read once go first, so that a block ends where its result
@@ -33,8 +37,8 @@ def grow(starts: Starts, codes: Labels, borders: Flow) -> Starts:
     Returns:
         First node of each block.
     """
-    hashes = mix(codes + borders.graph[starts].astype(np.uint64) * _GRAPH)
-    grown = _Blocks(starts, hashes, np.full(len(starts), _BASE))
+    hashes = salted(codes, borders.graph[starts], OWNER)
+    grown = _Blocks(starts, hashes, np.full(len(starts), PIECES))
     for forks_too in (False, True):
         grown = _grown(grown, borders, forks_too=forks_too)
     return grown.starts
@@ -51,8 +55,8 @@ class _Blocks:
     """
 
     starts: Starts
-    hashes: Labels
-    powers: Labels
+    hashes: Codes
+    powers: Codes
 
     def where(self, chosen: NDArray[np.bool_]) -> "_Blocks":
         """Some of them."""
@@ -87,7 +91,7 @@ def _in_order(parts: list[_Blocks]) -> _Blocks:
 
 
 def _pairs(
-    hashes: Labels, graph: NDArray[np.int64], allowed: NDArray[np.bool_]
+    hashes: Codes, graph: NDArray[np.int64], allowed: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """How often each pair of neighbours occurs, if its left part never stands without the right.
 

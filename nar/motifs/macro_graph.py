@@ -1,11 +1,19 @@
-"""MacroGraph: motifs as nodes, linked where they overlap (paper, section 3.3)."""
+"""MacroGraph: motifs as nodes, linked where they overlap (paper, section 3.3).
+
+Six nodes in three motifs, and the macro graph that they form:
+
+      input ─> conv ─> relu ─> conv ─> relu ─> linear
+      └─ A ─┘  └──── B ────┘  └──── B ────┘  └─ C ─┘
+
+      A ─> B ─> B ─> C
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.motifs.neighbours import Labels
+from nar.hashing import Codes
 from nar.motifs.partition import MotifPartition
 
 
@@ -19,7 +27,7 @@ class MacroGraph:
             each ordered pair once.
     """
 
-    motif_codes: Labels
+    motif_codes: Codes
     edge_index: NDArray[np.int32]
 
 

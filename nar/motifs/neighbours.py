@@ -1,7 +1,14 @@
-"""Neighbour encoding (paper, Eq. 2): every operator is labelled by what surrounds it.
+"""Neighbour encoding (paper, Eq. 2): every operator is coded by what surrounds it.
 
 C^0 is the operator; C^k hashes C^(k-1) of the node with those of its ordered parents and of the set
 of its children. One step costs a few passes over nodes and edges; nothing is sorted per step.
+
+A residual block, and which nodes its codes tell apart:
+
+      input ──> conv ──> relu ──> conv ──> add ──> relu          C^0   i c r c a r   4 codes
+                  └────────────────────────^                     C^1   i c r d a s   6 codes
+
+After one step the two convolutions differ, for they have different parents; so do the two relus.
 """
 
 from collections.abc import Sequence
@@ -11,23 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.graph import ComputationalGraph
+from nar.hashing import CHILD, SLOT, Codes, mix, operator_codes
 from nar.ops import COMMUTATIVE_IDS, MAX_OP_ID
+from nar.ragged import Integers, offsets
 
-Labels = NDArray[np.uint64]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_SLOT = np.uint64(0xD1B54A32D192ED03)
-_NO_CHILD = np.uint64(0x8CB92BA72F3D8DD7)
 _LARGEST = np.uint64(0xFFFFFFFFFFFFFFFF)
 _IS_COMMUTATIVE = np.isin(np.arange(MAX_OP_ID + 1), list(COMMUTATIVE_IDS))
-
-
-def mix(values: Labels) -> Labels:
-    """A bijection of 64-bit integers that scatters them (the finaliser of splitmix64)."""
-    values = values + _GOLDEN
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +34,31 @@ class Wiring:
         op_ids: Shape (nodes,).
         source: Shape (edges,), edges ordered by target, then operand slot.
         target: Shape (edges,).
-        slot: Shape (edges,), which operand of the target; 0 where operands have no order.
+        slot: Shape (edges,), salt of which operand of the target an edge is; 0 where operands have
+            no order.
         in_start: Shape (nodes + 1,), where the edges into each node begin.
         by_source: Shape (edges,), a permutation that orders the edges by source.
         parents: Shape (nodes with children,), their numbers.
         out_start: Shape (nodes with children,), where their edges begin in ``by_source``.
     """
 
-    op_ids: NDArray[np.int64]
-    source: NDArray[np.int64]
-    target: NDArray[np.int64]
-    slot: Labels
-    in_start: NDArray[np.int64]
-    by_source: NDArray[np.int64]
-    parents: NDArray[np.int64]
-    out_start: NDArray[np.int64]
+    op_ids: Integers
+    source: Integers
+    target: Integers
+    slot: Codes
+    in_start: Integers
+    by_source: Integers
+    parents: Integers
+    out_start: Integers
 
 
 def wiring(graphs: Sequence[ComputationalGraph]) -> Wiring:
     """Lay canonical graphs end to end; no edge leads from one to another."""
-    first = np.concatenate([[0], np.cumsum([graph.nodes for graph in graphs])])
+    first = offsets([graph.nodes for graph in graphs])
     op_ids = np.concatenate([graph.op_ids for graph in graphs]).astype(np.int64)
     edges = [graph.edge_index + shift for graph, shift in zip(graphs, first[:-1], strict=True)]
     source, target = np.concatenate(edges, axis=1).astype(np.int64)
-    degree = np.bincount(target, minlength=len(op_ids))
-    in_start = np.concatenate([[0], np.cumsum(degree)])
+    in_start = offsets(np.bincount(target, minlength=len(op_ids)))
     slot = np.arange(len(target)) - in_start[target]
     slot[_IS_COMMUTATIVE[op_ids[target]]] = 0
     by_source = np.argsort(source, kind="stable")
@@ -74,7 +70,7 @@ def wiring(graphs: Sequence[ComputationalGraph]) -> Wiring:
         op_ids,
         source,
         target,
-        slot.astype(np.uint64) * _SLOT,
+        slot.astype(np.uint64) * SLOT,
         in_start,
         by_source,
         ordered[out_start],
@@ -82,49 +78,49 @@ def wiring(graphs: Sequence[ComputationalGraph]) -> Wiring:
     )
 
 
-def encode_neighbours(graph: ComputationalGraph, steps: int) -> Labels:
+def encode_neighbours(graph: ComputationalGraph, steps: int) -> Codes:
     """C^s of Eq. 2 for every node.
 
     Args:
         graph: Canonical graph.
-        steps: s, the radius of what a label sees.
+        steps: s, the radius of what a code sees.
 
     Returns:
-        Shape (nodes,), uint64. Equal labels stand for equal neighbourhoods, in any graph.
+        Shape (nodes,). Equal codes stand for equal neighbourhoods, in any graph.
     """
     wires = wiring([graph])
-    return refine(mix(wires.op_ids.astype(np.uint64)), wires, steps)
+    return refine(operator_codes(wires.op_ids), wires, steps)
 
 
 def tells_operands_apart(wires: Wiring) -> NDArray[np.bool_]:
     """Shape (edges,): whether the target has several operands, and their order counts."""
     has_several = np.diff(wires.in_start) > 1
-    found: NDArray[np.bool_] = (has_several & ~_IS_COMMUTATIVE[wires.op_ids])[wires.target]
-    return found
+    of_target: NDArray[np.bool_] = (has_several & ~_IS_COMMUTATIVE[wires.op_ids])[wires.target]
+    return of_target
 
 
 def refine(
-    labels: Labels, wires: Wiring, steps: int, inside: NDArray[np.bool_] | None = None
-) -> Labels:
+    codes: Codes, wires: Wiring, steps: int, inside: NDArray[np.bool_] | None = None
+) -> Codes:
     """Run ``steps`` steps of Eq. 2 from the given C^0.
 
     Children count as a set: how often a value is read says how deep a model is, not how it is
-    designed. The smallest and the largest hash stand for that set; they tell any two sets of up to
-    two labels apart.
+    designed. The smallest and the largest code stand for that set; they tell any two sets of up to
+    two codes apart.
 
     Args:
-        labels: Shape (nodes,), C^0.
+        codes: Shape (nodes,), C^0.
         wires: The graphs.
         steps: Number of steps.
         inside: Shape (edges,): which edges to look along; all by default.
     """
     for _ in range(steps):
-        labels = mix(labels + _parents(labels, wires, inside) + _children(labels, wires, inside))
-    return labels
+        codes = mix(codes + _parents(codes, wires, inside) + _children(codes, wires, inside))
+    return codes
 
 
-def _parents(labels: Labels, wires: Wiring, inside: NDArray[np.bool_] | None) -> Labels:
-    seen = mix(labels[wires.source] + wires.slot)
+def _parents(codes: Codes, wires: Wiring, inside: NDArray[np.bool_] | None) -> Codes:
+    seen = mix(codes[wires.source] + wires.slot)
     if inside is not None:
         seen *= inside
     sums = np.zeros(len(seen) + 1, dtype=np.uint64)
@@ -132,15 +128,15 @@ def _parents(labels: Labels, wires: Wiring, inside: NDArray[np.bool_] | None) ->
     return sums[wires.in_start[1:]] - sums[wires.in_start[:-1]]
 
 
-def _children(labels: Labels, wires: Wiring, inside: NDArray[np.bool_] | None) -> Labels:
-    summary = np.full(len(labels), _NO_CHILD)
+def _children(codes: Codes, wires: Wiring, inside: NDArray[np.bool_] | None) -> Codes:
+    summary = np.full(len(codes), CHILD)
     if not len(wires.out_start):
         return summary
-    seen = mix(labels[wires.target] + wires.slot + _NO_CHILD)
+    seen = mix(codes[wires.target] + wires.slot + CHILD)
     largest = seen if inside is None else np.where(inside, seen, np.uint64(0))
     smallest = seen if inside is None else np.where(inside, seen, _LARGEST)
     top = np.maximum.reduceat(largest[wires.by_source], wires.out_start)
     bottom = np.minimum.reduceat(smallest[wires.by_source], wires.out_start)
     has_child = top >= bottom  # else all its children are outside
-    summary[wires.parents] = np.where(has_child, mix(top) + bottom, _NO_CHILD)
+    summary[wires.parents] = np.where(has_child, mix(top) + bottom, CHILD)
     return summary

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from nar.config import MotifConfig
 from nar.graph import ComputationalGraph
+from nar.hashing import Codes
+from nar.motifs.config import MotifConfig
 from nar.motifs.growth import grow
-from nar.motifs.neighbours import Labels, Wiring, encode_neighbours, wiring
+from nar.motifs.neighbours import Wiring, encode_neighbours, wiring
 from nar.motifs.pieces import Starts, cut, flow, group_codes, lengths, piece_codes, repeated
 
 __all__ = ["MotifPartition", "encode_neighbours", "partition", "partition_all", "to_partition"]
@@ -38,7 +39,7 @@ class MotifPartition:
 
     graph: ComputationalGraph
     node_to_motif: NDArray[np.int32]
-    motif_codes: Labels
+    motif_codes: Codes
 
     @property
     def motifs(self) -> int:

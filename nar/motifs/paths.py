@@ -2,6 +2,15 @@
 
 A neighbourhood of Eq. 2 changes as soon as one neighbour does. A path changes only if one of its
 three nodes does, so designs that differ here and there still share most of their paths.
+
+Six nodes, the four paths that they have, and what counts two alike ones:
+
+      input ─> conv ─> relu ─> conv ─> relu ─> linear
+
+      input conv relu · conv relu conv · relu conv relu · conv relu linear
+
+Were there a third ``conv ─> relu``, two paths would be ``conv relu conv``: its code occurs, and a
+second code says "twice or more", a third "four times or more".
 """
 
 from dataclasses import dataclass
@@ -9,8 +18,9 @@ from typing import Final
 
 import numpy as np
 
-from nar.motifs.neighbours import Labels, Wiring, mix, tells_operands_apart
-from nar.ragged import Integers, slices
+from nar.hashing import AFTER, BEFORE, LEVEL, OWNER, Codes, mix, operator_codes, salted
+from nar.motifs.neighbours import Wiring, tells_operands_apart
+from nar.ragged import Integers, owners, ranks, slices
 
 # Past this many different neighbours on one side a node's paths are drawn by hash: a graph of n
 # edges has n^2 paths through one node otherwise.
@@ -18,11 +28,7 @@ MAX_NEIGHBOURS: Final = 16
 # More than 2^6 times is many times.
 MAX_LEVEL: Final = 6
 
-_LABEL_BITS: Final = 40
-_PLACE = np.uint64(0x8CB92BA72F3D8DD7)
-_BEFORE = np.uint64(0x9E3779B97F4A7C15)
-_AFTER = np.uint64(0xC2B2AE3D27D4EB4F)
-_LEVEL = np.uint64(0x165667B19E3779F9)
+_CODE_BITS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,16 +37,16 @@ class Paths:
 
     Attributes:
         middle: Shape (paths,), the node in the middle.
-        labels: Shape (paths,), by the three nodes in their order.
+        codes: Shape (paths,), by the three nodes in their order.
         times: Shape (paths,), how many of them there are.
     """
 
     middle: Integers
-    labels: Labels
+    codes: Codes
     times: Integers
 
 
-def paths(nodes: Labels, wires: Wiring) -> Paths:
+def paths(nodes: Codes, wires: Wiring) -> Paths:
     """All paths of two edges.
 
     Args:
@@ -51,42 +57,41 @@ def paths(nodes: Labels, wires: Wiring) -> Paths:
     before = _neighbours(wires.target, nodes[wires.source], len(nodes))
     after = _neighbours(wires.source, nodes[wires.target], len(nodes))
     second, start = slices(after.start, before.node)
-    first = np.repeat(np.arange(len(before.node)), np.diff(start))
+    first = owners(np.diff(start))
     middle = before.node[first]
-    ends = mix(before.labels[first] * _BEFORE) + after.labels[second] * _AFTER
+    ends = mix(before.codes[first] * BEFORE) + after.codes[second] * AFTER
     return Paths(middle, mix(ends + nodes[middle]), before.times[first] * after.times[second])
 
 
-def levels(owner: Integers, found: Paths) -> tuple[Integers, Labels]:
-    """A label for every path of an owner, and one more each time its number doubles.
+def levels(owner: Integers, walked: Paths) -> tuple[Integers, Codes]:
+    """A code for every path of an owner, and one more each time its number doubles.
 
     Args:
         owner: Shape (paths,), who has each.
-        found: The paths.
+        walked: The paths.
 
     Returns:
-        Owner and label, one of each pair.
+        Owner and code, one of each pair.
     """
-    keys = mix(found.labels + owner.astype(np.uint64) * _PLACE)
+    keys = salted(walked.codes, owner, OWNER)
     order = np.argsort(keys)
     is_first = np.diff(keys[order], prepend=~keys[order][:1]) != 0
     first = np.flatnonzero(is_first)
-    times = np.add.reduceat(found.times[order], first) if len(first) else found.times
+    times = np.add.reduceat(walked.times[order], first) if len(first) else walked.times
     count = np.minimum(np.log2(times).astype(np.int64), MAX_LEVEL) + 1
     kept = np.repeat(order[first], count)
-    level = np.arange(len(kept)) - np.repeat(np.cumsum(count) - count, count)
-    return owner[kept], mix(found.labels[kept] + level.astype(np.uint64) * _LEVEL)
+    return owner[kept], salted(walked.codes[kept], ranks(count), LEVEL)
 
 
-def _placed(nodes: Labels, wires: Wiring) -> Labels:
+def _placed(nodes: Codes, wires: Wiring) -> Codes:
     """Nodes told apart by which operand they are, of whom that matters to."""
     edges = np.flatnonzero(tells_operands_apart(wires))
     source = wires.source[edges]
-    seen = mix(mix(wires.op_ids[wires.target[edges]].astype(np.uint64)) + wires.slot[edges])
-    _, first = np.unique(mix(seen + source.astype(np.uint64) * _PLACE), return_index=True)
-    places = np.zeros(len(nodes), dtype=np.uint64)
-    np.add.at(places, source[first], seen[first])
-    return mix(nodes + mix(places))
+    seen = mix(operator_codes(wires.op_ids[wires.target[edges]]) + wires.slot[edges])
+    _, first = np.unique(salted(seen, source, OWNER), return_index=True)
+    read_as = np.zeros(len(nodes), dtype=np.uint64)
+    np.add.at(read_as, source[first], seen[first])
+    return mix(nodes + mix(read_as))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,15 +99,15 @@ class _Neighbours:
     """Different neighbours of nodes on one side, how many times, and where those of each begin."""
 
     node: Integers
-    labels: Labels
+    codes: Codes
     times: Integers
     start: Integers
 
 
-def _neighbours(node: Integers, labels: Labels, nodes: int) -> _Neighbours:
-    # Node and label in one integer: one sort of plain integers, and both can be read from it.
-    bits = np.uint64(_LABEL_BITS)
-    keys = np.sort((node.astype(np.uint64) << bits) | (labels >> np.uint64(64 - _LABEL_BITS)))
+def _neighbours(node: Integers, codes: Codes, nodes: int) -> _Neighbours:
+    # Node and code in one integer: one sort of plain integers, and both can be read from it.
+    bits = np.uint64(_CODE_BITS)
+    keys = np.sort((node.astype(np.uint64) << bits) | (codes >> np.uint64(64 - _CODE_BITS)))
     first = np.flatnonzero(np.diff(keys, prepend=~keys[:1]) != 0)
     times = np.diff(np.append(first, len(keys)))
     keys = keys[first]

@@ -3,6 +3,14 @@
 A piece is a range of nodes in canonical order. Its code is Eq. 2 run inside it: equal codes mean
 equal operators and equal inner wiring, whatever surrounds the piece. Everything works on many
 graphs laid end to end, each step a few passes over nodes and edges.
+
+Six nodes with a skip connection. ``live`` counts the values that a node or one after it still reads
+from before it; borders where it is smallest are cut first:
+
+      input ──> conv ──> relu ──> conv ──> add ──> linear
+                  └────────────────────────^
+      live  0       1        1        2       2        1
+      cut           |        |                         |      where live is 1
 """
 
 from collections.abc import Callable
@@ -11,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.motifs.neighbours import Labels, Wiring, mix, refine
+from nar.hashing import OUTSIDE, OWNER, POSITION, Codes, mix, operator_codes, salted
+from nar.motifs.neighbours import Wiring, refine
+from nar.ragged import owners, ranks
 
-_EXTERNAL = np.uint64(0xA0761D6478BD642F)
-_POSITION = np.uint64(0xE7037ED1A0B428DB)
 _MAX_SLOT = 2  # further operands from outside are not told apart: concat reads any number
 
 Starts = NDArray[np.int64]  # first node of each piece, ascending, beginning with 0
@@ -54,18 +62,16 @@ def lengths(starts: Starts, nodes: int) -> NDArray[np.int64]:
     return np.diff(starts, append=nodes)
 
 
-def piece_codes(wires: Wiring, starts: Starts, steps: int) -> Labels:
+def piece_codes(wires: Wiring, starts: Starts, steps: int) -> Codes:
     """Code of each piece, the same wherever the piece stands."""
     nodes = len(wires.op_ids)
     sizes = lengths(starts, nodes)
-    piece = np.repeat(np.arange(len(starts)), sizes)
-    position = np.arange(nodes) - starts[piece]
-    return group_codes(wires, piece, position, steps)
+    return group_codes(wires, owners(sizes), ranks(sizes), steps)
 
 
 def group_codes(
     wires: Wiring, group: NDArray[np.int64], position: NDArray[np.int64], steps: int
-) -> Labels:
+) -> Codes:
     """Code of each group of nodes from its operators and inner wiring.
 
     Args:
@@ -78,15 +84,14 @@ def group_codes(
         Shape (groups,).
     """
     inside = group[wires.source] == group[wires.target]
-    labels = mix(wires.op_ids.astype(np.uint64)) + _outside_reads(wires, group, ~inside)
-    labels = refine(labels, wires, steps, inside)
-    placed = mix(labels + position.astype(np.uint64) * _POSITION)
+    of_node = operator_codes(wires.op_ids) + _outside_reads(wires, group, ~inside)
+    of_node = refine(of_node, wires, steps, inside)
     codes = np.zeros(int(group.max()) + 1, dtype=np.uint64)
-    np.add.at(codes, group, placed)
+    np.add.at(codes, group, salted(of_node, position, POSITION))
     return mix(codes)
 
 
-def _outside_reads(wires: Wiring, group: NDArray[np.int64], outside: NDArray[np.bool_]) -> Labels:
+def _outside_reads(wires: Wiring, group: NDArray[np.int64], outside: NDArray[np.bool_]) -> Codes:
     """Which operands come from outside, and whether from the nearest outside value or a far one."""
     source, target = wires.source[outside], wires.target[outside]
     nearest = np.full(int(group.max()) + 1, -1)
@@ -97,7 +102,7 @@ def _outside_reads(wires: Wiring, group: NDArray[np.int64], outside: NDArray[np.
     flags = np.zeros(len(group), dtype=np.uint64)
     for bit in range(2 * (_MAX_SLOT + 1)):
         flags[target[kind == bit]] |= np.uint64(1 << bit)
-    return flags * _EXTERNAL
+    return flags * OUTSIDE
 
 
 CutRule = Callable[[Flow, Starts, NDArray[np.bool_]], NDArray[np.bool_]]
@@ -123,7 +128,7 @@ def _everywhere(_borders: Flow, _starts: Starts, inner: NDArray[np.bool_]) -> ND
 CUT_RULES: tuple[CutRule, ...] = (_narrowest, _narrowest, _forks, _everywhere)
 
 
-def cut(wires: Wiring, borders: Flow, steps: int) -> tuple[Starts, Labels]:
+def cut(wires: Wiring, borders: Flow, steps: int) -> tuple[Starts, Codes]:
     """Cut until every piece is repeated in its graph or a single node.
 
     Returns:
@@ -143,8 +148,8 @@ def cut(wires: Wiring, borders: Flow, steps: int) -> tuple[Starts, Labels]:
     return starts, codes
 
 
-def repeated(codes: Labels, graph: NDArray[np.int64]) -> NDArray[np.bool_]:
+def repeated(codes: Codes, graph: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which codes occur at least twice within their graph."""
-    keys = mix(codes + graph.astype(np.uint64) * _POSITION)
+    keys = salted(codes, graph, OWNER)
     _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return counts[inverse] > 1

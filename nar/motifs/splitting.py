@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from nar.config import MotifConfig, Splitting
 from nar.graph import ComputationalGraph
+from nar.motifs.config import MotifConfig, Splitting
 from nar.motifs.partition import MotifPartition, partition_all, to_partition
 
 # The paper prints none of these. Blocks of real networks have 5 to 30 operators.

@@ -1,23 +1,26 @@
 """From a recipe to a capture: build the model, make its inputs, and report whatever went wrong."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import init
 from torch.nn.modules.module import (
     register_module_buffer_registration_hook,
     register_module_parameter_registration_hook,
 )
+from torch.overrides import TorchFunctionMode
 
 from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import one_line, trace_module
+from nar.capture.forward.placement import fake_mode
 from nar.capture.graphs import to_capture
 from nar.errors import CaptureError
 from nar.zoo.timing import lap
-from nar.zoo.uninitialised import Uninitialised
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,37 @@ class Recipe:
 
 
 Built = tuple[nn.Module, CaptureInputs]
+
+# What initialisers are made of, and those that torch hands over whole. Each returns the tensor that
+# it was called on.
+FILLS = frozenset({
+    init.constant_, init.kaiming_uniform_, init.normal_, init.uniform_,
+    Tensor.add_, Tensor.bernoulli_, Tensor.clamp_, Tensor.div_, Tensor.erfinv_,
+    Tensor.exponential_, Tensor.fill_, Tensor.mul_, Tensor.normal_, Tensor.sub_, Tensor.uniform_,
+    Tensor.zero_,
+})  # fmt: skip
+
+
+class Uninitialised(TorchFunctionMode):
+    """Leaves meta tensors as they are when something would fill them in place.
+
+    On the meta device torch still works out every step of a truncated normal: most of the time
+    that a vision transformer takes to build.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Run a function unless it fills a tensor that has no values."""
+        if func in FILLS:
+            tensor: Tensor = args[0] if args else (kwargs or {})["tensor"]
+            if tensor.is_meta:
+                return tensor
+        return func(*args, **(kwargs or {}))
 
 
 def on_meta(recipe: Recipe) -> Built:
@@ -74,6 +108,16 @@ def _parameter_on_meta(_module: nn.Module, _name: str, weight: nn.Parameter) -> 
 
 def _buffer_on_meta(_module: nn.Module, _name: str, buffer: Tensor | None) -> Tensor | None:
     return None if buffer is None else buffer.to("meta")
+
+
+def on_fake_cpu(recipe: Recipe) -> Built:
+    """Follow a recipe with tensors that say they are on the CPU and take no memory.
+
+    For models that ask their device about autocast, which meta does not answer.
+    """
+    with fake_mode():
+        module = recipe.build()
+        return module, recipe.inputs(module)
 
 
 def capture_recipe(

@@ -18,36 +18,6 @@ import torch
 
 from nar.errors import MissingLibraryError
 
-EXTRA_OF: dict[str, str] = {
-    "diffusers": "diffusers",
-    "effdet": "effdet",
-    "mmaction": "openmmlab",
-    "mmcv": "openmmlab",
-    "mmdet": "openmmlab",
-    "mmengine": "openmmlab",
-    "mmpretrain": "openmmlab",
-    "mmseg": "openmmlab",
-    "monai": "monai",
-    "open_clip": "open_clip",
-    "pytorchcv": "pytorchcv",
-    "segmentation_models_pytorch": "smp",
-    "timm": "zoo",
-    "torchsr": "torchsr",
-    "torchvision": "zoo",
-    "transformers": "zoo",
-    "vit_pytorch": "vit_pytorch",
-    "x_transformers": "x_transformers",
-}
-# Import name -> distribution, where the two differ.
-DISTRIBUTION_OF: dict[str, str] = {
-    "mmaction": "mmaction2",
-    "mmcv": "mmcv-lite",
-    "mmseg": "mmsegmentation",
-    "open_clip": "open_clip_torch",
-    "vit_pytorch": "vit-pytorch",
-    "x_transformers": "x-transformers",
-}
-
 # What torchvision's Python code registers fake kernels for while it is being imported.
 _SCHEMAS: tuple[str, ...] = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
@@ -77,13 +47,11 @@ def import_library(name: str) -> ModuleType:
         name: Dotted name; its first part is the library.
 
     Raises:
-        MissingLibraryError: Says which extra installs the library.
+        MissingLibraryError: Says which extra installs the library: the one that bears its name.
     """
     library = name.partition(".")[0]
     if util.find_spec(library) is None:
-        raise MissingLibraryError(
-            f"{library} is not installed: pip install 'nar[{EXTRA_OF[library]}]'"
-        )
+        raise _missing(library)
     _prepare_process()
     with warnings.catch_warnings(), _unscripted():
         warnings.simplefilter("ignore")
@@ -105,19 +73,43 @@ def _unscripted() -> Iterator[None]:
             torch.jit._state.enable()
 
 
-def library_version(name: str) -> str:
+def library_version(library: str, distribution: str = "") -> str:
     """The distribution and version that is read, e.g. ``timm 1.0.31``.
+
+    Args:
+        library: Its import name.
+        distribution: What installs it, where that has another name.
 
     Raises:
         MissingLibraryError: Says which extra installs the library.
     """
+    package = installed(library, distribution)
+    if package is None:
+        raise _missing(library)
+    return " ".join(package)
+
+
+@cache
+def installed(library: str, distribution: str = "") -> tuple[str, str] | None:
+    """Name and version of the installed distribution that has a library; None if there is none.
+
+    Args:
+        library: Import name of it.
+        distribution: What installs it, where that has another name. Where that is not said it is
+            found too, only slower.
+    """
     try:
-        distribution = DISTRIBUTION_OF.get(name, name)
-        return f"{distribution} {metadata.version(distribution)}"
+        package = metadata.distribution(distribution or library)
     except metadata.PackageNotFoundError:
-        raise MissingLibraryError(
-            f"{name} is not installed: pip install 'nar[{EXTRA_OF[name]}]'"
-        ) from None
+        names = metadata.packages_distributions().get(library, ())
+        if not names:
+            return None
+        package = metadata.distribution(names[0])
+    return package.name, package.version
+
+
+def _missing(library: str) -> MissingLibraryError:
+    return MissingLibraryError(f"{library} is not installed: pip install 'nar[{library}]'")
 
 
 @cache
@@ -140,10 +132,10 @@ def _prepare_process() -> torch.library.Library | None:
 
 def _load_native_operators() -> bool:
     """Whether torchvision's own C++ operators can be loaded into this build of torch."""
-    found = util.find_spec("torchvision")
-    if found is None or found.origin is None:
+    torchvision = util.find_spec("torchvision")
+    if torchvision is None or torchvision.origin is None:
         return False
-    binaries = sorted(Path(found.origin).parent.glob("_C*.so"))
+    binaries = sorted(Path(torchvision.origin).parent.glob("_C*.so"))
     try:
         for binary in binaries:
             torch.ops.load_library(str(binary))

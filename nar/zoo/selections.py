@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
 
 from nar.errors import MissingLibraryError, UnknownArchitectureError
-from nar.zoo import SOURCES, list_specs
-from nar.zoo.sources.darts.models import SEED, member_name
+from nar.files import package_lines
+from nar.zoo import list_specs, source_names
+from nar.zoo.sources.darts.models import DARTS, SEED, member_name
 from nar.zoo.sources.darts.sampling import sample_classes
 
 CORPUS = "corpus"
 DEMO = "demo"
-DARTS = "darts"
 # Edits between a network of the DARTS selection and the centre of its class.
 DARTS_DISTANCE = 4
 
@@ -44,16 +43,16 @@ def select(selection: str) -> Selection:
     if selection == CORPUS:
         return _corpus()
     if selection == DEMO:
-        return Selection(tuple(_demo()))
-    if selection in SOURCES:
+        return Selection(tuple(package_lines("zoo", "demo.txt")))
+    if selection in source_names():
         return Selection(tuple(list_specs(selection)))
     source, _, count = selection.partition(":")
-    if source == DARTS and count.isascii() and count.isdigit():
+    if source == DARTS.name and count.isascii() and count.isdigit():
         members = sample_classes(int(count), distance=DARTS_DISTANCE, seed=SEED)
         return Selection(tuple(member_name(member) for member in members))
     raise UnknownArchitectureError(
-        f"{selection}: no such selection; wanted {CORPUS}, {DEMO}, {DARTS}:<count>, "
-        f"or one of {SOURCES}"
+        f"{selection}: no such selection; wanted {CORPUS}, {DEMO}, {DARTS.name}:<count>, "
+        f"or one of {source_names()}"
     )
 
 
@@ -64,16 +63,11 @@ def _corpus() -> Selection:
     """
     names: list[str] = []
     skipped: dict[str, str] = {}
-    for source in SOURCES:
-        if source == DARTS:
+    for source in source_names():
+        if source == DARTS.name:
             continue
         try:
             names += list_specs(source)
         except MissingLibraryError as error:
             skipped[source] = str(error)
     return Selection(tuple(dict.fromkeys(names)), skipped)
-
-
-def _demo() -> list[str]:
-    lines = files("nar.zoo").joinpath("demo.txt").read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]

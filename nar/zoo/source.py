@@ -2,7 +2,8 @@
 
 Behind each name stands an entry that says how the model is built and captured.
 
-A new source is one module of `nar.zoo.sources` with one record, and one row in its `__init__`.
+A new source is one module of `nar.zoo.sources` with one record, one row in its `__init__`, and one
+extra in `pyproject.toml`, which bears the import name of the library.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ class Entry:
         entrypoint: The name it is registered under, where one module holds several families.
         tier: See `Labels`.
         backbone: Family of the encoder that a composed model stands on, else empty.
+        family: The family itself, where no library's code says it; else empty.
     """
 
     defining: str
@@ -42,6 +44,7 @@ class Entry:
     entrypoint: str = ""
     tier: Tier = "named"
     backbone: str = ""
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +53,21 @@ class Source:
 
     Attributes:
         name: What stands before the colon of its specs.
-        library: Import name of the library whose code defines the models.
+        library: Import name of the library whose code defines the models, and name of the extra
+            that installs it. Empty where NAR itself draws them.
         licence: SPDX identifier of that code.
         form: How names read after the colon, e.g. ``<decoder>/<encoder>``.
         example: One of them, e.g. ``unet/resnet34``.
         names: All names after the colon, in a fixed order; builds no model. Raises
             `MissingLibraryError`.
-        entry: The model of a name, or None if there is none.
+        entry: The model of a name, or None if there is none. May raise `UnknownArchitectureError`
+            itself where it can say what is wrong with a name.
+        distribution: Name of the package that installs the library, where it is another one.
+        citation: Where the models were published, in place of a library's version.
         parts: Import names of further libraries that its models are built from: their versions
             decide what is captured, too.
-        capture_version: To be raised by whoever changes what the module captures, so that its
-            models are captured anew.
+        capture_version: To be raised by whoever changes what the module captures or says of it,
+            its tables included, so that its models are captured anew.
     """
 
     name: str
@@ -70,6 +77,8 @@ class Source:
     example: str
     names: Callable[[], Sequence[str]]
     entry: Callable[[str], Entry | None]
+    distribution: str = ""
+    citation: str = ""
     parts: tuple[str, ...] = ()
     capture_version: int = 1
 
@@ -92,8 +101,8 @@ class Source:
         labels = Labels(
             name=spec,
             source=self.name,
-            library=library_version(self.library),
-            family=family_of(self.library, entry.defining, entry.entrypoint),
+            library=self.citation or library_version(self.library, self.distribution),
+            family=entry.family or family_of(self.library, entry.defining, entry.entrypoint),
             task=entry.task,
             tier=entry.tier,
             backbone=entry.backbone,

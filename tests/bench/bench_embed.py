@@ -15,12 +15,13 @@ from measure import best_seconds, one_run, peak_memory_mib, report
 
 from nar.atlas import shipped_atlas
 from nar.canonical import canonical
-from nar.config import MotifConfig, PaperRecipe
 from nar.corpus import read_corpus, shipped_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
-from nar.encoding.paper.encoders import PaperConfig, paper_encoder
+from nar.encoding.paper.encoder import paper_encoder
+from nar.encoding.paper.recipe import PaperConfig, PaperRecipe
 from nar.graph import ComputationalGraph
+from nar.motifs.config import MotifConfig
 from nar.zoo.sources.darts.network import darts_graph
 from nar.zoo.sources.darts.sampling import sample_classes
 

@@ -20,10 +20,12 @@ from server_process import server_process
 
 from nar.architecture import Labels, architecture
 from nar.canonical import canonical
-from nar.config import IndexConfig, MotifConfig, PaperRecipe
+from nar.config import IndexConfig
 from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.paper.encoders import PaperConfig, paper_encoder
+from nar.encoding.paper.encoder import paper_encoder
+from nar.encoding.paper.recipe import PaperConfig, PaperRecipe
 from nar.index.architecture_index import ArchitectureIndex, index_row
+from nar.motifs.config import MotifConfig
 from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub

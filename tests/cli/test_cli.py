@@ -7,11 +7,12 @@ import torch
 from typer.testing import CliRunner
 
 from nar.cli.app import app
-from nar.config import MotifConfig
 from nar.corpus import write_shard
-from nar.corpus.manifest import Failure, Manifest, count_sources
+from nar.corpus.manifest import Failure, Manifest, count_corpus
 from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.paper.encoders import PaperConfig, paper_encoder
+from nar.encoding.paper.encoder import paper_encoder
+from nar.encoding.paper.recipe import PaperConfig
+from nar.motifs.config import MotifConfig
 from nar.zoo import capture_architecture
 from nar.zoo.selections import select
 
@@ -49,7 +50,7 @@ def work(tmp_path_factory, names):
     items = [capture_architecture(name).architecture for name in names]
     failures = (Failure(name="timm:broken", operator="aten::add", reason="sizes differ"),)
     shard = write_shard(root / "corpus" / "shard-0.parquet", items)
-    sources = count_sources(items, failures)
+    sources = count_corpus(items, failures).sources
     Manifest(packages={}, shards=(shard,), sources=sources, failures=failures).write(
         root / "corpus"
     )

@@ -12,14 +12,16 @@ from typer.testing import CliRunner
 from cluster.config import EmbedConfig
 from cluster.embed import app, index_of
 from cluster.embedding import EmbedReport, embed
-from nar.config import IndexConfig, MotifConfig
+from nar.config import IndexConfig
 from nar.corpus import read_corpus, read_shard, write_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
-from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
+from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
+from nar.encoding.paper.recipe import PaperConfig
 from nar.errors import CheckpointError, CorpusError
 from nar.index.architecture_index import ArchitectureIndex, IndexBuild
+from nar.motifs.config import MotifConfig
 from nar.novelty import calibrate, read_novelty
 from nar.workspace import Workspace
 

@@ -1,16 +1,18 @@
 """The benchmark on Ray: cells run in parallel, are kept, and run again when they have to."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
 from cluster.config import EvaluateConfig
 from cluster.evaluate import app, chosen
-from cluster.evaluation import cell_path, content, evaluate
+from cluster.evaluation import content, evaluate
 from nar.errors import InvalidInputError
-from nar.evaluation.cell_files import content_of, read_cell
-from nar.evaluation.cells import Cell
+from nar.evaluation.cell_files import cell_path, content_of, read_cell
+from nar.evaluation.cells import Cell, questions_of
+from nar.evaluation.methods.registry import METHODS
 
 CELLS = [Cell("real", "twins", method, seed) for method in ("random", "size") for seed in (0, 1)]
 
@@ -22,7 +24,9 @@ def test_cells_run_once_and_again_when_one_is_gone(tmp_path, ray_cluster):
     assert (report.ran, report.kept, report.failures) == (4, 0, {})
     paths = [cell_path(tmp_path, cell) for cell in CELLS]
     assert [read_cell(path).cell for path in paths] == CELLS
-    size, random = (read_cell(paths[place]).scored.values["mrr@20"].mean() for place in (2, 0))
+    asked = [questions_of(cell, cache_directory=tmp_path) for cell in CELLS]
+    results = [read_cell(path).scored(each) for path, each in zip(paths, asked, strict=True)]
+    random, _, size, _ = (result.scored.values["mrr@20"].mean() for result in results)
     assert size > random
     assert [content_of(path) for path in paths] == [content(cell) for cell in CELLS]
 
@@ -38,6 +42,25 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path, ray_cluster):
     report = evaluate([CELLS[0], wrong], tmp_path, EvaluateConfig(num_workers=1))
     assert report.ran == 1
     assert "wanted one of paper, family" in report.failures[str(wrong)]
+
+
+def test_a_cell_is_run_anew_when_its_method_says_so(monkeypatch):
+    cell = CELLS[0]
+    before, other = content(cell), content(CELLS[1])
+    changed = replace(METHODS["random"], version=2)
+    monkeypatch.setitem(METHODS, "random", changed)
+    assert content(cell) != before
+    monkeypatch.setitem(METHODS, "random", replace(changed, version=1, settings="dim=8"))
+    assert content(cell) != before
+    monkeypatch.undo()
+    assert (content(cell), content(CELLS[1])) == (before, other)
+
+
+def test_a_new_metric_or_another_module_runs_no_cell_anew(monkeypatch):
+    before = [content(cell) for cell in CELLS]
+    monkeypatch.setattr("nar.evaluation.scoring.metrics.METRICS", ())
+    monkeypatch.setattr("nar.evaluation.methods.baselines.__name__", "nar.evaluation.moved")
+    assert [content(cell) for cell in CELLS] == before
 
 
 def test_the_command_takes_sets_methods_and_seeds():

@@ -29,7 +29,7 @@ from cluster.pretraining import (
 from nar.architecture import Labels, architecture
 from nar.config import NarConfig
 from nar.corpus import read_corpus, write_shard
-from nar.corpus.manifest import Manifest, count_sources
+from nar.corpus.manifest import Manifest, count_corpus
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.pretraining import pretrain
@@ -49,7 +49,7 @@ def write_corpus(directory: Path) -> Manifest:
     ]
     directory.mkdir(parents=True)
     shard = write_shard(directory / "shard-0.parquet", rows)
-    manifest = Manifest(packages={}, shards=(shard,), sources=count_sources(rows, []))
+    manifest = Manifest(packages={}, shards=(shard,), sources=count_corpus(rows).sources)
     manifest.write(directory)
     return manifest
 

@@ -1,91 +1,113 @@
-"""What decides a capture: its own source and libraries, and nothing of the others."""
+"""What decides a capture: declared versions, those of its own libraries, and a file's content."""
 
-from importlib import metadata
+import sys
+from importlib import import_module, metadata
 
 import pytest
 
-from cluster import code, provenance
-from cluster.code import closure, read_module
-from cluster.provenance import identity, packages, source_of
-from nar.zoo import SOURCES
+from cluster import provenance
+from cluster.provenance import identity, labels_identity, packages, source_name
+from nar.zoo import source_names, sources
+from nar.zoo.libraries import installed
+
+TOY = """
+from nar.zoo.source import Source
+
+TOY = Source(
+    name="toy", library="timm", licence="MIT", form="<model>", example="one",
+    names=lambda: ["one"], entry=lambda name: None, parts={parts!r}, capture_version={version},
+)
+"""
 
 
 @pytest.fixture
 def fresh():
-    """Digests as a new process would find them."""
+    """Versions as a new process would find them."""
+    installed.cache_clear()
+    yield installed.cache_clear
+    installed.cache_clear()
 
-    def clear() -> None:
-        provenance._source_identity.cache_clear()
-        provenance._distributions.cache_clear()
-        code.read_module.cache_clear()
 
-    clear()
-    yield clear
-    clear()
+@pytest.fixture
+def toy_identity(tmp_path, monkeypatch):
+    """The identity of a model of a source whose module is written for it and registered."""
+    monkeypatch.syspath_prepend(tmp_path)
+    registered = sources.SOURCES
+
+    def of(module, parts=(), version=1):
+        text = TOY.format(parts=parts, version=version)
+        (tmp_path / f"{module}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        monkeypatch.setattr(sources, "SOURCES", (*registered, import_module(module).TOY))
+        return identity("toy:one")
+
+    return of
 
 
 def identities() -> dict[str, str]:
-    return {source: identity(f"{source}:x") for source in ("timm", "torchvision", "transformers")}
+    return {source: identity(f"{source}:x") for source in source_names()}
 
 
-@pytest.mark.parametrize("source", [source for source in SOURCES if source != "darts"])
+@pytest.mark.parametrize("source", [source for source in source_names() if source != "darts"])
 def test_every_source_has_a_library_and_the_common_ones(source):
-    found = packages([source])
-    assert found.keys() > {"nar", "torch"}
+    assert packages([source]).keys() > {"nar", "torch"}
 
 
 def test_a_source_names_its_own_libraries_only():
-    assert "transformers" not in packages(["timm"])
-    assert packages(["darts"]).keys() == {"nar", "torch"}
+    assert packages(["timm"]).keys() == {"nar", "timm", "torch"}
+    assert packages(["open_clip"]).keys() == {
+        "nar",
+        "open_clip_torch",
+        "timm",
+        "torch",
+        "transformers",
+    }
+    assert packages(["darts"]).keys() == packages(["file"]).keys() == {"nar", "torch"}
 
 
-def test_another_version_of_a_library_changes_its_sources_alone(fresh, monkeypatch):
+def test_another_version_of_a_library_changes_what_is_built_from_it_alone(fresh, monkeypatch):
     before = identities()
-    version = metadata.version
+    version = metadata.Distribution.version.fget
     monkeypatch.setattr(
-        metadata, "version", lambda name: "9" if name == "transformers" else version(name)
+        metadata.Distribution,
+        "version",
+        property(lambda self: "9" if self.name == "timm" else version(self)),
     )
     fresh()
     after = identities()
-    assert {source for source in before if before[source] != after[source]} == {"transformers"}
+    assert {source for source in before if before[source] != after[source]} == {
+        "effdet",
+        "open_clip",
+        "smp",
+        "timm",
+        "torchvision_detection",
+        "torchvision_segmentation",
+    }
 
 
-def test_a_module_counts_for_those_that_import_it():
-    modules = closure("nar.zoo.sources.timm")
-    assert {"nar.zoo.building", "nar.capture.forward.recorder", "nar.canonical"} <= modules.keys()
-    assert "nar.zoo.sources.torchvision" not in modules
+def test_a_library_that_is_not_installed_has_no_version(toy_identity):
+    without = toy_identity("one", parts=("not_installed_anywhere",))
+    assert without == toy_identity("one")
+    assert packages(["toy"]).keys() == {"nar", "timm", "torch"}
 
 
-def test_a_package_is_left_out_with_what_only_it_imports():
-    assert "nar.zoo.spec" not in closure("nar.zoo.sources.timm", without=("nar.zoo",))
+def test_a_module_that_moves_recaptures_nothing(toy_identity):
+    assert toy_identity("old_room") == toy_identity("new_room")
 
 
-@pytest.mark.parametrize(
-    ("text", "is_same"),
-    [
-        ('"""Other words."""\n\ndef f():\n    """More."""\n    return 1  # why\n', True),
-        ('"""Words."""\ndef f(): return 2\n', False),
-    ],
-)
-def test_words_and_layout_do_not_count(fresh, tmp_path, monkeypatch, text, is_same):
-    monkeypatch.setattr(code, "ROOT", tmp_path)
-    file = tmp_path / "nar" / "one.py"
-    file.parent.mkdir()
-    file.write_text('"""Words."""\ndef f(): return 1\n')
-    before = read_module("nar.one").digest
-    fresh()
-    file.write_text(text)
-    assert (read_module("nar.one").digest == before) is is_same
+def test_a_source_says_itself_that_it_captures_otherwise(toy_identity):
+    before, others = toy_identity("one"), identities()
+    after = toy_identity("one", version=2)
+    changed = {name for name, code in identities().items() if others[name] != code}
+    assert before != after
+    assert changed == {"toy"}
 
 
-def test_a_data_file_that_a_module_names_counts(fresh, tmp_path, monkeypatch):
-    monkeypatch.setattr(code, "ROOT", tmp_path)
-    (tmp_path / "nar").mkdir()
-    (tmp_path / "nar" / "one.py").write_text('TABLE = "table.yaml"\n')
-    before = read_module("nar.one").digest
-    fresh()
-    (tmp_path / "nar" / "table.yaml").write_text("a: 1")
-    assert read_module("nar.one").digest != before
+def test_another_version_of_capture_changes_every_source(monkeypatch):
+    before = identities()
+    monkeypatch.setattr(provenance, "CAPTURE_VERSION", provenance.CAPTURE_VERSION + 1)
+    after = identities()
+    assert [source for source in before if before[source] == after[source]] == []
 
 
 def test_a_file_counts_by_its_content(tmp_path):
@@ -94,4 +116,16 @@ def test_a_file_counts_by_its_content(tmp_path):
     first = identity(f"{file}:net")
     file.write_text("two")
     assert identity(f"{file}:net") != first
-    assert source_of(f"{file}:net") == "file"
+    assert source_name(f"{file}:net") == "file"
+
+
+def test_tables_of_labels_do_not_decide_a_capture(tmp_path, monkeypatch):
+    before = identities(), labels_identity()
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "families.yaml").write_text("defining: {}")
+    monkeypatch.setattr(provenance, "package_path", tmp_path.joinpath)
+    labels_identity.cache_clear()
+    after = identities(), labels_identity()
+    labels_identity.cache_clear()
+    assert after[0] == before[0]
+    assert after[1] != before[1]

@@ -13,7 +13,6 @@ from nar.corpus.manifest import (
     ShardEntry,
     Skipped,
     count_corpus,
-    count_sources,
 )
 from nar.errors import CorpusError
 
@@ -81,7 +80,7 @@ def test_nothing_is_counted_as_nothing():
 
 def test_rows_are_read_once():
     rows = iter(ROWS)
-    assert count_sources(rows, [])["timm"].raw == 3
+    assert count_corpus(rows).sources["timm"].raw == 3
     assert next(rows, None) is None
 
 

@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.errors import CheckpointError
+from nar.ops import FEATURE_DIM
 
 
 def test_an_encoder_reads_back(tmp_path):
@@ -62,6 +63,12 @@ def of_operators(number):
     )
 
 
+def of_kind(name):
+    return lambda directory: edit_config(
+        directory, lambda document: document["encoder"].update(name=name)
+    )
+
+
 def without_digest(directory):
     edit_config(directory, lambda document: document.pop("weights_sha256"))
 
@@ -76,7 +83,8 @@ def without_digest(directory):
         (overwrite("config.json", b"\xff"), "damaged or of another version"),
         (overwrite("config.json", b"[]"), "damaged or of another version"),
         (of_version(2), "version: Input should be 1"),
-        (of_operators(3), "wanted .* one-hot columns, came 3"),
+        (of_kind("graph2vec"), "name: wanted one of default, paper, came 'graph2vec'"),
+        (of_operators(FEATURE_DIM + 1), "newer operator vocabulary.*update NAR"),
         (without_digest, "weights_sha256"),
     ],
 )

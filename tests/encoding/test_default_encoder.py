@@ -15,7 +15,7 @@ from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoin
 from nar.encoding.default.parts import SIZE_DIM, signs, size_features
 from nar.encoding.default.vocabulary import Vocabulary
 from nar.encoding.embed import Embedder
-from nar.motifs.label_sets import STREAM_KINDS, label_sets
+from nar.motifs.feature_sets import STREAM_KINDS, feature_sets
 from nar.motifs.partition import partition_all
 
 EMBEDDER = Embedder(small_default())
@@ -53,7 +53,7 @@ def test_a_checkpoint_gives_the_very_same_vectors(tmp_path):
 
 def test_what_was_learned_from_is_known_and_nothing_else():
     graphs = three_families()
-    sets = label_sets(partition_all(graphs))
+    sets = feature_sets(partition_all(graphs))
     vocabulary = Vocabulary.of(sets.take(np.arange(3)), STREAMS)
     known = vocabulary.knows(sets)
     assert known[: sets.start[3]].all()
@@ -61,7 +61,7 @@ def test_what_was_learned_from_is_known_and_nothing_else():
     assert not Vocabulary.empty(STREAMS).knows(sets).any()
 
 
-def test_unknown_labels_tell_new_designs_apart():
+def test_unknown_features_tell_new_designs_apart():
     encoder = small_default()
     with torch.no_grad():
         encoder.table.vectors.weight.zero_()
@@ -70,10 +70,10 @@ def test_unknown_labels_tell_new_designs_apart():
 
 
 def test_signs_are_those_of_the_label_and_nearly_orthogonal():
-    labels = np.arange(500, dtype=np.uint64)
-    vectors = signs(labels, 128)
+    codes = np.arange(500, dtype=np.uint64)
+    vectors = signs(codes, 128)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
-    assert np.array_equal(signs(labels[7:8], 128)[0], vectors[7])
+    assert np.array_equal(signs(codes[7:8], 128)[0], vectors[7])
     cosines = vectors @ vectors.T - np.eye(500)
     assert abs(cosines).max() < 0.5
     assert abs(cosines.mean()) < 0.01

@@ -3,20 +3,21 @@
 import numpy as np
 import pytest
 import torch
-from encoding import DEFAULT_RECIPE, three_families, three_family_labels
+from encoding import DEFAULT_RECIPE, three_families, three_family_targets
 
-from nar.config import MotifConfig
 from nar.encoding.batches import Share
 from nar.encoding.checkpoint import fingerprint
-from nar.encoding.default.encoder import DefaultConfig, LabelTable
+from nar.encoding.default.encoder import FeatureTable
 from nar.encoding.default.objectives import FamilyBatches, relatives_together
 from nar.encoding.default.pretraining import pretrain_default
-from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_label_samples
+from nar.encoding.default.recipe import DefaultConfig
+from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_feature_samples
 from nar.encoding.embed import Embedder
 from nar.encoding.training_state import load_state, save_state
+from nar.motifs.config import MotifConfig
 
 SMALL = DefaultConfig.of(MotifConfig(), DEFAULT_RECIPE)
-SAMPLES = collect_label_samples(three_families(), three_family_labels(), MotifConfig())
+SAMPLES = collect_feature_samples(three_families(), three_family_targets(), MotifConfig())
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +74,7 @@ def test_relatives_come_together_and_everyone_comes_once():
 
 
 def test_workers_share_every_batch():
-    batches = FamilyBatches(SAMPLES, LabelTable(SMALL), DEFAULT_RECIPE.graph)
+    batches = FamilyBatches(SAMPLES, FeatureTable(SMALL), DEFAULT_RECIPE.graph)
     whole = batches.rows(0, Share())
     parts = [batches.rows(0, Share(rank, 2)) for rank in range(2)]
     for number, rows in enumerate(whole):
@@ -94,14 +95,14 @@ def test_stages_can_be_left_out():
 
 
 @pytest.mark.parametrize(
-    ("labels", "streams"),
+    ("features", "streams"),
     [(("operators",), [0, 1]), (("attributes", "motifs"), [2, 3]), (("paths",), [4])],
 )
-def test_labels_of_other_kinds_are_not_read(labels, streams):
-    config = SMALL.model_copy(update={"labels": labels})
-    assert np.flatnonzero(LabelTable(config).reads).tolist() == streams
-    encoder = pretrain_default(SAMPLES, DEFAULT_RECIPE.model_copy(update={"labels": labels}))
-    assert encoder.config.labels == labels
+def test_features_of_other_kinds_are_not_read(features, streams):
+    config = SMALL.model_copy(update={"features": features})
+    assert np.flatnonzero(FeatureTable(config).reads).tolist() == streams
+    encoder = pretrain_default(SAMPLES, DEFAULT_RECIPE.model_copy(update={"features": features}))
+    assert encoder.config.features == features
     rows = encoder.table.batch(SAMPLES.graphs).rows
     assert sorted(set((rows.numpy() >> config.rows_log2).tolist())) == streams
 

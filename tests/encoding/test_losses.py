@@ -19,12 +19,12 @@ def vectors(*rows):
     return torch.tensor(rows, requires_grad=True)
 
 
-def labels(*values):
+def numbers(*values):
     return torch.tensor(values)
 
 
 def test_equal_structures_are_no_negatives():
-    negatives = structural_negatives(labels(1, 2, 1, 3), labels(7, 8, 9, 8))
+    negatives = structural_negatives(numbers(1, 2, 1, 3), numbers(7, 8, 9, 8))
     assert negatives.int().tolist() == [
         [0, 1, 0, 1],  # the third surrounds the same motif
         [1, 0, 1, 0],  # the fourth is the same context
@@ -61,7 +61,7 @@ def test_temperature_divides_the_cosines():
 
 def test_positives_are_summed_inside_the_logarithm():
     loss = graph_contrastive_loss(
-        vectors(EAST, EAST, NORTH, WEST), labels(0, 0, 0, 1), temperature=1.0
+        vectors(EAST, EAST, NORTH, WEST), numbers(0, 0, 0, 1), temperature=1.0
     )
     one_of_two_easts = -log((e + 1) / (e + 1 + exp(-1)))
     north = -log((1 + 1) / (1 + 1 + 1))
@@ -69,15 +69,17 @@ def test_positives_are_summed_inside_the_logarithm():
 
 
 def test_length_does_not_matter():
-    short = graph_contrastive_loss(vectors(EAST, EAST, WEST), labels(0, 0, 1), temperature=1.0)
-    long = graph_contrastive_loss(vectors([9.0, 0.0], EAST, WEST), labels(0, 0, 1), temperature=1.0)
+    short = graph_contrastive_loss(vectors(EAST, EAST, WEST), numbers(0, 0, 1), temperature=1.0)
+    long = graph_contrastive_loss(
+        vectors([9.0, 0.0], EAST, WEST), numbers(0, 0, 1), temperature=1.0
+    )
     assert short.item() == pytest.approx(long.item())
 
 
 @pytest.mark.parametrize("families", [(0, 1, 2), (0,)], ids=["all different", "one graph"])
 def test_a_batch_without_any_pair_costs_nothing_and_moves_nothing(families):
     embeddings = vectors(*[EAST, NORTH, WEST][: len(families)])
-    loss = graph_contrastive_loss(embeddings, labels(*families), temperature=1.0)
+    loss = graph_contrastive_loss(embeddings, numbers(*families), temperature=1.0)
     loss.backward()
     assert loss.item() == 0
     assert embeddings.grad.abs().sum() == 0
@@ -85,7 +87,7 @@ def test_a_batch_without_any_pair_costs_nothing_and_moves_nothing(families):
 
 def test_anchors_without_positives_leave_the_gradients_finite():
     embeddings = vectors(EAST, NORTH, WEST)
-    graph_contrastive_loss(embeddings, labels(0, 0, 1), temperature=1.0).backward()
+    graph_contrastive_loss(embeddings, numbers(0, 0, 1), temperature=1.0).backward()
     assert embeddings.grad.isfinite().all()
 
 
@@ -93,8 +95,8 @@ def test_pretraining_adds_the_cross_entropy_of_the_head():
     loss = pretraining_loss(
         vectors(EAST, WEST),
         torch.tensor([[0.0, 0.0], [0.0, log(3)]]),
-        families=labels(5, 5),
-        classes=labels(0, 1),
+        families=numbers(5, 5),
+        classes=numbers(0, 1),
         temperature=1.0,
     )
     assert loss.item() == pytest.approx((log(2) + log(4 / 3)) / 2)  # the only pair is positive

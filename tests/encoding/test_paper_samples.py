@@ -5,12 +5,12 @@ from graphs import bert, graph_of
 
 from nar.architecture import Labels, architecture
 from nar.canonical import canonical
-from nar.config import MotifConfig
-from nar.encoding.labels import TrainingLabels, printed_labels
 from nar.encoding.paper.samples import collect_samples
+from nar.encoding.targets import Targets, printed_targets
+from nar.motifs.config import MotifConfig
 from nar.ops import one_hot_columns, op_id
 
-NO_LABELS = TrainingLabels.of([], [])
+NO_LABELS = Targets.of([], [])
 
 
 def samples_of(*graphs):
@@ -58,13 +58,13 @@ def test_codes_ascend():
     assert codes == sorted(set(codes))
 
 
-def test_printed_labels_are_block_and_family():
+def test_printed_targets_are_block_and_family():
     def named(family, text):
         labels = Labels(f"file:{text}", "file", "-", family, "-")
         return architecture(labels, graph_of(text))
 
-    labels = printed_labels(
+    targets = printed_targets(
         [named("vgg", "input; conv 0"), named("bert", "input; attention 0"), named("vgg", "conv")]
     )
-    assert labels.classes.tolist() == [1, 0, 1]
-    assert labels.families.tolist() == [1, 0, 1]
+    assert targets.classes.tolist() == [1, 0, 1]
+    assert targets.families.tolist() == [1, 0, 1]

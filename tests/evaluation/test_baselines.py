@@ -7,7 +7,7 @@ from graphs import bert, graph_of, renumbered, resnet
 from nar.canonical import canonical
 from nar.evaluation.methods.baselines import (
     bag_of_operators,
-    label_histograms,
+    code_histograms,
     random_vectors,
     sizes,
 )
@@ -31,9 +31,9 @@ def test_bag_of_operators_counts_and_ignores_wiring():
 
 
 def test_histograms_without_steps_see_operators_only():
-    zero = label_histograms([CHAIN, FLIPPED], 0, "presence").toarray()
+    zero = code_histograms([CHAIN, FLIPPED], 0, "presence").toarray()
     assert zero[0].tolist() == zero[1].tolist()
-    one = label_histograms([CHAIN, FLIPPED], 1, "presence").toarray()
+    one = code_histograms([CHAIN, FLIPPED], 1, "presence").toarray()
     assert one[0].tolist() != one[1].tolist()
 
 
@@ -41,26 +41,26 @@ def test_histograms_without_steps_see_operators_only():
 def test_histograms_do_not_depend_on_numbering(weighting):
     graph = resnet([1, 1])
     copies = [canonical(renumbered(graph, np.random.default_rng(seed))) for seed in range(3)]
-    rows = label_histograms(copies, 3, weighting).toarray()
+    rows = code_histograms(copies, 3, weighting).toarray()
     assert (rows == rows[0]).all()
 
 
 def test_presence_forgets_depth_and_counts_keep_it():
     short, long = canonical(resnet([3, 4, 6, 3])), canonical(resnet([3, 4, 23, 3]))
-    presence = label_histograms([short, long], 2, "presence").toarray()
-    counts = label_histograms([short, long], 2, "log_counts").toarray()
+    presence = code_histograms([short, long], 2, "presence").toarray()
+    counts = code_histograms([short, long], 2, "log_counts").toarray()
     assert cosine(*presence) == pytest.approx(1.0)
     assert cosine(*counts) < 1.0
 
 
 def test_relatives_are_nearer_than_strangers():
     graphs = [canonical(graph) for graph in (bert(2), bert(4), resnet([1, 1]))]
-    base, large, stranger = label_histograms(graphs, 2, "idf").toarray()
+    base, large, stranger = code_histograms(graphs, 2, "idf").toarray()
     assert cosine(base, large) > 0.9 > 0.2 > cosine(base, stranger)
 
 
 def test_idf_lifts_what_is_rare():
-    weights = label_histograms([CHAIN, CHAIN, bert(1)], 0, "idf").toarray()
+    weights = code_histograms([CHAIN, CHAIN, bert(1)], 0, "idf").toarray()
     common, rare = weights[0].max(), weights[2].max()
     assert common == pytest.approx(np.log(1 + 3 / 2))
     assert rare == pytest.approx(np.log(1 + 3))

@@ -8,8 +8,10 @@ from scipy.sparse import csr_array
 
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.questions import questions
-from nar.evaluation.scoring.evaluate import DEPTHS, Score, evaluate, score, summarise
-from nar.evaluation.scoring.metrics import average_precision
+from nar.evaluation.scoring import evaluate as evaluate_module
+from nar.evaluation.scoring.evaluate import Score, evaluate, score, summarise
+from nar.evaluation.scoring.metrics import CUTS, METRICS, Metric, average_precision
+from nar.evaluation.scoring.ranking import NOBODY, rank
 
 # Two families that point the same way each, and a loner between them.
 VECTORS = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [1, 1]], dtype=np.float32)
@@ -23,7 +25,7 @@ ASKED = questions(IDS, FAMILIES)
 def test_perfect_neighbours_score_one():
     found = evaluate(VECTORS, ASKED)
     assert (found.queries, found.clusters, found.gallery) == (4, 2, 5)
-    assert set(found.scores) == {f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in DEPTHS}
+    assert set(found.scores) == {f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in CUTS}
     assert set(found.scores.values()) == {Score(1.0, 1.0, 1.0, 1.0)}
 
 
@@ -96,17 +98,49 @@ def test_chunks_agree_with_one_matrix(monkeypatch):
 
 
 def test_seeds_weigh_the_same_and_share_their_families():
-    few = score(VECTORS[:2], questions(IDS[:2], ["a", "a"]))
+    two = questions(IDS[:2], ["a", "a"])
+    few = score(rank(VECTORS[:2], two), two)
     wrong = np.array([[1, 0], [0, 1], [1, 0], [0, 1]], dtype=np.float32)
-    many = score(wrong, questions(IDS[:4], ["a", "a", "b", "b"]))
+    four = questions(IDS[:4], ["a", "a", "b", "b"])
+    many = score(rank(wrong, four), four)
     alone = summarise([many]).scores["mrr@20"].mean
     together = summarise([few, many])
     assert (together.seeds, together.queries, together.clusters, together.gallery) == (2, 6, 2, 2)
     assert together.scores["mrr@20"].mean == pytest.approx((1 + alone) / 2)
 
 
+def test_a_ranking_names_who_answers_and_nobody_after_them():
+    asked = questions(IDS, FAMILIES, queries=np.array([True, False, False, True, False]))
+    ranking = rank(VECTORS, asked)
+    assert ranking.queries.tolist() == [0, 3]
+    assert ranking.items.tolist() == [[1, 4, 3, 2, NOBODY], [2, 4, 1, 0, NOBODY]]
+    assert rank(VECTORS, asked, depth=2).items.tolist() == [[1, 4], [2, 4]]
+
+
+def test_a_new_metric_is_a_function_and_a_row(monkeypatch):
+    def hit(relevance, relevant, k):
+        return relevance[:, :k].any(axis=1).astype(float)
+
+    monkeypatch.setattr(evaluate_module, "METRICS", (*METRICS, Metric("hit", hit)))
+    scores = evaluate(VECTORS, ASKED).scores
+    assert scores["hit@20"].mean == 1.0
+    assert set(scores) >= {f"{metric.name}@20" for metric in METRICS}
+
+
+def test_what_is_relevant_may_change_after_the_ranking():
+    ranking = rank(VECTORS, ASKED)
+    other = questions(IDS, ["a", "b", "a", "b", "c"])
+    assert score(ranking, other).values["mrr@20"].tolist() == [1 / 4, 1 / 3, 1 / 4, 1 / 3]
+
+
+def test_a_ranking_of_other_questions_is_refused():
+    ranking = rank(VECTORS, ASKED)
+    with pytest.raises(InvalidInputError, match="answers to these questions"):
+        score(ranking, questions([*IDS[:4], "9"], FAMILIES))
+
+
 def test_it_goes_into_json():
-    told = json.loads(json.dumps(evaluate(VECTORS, ASKED, ks=(1,)).to_dict()))
+    told = json.loads(json.dumps(evaluate(VECTORS, ASKED, cuts=(1,)).to_dict()))
     assert told["scores"]["map@1"]["mean"] == 1.0
 
 

@@ -17,7 +17,7 @@ from nar.encoding.merged import RowGraph, merged
 from nar.evaluation.methods import gnn
 from nar.ops import FEATURE_DIM, one_hot_columns
 
-RECIPE = gnn.Recipe(dim=16)
+RECIPE = gnn.GnnRecipe(dim=16)
 
 
 def theirs(kind, ours):

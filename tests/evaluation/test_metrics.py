@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from ir_measures import AP, RR, nDCG
 
-from nar.evaluation.scoring.metrics import average_precision, ndcg, reciprocal_rank, top_ranked
+from nar.evaluation.scoring.metrics import average_precision, ndcg, reciprocal_rank
+from nar.evaluation.scoring.ranking import top_ranked
 
 # Ranks:                  1  2  3  4
 RELEVANCE = np.array([[0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=bool)

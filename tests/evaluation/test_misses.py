@@ -8,6 +8,7 @@ from nar.evaluation.benchmark.datasets import REAL, load_dataset
 from nar.evaluation.benchmark.questions import questions
 from nar.evaluation.misses import as_markdown, blame, kind_of, lost_by_family
 from nar.evaluation.scoring.evaluate import evaluate
+from nar.evaluation.scoring.ranking import rank
 
 
 @pytest.mark.parametrize("make", [np.asarray, csr_array])
@@ -17,7 +18,7 @@ def test_wrong_answers_share_what_the_query_lacks(make):
     asked = questions(
         ["a", "b", "c", "d"], ["x", "y", "x", "z"], queries=np.array([True, False, False, False])
     )
-    assert list(blame(make(vectors), asked)) == [(0, 1, pytest.approx(0.5))]
+    assert list(blame(rank(make(vectors), asked), asked)) == [(0, 1, pytest.approx(0.5))]
 
 
 def test_what_is_blamed_sums_to_what_is_lacking():
@@ -25,7 +26,7 @@ def test_what_is_blamed_sums_to_what_is_lacking():
     vectors = rng.normal(size=(400, 8)).astype(np.float32)
     ids, families = [f"{n:03}" for n in range(400)], rng.integers(30, size=400).tolist()
     asked = questions(ids, families, apart=(np.arange(400) // 2).tolist())
-    blamed = list(blame(vectors, asked))
+    blamed = list(blame(rank(vectors, asked), asked))
     reached = evaluate(vectors, asked).scores["map@20"].mean
     assert sum(share for *_, share in blamed) == pytest.approx(1 - reached)
     assert not [row for row, item, _ in blamed if families[row] == families[item]]

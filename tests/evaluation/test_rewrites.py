@@ -15,7 +15,7 @@ from nar.evaluation.benchmark.protocols import (
 )
 from nar.evaluation.benchmark.tasks import load_task
 from nar.evaluation.rewriting import model_names
-from nar.evaluation.rewriting.dataset import capture_rewrites
+from nar.evaluation.rewriting.dataset import capture_rewritten
 
 CNN = "timm:test_resnet"
 
@@ -23,7 +23,7 @@ CNN = "timm:test_resnet"
 @pytest.fixture(scope="module")
 def cards(tmp_path_factory):
     path = tmp_path_factory.mktemp("rewrites") / "rewrites.parquet"
-    write_shard(path, capture_rewrites([CNN]))
+    write_shard(path, capture_rewritten([CNN]))
     return list(read_cards(path))
 
 

@@ -5,11 +5,12 @@ import json
 import pytest
 import torch
 from torch import nn
+from typer.testing import CliRunner
 
 from nar.capture import CaptureInputs, capture_module
+from nar.cli.app import app
 from nar.errors import UnknownArchitectureError
 from nar.evaluation.rewriting import Missing, attempts, chosen_rewrites, model_names, rewritten
-from nar.evaluation.rewriting.__main__ import main
 from nar.evaluation.rewriting.code import shuffled
 from nar.evaluation.rewriting.files import exported_names
 from nar.evaluation.rewriting.originals import captured, original
@@ -145,15 +146,16 @@ def test_a_fault_is_counted_beside_the_others():
     assert as_markdown([row])[-1] == "| wrapped | equal | 1 | 1 | 1 | 1 | 0 |"
 
 
-def test_the_command_prints_a_row_for_each_rewrite(capsys):
-    assert main([CNN, "--kind", "renumbered", "--kind", "eager_attention", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_the_command_prints_a_row_for_each_rewrite():
+    kinds = ["--kind", "renumbered", "--kind", "eager_attention"]
+    done = CliRunner().invoke(app, ["benchmark", "rewriting", CNN, *kinds, "--json"])
+    rows = json.loads(done.stdout)
     assert [row["rewrite"] for row in rows] == ["renumbered", "eager_attention"]
     assert rows[1]["skipped"] == {"no attention in it": 1}
 
 
-def test_unknown_names_are_refused(capsys):
-    assert main(["darts:x"]) == 1
+def test_unknown_names_are_refused():
+    assert CliRunner().invoke(app, ["benchmark", "rewriting", "darts:x"]).exit_code == 1
     with pytest.raises(UnknownArchitectureError, match="no such rewrite"):
         chosen_rewrites(["upside_down"])
 

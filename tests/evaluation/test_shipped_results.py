@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nar.evaluation.cells import run_cell
+from nar.evaluation.cells import questions_of, run_cell
 from nar.evaluation.reporting.rows import rows_of
 from nar.evaluation.reporting.sets import find_set
 
@@ -16,7 +16,12 @@ def test_a_row_that_is_run_again_is_the_row_that_stands_there(tmp_path):
     rows = json.loads(TABLE.read_text())["parts"][0]["rows"]
     stands = next(row for row in rows if row["method"] == "operators")
     cells = find_set("distinct").cells_of("real", "distinct", "operators")
-    results = [run_cell(cell, cache_directory=tmp_path) for cell in cells]
+    results = [
+        run_cell(cell, cache_directory=tmp_path).scored(
+            questions_of(cell, cache_directory=tmp_path)
+        )
+        for cell in cells
+    ]
     again = rows_of([results], "distinct")[0].to_dict()
     assert (again["queries"], again["gallery"]) == (stands["queries"], stands["gallery"])
     assert again["scores"].keys() == stands["scores"].keys()

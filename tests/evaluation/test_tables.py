@@ -129,7 +129,7 @@ def test_a_set_of_ours_alone_quotes_nobody(tmp_path):
 
 def test_the_best_that_learns_nothing_is_named(tmp_path):
     text, _ = table(tmp_path, "family", {"operators": [0.3] * 3, "gcn": [0.4] * 3})
-    assert "Best that learns nothing, by MAP@20: bag of operators, 0.300." in text
+    assert "Best untrained baseline, by MAP@20: bag of operators, 0.300." in text
 
 
 def test_differences_are_to_the_last_method_and_none_where_they_may_be_chance(tmp_path):
@@ -174,7 +174,7 @@ def test_rewrites_are_judged_by_the_first_answer_and_told_apart(tmp_path):
     text, told = table(tmp_path, "rewrites", reached, queries)
     header = next(line for line in text.splitlines() if line.startswith("| method | Recall@1 |"))
     assert header.endswith("| Recall@1, 95% | Recall@1, macro | dim | seconds |")
-    assert "Best that learns nothing, by Recall@1: random, 0.250." in text
+    assert "Best untrained baseline, by Recall@1: random, 0.250." in text
     assert lines(text, "renumbered") == [["6", "0.250", "0.950"]]
     assert lines(text, "depth_1") == [["3", "0.250", "0.500"]]
     assert told["parts"][0]["rows"][-1]["kinds"]["depth_1"] == {"queries": 3, "mean": 0.5}

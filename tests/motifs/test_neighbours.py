@@ -1,4 +1,4 @@
-"""Eq. 2 on drawings small enough to label by hand."""
+"""Eq. 2 on drawings small enough to work out by hand."""
 
 import numpy as np
 import pytest
@@ -13,10 +13,10 @@ from nar.motifs.neighbours import encode_neighbours
 DIAMONDS = "add; add 0; add 0; add 1 2; add 3; add 3; add 4 5"
 
 
-def classes(labels):
-    """Labels renamed to 0, 1, 2, ... in the order of first occurrence."""
+def classes(codes):
+    """Codes renamed to 0, 1, 2, ... in the order of first occurrence."""
     names = {}
-    return [names.setdefault(label, len(names)) for label in labels.tolist()]
+    return [names.setdefault(code, len(names)) for code in codes.tolist()]
 
 
 @pytest.mark.parametrize(

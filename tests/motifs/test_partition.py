@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.canonical import canonical
-from nar.config import MotifConfig
+from nar.motifs.config import MotifConfig
 from nar.motifs.partition import partition, partition_all
 from nar.ops import op_name
 

@@ -40,30 +40,30 @@ def test_every_path_is_found_as_often_as_it_is(graph):
     graph = canonical(graph)
     found = found_in(graph)
     times = Counter()
-    for label, count in zip(found.labels.tolist(), found.times.tolist(), strict=True):
-        times[label] += count
+    for code, count in zip(found.codes.tolist(), found.times.tolist(), strict=True):
+        times[code] += count
     assert sorted(times.values()) == sorted(by_hand(graph).values())
 
 
 @given(random_graphs(max_nodes=14), st.randoms(use_true_random=False))
 def test_numbering_does_not_count(graph, source):
     one, other = (found_in(canonical(each)) for each in (graph, renumbered(graph, source)))
-    assert Counter(one.labels.tolist()) == Counter(other.labels.tolist())
+    assert Counter(one.codes.tolist()) == Counter(other.codes.tolist())
 
 
 @pytest.mark.parametrize(("times", "wanted"), [(1, 1), (2, 2), (3, 2), (4, 3), (64, 7), (999, 7)])
 def test_a_label_more_each_time_the_number_doubles(times, wanted):
     found = found_in(graph_of("; ".join(["input", "conv 0", *["relu 1"] * times])))
-    owner, labels = levels(np.zeros(len(found.middle), dtype=np.int64), found)
-    assert len(set(labels.tolist())) == len(labels) == len(owner) == wanted
+    owner, codes = levels(np.zeros(len(found.middle), dtype=np.int64), found)
+    assert len(set(codes.tolist())) == len(codes) == len(owner) == wanted
 
 
 def test_owners_are_apart():
     found = found_in(graph_of("input; conv 0; relu 1; conv 2; relu 3"))
     together, _ = levels(np.zeros(len(found.middle), dtype=np.int64), found)
-    apart, labels = levels(found.middle, found)
+    apart, codes = levels(found.middle, found)
     assert sorted(apart.tolist()) == sorted(found.middle.tolist()) == [1, 2, 3]
-    assert len(set(labels.tolist())) == len(together) == 3
+    assert len(set(codes.tolist())) == len(together) == 3
 
 
 def test_a_hub_keeps_few_of_its_paths_whatever_its_numbering():
@@ -77,5 +77,5 @@ def test_a_hub_keeps_few_of_its_paths_whatever_its_numbering():
 @pytest.mark.parametrize("drawn", ["input", "input; conv 0"])
 def test_too_short_for_a_path(drawn):
     found = found_in(graph_of(drawn))
-    assert len(found.labels) == 0
+    assert len(found.codes) == 0
     assert len(levels(found.middle, found)[1]) == 0

@@ -1,6 +1,7 @@
 """Node codes: the tables say the same of edits, distances and texts as the records do."""
 
 import pytest
+from genotype_edits import edited_genotypes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,10 +10,10 @@ from nar.zoo.sources.darts.codes import (
     code_edits,
     codes_of,
     distances_from,
-    edit_places,
+    edit_choices,
     genotype_text,
 )
-from nar.zoo.sources.darts.edits import apply_edit, edit_distance, edits
+from nar.zoo.sources.darts.edits import edit_distance
 from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, NODES, genotype_at
 
 indices = st.integers(0, GENOTYPE_COUNT - 1)
@@ -33,10 +34,10 @@ def test_all_codes_of_a_node_are_used():
 def test_edits_come_in_the_order_of_the_records(index):
     genotype, codes = genotype_at(index), codes_of(index)
     edited = []
-    for place, choice in edit_places():
-        code = code_edits(place % NODES)[codes[place]][choice]
-        edited.append(genotype_text((*codes[:place], code, *codes[place + 1 :])))
-    assert edited == [str(apply_edit(genotype, edit)) for edit in edits(genotype)]
+    for node, choice in edit_choices():
+        code = code_edits(node % NODES)[codes[node]][choice]
+        edited.append(genotype_text((*codes[:node], code, *codes[node + 1 :])))
+    assert edited == [str(other) for other in edited_genotypes(genotype)]
 
 
 @pytest.mark.parametrize("index", [0, GENOTYPE_COUNT // 3])
@@ -45,6 +46,6 @@ def test_edits_come_in_the_order_of_the_records(index):
 def test_distances_add_up_to_the_distance_of_the_records(index, other):
     pairs = zip(codes_of(index), codes_of(other), strict=True)
     total = sum(
-        distances_from(place % NODES, before)[after] for place, (before, after) in enumerate(pairs)
+        distances_from(node % NODES, before)[after] for node, (before, after) in enumerate(pairs)
     )
     assert total == edit_distance(genotype_at(index), genotype_at(other))

@@ -4,18 +4,17 @@ from collections import Counter
 
 import pyarrow.compute as pc
 import pytest
-import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from nar.cli.app import app
 from nar.errors import CorpusError, InvalidInputError
 from nar.zoo.sources.darts.codes import distances_from, node_texts
 from nar.zoo.sources.darts.dataset import (
     DISTANCES,
     MEMBERS,
     generate,
-    main,
     members_at,
     read,
     write,
@@ -121,7 +120,7 @@ def test_a_missing_or_damaged_file_is_named(tmp_path):
         read(path)
     write(generate(distances=[2], members=10), path)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(CorpusError, match=r"python -m nar\.zoo\.darts\.dataset"):
+    with pytest.raises(CorpusError, match="nar benchmark darts"):
         read(path)
 
 
@@ -133,9 +132,8 @@ def test_a_table_of_another_kind_is_refused(tmp_path):
 
 
 def test_the_command_writes_the_data_set(tmp_path):
-    app = typer.Typer()
-    app.command()(main)
-    answer = CliRunner().invoke(app, [str(tmp_path / "set.parquet"), "--members", "20"])
+    target = str(tmp_path / "set.parquet")
+    answer = CliRunner().invoke(app, ["benchmark", "darts", target, "--members", "20"])
     assert answer.exit_code == 0, answer.output
-    assert "set.parquet" in answer.output
+    assert "set.parquet" in answer.output.replace("\n", "")
     assert read(tmp_path / "set.parquet").equals(generate(members=20))

@@ -3,10 +3,11 @@
 from itertools import product
 
 import pytest
+from genotype_edits import edited_genotypes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.zoo.sources.darts.edits import apply_edit, edit_distance, edits, node_distance, node_edits
+from nar.zoo.sources.darts.edits import edit_distance, node_distance, node_edits
 from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, SOURCE_PAIRS, Edge, genotype_at
 
 genotypes = st.integers(0, GENOTYPE_COUNT - 1).map(genotype_at)
@@ -66,7 +67,7 @@ def test_the_cheaper_pairing_counts(one, other, distance):
 
 @given(genotypes)
 def test_there_are_120_different_edits_each_one_away(genotype):
-    edited = {apply_edit(genotype, edit) for edit in edits(genotype)}
+    edited = set(edited_genotypes(genotype))
     assert len(edited) == 120
     assert {edit_distance(genotype, other) for other in edited} == {1}
 
@@ -82,5 +83,5 @@ def test_distance_is_a_metric(one, other, third):
 def test_so_many_edits_lead_no_farther(genotype, numbers):
     edited = genotype
     for number in numbers:
-        edited = apply_edit(edited, edits(edited)[number])
+        edited = edited_genotypes(edited)[number]
     assert edit_distance(genotype, edited) <= len(numbers)

@@ -3,12 +3,12 @@
 from collections import Counter
 
 import numpy as np
+from genotype_edits import edited_genotypes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nar.canonical import canonical, topology_fingerprint
 from nar.ops import ATTRIBUTES, op_name
-from nar.zoo.sources.darts.edits import apply_edit, edits
 from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, genotype_at, parse_genotype
 from nar.zoo.sources.darts.network import darts_graph
 
@@ -83,6 +83,6 @@ def test_every_network_is_valid_and_canonical(index):
 @settings(max_examples=20, deadline=None)
 def test_every_edit_makes_another_design(index, number):
     genotype = genotype_at(index)
-    edited = apply_edit(genotype, edits(genotype)[number])
+    edited = edited_genotypes(genotype)[number]
     before, after = darts_graph(genotype), darts_graph(edited)
     assert topology_fingerprint(before) != topology_fingerprint(after)

@@ -3,12 +3,12 @@
 import pytest
 
 from nar.errors import UnknownArchitectureError
-from nar.zoo.sources.effdet import list_effdet, resolve_effdet
+from nar.zoo.sources.effdet import EFFDET
 
 
 def test_a_detector_is_captured_with_both_heads():
     """The published D0 has 3,880,067 parameters, and biases that its batch norms make redundant."""
-    spec = resolve_effdet("effdet:tf_efficientdet_d0")
+    spec = EFFDET.resolve("effdet:tf_efficientdet_d0")
     capture = spec.capture()
     assert (spec.labels.family, spec.labels.task) == ("efficientdet", "object-detection")
     assert capture.graph.parameters == 3_880_067
@@ -16,9 +16,9 @@ def test_a_detector_is_captured_with_both_heads():
 
 
 def test_all_configurations_are_listed():
-    assert len(list_effdet()) >= 47
+    assert len(EFFDET.specs()) >= 47
 
 
 def test_an_unknown_name_gets_its_neighbours():
     with pytest.raises(UnknownArchitectureError, match="efficientdet_d5"):
-        resolve_effdet("effdet:efficientdet_d9")
+        EFFDET.resolve("effdet:efficientdet_d9")

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from nar.errors import MissingLibraryError
-from nar.zoo import libraries
 from nar.zoo.libraries import import_library, library_version
 
 
@@ -16,10 +15,14 @@ def test_versions_name_the_distribution():
     assert version == import_library("timm").__version__
 
 
+@pytest.mark.parametrize("distribution", ["", "open_clip_torch"])
+def test_a_distribution_of_another_name_is_found_named_or_not(distribution):
+    assert library_version("open_clip", distribution).startswith("open_clip_torch ")
+
+
 @pytest.mark.parametrize("ask", [import_library, library_version])
-def test_a_missing_library_names_the_extra_that_installs_it(monkeypatch, ask):
-    monkeypatch.setitem(libraries.EXTRA_OF, "no_such_library", "zoo")
-    with pytest.raises(MissingLibraryError, match=r"pip install 'nar\[zoo\]'"):
+def test_a_missing_library_names_the_extra_of_its_name(ask):
+    with pytest.raises(MissingLibraryError, match=r"pip install 'nar\[no_such_library\]'"):
         ask("no_such_library")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from nar.errors import UnknownArchitectureError
-from nar.zoo.sources.open_clip import list_open_clip, resolve_open_clip
+from nar.zoo.sources.open_clip import OPEN_CLIP
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from nar.zoo.sources.open_clip import list_open_clip, resolve_open_clip
     ],
 )
 def test_both_towers_are_captured(model, family, parameters):
-    spec = resolve_open_clip(f"open_clip:{model}")
+    spec = OPEN_CLIP.resolve(f"open_clip:{model}")
     capture = spec.capture()
     assert (spec.labels.family, spec.labels.task) == (family, "zero-shot-image-classification")
     assert capture.graph.parameters == parameters
@@ -33,13 +33,13 @@ def test_both_towers_are_captured(model, family, parameters):
     ],
 )
 def test_the_configuration_decides_the_family(model, family):
-    assert resolve_open_clip(f"open_clip:{model}").labels.family == family
+    assert OPEN_CLIP.resolve(f"open_clip:{model}").labels.family == family
 
 
 def test_all_configurations_are_listed():
-    assert len(list_open_clip()) >= 144
+    assert len(OPEN_CLIP.specs()) >= 144
 
 
 def test_an_unknown_name_gets_its_neighbours():
     with pytest.raises(UnknownArchitectureError, match="ViT-B-32"):
-        resolve_open_clip("open_clip:ViT-B-33")
+        OPEN_CLIP.resolve("open_clip:ViT-B-33")

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from nar.errors import MissingLibraryError, UnknownArchitectureError
-from nar.zoo import SOURCES, list_specs, resolve, selections
+from nar.zoo import list_specs, resolve, selections, source_names
 from nar.zoo.selections import select
 
 
@@ -30,19 +30,19 @@ def test_the_corpus_has_all_that_libraries_register_once():
     found = select("corpus")
     sources = {name.partition(":")[0] for name in found.names}
     assert sources.isdisjoint(found.skipped)
-    assert sources | found.skipped.keys() == set(SOURCES) - {"darts"}
+    assert sources | found.skipped.keys() == set(source_names()) - {"darts"}
     assert len(set(found.names)) == len(found.names) > 2_000
 
 
 def test_an_absent_library_is_skipped_with_the_way_out(monkeypatch):
     def listed(source):
         if source == "timm":
-            raise MissingLibraryError("timm is not installed: pip install 'nar[zoo]'")
+            raise MissingLibraryError("timm is not installed: pip install 'nar[timm]'")
         return [f"{source}:one"]
 
     monkeypatch.setattr(selections, "list_specs", listed)
     found = select("corpus")
-    assert found.skipped == {"timm": "timm is not installed: pip install 'nar[zoo]'"}
+    assert found.skipped == {"timm": "timm is not installed: pip install 'nar[timm]'"}
     assert "timm:one" not in found.names
     assert "torchvision:one" in found.names
 

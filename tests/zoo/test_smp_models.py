@@ -3,7 +3,7 @@
 import pytest
 
 from nar.errors import UnknownArchitectureError
-from nar.zoo.sources.smp import list_smp, resolve_smp
+from nar.zoo.sources.smp import SMP
 from nar.zoo.sources.smp_encoders import DILATED, PYRAMID, TOKENS, encoders
 from nar.zoo.sources.timm_backbones import timm_backbones
 
@@ -18,7 +18,7 @@ from nar.zoo.sources.timm_backbones import timm_backbones
     ],
 )
 def test_a_decoder_stands_on_an_encoder(name, family, backbone, parameters):
-    spec = resolve_smp(name)
+    spec = SMP.resolve(name)
     capture = spec.capture()
     assert (spec.labels.family, spec.labels.tier) == (family, "composed")
     assert spec.labels.backbone == backbone
@@ -28,7 +28,7 @@ def test_a_decoder_stands_on_an_encoder(name, family, backbone, parameters):
 
 
 def test_every_pair_is_listed_once():
-    names = list_smp()
+    names = SMP.specs()
     assert len(names) == len(set(names)) == sum(len(e.decoders) for e in encoders().values())
     assert len(names) > 6_000
 
@@ -44,7 +44,7 @@ def test_maps_of_one_scale_go_to_the_decoder_that_rescales_them():
 
 def test_an_unsupported_pair_is_refused():
     with pytest.raises(UnknownArchitectureError, match="smp:unet/mit_b0"):
-        resolve_smp("smp:linknet/mit_b0")
+        SMP.resolve("smp:linknet/mit_b0")
 
 
 def test_rows_of_the_table_say_what_they_may():

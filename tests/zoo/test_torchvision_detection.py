@@ -6,16 +6,10 @@ import torch
 from nar.errors import UnknownArchitectureError
 from nar.ops import op_id
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.timm_maps import TimmMaps
-from nar.zoo.sources.torchvision_detection import (
-    list_torchvision_detection,
-    resolve_torchvision_detection,
-)
+from nar.zoo.sources.timm_bodies import TimmMaps
+from nar.zoo.sources.torchvision_detection import TORCHVISION_DETECTION
 from nar.zoo.sources.torchvision_heads import without_postprocessing
-from nar.zoo.sources.torchvision_segmentation import (
-    list_torchvision_segmentation,
-    resolve_torchvision_segmentation,
-)
+from nar.zoo.sources.torchvision_segmentation import TORCHVISION_SEGMENTATION
 
 
 @pytest.mark.parametrize(
@@ -23,7 +17,7 @@ from nar.zoo.sources.torchvision_segmentation import (
     [("fasterrcnn", "faster_rcnn", 4), ("maskrcnn", "mask_rcnn", 8), ("fcos", "fcos", 0)],
 )
 def test_a_head_stands_on_a_backbone_of_timm(head, family, windows):
-    spec = resolve_torchvision_detection(f"torchvision_detection:{head}/resnet18")
+    spec = TORCHVISION_DETECTION.resolve(f"torchvision_detection:{head}/resnet18")
     capture = spec.capture()
     assert (spec.labels.family, spec.labels.backbone) == (family, "resnet")
     assert (spec.labels.task, spec.labels.tier) == ("object-detection", "composed")
@@ -33,7 +27,7 @@ def test_a_head_stands_on_a_backbone_of_timm(head, family, windows):
 
 @pytest.mark.parametrize("head", ["fcn", "deeplabv3", "lraspp"])
 def test_a_segmentation_head_stands_on_a_dilated_backbone(head):
-    spec = resolve_torchvision_segmentation(f"torchvision_segmentation:{head}/resnet18")
+    spec = TORCHVISION_SEGMENTATION.resolve(f"torchvision_segmentation:{head}/resnet18")
     assert (spec.labels.family, spec.labels.backbone) == (head, "resnet")
     assert spec.capture().unknown_operators == {}
 
@@ -60,16 +54,16 @@ def test_maps_are_channels_first_whatever_the_model_gives():
     assert maps.channels == [96, 768]
 
 
-@pytest.mark.parametrize("list_names", [list_torchvision_detection, list_torchvision_segmentation])
-def test_every_pair_is_listed_once(list_names):
-    names = list_names()
+@pytest.mark.parametrize("source", [TORCHVISION_DETECTION, TORCHVISION_SEGMENTATION])
+def test_every_pair_is_listed_once(source):
+    names = source.specs()
     assert len(names) == len(set(names)) > 500
 
 
 def test_a_backbone_of_one_scale_bears_no_pyramid():
     with pytest.raises(UnknownArchitectureError):
-        resolve_torchvision_detection("torchvision_detection:fcos/vit_base_patch16_224")
+        TORCHVISION_DETECTION.resolve("torchvision_detection:fcos/vit_base_patch16_224")
     with pytest.raises(UnknownArchitectureError):
-        resolve_torchvision_segmentation(
+        TORCHVISION_SEGMENTATION.resolve(
             "torchvision_segmentation:fcn/swin_tiny_patch4_window7_224"
         )

@@ -4,12 +4,12 @@ import pytest
 
 from nar.errors import UnknownArchitectureError
 from nar.ops import op_name
-from nar.zoo import SOURCES, capture_architecture, list_specs, resolve
+from nar.zoo import capture_architecture, list_specs, resolve, source_names
 
 CENTRE = list_specs("darts")[0]
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", source_names())
 def test_every_listed_name_is_distinct_and_its_first_resolves(source):
     names = list_specs(source)
     assert len(set(names)) == len(names)

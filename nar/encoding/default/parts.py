@@ -1,4 +1,4 @@
-"""What the default encoder knows of a graph without learning: its unknown labels, and its size."""
+"""What the default encoder knows of a graph without learning: unknown features, and its size."""
 
 from collections.abc import Sequence
 from statistics import NormalDist
@@ -8,48 +8,46 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
+from nar.encoding.default.recipe import SIZE_DIM
 from nar.graph import ComputationalGraph
-from nar.motifs.label_sets import LabelSets
-from nar.motifs.neighbours import Labels, mix
+from nar.hashing import WORD, Codes, salted
+from nar.motifs.feature_sets import FeatureSets
 
 Vectors = NDArray[np.float32]
 
-_WORD: Final = np.uint64(0xD1B54A32D192ED03)
 # Sizes a quarter of an octave apart are much alike, sizes an octave apart not at all.
 SIZE_WIDTH_OCTAVES: Final = 0.25
-_FREQUENCIES: Final = 8
 _COUNTS: Final = 2
-SIZE_DIM: Final = 2 * _FREQUENCIES * _COUNTS
+_FREQUENCIES: Final = SIZE_DIM // (2 * _COUNTS)
 
 
-def sketch(sets: LabelSets, weights: Vectors, dim: int) -> Vectors:
-    """A random projection of label sets: every label has a vector of random signs, its own hash.
+def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:
+    """A random projection of feature sets: every code has a vector of random signs, its own hash.
 
-    Cosines of what has many labels in common are kept, and nothing has to be stored.
+    Cosines of what has many features in common are kept, and nothing has to be stored.
 
     Args:
-        sets: Labels of graphs.
-        weights: Shape (labels,); a label of weight 0 is left out.
+        sets: Features of graphs.
+        weights: Shape (features,); a feature of weight 0 is left out.
         dim: A multiple of 64.
 
     Returns:
         Shape (graphs, dim).
     """
     here = np.flatnonzero(weights)
-    labels, number = np.unique(sets.labels[here], return_inverse=True)
+    codes, number = np.unique(sets.codes[here], return_inverse=True)
     entries = (weights[here], (sets.graph()[here], number))
-    bag = coo_array(entries, shape=(sets.count, len(labels))).tocsr()
-    projected: Vectors = (bag @ signs(labels, dim)).astype(np.float32)
+    bag = coo_array(entries, shape=(sets.count, len(codes))).tocsr()
+    projected: Vectors = (bag @ signs(codes, dim)).astype(np.float32)
     return projected
 
 
-def signs(labels: Labels, dim: int) -> Vectors:
-    """Vectors of length 1 whose signs are bits of each label's hash: shape (labels, dim)."""
-    words = np.arange(dim // 64, dtype=np.uint64) * _WORD
-    hashed = mix(labels[:, None] + words).view(np.uint8).reshape(len(labels), dim // 8)
-    bits = np.unpackbits(hashed, axis=1).astype(np.float32)
-    found: Vectors = (2 * bits - 1) / np.float32(np.sqrt(dim))
-    return found
+def signs(codes: Codes, dim: int) -> Vectors:
+    """Vectors of length 1 whose signs are bits of each code: shape (codes, dim)."""
+    words = salted(codes[:, None], np.arange(dim // 64), WORD)
+    bits = np.unpackbits(words.view(np.uint8).reshape(len(codes), dim // 8), axis=1)
+    units: Vectors = (2 * bits.astype(np.float32) - 1) / np.float32(np.sqrt(dim))
+    return units
 
 
 def size_features(graphs: Sequence[ComputationalGraph]) -> Vectors:
@@ -62,12 +60,12 @@ def size_features(graphs: Sequence[ComputationalGraph]) -> Vectors:
     octaves = np.log2(np.maximum(counts.reshape(-1, _COUNTS), 1))
     phases = (octaves[:, :, None] * _frequencies()).reshape(len(graphs), -1)
     waves = np.concatenate([np.cos(phases), np.sin(phases)], axis=1)
-    found: Vectors = (waves / np.sqrt(phases.shape[1])).astype(np.float32)
-    return found
+    units: Vectors = (waves / np.sqrt(phases.shape[1])).astype(np.float32)
+    return units
 
 
 def _frequencies() -> NDArray[np.float64]:
     """Evenly spaced quantiles of the normal distribution: the same for ever, unlike drawn ones."""
     normal = NormalDist(sigma=1 / SIZE_WIDTH_OCTAVES)
-    places = (np.arange(_FREQUENCIES) + 0.5) / _FREQUENCIES
-    return np.array([normal.inv_cdf(place) for place in places])
+    quantiles = (np.arange(_FREQUENCIES) + 0.5) / _FREQUENCIES
+    return np.array([normal.inv_cdf(quantile) for quantile in quantiles])

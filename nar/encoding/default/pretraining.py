@@ -1,37 +1,58 @@
-"""The two stages of pretraining the default encoder."""
+"""The default encoder, untrained or through the two stages of its pretraining."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import torch
 from torch import nn
 
-from nar.config import DefaultRecipe
+from nar.architecture import Architecture
 from nar.encoding.batches import epoch_batches
 from nar.encoding.default.encoder import (
     STREAMS,
-    DefaultConfig,
     DefaultEncoder,
-    LabelTable,
+    FeatureTable,
+    default_encoder,
     finished,
 )
 from nar.encoding.default.objectives import (
     FamilyBatches,
     FamilyObjective,
-    MotifLabelBatches,
-    MotifLabelObjective,
+    MotifBatches,
 )
-from nar.encoding.default.samples import LabelSamples
+from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe
+from nar.encoding.default.samples import FeatureSamples, collect_feature_samples
 from nar.encoding.default.vocabulary import Vocabulary
+from nar.encoding.motif_contrast import MotifObjective
+from nar.encoding.targets import kin_targets
 from nar.encoding.training import (
     LONE,
     AfterEpoch,
     Stage,
     Worker,
-    nothing,
+    no_report,
     train,
     warm_up_and_anneal,
 )
 from nar.encoding.training_state import TrainingState
+from nar.motifs.config import MotifConfig
+
+untrained = default_encoder
+
+
+def pretrain(
+    architectures: Sequence[Architecture],
+    motifs: MotifConfig,
+    recipe: DefaultRecipe,
+    *,
+    worker: Worker = LONE,
+    start: TrainingState | None = None,
+    after_epoch: AfterEpoch = no_report,
+) -> DefaultEncoder:
+    """See `nar.encoding.pretraining.pretrain`; composed models count by their encoders, too."""
+    graphs = [item.graph for item in architectures]
+    samples = collect_feature_samples(graphs, kin_targets(architectures), motifs)
+    return pretrain_default(samples, recipe, worker=worker, start=start, after_epoch=after_epoch)
 
 
 class Tables(nn.Module):
@@ -41,19 +62,19 @@ class Tables(nn.Module):
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.table = LabelTable(config)
-            self.context = LabelTable(config)
+            self.table = FeatureTable(config)
+            self.context = FeatureTable(config)
 
 
 def pretrain_default(
-    samples: LabelSamples,
+    samples: FeatureSamples,
     recipe: DefaultRecipe,
     *,
     worker: Worker = LONE,
     start: TrainingState | None = None,
-    after_epoch: AfterEpoch = nothing,
+    after_epoch: AfterEpoch = no_report,
 ) -> DefaultEncoder:
-    """Labels of motifs against those around them, then graphs of a family against all others.
+    """Features of motifs against those around them, then graphs of a family against all others.
 
     Args:
         samples: The corpus.
@@ -76,14 +97,14 @@ def pretrain_default(
 
 
 def _motif_stage(
-    tables: Tables, samples: LabelSamples, recipe: DefaultRecipe, worker: Worker
+    tables: Tables, samples: FeatureSamples, recipe: DefaultRecipe, worker: Worker
 ) -> Stage:
     stage = recipe.motif
-    batches = MotifLabelBatches(samples.motifs, tables.table, stage.seed)
+    batches = MotifBatches(samples.motifs, tables.table, stage.seed)
     return Stage(
         "motifs",
         stage,
-        MotifLabelObjective(tables.table, tables.context, temperature=stage.temperature),
+        MotifObjective(tables.table, tables.context, temperature=stage.temperature),
         lambda epoch: epoch_batches(
             len(batches), stage.batch_size, seed=stage.seed, epoch=epoch, share=worker.share
         ),
@@ -93,7 +114,7 @@ def _motif_stage(
 
 
 def _graph_stage(
-    tables: Tables, samples: LabelSamples, recipe: DefaultRecipe, worker: Worker
+    tables: Tables, samples: FeatureSamples, recipe: DefaultRecipe, worker: Worker
 ) -> Stage:
     stage = recipe.graph
     batches = FamilyBatches(samples, tables.table, stage)

@@ -1,4 +1,4 @@
-"""What the default encoder learns from: label sets of motifs, of their contexts, and of graphs."""
+"""What the default encoder learns from: features of motifs, of their contexts, and of graphs."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.config import MotifConfig
 from nar.encoding.batches import runs
-from nar.encoding.labels import TrainingLabels
+from nar.encoding.targets import Targets
 from nar.graph import ComputationalGraph
-from nar.motifs.label_sets import LabelSets, joined, label_sets, motif_label_sets
+from nar.motifs.config import MotifConfig
+from nar.motifs.feature_sets import FeatureSets, feature_sets, joined, motif_feature_sets
 from nar.motifs.macro_graph import MacroGraph, macro_graph
 from nar.motifs.splitting import split_all
 
@@ -24,14 +24,14 @@ class MotifOccurrences:
     """Motifs as they occur: few of each type, each in other surroundings.
 
     Attributes:
-        sets: Labels of every motif type of every graph that some occurrence reads.
+        sets: Features of every motif type of every graph that some occurrence reads.
         codes: Shape (occurrences,), motif type, ascending.
         motifs: Shape (occurrences,), row of ``sets`` that is the motif.
         neighbours: Rows of ``sets`` around each, at least one.
         context_codes: Shape (occurrences,), equal for equal surroundings.
     """
 
-    sets: LabelSets
+    sets: FeatureSets
     codes: NDArray[np.uint64]
     motifs: NDArray[np.int64]
     neighbours: tuple[NDArray[np.int64], ...]
@@ -39,46 +39,46 @@ class MotifOccurrences:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LabelSamples:
+class FeatureSamples:
     """A corpus as the default encoder reads it.
 
     Attributes:
-        graphs: Labels of every architecture.
+        graphs: Features of every architecture.
         motifs: Stage 1 learns from them.
-        labels: Of each architecture; stage 2 learns from them.
+        targets: Of each architecture; stage 2 aims at them.
         config: How the graphs were cut.
     """
 
-    graphs: LabelSets
+    graphs: FeatureSets
     motifs: MotifOccurrences
-    labels: TrainingLabels
+    targets: Targets
     config: MotifConfig
 
 
-def collect_label_samples(
-    graphs: Sequence[ComputationalGraph], labels: TrainingLabels, config: MotifConfig
-) -> LabelSamples:
+def collect_feature_samples(
+    graphs: Sequence[ComputationalGraph], targets: Targets, config: MotifConfig
+) -> FeatureSamples:
     """Cut canonical graphs into motifs and keep what occurs, however often.
 
     Of a motif type at most ``CONTEXTS_A_MOTIF`` surroundings are kept, the first that occur.
     """
-    of_graphs: list[LabelSets] = []
+    of_graphs: list[FeatureSets] = []
     occurrences = _Occurrences()
     for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
         cut = split_all(graphs[part], config)
-        of_graphs.append(label_sets(cut))
-        of_motifs, owners = motif_label_sets(cut)
+        of_graphs.append(feature_sets(cut))
+        of_motifs, owners = motif_feature_sets(cut)
         for partition, types in zip(cut, owners, strict=True):
             occurrences.add(macro_graph(partition), types)
         occurrences.keep(of_motifs)
-    return LabelSamples(joined(of_graphs), occurrences.collected(), labels, config)
+    return FeatureSamples(joined(of_graphs), occurrences.collected(), targets, config)
 
 
 class _Occurrences:
     """Motif types with their surroundings, as more and more graphs are seen."""
 
     def __init__(self) -> None:
-        self._sets: list[LabelSets] = []
+        self._sets: list[FeatureSets] = []
         self._rows = 0
         self._found: defaultdict[int, dict[int, tuple[int, NDArray[np.int64]]]] = defaultdict(dict)
 
@@ -92,8 +92,8 @@ class _Occurrences:
                 rows = np.unique(types[around]) + self._rows
                 contexts[context] = (int(types[motif]) + self._rows, rows)
 
-    def keep(self, sets: LabelSets) -> None:
-        """Keep the labels that the rows given to `add` belong to."""
+    def keep(self, sets: FeatureSets) -> None:
+        """Keep the features that the rows given to `add` belong to."""
         self._sets.append(sets)
         self._rows += sets.count
 

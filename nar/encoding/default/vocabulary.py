@@ -1,24 +1,24 @@
-"""The vocabulary: which labels were learned from. What is unknown to it has no learned vector."""
+"""The vocabulary: which features were learned from. What is unknown to it has no learned vector."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.motifs.label_sets import LabelSets
+from nar.motifs.feature_sets import FeatureSets
 
 Mask = NDArray[np.bool_]
 
-# Positions a stream. Of some ten thousand labels one in a hundred shares its position.
+# Positions a stream. Of some ten thousand features one in a hundred shares its position.
 POSITIONS_LOG2 = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """A set of labels, by hash.
+    """A set of features, by their codes.
 
     Attributes:
-        known: Shape (streams, 2^20): whether a label with that hash is in it.
+        known: Shape (streams, 2^20): whether a feature with that code is in it.
     """
 
     known: Mask
@@ -29,18 +29,18 @@ class Vocabulary:
         return cls(np.zeros((streams, 1 << POSITIONS_LOG2), dtype=np.bool_))
 
     @classmethod
-    def of(cls, sets: LabelSets, streams: int) -> "Vocabulary":
+    def of(cls, sets: FeatureSets, streams: int) -> "Vocabulary":
         """The vocabulary of some graphs, read in so many streams."""
-        found = cls.empty(streams)
-        found.known[sets.streams, positions(sets)] = True
-        return found
+        vocabulary = cls.empty(streams)
+        vocabulary.known[sets.streams, positions(sets)] = True
+        return vocabulary
 
-    def knows(self, sets: LabelSets) -> Mask:
-        """Whether each label is in it: shape (labels,)."""
-        found: Mask = self.known[sets.streams, positions(sets)]
-        return found
+    def knows(self, sets: FeatureSets) -> Mask:
+        """Whether each feature is in it: shape (features,)."""
+        is_known: Mask = self.known[sets.streams, positions(sets)]
+        return is_known
 
 
-def positions(sets: LabelSets) -> NDArray[np.int64]:
-    """Place of each label within its stream: shape (labels,)."""
-    return (sets.labels >> np.uint64(64 - POSITIONS_LOG2)).astype(np.int64)
+def positions(sets: FeatureSets) -> NDArray[np.int64]:
+    """Position of each feature within its stream: shape (features,)."""
+    return (sets.codes >> np.uint64(64 - POSITIONS_LOG2)).astype(np.int64)

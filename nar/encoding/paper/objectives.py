@@ -8,35 +8,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from nar.config import Losses, PaperMotifRecipe
-from nar.encoding.losses import motif_contrastive_loss, pretraining_loss, structural_negatives
+from nar.encoding.losses import pretraining_loss, structural_negatives
 from nar.encoding.merged import RowGraph, merged
-from nar.encoding.paper.encoders import GraphEncoder, operator_features
+from nar.encoding.motif_contrast import MotifPairs
 from nar.encoding.paper.graphs import GraphBatch, collate
+from nar.encoding.paper.networks import GraphEncoder, operator_features
+from nar.encoding.paper.recipe import PaperMotifRecipe
 from nar.encoding.paper.samples import MotifSample, Samples
-from nar.motifs.neighbours import Labels
+from nar.encoding.recipe import Losses
+from nar.hashing import Codes
+from nar.ops import FEATURE_DIM
 
 _CONTEXT_STREAM = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MotifBatch:
-    """Motifs with one context each.
-
-    Attributes:
-        motifs: G_s.
-        contexts: G_c, in the same order.
-        negatives: Shape (batch, batch), which contexts stand against which motifs.
-    """
-
-    motifs: GraphBatch
-    contexts: GraphBatch
-    negatives: Tensor
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class MacroBatch:
-    """Macro graphs with their labels.
+    """Macro graphs with their targets.
 
     Attributes:
         graphs: G_m, features are frozen motif embeddings.
@@ -47,23 +35,6 @@ class MacroBatch:
     graphs: GraphBatch
     classes: Tensor
     families: Tensor
-
-
-class MotifObjective(nn.Module):
-    """Stage 1, Eq. 4: F_s and F_c."""
-
-    def __init__(self, motif: GraphEncoder, context: GraphEncoder, *, temperature: float) -> None:
-        super().__init__()
-        self.motif, self.context, self.temperature = motif, context, temperature
-
-    def forward(self, batch: MotifBatch) -> Tensor:
-        """The loss of a batch."""
-        return motif_contrastive_loss(
-            self.motif(batch.motifs),
-            self.context(batch.contexts),
-            negatives=batch.negatives,
-            temperature=self.temperature,
-        )
 
 
 class MacroObjective(nn.Module):
@@ -96,18 +67,18 @@ class MotifBatches:
         self._samples = samples.motifs
         self._codes = samples.codes
         self._recipe = recipe
-        self._operators = operator_features(device)
+        self._operators = operator_features(FEATURE_DIM, device)
         self._device = device
 
-    def __call__(self, places: NDArray[np.int64], epoch: int) -> MotifBatch:
-        """Collate the motifs at these places."""
-        samples = [self._samples[place] for place in places]
-        choices = self._choices(epoch)[places]
+    def __call__(self, rows: NDArray[np.int64], epoch: int) -> MotifPairs[GraphBatch]:
+        """Collate the motifs of these rows."""
+        samples = [self._samples[row] for row in rows]
+        choices = self._choices(epoch)[rows]
         picks = [int(u * len(s.contexts)) for u, s in zip(choices, samples, strict=True)]
-        return MotifBatch(
+        return MotifPairs(
             self._read([sample.motif for sample in samples]),
             self._read([s.contexts[pick] for s, pick in zip(samples, picks, strict=True)]),
-            self._negatives(self._codes[places], samples, picks),
+            self._negatives(self._codes[rows], samples, picks),
         )
 
     def _read(self, graphs: Sequence[RowGraph]) -> GraphBatch:
@@ -120,7 +91,7 @@ class MotifBatches:
         )
 
     def _negatives(
-        self, codes: Labels, samples: Sequence[MotifSample], picks: Sequence[int]
+        self, codes: Codes, samples: Sequence[MotifSample], picks: Sequence[int]
     ) -> Tensor:
         contexts = [s.context_codes[pick] for s, pick in zip(samples, picks, strict=True)]
         context_codes = np.array(contexts, dtype=np.uint64)
@@ -135,14 +106,14 @@ class MacroBatches:
 
     def __init__(self, samples: Samples, table: Tensor, layers: int) -> None:
         self._graphs = merged(samples.macro_graphs, layers)
-        self._labels = samples.labels
+        self._targets = samples.targets
         self._table = table
 
-    def __call__(self, places: NDArray[np.int64], epoch: int) -> MacroBatch:
-        """Collate the macro graphs at these places; no epoch differs from another."""
-        labels, device = self._labels, self._table.device
+    def __call__(self, rows: NDArray[np.int64], epoch: int) -> MacroBatch:
+        """Collate the macro graphs of these rows; no epoch differs from another."""
+        targets, device = self._targets, self._table.device
         return MacroBatch(
-            collate(self._graphs.take(places), self._table),
-            torch.from_numpy(labels.classes[places]).to(device),
-            torch.from_numpy(labels.families[places]).to(device),
+            collate(self._graphs.take(rows), self._table),
+            torch.from_numpy(targets.classes[rows]).to(device),
+            torch.from_numpy(targets.families[rows]).to(device),
         )

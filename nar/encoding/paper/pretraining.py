@@ -1,6 +1,6 @@
-"""The two stages of pretraining the paper's encoder (Algorithm 1)."""
+"""The paper's encoder, untrained or through the two stages of Algorithm 1."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -8,20 +8,37 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from nar.config import PaperGraphRecipe, PaperMotifRecipe, PaperRecipe
+from nar.architecture import Architecture
 from nar.encoding.batches import epoch_batches
-from nar.encoding.paper.encoders import (
-    GraphEncoder,
-    PaperConfig,
-    PaperEncoder,
-    encode_all,
-    operator_features,
-)
-from nar.encoding.paper.objectives import MacroBatches, MacroObjective, MotifBatches, MotifObjective
-from nar.encoding.paper.samples import Samples
-from nar.encoding.training import LONE, AfterEpoch, Stage, Worker, nothing, train
+from nar.encoding.motif_contrast import MotifObjective
+from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
+from nar.encoding.paper.networks import GraphEncoder, encode_all, operator_features
+from nar.encoding.paper.objectives import MacroBatches, MacroObjective, MotifBatches
+from nar.encoding.paper.recipe import PaperConfig, PaperRecipe
+from nar.encoding.paper.samples import Samples, collect_samples
+from nar.encoding.recipe import StageRecipe
+from nar.encoding.targets import printed_targets
+from nar.encoding.training import LONE, AfterEpoch, Stage, Worker, no_report, train
 from nar.encoding.training_state import TrainingState
+from nar.motifs.config import MotifConfig
 from nar.ops import FEATURE_DIM
+
+untrained = paper_encoder
+
+
+def pretrain(
+    architectures: Sequence[Architecture],
+    motifs: MotifConfig,
+    recipe: PaperRecipe,
+    *,
+    worker: Worker = LONE,
+    start: TrainingState | None = None,
+    after_epoch: AfterEpoch = no_report,
+) -> PaperEncoder:
+    """See `nar.encoding.pretraining.pretrain`; the targets are the printed ones."""
+    graphs = [item.graph for item in architectures]
+    samples = collect_samples(graphs, printed_targets(architectures), motifs)
+    return pretrain_paper(samples, recipe, worker=worker, start=start, after_epoch=after_epoch)
 
 
 class Networks(nn.Module):
@@ -46,7 +63,7 @@ def pretrain_paper(
     worker: Worker = LONE,
     initial: PaperEncoder | None = None,
     start: TrainingState | None = None,
-    after_epoch: AfterEpoch = nothing,
+    after_epoch: AfterEpoch = no_report,
 ) -> PaperEncoder:
     """Algorithm 1: F_s against contexts, then F_m on macro graphs of frozen motif embeddings.
 
@@ -61,7 +78,7 @@ def pretrain_paper(
     Raises:
         ConfigError: Too few samples for the number of workers, or the loss is no longer finite.
     """
-    networks = Networks(config, classes=int(samples.labels.classes.max()) + 1).to(worker.device)
+    networks = Networks(config, classes=int(samples.targets.classes.max()) + 1).to(worker.device)
     if initial is not None:
         networks.motif.load_state_dict(initial.motif.state_dict())
         networks.macro.load_state_dict(initial.macro.state_dict())
@@ -70,7 +87,7 @@ def pretrain_paper(
     ]
     train(networks, stages, worker=worker, start=start, after_epoch=after_epoch)
     encoder = PaperConfig.of(samples.config, config)
-    return PaperEncoder(encoder, networks.motif.eval(), networks.macro.eval())
+    return PaperEncoder(encoder, networks.motif, networks.macro)
 
 
 def _motif_stage(
@@ -91,14 +108,16 @@ def _graph_stage(
         networks.macro, networks.head, temperature=recipe.temperature, losses=recipe.losses
     )
     motifs = [sample.motif for sample in samples.motifs]
-    table = encode_all(networks.motif.eval(), motifs, operator_features(worker.device)).clone()
+    table = encode_all(
+        networks.motif.eval(), motifs, operator_features(FEATURE_DIM, worker.device)
+    ).clone()
     items = len(samples.macro_graphs)
     batches = MacroBatches(samples, table, recipe.layers)
     return Stage("graphs", recipe, objective, _drawn(items, recipe, worker), batches)
 
 
 def _drawn(
-    items: int, recipe: PaperMotifRecipe | PaperGraphRecipe, worker: Worker
+    items: int, recipe: StageRecipe, worker: Worker
 ) -> Callable[[int], list[NDArray[np.int64]]]:
     return lambda epoch: epoch_batches(
         items, recipe.batch_size, seed=recipe.seed, epoch=epoch, share=worker.share

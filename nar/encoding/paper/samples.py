@@ -1,18 +1,18 @@
-"""What pretraining learns from: motifs with their contexts, macro graphs with their labels."""
+"""What pretraining learns from: motifs with their contexts, macro graphs with their targets."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from nar.config import MotifConfig
 from nar.encoding.batches import runs
-from nar.encoding.labels import TrainingLabels
 from nar.encoding.merged import RowGraph
+from nar.encoding.targets import Targets
 from nar.graph import ComputationalGraph
+from nar.hashing import Codes
+from nar.motifs.config import MotifConfig
 from nar.motifs.contexts import context_subgraph, motif_subgraph, structure_codes
 from nar.motifs.macro_graph import MacroGraph, macro_graph
-from nar.motifs.neighbours import Labels
 from nar.motifs.partition import MotifPartition
 from nar.motifs.splitting import split_all
 from nar.ops import one_hot_columns
@@ -44,19 +44,19 @@ class Samples:
         codes: Shape (motif types,), uint64, ascending.
         motifs: One of each motif type, in the order of ``codes``.
         macro_graphs: One of each architecture; rows are places in ``codes``.
-        labels: Of each architecture.
+        targets: Of each architecture.
         config: How the graphs were cut.
     """
 
-    codes: Labels
+    codes: Codes
     motifs: tuple[MotifSample, ...]
     macro_graphs: tuple[RowGraph, ...]
-    labels: TrainingLabels
+    targets: Targets
     config: MotifConfig
 
 
 def collect_samples(
-    graphs: Sequence[ComputationalGraph], labels: TrainingLabels, config: MotifConfig
+    graphs: Sequence[ComputationalGraph], targets: Targets, config: MotifConfig
 ) -> Samples:
     """Cut canonical graphs into motifs and keep what is distinct.
 
@@ -78,7 +78,7 @@ def collect_samples(
             RowGraph(np.searchsorted(codes, macro.motif_codes), macro.edge_index)
             for macro in macro_graphs
         ),
-        labels=labels,
+        targets=targets,
         config=config,
     )
 

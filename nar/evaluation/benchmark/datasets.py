@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Final
 
@@ -12,9 +11,10 @@ from nar.corpus import Card, iterate_cards, iterate_shards, shipped_corpus, writ
 from nar.corpus.shards import read_cards, read_shard
 from nar.errors import CorpusError, InvalidInputError
 from nar.evaluation.benchmark import frozen
+from nar.files import package_path
 from nar.graph import ComputationalGraph
 from nar.zoo.sources.darts.dataset import DISTANCES, members_at
-from nar.zoo.sources.darts.models import member_name, resolve_darts
+from nar.zoo.sources.darts.models import DARTS, member_name
 from nar.zoo.sources.darts.network import darts_graph
 
 REAL: Final = "real"
@@ -75,15 +75,15 @@ def _real() -> DataSet:
     if missing:
         raise CorpusError(
             f"the corpus lacks {len(missing)} frozen ids, {missing[0]} among them; "
-            "draw them anew with `python -m nar.evaluation.benchmark.frozen`"
+            "draw them anew with `nar benchmark freeze`"
         )
     return _in_order(REAL, names, cards, graphs)
 
 
 def _with_rewrites(real: DataSet) -> DataSet:
     """The real architectures, the models that were rewritten, and what became of them."""
-    with as_file(files("nar.evaluation").joinpath("data", REWRITES_FILE)) as path:
-        cards, items = list(read_cards(path)), list(read_shard(path))
+    path = package_path("evaluation", "data", REWRITES_FILE)
+    cards, items = list(read_cards(path)), list(read_shard(path))
     known = {card.labels.name for card in real.cards}
     new = [row for row, card in enumerate(cards) if card.labels.name not in known]
     return DataSet(
@@ -109,7 +109,7 @@ def _nas(name: str, path: Path) -> DataSet:
         path.parent.mkdir(parents=True, exist_ok=True)
         items = []
         for member in members_at(NAS[name]):
-            spec = resolve_darts(member_name(member))
+            spec = DARTS.resolve(member_name(member))
             items.append(architecture(spec.labels, darts_graph(member.genotype)))
         write_shard(path, items)
     graphs = {item.labels.name: item.graph for item in read_shard(path)}

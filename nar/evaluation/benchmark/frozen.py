@@ -1,18 +1,16 @@
 """Frozen ids: which architectures the benchmark is made of, and the role of each in every split.
 
 The file is part of the repository, so that every method, now and later, is asked the same
-questions. ``python -m nar.evaluation.benchmark.frozen`` draws it anew from the shipped corpus: a
-decision.
+questions. ``nar benchmark freeze TARGET`` draws it anew from the shipped corpus: a decision.
 """
 
 from collections.abc import Iterator, Sequence
-from importlib.resources import as_file, files
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import typer
 
 from nar.corpus import Card, iterate_cards, shipped_corpus
 from nar.errors import CorpusError
@@ -26,6 +24,7 @@ from nar.evaluation.benchmark.splits import (
     split_paper,
     split_unseen,
 )
+from nar.files import package_path, write_whole
 from nar.labels.twins import twins
 
 SEEDS: Final = (0, 1, 2)
@@ -80,8 +79,7 @@ def read(path: Path | None = None) -> pa.Table:
         CorpusError: It is missing or no such table.
     """
     if path is None:
-        with as_file(files("nar.evaluation").joinpath("data", FILE)) as shipped:
-            return read(shipped)
+        path = package_path("evaluation", "data", FILE)
     wanted = {"name", *(column(split, seed) for split in SPLITS for seed in SEEDS)}
     try:
         table = pq.read_table(path)
@@ -99,19 +97,14 @@ def roles_of(table: pa.Table, split: str, seed: int) -> Roles:
     return dict(zip(names, table.column(column(split, seed)).to_pylist(), strict=True))
 
 
-def main(
-    target: Annotated[Path, typer.Argument(help="File that gets the table.")],
-    corpus: Annotated[
-        Path | None, typer.Option(help="Directory; default: the shipped one.")
-    ] = None,
-) -> None:
-    """Draw the benchmark and its splits from a corpus."""
+def freeze(target: Path, corpus: Path | None = None) -> str:
+    """Draw the benchmark and its splits from a corpus, the shipped one unless told; says how many.
+
+    Raises:
+        CorpusError: The corpus is missing or damaged.
+    """
     cards = list(iterate_cards(corpus or shipped_corpus()))
     table = draw(cards)
     target.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, target, compression="zstd")
-    typer.echo(f"{table.num_rows:,} of {len(cards):,} architectures, in {target}")
-
-
-if __name__ == "__main__":
-    typer.run(main)
+    write_whole(target, partial(pq.write_table, table, compression="zstd"))
+    return f"{table.num_rows:,} of {len(cards):,} architectures, in {target}"

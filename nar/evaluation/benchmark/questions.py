@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nar.errors import InvalidInputError
+
+# To be raised when a protocol asks otherwise, or lets others answer: cells are then run anew.
+QUESTIONS_VERSION: Final = 1
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -33,12 +38,19 @@ class Questions:
     queries: Mask
     gallery: Mask
 
+    def digest(self) -> str:
+        """Sha256 (hex) of who asks and who may answer; what is relevant does not count."""
+        told = sha256("\n".join(self.ids).encode())
+        for column in (self.apart, self.queries, self.gallery):
+            told.update(column.tobytes())
+        return told.hexdigest()
+
     def relevant(self) -> Numbers:
         """R: how many items of its gallery are relevant to each item, whether it asks or not."""
         pairs = numbered(list(zip(self.relevance.tolist(), self.apart.tolist(), strict=True)))
-        found = np.bincount(self.relevance, weights=self.gallery)[self.relevance]
+        alike = np.bincount(self.relevance, weights=self.gallery)[self.relevance]
         own = np.bincount(pairs, weights=self.gallery)[pairs]
-        return (found - own).astype(np.int64)
+        return (alike - own).astype(np.int64)
 
     def asked(self) -> Numbers:
         """Positions of the queries that have an answer."""

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import numpy as np
 
 from nar.corpus import Card
-from nar.encoding.labels import TrainingLabels
+from nar.encoding.targets import Targets
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.datasets import DATASETS, NAS, REAL, REWRITES, DataSet, load_dataset
@@ -45,7 +45,7 @@ class Task:
         seed: Of the split, and of whatever the method draws.
         graphs: All architectures. None says what it is called.
         train: Shape (learned,), rows that may be learned from.
-        labels: Of the learned rows, in their order.
+        targets: Of the learned rows, in their order.
         asked: About all rows.
     """
 
@@ -53,7 +53,7 @@ class Task:
     seed: int
     graphs: tuple[ComputationalGraph, ...]
     train: Numbers
-    labels: TrainingLabels
+    targets: Targets
     asked: Questions
 
     def learned(self) -> list[ComputationalGraph]:
@@ -165,7 +165,7 @@ def make_task(
         seed,
         dataset.graphs,
         np.array(train, dtype=np.int64),
-        TrainingLabels.of(*([each[row] for row in train] for each in words)),
+        Targets.of(*([each[row] for row in train] for each in words)),
         protocol.ask(cards, roles if held == "test" else _for_validation(roles)),
     )
 

@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from nar.graph import ComputationalGraph
-from nar.motifs.neighbours import mix, refine, wiring
+from nar.hashing import operator_codes
+from nar.motifs.neighbours import refine, wiring
 from nar.ops import FEATURE_DIM, one_hot_columns
+from nar.ragged import offsets, owners
 
 Weighting = Literal["presence", "log_counts", "idf"]
 
-# Labels are spread over this many columns: at a few thousand distinct ones, few collide.
+# Codes are spread over this many columns: at a few thousand distinct ones, few collide.
 HASH_COLUMNS: Final = 2**20
 RANDOM_DIM: Final = 64
 
@@ -39,33 +41,33 @@ def bag_of_operators(graphs: Sequence[ComputationalGraph]) -> csr_array:
     return _weigh(_count(columns, FEATURE_DIM), "log_counts")
 
 
-def label_histograms(
+def code_histograms(
     graphs: Sequence[ComputationalGraph], steps: int, weighting: Weighting
 ) -> csr_array:
-    """Histograms of the labels of Eq. 2 of every radius up to ``steps``, hashed.
+    """Histograms of the codes of Eq. 2 of every radius up to ``steps``, hashed.
 
     Args:
         graphs: Canonical graphs.
         steps: s of Eq. 2; 0 sees operators only.
-        weighting: Which labels occur, log of how often, or how rare they are among the graphs.
+        weighting: Which codes occur, log of how often, or how rare they are among the graphs.
 
     Returns:
         Shape (graphs, 2^20).
     """
     wires = wiring(graphs)
-    ends = np.cumsum([graph.nodes for graph in graphs])[:-1]
-    labels = mix(wires.op_ids.astype(np.uint64))
+    ends = offsets([graph.nodes for graph in graphs])[1:-1]
+    codes = operator_codes(wires.op_ids)
     seen: list[NDArray[np.int64]] = []
     for step in range(steps + 1):
-        labels = refine(labels, wires, 1) if step else labels
-        seen.append((labels % np.uint64(HASH_COLUMNS)).astype(np.int64))
+        codes = refine(codes, wires, 1) if step else codes
+        seen.append((codes % np.uint64(HASH_COLUMNS)).astype(np.int64))
     columns = np.split(np.stack(seen, axis=1), ends)
     return _weigh(_count([of_graph.ravel() for of_graph in columns], HASH_COLUMNS), weighting)
 
 
 def _count(columns: Sequence[NDArray[np.int64]], width: int) -> csr_array:
     """How often each column occurs in each row."""
-    rows = np.repeat(np.arange(len(columns)), [len(row) for row in columns])
+    rows = owners([len(row) for row in columns])
     ones = np.ones(len(rows), dtype=np.float32)
     shape = (len(columns), width)
     return coo_array((ones, (rows, np.concatenate(columns))), shape=shape).tocsr()

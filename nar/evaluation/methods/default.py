@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from nar.config import DefaultRecipe, LabelKind, MotifConfig
 from nar.encoding.default.pretraining import pretrain_default
-from nar.encoding.default.samples import collect_label_samples
+from nar.encoding.default.recipe import DefaultRecipe
+from nar.encoding.default.samples import collect_feature_samples
 from nar.encoding.embed import Embedder
 from nar.evaluation.benchmark.tasks import Task
-from nar.evaluation.scoring.evaluate import Matrix
+from nar.evaluation.scoring.ranking import Matrix
+from nar.motifs.config import FeatureKind, MotifConfig
 
 PLAIN: Final = DefaultRecipe()
 
@@ -17,9 +18,9 @@ def _with_stage(stage: str, **changes: Any) -> DefaultRecipe:  # noqa: ANN401
     return PLAIN.model_copy(update={stage: getattr(PLAIN, stage).model_copy(update=changes)})
 
 
-def _without(kind: LabelKind) -> DefaultRecipe:
-    kept = tuple(each for each in PLAIN.labels if each != kind)
-    return PLAIN.model_copy(update={"labels": kept})
+def _without(kind: FeatureKind) -> DefaultRecipe:
+    kept = tuple(each for each in PLAIN.features if each != kind)
+    return PLAIN.model_copy(update={"features": kept})
 
 
 # One part less each; the names are those of the methods, after ``default-``.
@@ -40,10 +41,6 @@ UNTRAINED: Final = _with_stage("motif", epochs=0).model_copy(
 
 def trained(task: Task, recipe: DefaultRecipe) -> Matrix:
     """Vectors of an encoder that went through both stages on the training rows of a task."""
-    samples = collect_label_samples(task.learned(), task.labels, MotifConfig())
-    stages = {
-        name: getattr(recipe, name).model_copy(update={"seed": task.seed})
-        for name in ("motif", "graph")
-    }
-    encoder = pretrain_default(samples, recipe.model_copy(update=stages))
+    samples = collect_feature_samples(task.learned(), task.targets, MotifConfig())
+    encoder = pretrain_default(samples, recipe.with_seed(task.seed))
     return Embedder(encoder).embed(task.graphs)

@@ -18,13 +18,13 @@ from torch.optim import Adam
 from torch_geometric.nn import GATConv, GINConv
 
 from nar.encoding.batches import ALONE, epoch_batches
-from nar.encoding.labels import TrainingLabels
 from nar.encoding.losses import pretraining_loss
 from nar.encoding.merged import MergedGraphs, Round, RowGraph, merged
-from nar.encoding.paper.encoders import GraphConvolution
 from nar.encoding.paper.graphs import sparse_rows
+from nar.encoding.paper.networks import GraphConvolution
+from nar.encoding.targets import Targets
 from nar.evaluation.benchmark.tasks import Task
-from nar.evaluation.scoring.evaluate import Matrix
+from nar.evaluation.scoring.ranking import Matrix
 from nar.ops import FEATURE_DIM, one_hot_columns
 
 Kind = Literal["gcn", "gat", "gin"]
@@ -34,7 +34,7 @@ GRAPHS_A_BATCH: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class GnnRecipe:
     """Table 5, row "Baselines", but for the width."""
 
     epochs: int = 15
@@ -46,7 +46,7 @@ class Recipe:
     temperature: float = 0.1
 
 
-PRINTED: Final = Recipe()
+PRINTED: Final = GnnRecipe()
 
 
 class GcnLayer(nn.Module):
@@ -107,7 +107,7 @@ _LAYERS: Final[Mapping[Kind, Callable[[int, int], nn.Module]]] = {
 class GraphNetwork(nn.Module):
     """Some graph convolutions, a mean over nodes, and a classifier head for training."""
 
-    def __init__(self, kind: Kind, classes: int, recipe: Recipe) -> None:
+    def __init__(self, kind: Kind, classes: int, recipe: GnnRecipe) -> None:
         super().__init__()
         widths = [FEATURE_DIM] + [recipe.dim] * (recipe.layers - 1)
         self.layers = nn.ModuleList(_LAYERS[kind](width, recipe.dim) for width in widths)
@@ -126,20 +126,20 @@ class GraphNetwork(nn.Module):
         return mean
 
 
-def untrained(task: Task, kind: Kind, recipe: Recipe = PRINTED) -> Matrix:
+def untrained(task: Task, kind: Kind, recipe: GnnRecipe = PRINTED) -> Matrix:
     """Vectors of a network with its initial weights."""
     return embed(_network(kind, 1, recipe, task.seed), _merged(task, recipe))
 
 
-def trained(task: Task, kind: Kind, recipe: Recipe = PRINTED) -> Matrix:
+def trained(task: Task, kind: Kind, recipe: GnnRecipe = PRINTED) -> Matrix:
     """Vectors of a network that learned the training rows of a task."""
-    network = _network(kind, int(task.labels.classes.max()) + 1, recipe, task.seed)
+    network = _network(kind, int(task.targets.classes.max()) + 1, recipe, task.seed)
     graphs = _merged(task, recipe)
-    train(network, graphs.take(task.train), task.labels, recipe, seed=task.seed)
+    train(network, graphs.take(task.train), task.targets, recipe, seed=task.seed)
     return embed(network, graphs)
 
 
-def _merged(task: Task, recipe: Recipe) -> MergedGraphs:
+def _merged(task: Task, recipe: GnnRecipe) -> MergedGraphs:
     graphs = [RowGraph(one_hot_columns(each.op_ids), each.edge_index) for each in task.graphs]
     return merged(graphs, recipe.layers)
 
@@ -147,8 +147,8 @@ def _merged(task: Task, recipe: Recipe) -> MergedGraphs:
 def train(
     network: GraphNetwork,
     graphs: MergedGraphs,
-    labels: TrainingLabels,
-    recipe: Recipe,
+    labels: Targets,
+    recipe: GnnRecipe,
     *,
     seed: int,
 ) -> None:
@@ -168,9 +168,9 @@ def _step(
     network: GraphNetwork,
     optimizer: Adam,
     graphs: MergedGraphs,
-    labels: TrainingLabels,
+    labels: Targets,
     rows: NDArray[np.int64],
-    recipe: Recipe,
+    recipe: GnnRecipe,
 ) -> None:
     embeddings = network(graphs)
     loss = pretraining_loss(
@@ -193,7 +193,7 @@ def embed(network: GraphNetwork, graphs: MergedGraphs) -> NDArray[np.float32]:
         return torch.cat([network(graphs.take(part)) for part in parts]).numpy()
 
 
-def _network(kind: Kind, classes: int, recipe: Recipe, seed: int) -> GraphNetwork:
+def _network(kind: Kind, classes: int, recipe: GnnRecipe, seed: int) -> GraphNetwork:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return GraphNetwork(kind, classes, recipe)

@@ -6,21 +6,21 @@ from typing import Final
 
 import torch
 
-from nar.config import (
-    Losses,
-    MotifConfig,
+from nar.encoding.embed import Embedder
+from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
+from nar.encoding.paper.pretraining import pretrain_paper
+from nar.encoding.paper.recipe import (
+    PaperConfig,
     PaperGraphRecipe,
     PaperMotifRecipe,
     PaperRecipe,
-    Splitting,
 )
-from nar.encoding.embed import Embedder
-from nar.encoding.labels import TrainingLabels
-from nar.encoding.paper.encoders import PaperConfig, PaperEncoder, paper_encoder
-from nar.encoding.paper.pretraining import pretrain_paper
 from nar.encoding.paper.samples import collect_samples
+from nar.encoding.recipe import Losses
+from nar.encoding.targets import Targets
 from nar.evaluation.benchmark.tasks import Task
-from nar.evaluation.scoring.evaluate import Matrix
+from nar.evaluation.scoring.ranking import Matrix
+from nar.motifs.config import MotifConfig, Splitting
 from nar.zoo.sources.darts.dataset import members_at
 from nar.zoo.sources.darts.network import darts_graph
 
@@ -72,13 +72,13 @@ def untrained(task: Task) -> Matrix:
 
 def trained(task: Task, variant: Variant) -> Matrix:
     """Vectors of an encoder that went through both stages on the training rows of a task."""
-    samples = collect_samples(task.learned(), task.labels, variant.motifs())
+    samples = collect_samples(task.learned(), task.targets, variant.motifs())
     return Embedder(pretrain_paper(samples, variant.recipe(task.seed))).embed(task.graphs)
 
 
 def transferred(task: Task) -> Matrix:
     """Vectors of an encoder that went through both stages on the NAS space first (Table 4)."""
-    samples = collect_samples(task.learned(), task.labels, Variant().motifs())
+    samples = collect_samples(task.learned(), task.targets, Variant().motifs())
     recipe = Variant().recipe(task.seed)
     encoder = pretrain_paper(samples, recipe, initial=_of_nas(task.seed))
     return Embedder(encoder).embed(task.graphs)
@@ -90,7 +90,7 @@ def _of_nas(seed: int) -> PaperEncoder:
     members = members_at(NAS_DISTANCE, count=NAS_NETWORKS)
     classes = [str(member.label) for member in members]
     graphs = [darts_graph(member.genotype) for member in members]
-    labels = TrainingLabels.of(classes, classes)
+    targets = Targets.of(classes, classes)
     return pretrain_paper(
-        collect_samples(graphs, labels, Variant().motifs()), Variant().recipe(seed)
+        collect_samples(graphs, targets, Variant().motifs()), Variant().recipe(seed)
     )

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from nar.config import DefaultRecipe
+from nar.encoding.default.recipe import DefaultRecipe
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.tasks import Task
 from nar.evaluation.methods import baselines, default, gnn, paper
-from nar.evaluation.scoring.evaluate import Matrix
+from nar.evaluation.scoring.ranking import Matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,63 +19,61 @@ class Method:
         name: Unique.
         title: As tables show it.
         embed: Rows in the order of the task's graphs.
-        code: Module that decides what comes out.
-        learns: Whether it reads labels of the training rows.
+        settings: What it is made with, as text.
+        learns: Whether it reads targets of the training rows.
+        version: To be raised by whoever changes what comes out: its cells are then run anew.
     """
 
     name: str
     title: str
     embed: Callable[[Task], Matrix]
-    code: str
+    settings: str = ""
     learns: bool = False
+    version: int = 1
+
+    @property
+    def identity(self) -> str:
+        """What decides its vectors, but for the task."""
+        return f"{self.name} {self.version} {self.settings}"
 
 
 def _histogram(steps: int, weighting: baselines.Weighting) -> Method:
     words = weighting.replace("_", "-")
     return Method(
-        f"labels-{steps}-{words}",
-        f"label histogram, s<={steps}, {words}",
-        lambda task: baselines.label_histograms(task.graphs, steps, weighting),
-        baselines.__name__,
+        f"codes-{steps}-{words}",
+        f"code histogram, s<={steps}, {words}",
+        lambda task: baselines.code_histograms(task.graphs, steps, weighting),
     )
 
 
 def _untrained_network(kind: gnn.Kind) -> Method:
     return Method(
-        f"{kind}-untrained",
-        f"{kind.upper()}, untrained",
-        lambda task: gnn.untrained(task, kind),
-        gnn.__name__,
+        f"{kind}-untrained", f"{kind.upper()}, untrained", lambda task: gnn.untrained(task, kind)
     )
 
 
 def _trained_network(kind: gnn.Kind) -> Method:
-    return Method(kind, kind.upper(), lambda task: gnn.trained(task, kind), gnn.__name__, True)
+    return Method(
+        kind, kind.upper(), lambda task: gnn.trained(task, kind), repr(gnn.GnnRecipe()), learns=True
+    )
 
 
 def _paper(name: str, title: str, variant: paper.Variant) -> Method:
-    return Method(name, title, lambda task: paper.trained(task, variant), paper.__name__, True)
+    return Method(
+        name, title, lambda task: paper.trained(task, variant), repr(variant), learns=True
+    )
 
 
 def _default(name: str, title: str, recipe: DefaultRecipe, *, learns: bool = True) -> Method:
-    code = default.__name__
-    return Method(name, title, lambda task: default.trained(task, recipe), code, learns)
+    return Method(
+        name, title, lambda task: default.trained(task, recipe), repr(recipe), learns=learns
+    )
 
 
-_ALL: Final[Sequence[Method]] = (
-    Method(
-        "random",
-        "random",
-        lambda task: baselines.random_vectors(len(task.graphs), task.seed),
-        baselines.__name__,
-    ),
-    Method("size", "size only", lambda task: baselines.sizes(task.graphs), baselines.__name__),
-    Method(
-        "operators",
-        "bag of operators",
-        lambda task: baselines.bag_of_operators(task.graphs),
-        baselines.__name__,
-    ),
+_ROWS: Final[Sequence[Method]] = (
+    Method("random", "random", lambda task: baselines.random_vectors(len(task.graphs), task.seed)),
+    Method("size", "size only", lambda task: baselines.sizes(task.graphs)),
+    Method("operators", "bag of operators", lambda task: baselines.bag_of_operators(task.graphs)),
     _histogram(1, "presence"),
     _histogram(2, "presence"),
     _histogram(3, "presence"),
@@ -87,7 +85,7 @@ _ALL: Final[Sequence[Method]] = (
     _trained_network("gin"),
     _trained_network("gcn"),
     _trained_network("gat"),
-    Method("paper-untrained", "NAR paper, untrained", paper.untrained, paper.__name__),
+    Method("paper-untrained", "NAR paper, untrained", paper.untrained, repr(paper.Variant())),
     _paper("paper", "NAR paper", paper.Variant()),
     _paper("paper-ce", "NAR paper, CE alone", paper.Variant(losses="ce")),
     _paper("paper-cl", "NAR paper, CL alone", paper.Variant(losses="cl")),
@@ -100,7 +98,13 @@ _ALL: Final[Sequence[Method]] = (
     _paper("paper-node-number", "NAR paper, by nodes", paper.Variant(splitting="node_number")),
     _paper("paper-motif-number", "NAR paper, by motifs", paper.Variant(splitting="motif_number")),
     _paper("paper-random", "NAR paper, random motifs", paper.Variant(splitting="random")),
-    Method("paper-from-nas", "NAR paper, NAS first", paper.transferred, paper.__name__, True),
+    Method(
+        "paper-from-nas",
+        "NAR paper, NAS first",
+        paper.transferred,
+        f"{paper.Variant()!r} {paper.NAS_NETWORKS} networks at {paper.NAS_DISTANCE} edits",
+        learns=True,
+    ),
     _default("default-untrained", "NAR default, untrained", default.UNTRAINED, learns=False),
     *(
         _default(f"default-{name}", f"NAR default, {name.replace('-', ' ')}", recipe)
@@ -108,7 +112,7 @@ _ALL: Final[Sequence[Method]] = (
     ),
     _default("default", "NAR default", default.PLAIN),
 )
-METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ALL}
+METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ROWS}
 
 
 def find_method(name: str) -> Method:

@@ -12,7 +12,7 @@ _COST: Final = ("dim", "seconds")
 
 
 def result_blocks(protocol: str, rows: Sequence[Row], printed: Sequence[PrintedRow]) -> list[str]:
-    """Who asked, the table, the printed numbers, the best that learns nothing, the differences."""
+    """Who asked, the table, the printed numbers, the best untrained baseline, the differences."""
     headline = headline_of(protocol)
     title = metric_title(headline)
     whole, reference = rows[-1].evaluation, rows[-1].method.title
@@ -26,7 +26,7 @@ def result_blocks(protocol: str, rows: Sequence[Row], printed: Sequence[PrintedR
         f"{asked}; {whole.gallery:,} may answer.",
         markdown_table(header, [*_lines(rows, metrics, headline), *quoted]),
         *_against_printed(rows, printed),
-        f"Best that learns nothing, by {title}: {idle}.",
+        f"Best untrained baseline, by {title}: {idle}.",
         f"Differences: {title} less that of {reference}, query by query; none: 95% includes 0.",
         markdown_table(("method", "difference", "95%"), _differences(rows)),
         *_kinds(rows, headline, best),
@@ -47,7 +47,7 @@ def _against_printed(rows: Sequence[Row], printed: Sequence[PrintedRow]) -> list
 
 
 def _kinds(rows: Sequence[Row], headline: str, best: Row) -> list[str]:
-    """The headline by rewrite, of the best that learns nothing and of the last row."""
+    """The headline by rewrite, of the best untrained baseline and of the last row."""
     shown = [row for row in rows if row is best or row is rows[-1]]
     header = ("rewrite", "queries", *(row.method.title for row in shown))
     lines = [

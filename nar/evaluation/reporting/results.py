@@ -1,14 +1,13 @@
 """What becomes of a set of cells: its table, its curve or its maps, as files."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nar.errors import CorpusError
 from nar.evaluation.benchmark.datasets import REAL, load_dataset
-from nar.evaluation.cell_files import read_cell, read_sample
-from nar.evaluation.cells import Cell, CellResult
+from nar.evaluation.cell_files import cell_path, read_cell, read_sample
+from nar.evaluation.cells import Cell, CellResult, questions_of
 from nar.evaluation.methods.registry import find_method
 from nar.evaluation.reporting.figures import Panel, difficulty_curve, neighbourhood_map, trade_off
 from nar.evaluation.reporting.rows import rows_of
@@ -18,70 +17,71 @@ from nar.evaluation.reporting.tables import write_table
 Read = Mapping[Cell, CellResult]
 
 
-@dataclass(frozen=True, slots=True)
-class CellFiles:
-    """Where cells are kept.
+def write_results(results: Path, name: str, directory: Path) -> None:
+    """Write everything that a set shows, as files called after it; nothing is learned.
 
-    Attributes:
-        path_of: File of each.
-        cache_directory: See `nar.evaluation.benchmark.datasets.load_dataset`.
-    """
-
-    path_of: Callable[[Cell], Path]
-    cache_directory: Path
-
-
-def write_results(directory: Path, name: str, files: CellFiles) -> None:
-    """Write everything that a set shows, as files called after it.
+    Args:
+        results: Gets the files.
+        name: Of the set.
+        directory: Of the evaluation: its cells and what data sets keep there.
 
     Raises:
-        InvalidInputError: There is no such set, or its methods were not asked the same.
+        InvalidInputError: There is no such set, or its cells answer other questions.
         CorpusError: Cells are missing or damaged.
         MissingLibraryError: The library that draws is not installed.
     """
     chosen = find_set(name)
-    found = _read(name, list(chosen.cells()), files)
+    cells = _read(name, list(chosen.cells()), directory)
     for shown in chosen.shows:
-        _WRITERS[shown](directory, name, found, files)
+        _WRITERS[shown](results, name, cells, directory)
 
 
-def _read(name: str, cells: Sequence[Cell], files: CellFiles) -> Read:
-    missing = [str(cell) for cell in cells if not files.path_of(cell).exists()]
+def _read(name: str, cells: Sequence[Cell], directory: Path) -> Read:
+    missing = [str(cell) for cell in cells if not cell_path(directory, cell).exists()]
     if missing:
         which = f"{name} lacks {len(missing)} cells, {', '.join(missing)}"
         raise CorpusError(f"{which}; run them with `python -m cluster.evaluate {name}`")
-    return {cell: read_cell(files.path_of(cell)) for cell in cells}
+    asked = {
+        (cell.data, cell.protocol, cell.seed): questions_of(cell, cache_directory=directory)
+        for cell in {(each.data, each.protocol, each.seed): each for each in cells}.values()
+    }
+    return {
+        cell: read_cell(cell_path(directory, cell)).scored(
+            asked[cell.data, cell.protocol, cell.seed]
+        )
+        for cell in cells
+    }
 
 
-def _table(directory: Path, name: str, found: Read, _: CellFiles) -> None:
-    write_table(directory, name, found)
+def _table(results: Path, name: str, cells: Read, _: Path) -> None:
+    write_table(results, name, cells)
 
 
-def _curve(directory: Path, name: str, found: Read, _: CellFiles) -> None:
-    difficulty_curve(directory / f"{name}.png", list(found.values()))
+def _curve(results: Path, name: str, cells: Read, _: Path) -> None:
+    difficulty_curve(results / f"{name}.png", list(cells.values()))
 
 
-def _maps(directory: Path, name: str, found: Read, files: CellFiles) -> None:
-    neighbourhood_map(directory / f"{name}.png", [_panel(cell, files) for cell in found])
+def _maps(results: Path, name: str, cells: Read, directory: Path) -> None:
+    neighbourhood_map(results / f"{name}.png", [_panel(cell, directory) for cell in cells])
 
 
-def _trade_off(directory: Path, name: str, found: Read, _: CellFiles) -> None:
+def _trade_off(results: Path, name: str, cells: Read, _: Path) -> None:
     chosen = find_set(name)
     tasks = {}
     for data, protocol in chosen.tasks:
-        cells = [
-            [found[cell] for cell in chosen.cells_of(data, protocol, m)] for m in chosen.methods
+        of_methods = [
+            [cells[cell] for cell in chosen.cells_of(data, protocol, m)] for m in chosen.methods
         ]
-        rows = rows_of(cells, protocol)
+        rows = rows_of(of_methods, protocol)
         reached = {r.method.title: (r.seconds, r.evaluation.scores["map@20"].mean) for r in rows}
         tasks[f"{data}, {protocol}"] = reached
-    trade_off(directory / f"{name}.png", tasks)
+    trade_off(results / f"{name}.png", tasks)
 
 
-def _panel(cell: Cell, files: CellFiles) -> Panel:
+def _panel(cell: Cell, directory: Path) -> Panel:
     """The vectors of a cell by the paper's classes: blocks of real networks, centres of NAS."""
-    sample = read_sample(files.path_of(cell))
-    cards = load_dataset(cell.data, files.cache_directory).cards
+    sample = read_sample(cell_path(directory, cell))
+    cards = load_dataset(cell.data, directory).cards
     classes = {
         card.labels.name: card.paper_block if cell.data == REAL else card.labels.family
         for card in cards
@@ -91,7 +91,7 @@ def _panel(cell: Cell, files: CellFiles) -> Panel:
     return Panel(title + few, sample.vectors, tuple(classes[name] for name in sample.names))
 
 
-_WRITERS: Final[Mapping[Shown, Callable[[Path, str, Read, CellFiles], None]]] = {
+_WRITERS: Final[Mapping[Shown, Callable[[Path, str, Read, Path], None]]] = {
     "table": _table,
     "curve": _curve,
     "maps": _maps,

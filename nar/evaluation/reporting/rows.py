@@ -9,10 +9,11 @@ from typing import Any, Final
 from nar.evaluation.benchmark.datasets import REWRITES
 from nar.evaluation.cells import CellResult
 from nar.evaluation.methods.registry import Method, find_method
+from nar.evaluation.scoring import metrics
 from nar.evaluation.scoring.differences import Difference, difference
-from nar.evaluation.scoring.evaluate import KS, Evaluation, Scored, summarise
+from nar.evaluation.scoring.evaluate import Evaluation, Scored, summarise
 
-METRICS: Final = tuple(f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in KS)
+METRICS: Final = tuple(f"{each.name}@{k}" for each in metrics.METRICS for k in metrics.KS)
 # What a protocol is judged by, where that is not MAP@20: a question with one answer has no list.
 _HEADLINES: Final[Mapping[str, str]] = {
     "twins": "mrr@20",
@@ -93,7 +94,7 @@ def rows_of(methods: Sequence[Sequence[CellResult]], protocol: str) -> list[Row]
 
 
 def best_idle(rows: Sequence[Row], metric: str) -> Row:
-    """The best of the rows that learn nothing; every table has one."""
+    """The best of the rows that are not trained; every table has one."""
     idle = [row for row in rows if not row.method.learns]
     return max(idle, key=lambda row: row.evaluation.scores[metric].mean)
 

@@ -14,11 +14,11 @@ BASELINES: Final = (
     "random",
     "size",
     "operators",
-    "labels-1-presence",
-    "labels-2-presence",
-    "labels-3-presence",
-    "labels-2-log-counts",
-    "labels-2-idf",
+    "codes-1-presence",
+    "codes-2-presence",
+    "codes-3-presence",
+    "codes-2-log-counts",
+    "codes-2-idf",
     "gin-untrained",
     "gcn-untrained",
     "gat-untrained",
@@ -44,15 +44,15 @@ LOSSES: Final = (
     "paper",
 )
 TRANSFER: Final = ("paper-untrained", "paper-from-nas", "paper")
-# What is asked at every distance of the curve: the best that learn nothing, and ours.
+# What is asked at every distance of the curve: the best untrained baselines, and ours.
 CURVE: Final = (
     "operators",
-    "labels-2-presence",
-    "labels-2-log-counts",
+    "codes-2-presence",
+    "codes-2-log-counts",
     "default-untrained",
     "default",
 )
-SIMPLE: Final = ("random", "size", "operators", "labels-1-presence", "default")
+SIMPLE: Final = ("random", "size", "operators", "codes-1-presence", "default")
 # Parts that do little on real architectures.
 NAS_ABLATIONS: Final = (
     "no-motif-stage",

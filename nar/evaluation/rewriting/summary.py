@@ -1,6 +1,6 @@
 """The table of the protocol: rewrite by rewrite, how many models kept their graph."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,16 @@ def as_markdown(rows: Iterable[Row]) -> list[str]:
     """The lines of a table, as results and terminals show it."""
     head = "| rewrite | wanted | models | topology equal | exact equal | failed | not applicable |"
     return [head, "|---|---|---|---|---|---|---|", *map(_line, rows)]
+
+
+def report(rows: Sequence[Row]) -> list[str]:
+    """The table, then every model that should have kept its graph and did not."""
+    lines = as_markdown(rows)
+    for row in rows:
+        if row.wanted == "equal":
+            lines += [f"{row.rewrite}: {name}: {why}" for name, why in row.different.items()]
+        lines += [f"{row.rewrite}: {name}: failed: {why}" for name, why in row.failed.items()]
+    return lines
 
 
 def _line(row: Row) -> str:

@@ -1,28 +1,17 @@
 """How well vectors answer questions: a score a query, and their means with intervals."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, issparse
 
 from nar.errors import InvalidInputError
-from nar.evaluation.benchmark.questions import Numbers, Questions
-from nar.evaluation.scoring.metrics import (
-    Values,
-    average_precision,
-    ndcg,
-    reciprocal_rank,
-    top_ranked,
-)
+from nar.evaluation.benchmark.questions import Questions
+from nar.evaluation.scoring.metrics import CUTS, METRICS, Values
+from nar.evaluation.scoring.ranking import Matrix, Ranking, rank
 
-Matrix = NDArray[np.float32] | csr_array
-
-KS: Final = (20, 50, 100)
-DEPTHS: Final = (1, *KS)
-CHUNK_ROWS: Final = 256
 RESAMPLES: Final = 1_000
 SEED: Final = 0
 
@@ -84,31 +73,31 @@ class Evaluation:
         return asdict(self)
 
 
-def score(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = DEPTHS) -> Scored:
-    """Rank the gallery of every query by cosine and score the rankings.
+def score(ranking: Ranking, asked: Questions, *, cuts: Sequence[int] = CUTS) -> Scored:
+    """Score rankings.
 
     Args:
-        embeddings: Shape (items, dim), dense or sparse.
-        asked: About these items, in the same order.
-        ks: Depths of the metrics.
+        ranking: Of these questions.
+        asked: What was asked; what counts as relevant may be other than when it was ranked.
+        cuts: Depths of the metrics.
 
     Raises:
-        InvalidInputError: Lengths differ, or a number is not finite.
+        InvalidInputError: The ranking answers other questions.
     """
-    _check(embeddings, asked)
-    places = asked.asked()
-    relevance = np.concatenate(list(_relevance(unit_rows(embeddings), asked, places, max(ks))))
-    relevant = asked.relevant()[places]
-    values: dict[str, Values] = {}
-    for k in ks:
-        values[f"mrr@{k}"] = reciprocal_rank(relevance, k)
-        values[f"map@{k}"] = average_precision(relevance, relevant, k)
-        values[f"ndcg@{k}"] = ndcg(relevance, relevant, k)
+    if ranking.of != asked.digest():
+        raise InvalidInputError("ranking", "wanted answers to these questions, came others")
+    relevant = asked.relevant()[ranking.queries]
+    rows = np.flatnonzero(relevant)
+    relevance = ranking.relevance(asked, rows)
     return Scored(
-        queries=tuple(asked.ids[place] for place in places),
-        clusters=tuple(asked.cluster[place] for place in places),
+        queries=tuple(asked.ids[query] for query in ranking.queries[rows]),
+        clusters=tuple(asked.cluster[query] for query in ranking.queries[rows]),
         gallery=int(np.count_nonzero(asked.gallery)),
-        values=values,
+        values={
+            f"{metric.name}@{k}": metric.of(relevance, relevant[rows], k)
+            for k in cuts
+            for metric in METRICS
+        },
     )
 
 
@@ -127,28 +116,10 @@ def summarise(seeds: Sequence[Scored]) -> Evaluation:
     return Evaluation(len(seeds), queries, len(names), min(s.gallery for s in seeds), scores)
 
 
-def evaluate(embeddings: Matrix, asked: Questions, *, ks: Sequence[int] = DEPTHS) -> Evaluation:
-    """`score` and `summarise` in one, for a single seed."""
-    return summarise([score(embeddings, asked, ks=ks)])
-
-
-def _relevance(
-    unit: Matrix, asked: Questions, places: Numbers, depth: int
-) -> Iterator[NDArray[np.bool_]]:
-    """Whether the item at each rank is relevant, a few queries at a time."""
-    answers = np.flatnonzero(asked.gallery)
-    answers = answers[np.argsort(np.array(asked.ids)[answers])]
-    others = unit[answers].T
-    for start in range(0, len(places), CHUNK_ROWS):
-        rows = places[start : start + CHUNK_ROWS]
-        product = unit[rows] @ others
-        # Rounded as in the index, or equal vectors would not tie.
-        scores = np.round(product.toarray() if issparse(product) else product, 6)
-        left_out = asked.apart[rows][:, None] == asked.apart[answers]
-        scores[left_out] = -np.inf
-        ranked = top_ranked(scores, depth)
-        related = (asked.relevance[rows][:, None] == asked.relevance[answers]) & ~left_out
-        yield np.take_along_axis(related, ranked, axis=1)
+def evaluate(embeddings: Matrix, asked: Questions, *, cuts: Sequence[int] = CUTS) -> Evaluation:
+    """Rank, score and summarise in one, for a single seed."""
+    ranking = rank(embeddings, asked, depth=max(cuts))
+    return summarise([score(ranking, asked, cuts=cuts)])
 
 
 def _score(values: Values, cluster: NDArray[np.intp], weight: Values) -> Score:
@@ -162,22 +133,3 @@ def _score(values: Values, cluster: NDArray[np.intp], weight: Values) -> Score:
     low, high = np.quantile((drawn @ sums) / (drawn @ sizes), [0.025, 0.975])
     mean = sums.sum() / sizes.sum()
     return Score(float(mean), float(low), float(high), float(means.mean()))
-
-
-def unit_rows(embeddings: Matrix) -> Matrix:
-    """Rows scaled to length 1; a row of zeros stays one, and is far from everything."""
-    squares = embeddings.multiply(embeddings) if issparse(embeddings) else embeddings**2
-    lengths = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64)).ravel()
-    scale = (1 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-    if issparse(embeddings):
-        return csr_array(diags_array(scale) @ embeddings)
-    return embeddings * scale[:, None]
-
-
-def _check(embeddings: Matrix, asked: Questions) -> None:
-    wanted, came = len(asked.ids), embeddings.shape[0]
-    if wanted != came:
-        raise InvalidInputError("embeddings", f"wanted {wanted} rows, one an id, came {came}")
-    numbers = embeddings.data if issparse(embeddings) else embeddings
-    if not np.isfinite(numbers).all():
-        raise InvalidInputError("embeddings", "wanted finite numbers, came others")

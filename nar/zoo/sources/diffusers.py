@@ -9,8 +9,7 @@ from torch import nn
 
 from nar.architecture import Labels
 from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe, on_meta
-from nar.zoo.fake_cpu import on_fake_cpu
+from nar.zoo.building import Recipe, capture_recipe, on_fake_cpu, on_meta
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.sources.diffusers_inputs import described_classes, example_inputs, marked_classes
 from nar.zoo.spec import ArchitectureSpec, unknown_architecture

@@ -6,46 +6,27 @@ from types import ModuleType
 import torch
 from torch import nn
 
-from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe
-from nar.zoo.libraries import import_library, library_version
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
-
-SOURCE = "effdet"
+from nar.zoo.libraries import import_library
+from nar.zoo.source import Entry, Source, by_forward
 
 
-def list_effdet() -> list[str]:
+def _names() -> list[str]:
     """Every configuration of the library, in its order."""
-    return [f"{SOURCE}:{model}" for model in _configs().efficientdet_model_param_dict]
+    return list(_configs().efficientdet_model_param_dict)
 
 
-def resolve_effdet(name: str) -> ArchitectureSpec:
-    """The spec behind ``effdet:<configuration>``.
-
-    Raises:
-        UnknownArchitectureError: The library has no such configuration.
-    """
-    model = name.removeprefix(f"{SOURCE}:")
-    if model not in _configs().efficientdet_model_param_dict:
-        way_out = "effdet.config.model_config.efficientdet_model_param_dict names them all"
-        raise unknown_architecture(name, list_effdet(), way_out=way_out)
-    detector = import_library(SOURCE).EfficientDet
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(SOURCE),
-        family=family_of(SOURCE, detector.__module__.rpartition(".")[2]),
-        task="object-detection",
-    )
-    recipe = Recipe(partial(_build, model), partial(_inputs, model))
-    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
+def _entry(model: str) -> Entry | None:
+    if model not in _names():
+        return None
+    module = import_library("effdet").EfficientDet.__module__.rpartition(".")[2]
+    capture = by_forward(partial(_build, model), partial(_inputs, model))
+    return Entry(module, "object-detection", capture)
 
 
 def _build(model: str) -> nn.Module:
     config = _configs().get_efficientdet_config(model)
-    detector: nn.Module = import_library(SOURCE).EfficientDet(config, pretrained_backbone=False)
+    detector: nn.Module = import_library("effdet").EfficientDet(config, pretrained_backbone=False)
     return detector
 
 
@@ -55,4 +36,16 @@ def _inputs(model: str, _module: nn.Module) -> CaptureInputs:
 
 
 def _configs() -> ModuleType:
-    return import_library(f"{SOURCE}.config.model_config")
+    return import_library("effdet.config.model_config")
+
+
+EFFDET = Source(
+    name="effdet",
+    library="effdet",
+    licence="Apache-2.0",
+    form="<configuration>",
+    example="tf_efficientdet_d0",
+    names=_names,
+    entry=_entry,
+    parts=("timm",),
+)

@@ -87,5 +87,6 @@ MMSEG = Source(
     example="pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024",
     names=partial(config_names, _LIBRARY),
     entry=_entry,
+    distribution="mmsegmentation",
     parts=("mmcv", "mmengine", "mmpretrain"),
 )

@@ -12,15 +12,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe
-from nar.zoo.libraries import import_library, library_version
+from nar.zoo.libraries import import_library
+from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.transformers.sizes import published_config, published_sizes
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
 
-SOURCE = "open_clip"
 IMAGE_SIZE = 224
 CONTEXT_LENGTH = 77  # tokens; the library's default, as is the image size
 
@@ -29,31 +25,22 @@ _SAME_SIZES = {"nllb-200-distilled-1.3B": "nllb-200-1.3B"}
 Config = Mapping[str, Any]
 
 
-def list_open_clip() -> list[str]:
+def _names() -> list[str]:
     """Every configuration of the library, in its order."""
-    return [f"{SOURCE}:{model}" for model in import_library(SOURCE).list_models()]
+    names: list[str] = import_library("open_clip").list_models()
+    return names
 
 
-def resolve_open_clip(name: str) -> ArchitectureSpec:
-    """The spec behind ``open_clip:<configuration>``.
-
-    Raises:
-        UnknownArchitectureError: The library has no such configuration.
-    """
-    model = name.removeprefix(f"{SOURCE}:")
-    if model not in import_library(SOURCE).list_models():
-        way_out = "open_clip.list_models() names them all"
-        raise unknown_architecture(name, list_open_clip(), way_out=way_out)
-    config: Config = import_library(SOURCE).get_model_config(model)
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(SOURCE),
-        family=family_of(SOURCE, _defining(config), model),
-        task="zero-shot-image-classification",
+def _entry(model: str) -> Entry | None:
+    if model not in _names():
+        return None
+    config: Config = import_library("open_clip").get_model_config(model)
+    return Entry(
+        _defining(config),
+        "zero-shot-image-classification",
+        by_forward(partial(_build, config), partial(_inputs, config)),
+        entrypoint=model,
     )
-    recipe = Recipe(partial(_build, config), partial(_inputs, config))
-    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
 
 
 def _defining(config: Config) -> str:
@@ -76,20 +63,20 @@ def _defining(config: Config) -> str:
 
 def _build(config: Config) -> nn.Module:
     """Build without `create_model`, which logs that there are no weights and wants a device."""
-    library = import_library(f"{SOURCE}.model")
+    library = import_library("open_clip.model")
     settings = {key: value for key, value in config.items() if key != "custom_text"}
     settings["vision_cfg"] = {**config["vision_cfg"], "timm_model_pretrained": False}
     hub_name = config["text_cfg"].get("hf_model_name")
     is_custom = config.get("custom_text", False) or hub_name is not None
     cls = library.CustomTextCLIP if is_custom else library.CLIP
     if "multimodal_cfg" in config:
-        cls = import_library(f"{SOURCE}.coca_model").CoCa
+        cls = import_library("open_clip.coca_model").CoCa
     if hub_name is None:
         return _made(cls, settings)
     with TemporaryDirectory() as directory:
         _save_text_config(hub_name, Path(directory))
-        place = {"hf_model_name": directory, "hf_model_pretrained": False}
-        return _made(cls, {**settings, "text_cfg": {**config["text_cfg"], **place}})
+        saved = {"hf_model_name": directory, "hf_model_pretrained": False}
+        return _made(cls, {**settings, "text_cfg": {**config["text_cfg"], **saved}})
 
 
 def _made(cls: type[nn.Module], settings: Config) -> nn.Module:
@@ -111,3 +98,16 @@ def _inputs(config: Config, _module: nn.Module) -> CaptureInputs:
     return CaptureInputs(
         (torch.empty(1, 3, height, width), torch.zeros(1, tokens, dtype=torch.long))
     )
+
+
+OPEN_CLIP = Source(
+    name="open_clip",
+    library="open_clip",
+    distribution="open_clip_torch",
+    licence="MIT",
+    form="<configuration>",
+    example="ViT-B-32",
+    names=_names,
+    entry=_entry,
+    parts=("timm", "transformers"),
+)

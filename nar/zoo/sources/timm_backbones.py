@@ -6,9 +6,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 
+from nar.files import package_lines
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.timm import timm_family
 
@@ -50,8 +50,7 @@ def timm_backbones() -> Mapping[str, TimmBackbone]:
         MissingLibraryError: timm is not installed.
     """
     registered = frozenset(import_library("timm").list_models())
-    text = files("nar.zoo.sources").joinpath("timm_backbones.txt").read_text(encoding="utf-8")
-    rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    rows = [line.split() for line in package_lines("zoo", "sources", "timm_backbones.txt")]
     return MappingProxyType(
         {
             name: TimmBackbone(name, int(size), gives, dilated == "dilated")

@@ -7,19 +7,15 @@ from types import MappingProxyType
 import torch
 from torch import nn
 
-from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe
-from nar.zoo.libraries import import_library, library_version
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+from nar.zoo.libraries import import_library
+from nar.zoo.source import Entry, Source, by_forward
 
-SOURCE = "torchsr"
 SIZE = 64  # side of the small image, in pixels: a patch as these are trained on
 
-# Function -> scales. Second names of the same function are left out, and so is what learns nothing.
-# VDSR enlarges the image before its network, which is the same at every scale; RDN-A has no weights
-# published and the scales of RDN-B.
+# Function -> scales. Second names of the same function are left out, and so are functions without
+# learned weights. VDSR enlarges the image before its network, which is the same at every scale;
+# RDN-A has no weights published and the scales of RDN-B.
 _SCALES: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {
         "carn": (2, 3, 4),
@@ -37,38 +33,21 @@ _SCALES: Mapping[str, tuple[int, ...]] = MappingProxyType(
 )
 
 
-def list_torchsr() -> list[str]:
-    """Every network at every scale as ``torchsr:<function>/x<scale>``.
-
-    Raises:
-        MissingLibraryError: torchsr is not installed.
-    """
-    import_library(SOURCE)
-    return [f"{SOURCE}:{model}/x{scale}" for model, scales in _SCALES.items() for scale in scales]
+def _names() -> list[str]:
+    """Every network at every scale."""
+    import_library("torchsr")
+    return [f"{model}/x{scale}" for model, scales in _SCALES.items() for scale in scales]
 
 
-def resolve_torchsr(name: str) -> ArchitectureSpec:
-    """The spec behind ``torchsr:<function>/x<scale>``.
-
-    Raises:
-        UnknownArchitectureError: No such function, or not at that scale.
-        MissingLibraryError: torchsr is not installed.
-    """
-    names = list_torchsr()
-    if name not in names:
-        way_out = f"wanted {SOURCE}:<function>/x<scale>, as {names[0]}"
-        raise unknown_architecture(name, names, way_out=way_out)
-    model, _, scale = name.removeprefix(f"{SOURCE}:").partition("/x")
-    function = getattr(import_library(f"{SOURCE}.models"), model)
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(SOURCE),
-        family=family_of(SOURCE, function.__module__.rpartition(".")[2]),
-        task="image-to-image",
+def _entry(name: str) -> Entry | None:
+    if name not in _names():
+        return None
+    model, _, scale = name.partition("/x")
+    function = getattr(import_library("torchsr.models"), model)
+    module = function.__module__.rpartition(".")[2]
+    return Entry(
+        module, "image-to-image", by_forward(partial(_build, function, int(scale)), _patch)
     )
-    recipe = Recipe(partial(_build, function, int(scale)), _inputs)
-    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
 
 
 def _build(function: Callable[..., nn.Module], scale: int) -> nn.Module:
@@ -77,5 +56,16 @@ def _build(function: Callable[..., nn.Module], scale: int) -> nn.Module:
         return function(scale, pretrained=False).to("meta")
 
 
-def _inputs(_module: nn.Module) -> CaptureInputs:
+def _patch(_module: nn.Module) -> CaptureInputs:
     return CaptureInputs((torch.empty(1, 3, SIZE, SIZE),))
+
+
+TORCHSR = Source(
+    name="torchsr",
+    library="torchsr",
+    licence="MIT",
+    form="<function>/x<scale>",
+    example="edsr_r16f64/x2",
+    names=_names,
+    entry=_entry,
+)

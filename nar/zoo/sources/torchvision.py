@@ -12,15 +12,11 @@ from typing import Protocol, cast
 import torch
 from torch import nn
 
-from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe
-from nar.zoo.libraries import import_library, library_version
+from nar.zoo.libraries import import_library
+from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.torchvision_heads import OneStage, TwoStage, without_postprocessing
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
 
-SOURCE = "torchvision"
 FRAMES = 16
 SEGMENTATION_SIZE = 520
 FLOW_SIZE = (360, 480)
@@ -77,8 +73,8 @@ class _Registry:
     part: Callable[[nn.Module], nn.Module] = _whole
 
     def names(self) -> list[str]:
-        found: list[str] = _models().list_models(module=import_library(self.module))
-        return found
+        names: list[str] = _models().list_models(module=import_library(self.module))
+        return names
 
 
 _BOTH = ("weights", "weights_backbone")
@@ -98,35 +94,19 @@ _REGISTRIES = (
 )
 
 
-def list_torchvision() -> list[str]:
+def _names() -> list[str]:
     """Every model of the registries that are read, registry by registry."""
-    return [f"{SOURCE}:{model}" for registry in _REGISTRIES for model in registry.names()]
+    return [model for registry in _REGISTRIES for model in registry.names()]
 
 
-def resolve_torchvision(name: str) -> ArchitectureSpec:
-    """The spec behind ``torchvision:<model>``.
-
-    Raises:
-        UnknownArchitectureError: torchvision registers no such model of these tasks.
-    """
-    model = name.removeprefix(f"{SOURCE}:")
-    registry = next((found for found in _REGISTRIES if model in found.names()), None)
+def _entry(model: str) -> Entry | None:
+    registry = next((each for each in _REGISTRIES if model in each.names()), None)
     if registry is None:
-        way_out = "torchvision.models.list_models() names them all"
-        raise unknown_architecture(name, list_torchvision(), way_out=way_out)
+        return None
     module = _models().get_model_builder(model).__module__.rpartition(".")[2]
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(SOURCE),
-        family=family_of(SOURCE, module, model),
-        task=registry.task,
-    )
-    recipe = Recipe(
-        partial(_build, registry, model),
-        partial(_inputs, registry, _models().get_model_weights(model).DEFAULT.transforms()),
-    )
-    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
+    preset = _models().get_model_weights(model).DEFAULT.transforms()
+    capture = by_forward(partial(_build, registry, model), partial(_inputs, registry, preset))
+    return Entry(module, registry.task, capture, entrypoint=model)
 
 
 def _build(registry: _Registry, model: str) -> nn.Module:
@@ -139,3 +119,14 @@ def _inputs(registry: _Registry, preset: _Preset, module: nn.Module) -> CaptureI
 
 def _models() -> ModuleType:
     return import_library("torchvision.models")
+
+
+TORCHVISION = Source(
+    name="torchvision",
+    library="torchvision",
+    licence="BSD-3-Clause",
+    form="<model>",
+    example="resnet50",
+    names=_names,
+    entry=_entry,
+)

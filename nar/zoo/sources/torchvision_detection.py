@@ -10,18 +10,13 @@ from types import MappingProxyType, ModuleType
 
 from torch import Tensor, nn
 
-from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe
-from nar.zoo.libraries import import_library, library_version
+from nar.zoo.libraries import import_library
+from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.timm_backbones import TimmBackbone, timm_backbones
-from nar.zoo.sources.timm_maps import TimmMaps
+from nar.zoo.sources.timm_bodies import TimmMaps
 from nar.zoo.sources.torchvision_heads import OneStage, TwoStage, without_postprocessing
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
 
-SOURCE = "torchvision_detection"
-LIBRARY = "torchvision"
 CLASSES = 91
 PYRAMID_WIDTH = 256
 
@@ -83,33 +78,23 @@ class _Pyramid(nn.Module):
         return maps
 
 
-def list_torchvision_detection() -> list[str]:
-    """Every pair as ``torchvision_detection:<head>/<timm model>``, model by model."""
-    return [f"{SOURCE}:{head}/{model}" for model in _backbones() for head in _HEADS]
+def _names() -> list[str]:
+    """Every pair, model by model."""
+    return [f"{head}/{model}" for model in _backbones() for head in _HEADS]
 
 
-def resolve_torchvision_detection(name: str) -> ArchitectureSpec:
-    """The spec behind ``torchvision_detection:<head>/<timm model>``.
-
-    Raises:
-        UnknownArchitectureError: No such head, or no timm model that gives it feature maps.
-    """
-    head_name, _, model = name.removeprefix(f"{SOURCE}:").partition("/")
+def _entry(name: str) -> Entry | None:
+    head_name, _, model = name.partition("/")
     head, backbone = _HEADS.get(head_name), _backbones().get(model)
     if head is None or backbone is None:
-        way_out = f"wanted {SOURCE}:<head>/<timm model>, as {SOURCE}:fasterrcnn/resnet50"
-        raise unknown_architecture(name, list_torchvision_detection(), way_out=way_out)
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(LIBRARY),
-        family=family_of(LIBRARY, _class(head).__module__.rpartition(".")[2]),
-        task="object-detection",
+        return None
+    return Entry(
+        _class(head).__module__.rpartition(".")[2],
+        "object-detection",
+        by_forward(partial(_build, head, backbone), _inputs),
         tier="composed",
         backbone=backbone.family,
     )
-    recipe = Recipe(partial(_build, head, backbone), _inputs)
-    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
 
 
 def _build(head: _Head, backbone: TimmBackbone) -> nn.Module:
@@ -124,13 +109,25 @@ def _inputs(module: nn.Module) -> CaptureInputs:
 
 
 def _class(head: _Head) -> Callable[..., nn.Module]:
-    found: Callable[..., nn.Module] = getattr(
+    detector: Callable[..., nn.Module] = getattr(
         import_library("torchvision.models.detection"), head.class_name
     )
-    return found
+    return detector
 
 
 def _backbones() -> dict[str, TimmBackbone]:
     """Those that have maps at several scales, and weights to begin with."""
     rows = timm_backbones().items()
     return {name: row for name, row in rows if row.gives != "tokens" and row.is_pretrained}
+
+
+TORCHVISION_DETECTION = Source(
+    name="torchvision_detection",
+    library="torchvision",
+    licence="BSD-3-Clause",
+    form="<head>/<timm model>",
+    example="fasterrcnn/resnet50",
+    names=_names,
+    entry=_entry,
+    parts=("timm",),
+)

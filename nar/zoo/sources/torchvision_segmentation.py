@@ -8,17 +8,12 @@ from types import MappingProxyType, ModuleType
 import torch
 from torch import nn
 
-from nar.architecture import Labels
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe
-from nar.zoo.libraries import import_library, library_version
+from nar.zoo.libraries import import_library
+from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.timm_backbones import TimmBackbone, timm_backbones
-from nar.zoo.sources.timm_maps import TimmMaps
-from nar.zoo.spec import ArchitectureSpec, unknown_architecture
+from nar.zoo.sources.timm_bodies import TimmMaps
 
-SOURCE = "torchvision_segmentation"
-LIBRARY = "torchvision"
 CLASSES = 21
 
 
@@ -63,33 +58,23 @@ _HEADS: Mapping[str, _Head] = MappingProxyType(
 )
 
 
-def list_torchvision_segmentation() -> list[str]:
-    """Every pair as ``torchvision_segmentation:<head>/<timm model>``, model by model."""
-    return [f"{SOURCE}:{head}/{model}" for model in _backbones() for head in _HEADS]
+def _names() -> list[str]:
+    """Every pair, model by model."""
+    return [f"{head}/{model}" for model in _backbones() for head in _HEADS]
 
 
-def resolve_torchvision_segmentation(name: str) -> ArchitectureSpec:
-    """The spec behind ``torchvision_segmentation:<head>/<timm model>``.
-
-    Raises:
-        UnknownArchitectureError: No such head, or no timm model that can be dilated.
-    """
-    head_name, _, model = name.removeprefix(f"{SOURCE}:").partition("/")
+def _entry(name: str) -> Entry | None:
+    head_name, _, model = name.partition("/")
     backbone = _backbones().get(model)
     if head_name not in _HEADS or backbone is None:
-        way_out = f"wanted {SOURCE}:<head>/<timm model>, as {SOURCE}:fcn/resnet50"
-        raise unknown_architecture(name, list_torchvision_segmentation(), way_out=way_out)
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library=library_version(LIBRARY),
-        family=family_of(LIBRARY, head_name),
-        task="image-segmentation",
+        return None
+    return Entry(
+        head_name,
+        "image-segmentation",
+        by_forward(partial(_build, head_name, model), partial(_image, backbone.size)),
         tier="composed",
         backbone=backbone.family,
     )
-    recipe = Recipe(partial(_build, head_name, model), partial(_inputs, backbone.size))
-    return ArchitectureSpec(labels, partial(capture_recipe, name, recipe))
 
 
 def _build(head_name: str, model: str) -> nn.Module:
@@ -98,9 +83,21 @@ def _build(head_name: str, model: str) -> nn.Module:
     return head.build(import_library(f"torchvision.models.segmentation.{head_name}"), backbone)
 
 
-def _inputs(size: int, _module: nn.Module) -> CaptureInputs:
+def _image(size: int, _module: nn.Module) -> CaptureInputs:
     return CaptureInputs((torch.empty(1, 3, size, size),))
 
 
 def _backbones() -> dict[str, TimmBackbone]:
     return {name: row for name, row in timm_backbones().items() if row.is_dilated}
+
+
+TORCHVISION_SEGMENTATION = Source(
+    name="torchvision_segmentation",
+    library="torchvision",
+    licence="BSD-3-Clause",
+    form="<head>/<timm model>",
+    example="fcn/resnet50",
+    names=_names,
+    entry=_entry,
+    parts=("timm",),
+)

@@ -16,8 +16,7 @@ from torch import nn
 from nar.architecture import Labels
 from nar.capture import CaptureInputs
 from nar.labels.families import family_of
-from nar.zoo.building import Recipe, capture_recipe
-from nar.zoo.fake_cpu import on_fake_cpu
+from nar.zoo.building import Recipe, capture_recipe, on_fake_cpu
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.spec import ArchitectureSpec, unknown_architecture
 

@@ -27,17 +27,17 @@ def codes_of(index: int) -> Codes:
 
 def genotype_text(codes: Codes) -> str:
     """The text form of a genotype."""
-    parts = [node_texts(place % NODES)[code] for place, code in enumerate(codes)]
+    parts = [node_texts(node % NODES)[code] for node, code in enumerate(codes)]
     return f"{','.join(parts[:NODES])}/{','.join(parts[NODES:])}"
 
 
 @cache
-def edit_places() -> tuple[tuple[int, int], ...]:
-    """Place of each of the 120 edits, in the order of `edits.edits`: node 0 to 7, edit of that."""
+def edit_choices() -> tuple[tuple[int, int], ...]:
+    """Node, 0 to 7, and which of its edits, for each of the 120 edits of a genotype in turn."""
     return tuple(
-        (place, choice)
-        for place in range(len(_COUNTS))
-        for choice in range(len(code_edits(place % NODES)[0]))
+        (node, choice)
+        for node in range(len(_COUNTS))
+        for choice in range(len(code_edits(node % NODES)[0]))
     )
 
 

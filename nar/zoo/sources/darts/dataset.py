@@ -2,19 +2,18 @@
 
 A row is the text of a genotype with its class, the centre of that class and its distance from it
 in edits, so that anyone can check the distance. Ships with the package;
-``python -m nar.zoo.sources.darts.dataset`` makes it again.
+``nar benchmark darts TARGET`` makes it again.
 """
 
 from collections.abc import Sequence
-from importlib.resources import as_file, files
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import typer
 
 from nar.errors import CorpusError
+from nar.files import package_path, write_whole
 from nar.zoo.sources.darts.genotypes import parse_genotype
 from nar.zoo.sources.darts.models import SEED
 from nar.zoo.sources.darts.sampling import CLASSES, Member, sample_centres, sample_texts
@@ -77,16 +76,17 @@ def generate(
 
 def write(table: pa.Table, path: Path) -> None:
     """Write a generated table whole or not at all, as zstd Parquet, a row group a distance."""
-    part = path.with_name(path.name + ".part")
-    pq.write_table(
-        table,
-        part,
-        compression="zstd",
-        compression_level=_LEVEL,
-        row_group_size=MEMBERS,
-        use_dictionary=["label", "centre", "distance"],
+    write_whole(
+        path,
+        partial(
+            pq.write_table,
+            table,
+            compression="zstd",
+            compression_level=_LEVEL,
+            row_group_size=MEMBERS,
+            use_dictionary=["label", "centre", "distance"],
+        ),
     )
-    part.replace(path)
 
 
 def read(path: Path | None = None, *, distance: int | None = None) -> pa.Table:
@@ -100,9 +100,8 @@ def read(path: Path | None = None, *, distance: int | None = None) -> pa.Table:
         CorpusError: The file is missing, damaged, or of another schema version.
     """
     if path is None:
-        with as_file(files("nar.zoo.sources.darts").joinpath("data", "curve.parquet")) as shipped:
-            return read(shipped, distance=distance)
-    way_out = "make it again with python -m nar.zoo.sources.darts.dataset"
+        path = package_path("zoo", "sources", "darts", "data", "curve.parquet")
+    way_out = "make it again with `nar benchmark darts`"
     try:
         table = pq.read_table(
             path, filters=None if distance is None else [("distance", "=", distance)]
@@ -121,17 +120,3 @@ def members_at(distance: int, *, count: int = MEMBERS) -> list[Member]:
     table = read(distance=distance).slice(0, count)
     rows = zip(table["genotype"].to_pylist(), table["label"].to_pylist(), strict=True)
     return [Member(parse_genotype(text), label) for text, label in rows]
-
-
-def main(
-    out: Annotated[Path, typer.Argument(help="Parquet file to write.")],
-    seed: Annotated[int, typer.Option(help="Fixes centres and members.")] = SEED,
-    members: Annotated[int, typer.Option(min=1, help="Networks a distance.")] = MEMBERS,
-) -> None:
-    """Sample the NAS data set and write it, all distances of the difficulty curve."""
-    write(generate(seed, members=members), out)
-    typer.echo(f"{out}: {out.stat().st_size:,} bytes")
-
-
-if __name__ == "__main__":
-    typer.run(main)

@@ -2,51 +2,65 @@
 
 from functools import partial
 
-from nar.architecture import Labels
 from nar.capture import Capture
 from nar.errors import InvalidInputError, UnknownArchitectureError
+from nar.zoo.source import Entry, Source
 from nar.zoo.sources.darts.genotypes import Genotype, parse_genotype
 from nar.zoo.sources.darts.network import darts_graph
 from nar.zoo.sources.darts.sampling import Member, sample_centres
-from nar.zoo.spec import ArchitectureSpec
 
-SOURCE = "darts"
 SEED = 0
 
 
-def list_darts() -> list[str]:
+def _names() -> list[str]:
     """The centres of the ten classes: the whole space has about 10^18 networks."""
-    return [
-        member_name(Member(genotype, label)) for label, genotype in enumerate(sample_centres(SEED))
-    ]
+    return [_name(Member(genotype, label)) for label, genotype in enumerate(sample_centres(SEED))]
 
 
 def member_name(member: Member) -> str:
-    """The name of a sampled network: its genotype, then its class after a number sign."""
-    return f"{SOURCE}:{member.genotype}#{member.label}"
+    """The spec of a sampled network: its genotype, then its class after a number sign."""
+    return f"{DARTS.name}:{_name(member)}"
 
 
-def resolve_darts(name: str) -> ArchitectureSpec:
-    """The spec behind ``darts:<genotype>`` or ``darts:<genotype>#<class>``.
+def _name(member: Member) -> str:
+    return f"{member.genotype}#{member.label}"
+
+
+def _entry(name: str) -> Entry:
+    """The network of ``<genotype>`` or ``<genotype>#<class>``.
 
     Raises:
         UnknownArchitectureError: The text is no genotype.
     """
-    text, _, label = name.removeprefix(f"{SOURCE}:").partition("#")
+    text, _, label = name.partition("#")
     try:
         genotype = parse_genotype(text)
     except InvalidInputError as error:
-        example = list_darts()[0].partition("#")[0]
-        raise UnknownArchitectureError(f"{name}: {error}; a genotype reads {example}") from error
-    labels = Labels(
-        name=name,
-        source=SOURCE,
-        library="Liu et al. (2018)",
-        family=f"{SOURCE}-{label}" if label else SOURCE,
+        example = f"{DARTS.name}:{DARTS.example}"
+        raise UnknownArchitectureError(
+            f"{DARTS.name}:{name}: {error}; a genotype reads {example}"
+        ) from error
+    return Entry(
+        defining=DARTS.name,
         task="image-classification",
+        capture=partial(_capture, genotype),
+        family=f"{DARTS.name}-{label}" if label else DARTS.name,
     )
-    return ArchitectureSpec(labels, partial(_capture, genotype))
 
 
-def _capture(genotype: Genotype) -> Capture:
+def _capture(genotype: Genotype, _name: str) -> Capture:
     return Capture(darts_graph(genotype), {})
+
+
+DARTS = Source(
+    name="darts",
+    library="",
+    licence="Apache-2.0",
+    form="<genotype>",
+    # The network that Liu et al. found.
+    example="sep3@0+sep3@1,sep3@0+sep3@1,skip@0+sep3@1,skip@0+dil3@2"
+    "/max3@0+max3@1,max3@1+skip@2,max3@0+skip@2,max3@1+skip@2",
+    names=_names,
+    entry=_entry,
+    citation="Liu et al. (2018)",
+)

@@ -10,7 +10,7 @@ from nar.zoo.sources.darts.codes import (
     code_edits,
     codes_of,
     distances_from,
-    edit_places,
+    edit_choices,
     genotype_text,
 )
 from nar.zoo.sources.darts.edits import edit_distance
@@ -105,13 +105,13 @@ def _members(centre: Codes, distance: int, random: Random) -> Iterator[Codes]:
 def _walk(centre: Codes, distance: int, random: Random) -> Codes:
     """Edit at random, keeping the edits that lead one step farther from the centre."""
     codes = list(centre)
-    places = edit_places()
-    rows = [distances_from(place % NODES, code) for place, code in enumerate(centre)]
+    choices = edit_choices()
+    rows = [distances_from(node % NODES, code) for node, code in enumerate(centre)]
     steps = 0
     while steps < distance:
-        place, choice = random.choice(places)
-        edited = code_edits(place % NODES)[codes[place]][choice]
-        if rows[place][edited] == rows[place][codes[place]] + 1:
-            codes[place] = edited
+        node, choice = random.choice(choices)
+        edited = code_edits(node % NODES)[codes[node]][choice]
+        if rows[node][edited] == rows[node][codes[node]] + 1:
+            codes[node] = edited
             steps += 1
     return tuple(codes)

@@ -4,27 +4,26 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import torch
 from encoding import small_encoder, three_families
 from graphs import resnet
 
 from nar.canonical import canonical
-from nar.encoding.paper import encode as encode_module
-from nar.encoding.paper.encode import MotifMemory, PaperEncoding
+from nar.encoding.paper import encoder as encoder_module
+from nar.encoding.paper.encoder import MotifMemory, PaperEncoder
 from nar.motifs.partition import partition, partition_all
 
-CPU = torch.device("cpu")
 PARTITIONS = partition_all(three_families())
 
 
 def encoding(**options):
-    return PaperEncoding(small_encoder(), CPU, **options)
+    fresh = small_encoder()
+    return PaperEncoder(fresh.config, fresh.motif, fresh.macro, **options)
 
 
 def test_motifs_are_encoded_once(monkeypatch):
     once = encoding()
     once.encode([partition(canonical(resnet([3, 4, 6, 3])))])
-    monkeypatch.setattr(encode_module, "motif_subgraph", None)  # would be called for a new motif
+    monkeypatch.setattr(encoder_module, "motif_subgraph", None)  # would be called for a new motif
     once.encode([partition(canonical(resnet([3, 4, 23, 3])))])
 
 

@@ -1,4 +1,4 @@
-"""`nar evaluate`: one cell of the benchmark, as a table and as JSON."""
+"""`nar benchmark`: one cell, as a table and as JSON, and the pages made of many."""
 
 import json
 
@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from nar.cli.app import app
 
-CELL = ("evaluate", "real", "twins", "size")
+CELL = ("benchmark", "cell", "real", "twins", "size")
 
 
 def run(*arguments):
@@ -40,7 +40,19 @@ def test_what_selects_a_model_is_not_what_is_tested(tmp_path):
     ],
 )
 def test_what_there_is_not_is_one_line(tmp_path, cell, message):
-    done = run("evaluate", *cell, "--work", str(tmp_path))
+    done = run("benchmark", "cell", *cell, "--work", str(tmp_path))
     assert done.exit_code == 1
     assert message in done.stderr
     assert "Traceback" not in done.output
+
+
+def test_what_is_made_of_many_cells_has_a_command_each():
+    told = run("benchmark", "--help").stdout
+    for name in ("cell", "novelty", "misses", "targets", "rewriting", "freeze", "rewritten"):
+        assert name in told
+
+
+def test_misses_of_cells_that_were_not_run_are_said_to_be_missing(tmp_path):
+    done = run("benchmark", "misses", "--results", str(tmp_path), "--work", str(tmp_path))
+    assert done.exit_code == 1
+    assert "real.unseen.default.0.parquet holds no cell" in done.stderr.replace("\n", "")

@@ -1,19 +1,15 @@
-"""The encoders: motifs and macro graphs to vectors, by the graph convolutions of Eq. 3."""
+"""The networks: motifs and macro graphs to vectors, by the graph convolutions of Eq. 3."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, relu
 
-from nar.config import MotifConfig, PaperRecipe, Settings
 from nar.encoding.batches import runs
 from nar.encoding.merged import RowGraph, merged
 from nar.encoding.paper.graphs import GraphBatch, collate
 from nar.errors import ConfigError
-from nar.ops import FEATURE_DIM
 
 NODES_A_BATCH = 65_536
 
@@ -34,8 +30,8 @@ class GraphConvolution(nn.Module):
         """New features: shape (rows, dim), of features (columns, width)."""
         # The product is associative: the weights go where there are fewer rows.
         rows, columns = adjacency.shape
-        found: Tensor = self.lin(adjacency @ x) if rows < columns else adjacency @ self.lin(x)
-        return found
+        features: Tensor = self.lin(adjacency @ x) if rows < columns else adjacency @ self.lin(x)
+        return features
 
 
 class GraphEncoder(nn.Module):
@@ -90,70 +86,6 @@ def encode_all(encoder: GraphEncoder, graphs: Sequence[RowGraph], table: Tensor)
         return torch.cat(parts)
 
 
-def operator_features(device: torch.device) -> Tensor:
-    """One-hot features of operators: shape (FEATURE_DIM, FEATURE_DIM)."""
-    return torch.eye(FEATURE_DIM, device=device)
-
-
-class PaperConfig(Settings):
-    """Everything besides the weights that decides which vector a graph gets."""
-
-    name: Literal["paper"] = "paper"
-    version: Literal[1] = 1
-    operators: int = FEATURE_DIM
-    motifs: MotifConfig = MotifConfig()
-    motif_dim: int
-    motif_layers: int
-    dim: int
-    layers: int
-
-    @classmethod
-    def of(cls, motifs: MotifConfig, pretraining: PaperRecipe) -> "PaperConfig":
-        """What pretraining with these settings gives."""
-        return cls(
-            motifs=motifs,
-            motif_dim=pretraining.motif.dim,
-            motif_layers=pretraining.motif.layers,
-            dim=pretraining.graph.dim,
-            layers=pretraining.graph.layers,
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PaperEncoder:
-    """F of Eq. 8: what is left of pretraining when a graph is embedded.
-
-    Attributes:
-        config: Settings that belong to the weights.
-        motif: F_s, one-hot operators to motif embeddings.
-        macro: F_m, motif embeddings to the embedding of the whole.
-    """
-
-    config: PaperConfig
-    motif: GraphEncoder
-    macro: GraphEncoder
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The weights, by name."""
-        return {
-            f"{part}.{name}": tensor.detach().cpu()
-            for part, network in self._parts().items()
-            for name, tensor in network.state_dict().items()
-        }
-
-    def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what `tensors` of an equal encoder gave."""
-        for part, network in self._parts().items():
-            network.load_state_dict(
-                {name: tensors[f"{part}.{name}"] for name in network.state_dict()}
-            )
-
-    def _parts(self) -> dict[str, GraphEncoder]:
-        return {"motif": self.motif, "macro": self.macro}
-
-
-def paper_encoder(config: PaperConfig) -> PaperEncoder:
-    """An untrained encoder, from torch's global random state."""
-    motif = GraphEncoder(config.operators, config.motif_dim, layers=config.motif_layers)
-    macro = GraphEncoder(config.motif_dim, config.dim, layers=config.layers)
-    return PaperEncoder(config, motif.eval(), macro.eval())
+def operator_features(operators: int, device: torch.device) -> Tensor:
+    """One-hot features of operators: shape (operators, operators)."""
+    return torch.eye(operators, device=device)

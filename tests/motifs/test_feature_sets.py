@@ -1,4 +1,4 @@
-"""Label sets: what occurs in a graph, whatever its numbering, and each stream weighs the same."""
+"""Feature sets: what occurs in a graph, whatever its numbering, and each stream weighs the same."""
 
 import numpy as np
 import pytest
@@ -7,39 +7,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.canonical import canonical
-from nar.motifs.label_sets import STREAM_KINDS, joined, label_sets, motif_label_sets
+from nar.motifs.feature_sets import STREAM_KINDS, feature_sets, joined, motif_feature_sets
 from nar.motifs.partition import partition_all
 
 STREAMS = len(STREAM_KINDS)
 
 
 def sets_of(*graphs):
-    return label_sets(partition_all([canonical(graph) for graph in graphs]))
+    return feature_sets(partition_all([canonical(graph) for graph in graphs]))
 
 
-def labels_of(sets, graph):
-    return set(sets.labels[sets.start[graph] : sets.start[graph + 1]].tolist())
+def features_of(sets, graph):
+    return set(sets.codes[sets.start[graph] : sets.start[graph + 1]].tolist())
 
 
 @given(random_graphs(max_nodes=16), st.randoms(use_true_random=False))
 def test_numbering_does_not_count(graph, source):
     sets = sets_of(graph, renumbered(graph, source))
-    assert labels_of(sets, 0) == labels_of(sets, 1)
+    assert features_of(sets, 0) == features_of(sets, 1)
 
 
-def test_a_label_counts_once_and_every_stream_the_same():
+def test_a_feature_counts_once_and_every_stream_the_same():
     sets = sets_of(resnet([3, 4]), bert(2))
     for graph in range(2):
         part = slice(sets.start[graph], sets.start[graph + 1])
-        assert len(np.unique(sets.labels[part])) == part.stop - part.start
+        assert len(np.unique(sets.codes[part])) == part.stop - part.start
         squares = np.bincount(sets.streams[part], sets.weights[part] ** 2)
         assert squares == pytest.approx(np.full(STREAMS, 1 / STREAMS))
 
 
-def test_depth_adds_no_label_of_a_neighbourhood():
+def test_depth_adds_no_feature_of_a_neighbourhood():
     short, long = sets_of(resnet([4, 4])), sets_of(resnet([4, 9]))
     neighbourhoods = [
-        set(sets.labels[sets.streams < STREAM_KINDS.index("motifs")].tolist())
+        set(sets.codes[sets.streams < STREAM_KINDS.index("motifs")].tolist())
         for sets in (short, long)
     ]
     assert neighbourhoods[0] == neighbourhoods[1]
@@ -51,19 +51,19 @@ def test_graphs_can_be_taken_and_joined():
     order = [2, 0, 1]
     assert again.count == 3
     for place, graph in enumerate(order):
-        assert labels_of(again, place) == labels_of(sets, graph)
+        assert features_of(again, place) == features_of(sets, graph)
     assert again.graph().tolist() == sorted(again.graph().tolist())
 
 
-def test_motifs_share_the_labels_of_their_graph():
+def test_motifs_share_the_features_of_their_graph():
     partitions = partition_all([canonical(resnet([2, 2])), canonical(bert(2))])
-    sets, owners = motif_label_sets(partitions)
-    whole = label_sets(partitions)
+    sets, owners = motif_feature_sets(partitions)
+    whole = feature_sets(partitions)
     for graph, (partition, rows) in enumerate(zip(partitions, owners, strict=True)):
         assert len(rows) == partition.motifs
-        inside = set().union(*(labels_of(sets, row) for row in set(rows.tolist())))
+        inside = set().union(*(features_of(sets, row) for row in set(rows.tolist())))
         # Paths alone are counted: a motif has fewer of them than its graph.
         part = slice(whole.start[graph], whole.start[graph + 1])
         is_path = whole.streams[part] == STREAM_KINDS.index("paths")
-        assert inside <= labels_of(whole, graph)
-        assert set(whole.labels[part][~is_path].tolist()) <= inside
+        assert inside <= features_of(whole, graph)
+        assert set(whole.codes[part][~is_path].tolist()) <= inside

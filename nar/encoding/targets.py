@@ -1,4 +1,4 @@
-"""What pretraining is told of each architecture."""
+"""What pretraining aims at for each architecture."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from nar.architecture import Architecture
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrainingLabels:
-    """What stage 2 is told of each architecture.
+class Targets:
+    """What stage 2 aims at for each architecture.
 
     Attributes:
         classes: Shape (architectures,), int64, 0 to classes - 1: the target of the classifier head.
@@ -22,21 +22,21 @@ class TrainingLabels:
     families: NDArray[np.int64]
 
     @classmethod
-    def of(cls, blocks: Sequence[str], families: Sequence[str]) -> "TrainingLabels":
+    def of(cls, blocks: Sequence[str], families: Sequence[str]) -> "Targets":
         """Number the coarse class and the fine class of each architecture."""
         return cls(_numbered(blocks), _numbered(families))
 
 
-def printed_labels(architectures: Sequence[Architecture]) -> TrainingLabels:
-    """The labels the paper trains with: the coarse block for the head, the family for contrast."""
-    return TrainingLabels.of(
+def printed_targets(architectures: Sequence[Architecture]) -> Targets:
+    """The targets the paper trains with: the coarse block for the head, the family for contrast."""
+    return Targets.of(
         [item.block for item in architectures], [item.labels.family for item in architectures]
     )
 
 
-def kin_labels(architectures: Sequence[Architecture]) -> TrainingLabels:
+def kin_targets(architectures: Sequence[Architecture]) -> Targets:
     """The same with kin for contrast: composed models by their encoders, too."""
-    return TrainingLabels.of(
+    return Targets.of(
         [item.block for item in architectures], [item.labels.kin for item in architectures]
     )
 

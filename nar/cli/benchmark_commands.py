@@ -1,0 +1,173 @@
+"""`nar benchmark`: one cell, the pages that are made of many, and the data that all are asked."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stderr, stdout
+from nar.workspace import Workspace
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from nar.evaluation.benchmark.tasks import Held
+    from nar.evaluation.cells import CellResult
+    from nar.evaluation.scoring.evaluate import Evaluation
+
+app = typer.Typer(
+    help="Measure retrieval: cells, pages of results, frozen data.", no_args_is_help=True
+)
+
+Results = Annotated[Path, typer.Option(help="Directory of the tables; gets a page more.")]
+Target = Annotated[Path, typer.Argument(help="File that gets the rows.")]
+
+
+@app.command()
+@reporting_errors
+def cell(
+    data: Annotated[str, typer.Argument(help="real, rewrites, nas-2, nas-4, ... nas-16")],
+    protocol: Annotated[
+        str, typer.Argument(help="paper, family, distinct, unseen, twins or rewrites")
+    ],
+    method: Annotated[str, typer.Argument(help="As a table of results/ names it: codes-2-idf")],
+    seed: Annotated[int, typer.Option(help="0, 1 or 2")] = 0,
+    validation: Annotated[
+        bool, typer.Option("--validation", help="Ask what is held back to select a model.")
+    ] = False,
+    work: Work = DEFAULT_WORK,
+    as_json: AsJson = False,
+) -> None:
+    """Run one cell, as `cluster.evaluate` runs many: MRR, MAP, NDCG."""
+    from nar.evaluation.benchmark.tasks import load_task
+    from nar.evaluation.cells import Cell, run_on
+    from nar.evaluation.methods.registry import find_method
+    from nar.evaluation.scoring.evaluate import summarise
+
+    held: Held = "validation" if validation else "test"
+    chosen = Cell(data, protocol, find_method(method).name, seed)
+    with stderr.status(f"{method} on {data}/{protocol}"):
+        directory = Workspace(work).evaluation
+        task = load_task(data, protocol, seed, cache_directory=directory, held=held)
+        result = run_on(chosen, task).scored(task.asked)
+    whole = summarise([result.scored])
+    if as_json:
+        cost = {"learned": result.learned, "dim": result.dim, "seconds": round(result.seconds, 1)}
+        _print_json({**asdict(chosen), "held": held, **cost, **whole.to_dict()})
+    else:
+        stdout.print(_scores(result, whole))
+
+
+def _scores(result: "CellResult", whole: "Evaluation") -> "Table":
+    """Mean, 95% interval and macro mean of every metric."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    about = f"{whole.queries:,} queries of {whole.clusters} families, {whole.gallery:,} may answer"
+    title = f"{result.cell}: {about}, {result.seconds:.0f} s"
+    table = Table("metric", title=title, title_justify="left", box=SIMPLE_HEAD)
+    for name in ("mean", "95%", "macro"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for metric, score in whole.scores.items():
+        interval = f"{score.low:.3f}-{score.high:.3f}"
+        table.add_row(metric, f"{score.mean:.3f}", interval, f"{score.macro:.3f}")
+    return table
+
+
+@app.command()
+@reporting_errors
+def novelty(
+    results: Results,
+    work: Work = DEFAULT_WORK,
+    methods: Annotated[list[str] | None, typer.Option("--method", help="Only these.")] = None,
+) -> None:
+    """Measure how well distance tells new families from known ones."""
+    from nar.evaluation.novelty import METHODS, write_novelty
+
+    write_novelty(results, Workspace(work).evaluation, methods or METHODS)
+
+
+@app.command()
+@reporting_errors
+def misses(results: Results, work: Work = DEFAULT_WORK) -> None:
+    """Say of which families the wrong answers of NAR default are, from its cells."""
+    from nar.evaluation.misses import write_misses
+
+    write_misses(results, Workspace(work).evaluation)
+
+
+@app.command()
+@reporting_errors
+def targets(results: Results) -> None:
+    """Set what was aimed at beside what the tables say."""
+    from nar.evaluation.targets import write_targets
+
+    write_targets(results)
+
+
+@app.command()
+@reporting_errors
+def rewriting(
+    models: Annotated[
+        list[str] | None, typer.Argument(help="Specs; the frozen list if none is given.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many, from the first on.")] = None,
+    kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only this rewrite.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write models otherwise, capture them again, and count whose graph stays."""
+    from nar.evaluation.rewriting.protocol import attempts, chosen_rewrites, model_names
+    from nar.evaluation.rewriting.summary import report, summary
+
+    chosen = chosen_rewrites(kinds or [])
+    names = (models or model_names())[:limit]
+    with stderr.status(f"rewriting {len(names)} models"):
+        rows = summary(attempts(names, chosen))
+    if as_json:
+        _print_json([asdict(row) for row in rows])
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in report(rows))
+
+
+@app.command()
+@reporting_errors
+def freeze(
+    target: Target,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Directory; default: the shipped one.")
+    ] = None,
+) -> None:
+    """Draw the architectures of the benchmark and their roles anew from a corpus: a decision."""
+    from nar.evaluation.benchmark.frozen import freeze as draw
+
+    stdout.print(draw(target, corpus), soft_wrap=True)
+
+
+@app.command()
+@reporting_errors
+def rewritten(target: Target) -> None:
+    """Capture what asks under the protocol `rewrites` anew, in some ten minutes: a decision."""
+    from nar.evaluation.rewriting.dataset import write_rewritten
+
+    stdout.print(write_rewritten(target), soft_wrap=True)
+
+
+@app.command()
+@reporting_errors
+def darts(
+    target: Target,
+    seed: Annotated[int, typer.Option(help="Fixes centres and members.")] = 0,
+    members: Annotated[int, typer.Option(min=1, help="Networks a distance.")] = 30_000,
+) -> None:
+    """Sample the NAS data set anew, all distances of the difficulty curve: a decision."""
+    from nar.zoo.sources.darts.dataset import generate, write
+
+    write(generate(seed, members=members), target)
+    stdout.print(f"{target}: {target.stat().st_size:,} bytes", soft_wrap=True)
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")

@@ -1,0 +1,88 @@
+"""Settings of the default encoder: how it learns, and what its checkpoint states."""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from nar.encoding.recipe import EncoderConfig, EncoderRecipe, StageRecipe
+from nar.motifs.config import FeatureKind, MotifConfig
+
+# Of the waves that stand for parameters and FLOPs: see `nar.encoding.default.parts`.
+SIZE_DIM: Final = 32
+
+
+class MotifRecipe(StageRecipe):
+    """Stage 1: motifs against their contexts."""
+
+    epochs: int = Field(2, ge=0)
+    batch_size: int = Field(512, ge=2, description="motifs a step")
+    learning_rate: float = Field(1e-3, gt=0)
+    temperature: float = Field(0.1, gt=0)
+
+
+class GraphRecipe(StageRecipe):
+    """Stage 2: architectures of a family against all others."""
+
+    epochs: int = Field(30, ge=0)
+    batch_size: int = Field(512, ge=2, description="architectures a step")
+    relatives: int = Field(4, ge=1, description="members of a family that come together")
+    learning_rate: float = Field(5e-3, gt=0)
+    temperature: float = Field(0.1, gt=0)
+
+
+class DefaultRecipe(EncoderRecipe):
+    """The default encoder and both of its stages."""
+
+    encoder: Literal["default"] = "default"
+    features: tuple[FeatureKind, ...] = Field(
+        ("operators", "attributes", "motifs", "paths"),
+        min_length=1,
+        description="which features are read",
+    )
+    rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of features")
+    learned_dim: int = Field(256, ge=1)
+    unknown_dim: int = Field(128, ge=0, multiple_of=64)
+    unknown_weight: float = Field(1.0, ge=0)
+    size_weight: float = Field(0.1, ge=0)
+    motif: MotifRecipe = MotifRecipe()
+    graph: GraphRecipe = GraphRecipe()
+
+    @property
+    def stages(self) -> Mapping[str, StageRecipe]:
+        """Motifs first, then graphs."""
+        return {"motifs": self.motif, "graphs": self.graph}
+
+
+class DefaultConfig(EncoderConfig):
+    """Everything besides the weights that decides which vector a graph gets."""
+
+    # Checkpoints write "labels" since the first one; a fingerprint is over what they write.
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+
+    name: Literal["default"] = "default"
+    version: Literal[2] = 2
+    features: tuple[FeatureKind, ...] = Field(DefaultRecipe().features, alias="labels")
+    rows_log2: int = Field(ge=4, le=20)
+    learned_dim: int = Field(ge=1)
+    unknown_dim: int = Field(ge=0, multiple_of=64)
+    unknown_weight: float = Field(ge=0)
+    size_weight: float = Field(ge=0)
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self.learned_dim + self.unknown_dim + SIZE_DIM
+
+    @classmethod
+    def of(cls, motifs: MotifConfig, recipe: DefaultRecipe) -> "DefaultConfig":
+        """What pretraining with these settings gives."""
+        return cls(
+            motifs=motifs,
+            features=recipe.features,
+            rows_log2=recipe.rows_log2,
+            learned_dim=recipe.learned_dim,
+            unknown_dim=recipe.unknown_dim,
+            unknown_weight=recipe.unknown_weight,
+            size_weight=recipe.size_weight,
+        )

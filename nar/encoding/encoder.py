@@ -1,0 +1,62 @@
+"""What an encoder is, whichever recipe made it, and the module that makes those of a kind."""
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nar.architecture import Architecture
+from nar.encoding.recipe import EncoderConfig, EncoderRecipe
+from nar.encoding.registry import ENCODERS
+from nar.encoding.training import AfterEpoch, Worker
+from nar.encoding.training_state import TrainingState
+from nar.motifs.config import MotifConfig
+from nar.motifs.partition import MotifPartition
+
+
+class Encoder(Protocol):
+    """Motifs of graphs in, unit vectors out; safe to share between threads."""
+
+    @property
+    def config(self) -> EncoderConfig:
+        """Settings that belong to the weights."""
+
+    def encode(self, partitions: Sequence[MotifPartition]) -> NDArray[np.float32]:
+        """Unit vectors of graphs that are cut into motifs: shape (graphs, dim)."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that was learned, by name."""
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over what `tensors` of an encoder with equal settings gave."""
+
+    def to(self, device: torch.device) -> None:
+        """Compute there from now on."""
+
+
+class EncoderModule(Protocol):
+    """The module that makes encoders of one kind, from settings of its own types."""
+
+    def untrained(self, config: EncoderConfig) -> Encoder:
+        """An encoder before it learned, from torch's global random state."""
+
+    def pretrain(
+        self,
+        architectures: Sequence[Architecture],
+        motifs: MotifConfig,
+        recipe: EncoderRecipe,
+        *,
+        worker: Worker,
+        start: TrainingState | None,
+        after_epoch: AfterEpoch,
+    ) -> Encoder:
+        """All stages of a recipe on all of a corpus; see `nar.encoding.pretraining.pretrain`."""
+
+
+def encoder_module(name: str) -> EncoderModule:
+    """The module of an encoder of the registry, imported now."""
+    return cast("EncoderModule", import_module(ENCODERS[name].module))

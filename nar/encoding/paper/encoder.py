@@ -1,0 +1,145 @@
+"""The paper's encoder: from motifs to vectors; a motif type is encoded once and remembered."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nar.encoding.merged import RowGraph
+from nar.encoding.paper.networks import GraphEncoder, encode_all, operator_features
+from nar.encoding.paper.recipe import PaperConfig
+from nar.hashing import Codes
+from nar.motifs.contexts import motif_subgraph
+from nar.motifs.macro_graph import macro_graph
+from nar.motifs.partition import MotifPartition
+from nar.ops import one_hot_columns
+from nar.ragged import owners, ranks
+
+CACHED_MOTIFS = 20_000
+
+
+class PaperEncoder:
+    """F of Eq. 8: what is left of pretraining when a graph is embedded.
+
+    Graphs of equal macro graphs in one call get the very same vector; the same graph in another
+    call, beside other graphs or with another memory, gets the same up to float32 rounding.
+
+    Args:
+        config: Settings that belong to the weights.
+        motif: F_s, one-hot operators to motif embeddings.
+        macro: F_m, motif embeddings to the embedding of the whole.
+        cached_motifs: How many motif embeddings are remembered.
+    """
+
+    def __init__(
+        self,
+        config: PaperConfig,
+        motif: GraphEncoder,
+        macro: GraphEncoder,
+        *,
+        cached_motifs: int = CACHED_MOTIFS,
+    ) -> None:
+        self.config = config
+        self.motif = motif.eval()
+        self.macro = macro.eval()
+        self._memory = MotifMemory(cached_motifs)
+        self.to(torch.device("cpu"))
+
+    def to(self, device: torch.device) -> None:
+        """Compute there from now on."""
+        self._device = device
+        self.motif.to(device)
+        self.macro.to(device)
+        self._operators = operator_features(self.config.operators, device)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The weights, by name."""
+        return {
+            f"{part}.{name}": tensor.detach().cpu()
+            for part, network in self._parts().items()
+            for name, tensor in network.state_dict().items()
+        }
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over what `tensors` of an equal encoder gave."""
+        for part, network in self._parts().items():
+            network.load_state_dict(
+                {name: tensors[f"{part}.{name}"] for name in network.state_dict()}
+            )
+
+    def _parts(self) -> dict[str, GraphEncoder]:
+        return {"motif": self.motif, "macro": self.macro}
+
+    def encode(self, partitions: Sequence[MotifPartition]) -> NDArray[np.float32]:
+        """Unit vectors: shape (graphs, dim)."""
+        codes, table = self._motif_table(partitions)
+        macro_graphs = [macro_graph(partition) for partition in partitions]
+        graphs = [
+            RowGraph(np.searchsorted(codes, macro.motif_codes), macro.edge_index)
+            for macro in macro_graphs
+        ]
+        keys = [(graph.rows.tobytes(), graph.edge_index.tobytes()) for graph in graphs]
+        distinct = dict(zip(keys, graphs, strict=True))
+        encoded = encode_all(self.macro, list(distinct.values()), table)
+        unit = torch.nn.functional.normalize(encoded, dim=1).cpu().numpy()
+        number = {key: row for row, key in enumerate(distinct)}
+        rows: NDArray[np.float32] = unit[[number[key] for key in keys]]
+        return rows
+
+    def _motif_table(self, partitions: Sequence[MotifPartition]) -> tuple[Codes, Tensor]:
+        """Distinct motif codes, ascending, and F_s of each."""
+        motifs = [part.motifs for part in partitions]
+        owner, number = owners(motifs), ranks(motifs)
+        codes, first = np.unique(
+            np.concatenate([part.motif_codes for part in partitions]), return_index=True
+        )
+        known = self._memory.recall(codes.tolist())
+        missing = [row for row, code in enumerate(codes.tolist()) if code not in known]
+        examples = [
+            motif_subgraph(partitions[owner[motif]], int(number[motif]))
+            for motif in first[missing].tolist()
+        ]
+        if examples:
+            width = self.config.operators
+            graphs = [
+                RowGraph(one_hot_columns(part.op_ids, width), part.edge_index) for part in examples
+            ]
+            fresh = encode_all(self.motif, graphs, self._operators).cpu()
+            known |= dict(zip(codes[missing].tolist(), fresh, strict=True))
+            self._memory.learn(known)
+        return codes, torch.stack([known[code] for code in codes.tolist()]).to(self._device)
+
+
+class MotifMemory:
+    """Embeddings by motif code; beyond its room the least recently used are forgotten."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._rows: OrderedDict[int, Tensor] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def recall(self, codes: Sequence[int]) -> dict[int, Tensor]:
+        """What is known of these codes."""
+        with self._lock:
+            known = {code: self._rows[code] for code in codes if code in self._rows}
+            for code in known:
+                self._rows.move_to_end(code)
+        return known
+
+    def learn(self, rows: dict[int, Tensor]) -> None:
+        """Remember embeddings, the newest first."""
+        with self._lock:
+            self._rows.update(rows)
+            while len(self._rows) > self._room:
+                self._rows.popitem(last=False)
+
+
+def paper_encoder(config: PaperConfig) -> PaperEncoder:
+    """An untrained encoder, from torch's global random state."""
+    motif = GraphEncoder(config.operators, config.motif_dim, layers=config.motif_layers)
+    macro = GraphEncoder(config.motif_dim, config.dim, layers=config.layers)
+    return PaperEncoder(config, motif, macro)

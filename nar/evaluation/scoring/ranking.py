@@ -1,0 +1,131 @@
+"""Rankings: which items answer each query first. They are what a cell keeps.
+
+A metric, what counts as relevant, or a table can change, and nothing is learned again.
+
+Two queries of five items, the second of which may not answer, ranked to depth 3:
+
+    queries    0            3
+    items      2  4  3      4  0  2       -1 where nothing more may answer
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array, issparse
+
+from nar.errors import InvalidInputError
+from nar.evaluation.benchmark.questions import Numbers, Questions
+
+Matrix = NDArray[np.float32] | csr_array
+
+DEPTH: Final = 1_000
+CHUNK_ROWS: Final = 256
+NOBODY: Final = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """The first answers to every query.
+
+    Attributes:
+        of: `Questions.digest` of what was asked.
+        queries: Shape (queries,), who asked.
+        items: Shape (queries, depth), int32, who answered, the best first; `NOBODY` after the last.
+    """
+
+    of: str
+    queries: Numbers
+    items: NDArray[np.int32]
+
+    def relevance(self, asked: Questions, rows: Numbers) -> NDArray[np.bool_]:
+        """Whether each answer to some of the queries is relevant: shape (rows, depth)."""
+        items = self.items[rows]
+        wanted = asked.relevance[self.queries[rows]][:, None]
+        return (asked.relevance[items] == wanted) & (items != NOBODY)
+
+
+def rank(embeddings: Matrix, asked: Questions, *, depth: int = DEPTH) -> Ranking:
+    """Rank the gallery of every query by cosine to six decimals, equal ones by id.
+
+    Args:
+        embeddings: Shape (items, dim), dense or sparse.
+        asked: About these items, in the same order.
+        depth: How many answers are kept.
+
+    Raises:
+        InvalidInputError: Lengths differ, or a number is not finite.
+    """
+    _check(embeddings, asked)
+    queries = np.flatnonzero(asked.queries)
+    items = np.full((len(queries), min(depth, int(asked.gallery.sum()))), NOBODY, dtype=np.int32)
+    start = 0
+    for part in _ranked(unit_rows(embeddings), asked, queries, items.shape[1]):
+        items[start : start + len(part)] = part
+        start += len(part)
+    return Ranking(asked.digest(), queries, items)
+
+
+def _ranked(
+    unit: Matrix, asked: Questions, queries: Numbers, depth: int
+) -> Iterator[NDArray[np.int64]]:
+    """The answers to a few queries at a time."""
+    answers = np.flatnonzero(asked.gallery)
+    answers = answers[np.argsort(np.array(asked.ids)[answers])]
+    others = unit[answers].T
+    for start in range(0, len(queries), CHUNK_ROWS):
+        rows = queries[start : start + CHUNK_ROWS]
+        product = unit[rows] @ others
+        # Rounded as in the index, or equal vectors would not tie.
+        scores = np.round(product.toarray() if issparse(product) else product, 6)
+        scores[asked.apart[rows][:, None] == asked.apart[answers]] = -np.inf
+        ranked = top_ranked(scores, depth)
+        may_answer = np.take_along_axis(scores, ranked, axis=1) > -np.inf
+        yield np.where(may_answer, answers[ranked], NOBODY)
+
+
+def top_ranked(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:
+    """Columns of the k highest scores of each row, score descending, then column ascending.
+
+    Args:
+        scores: Shape (queries, items), columns in the order of ids.
+        k: Depth.
+
+    Returns:
+        Shape (queries, min(k, items)).
+
+    Example:
+        >>> top_ranked(np.array([[0.1, 0.9, 0.9, 0.3]]), 3)
+        array([[1, 2, 3]])
+    """
+    k = min(k, scores.shape[1])
+    if not k:
+        return np.empty((len(scores), 0), dtype=np.int64)
+    worst = np.partition(scores, -k, axis=1)[:, -k]
+    return np.stack([_top(row, least, k) for row, least in zip(scores, worst, strict=True)])
+
+
+def _top(row: NDArray[np.floating], least: np.floating, k: int) -> NDArray[np.int64]:
+    candidates = np.flatnonzero(row >= least)
+    return candidates[np.argsort(-row[candidates], kind="stable")][:k]
+
+
+def unit_rows(embeddings: Matrix) -> Matrix:
+    """Rows scaled to length 1; a row of zeros stays one, and is far from everything."""
+    squares = embeddings.multiply(embeddings) if issparse(embeddings) else embeddings**2
+    lengths = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64)).ravel()
+    scale = (1 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    if issparse(embeddings):
+        return csr_array(diags_array(scale) @ embeddings)
+    return embeddings * scale[:, None]
+
+
+def _check(embeddings: Matrix, asked: Questions) -> None:
+    wanted, came = len(asked.ids), embeddings.shape[0]
+    if wanted != came:
+        raise InvalidInputError("embeddings", f"wanted {wanted} rows, one an id, came {came}")
+    numbers = embeddings.data if issparse(embeddings) else embeddings
+    if not np.isfinite(numbers).all():
+        raise InvalidInputError("embeddings", "wanted finite numbers, came others")

@@ -1,0 +1,181 @@
+"""Feature sets: which operators, motif types and paths occur in a graph.
+
+A graph is read in streams, from coarse to fine: operators alone, operators with their neighbours
+(Eq. 2 with s = 1), operators with their attributes, motif types, and paths of two edges. A feature
+is one code of one stream. Six nodes, and the features that are read from them:
+
+      input ─> conv ─> relu ─> conv ─> relu ─> linear
+               └──── B ────┘  └──── B ────┘
+
+      operators     input, conv, relu, linear                   how often does not count
+      neighbours    (input >conv), (input> conv >relu), (conv> relu >conv), ...
+      attributes    conv 3x3, conv 3x3 that doubles the channels, relu, ...
+      motif types   B, and what is around it
+      paths         input conv relu, conv relu conv, relu conv relu, conv relu linear
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.graph import ComputationalGraph
+from nar.hashing import ATTRIBUTE, OWNER, STREAM, Codes, operator_codes, salted
+from nar.motifs.config import FeatureKind
+from nar.motifs.neighbours import refine, wiring
+from nar.motifs.partition import MotifPartition
+from nar.motifs.paths import levels, paths
+from nar.ragged import Integers, offsets, owners, slices
+
+# Kind of each stream. Wider neighbourhoods, and those with attributes, occur in one family only:
+# training memorises them, and they say nothing about a family that was never seen.
+STREAM_KINDS: Final[tuple[FeatureKind, ...]] = (
+    "operators",
+    "operators",
+    "attributes",
+    "motifs",
+    "paths",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureSets:
+    """Distinct features of graphs laid end to end.
+
+    Attributes:
+        codes: Shape (features,). Codes of different streams are different.
+        streams: Shape (features,), stream of each.
+        weights: Shape (features,), float32: those of one stream of one graph make a vector of
+            length 1, those of a graph one of length 1 as well.
+        start: Shape (graphs + 1,), where the features of each graph begin.
+    """
+
+    codes: Codes
+    streams: Integers
+    weights: NDArray[np.float32]
+    start: Integers
+
+    @property
+    def count(self) -> int:
+        """Number of graphs."""
+        return len(self.start) - 1
+
+    def take(self, graphs: Integers) -> "FeatureSets":
+        """The features of some of the graphs, in their order."""
+        chosen, start = slices(self.start, graphs)
+        return FeatureSets(self.codes[chosen], self.streams[chosen], self.weights[chosen], start)
+
+    def graph(self) -> Integers:
+        """Shape (features,), graph of each feature."""
+        return owners(np.diff(self.start))
+
+
+def feature_sets(partitions: Sequence[MotifPartition]) -> FeatureSets:
+    """The features of canonical graphs and of their motifs.
+
+    Args:
+        partitions: At least one graph, cut into motifs.
+    """
+    graphs = [partition.graph for partition in partitions]
+    of_node = owners([graph.nodes for graph in graphs])
+    of_motif = owners([part.motifs for part in partitions])
+    motif_codes = np.concatenate([part.motif_codes for part in partitions])
+    return _sets(graphs, of_node, (of_motif, motif_codes), len(graphs))
+
+
+def motif_feature_sets(
+    partitions: Sequence[MotifPartition],
+) -> tuple[FeatureSets, list[Integers]]:
+    """The features inside each motif type of each graph, as `feature_sets` gives them for graphs.
+
+    Returns:
+        The sets, and for each graph the set of each of its motifs: shape (motifs,).
+    """
+    sets: list[Integers] = []
+    codes: list[Codes] = []
+    count = 0
+    for partition in partitions:
+        types, number = np.unique(partition.motif_codes, return_inverse=True)
+        sets.append(number + count)
+        codes.append(types)
+        count += len(types)
+    graphs = [partition.graph for partition in partitions]
+    of_node = np.concatenate(
+        [own[partition.node_to_motif] for own, partition in zip(sets, partitions, strict=True)]
+    )
+    motifs = (np.arange(count), np.concatenate(codes))
+    return _sets(graphs, of_node, motifs, count), sets
+
+
+def joined(parts: Sequence[FeatureSets]) -> FeatureSets:
+    """Sets one after the other."""
+    shift = offsets([len(part.codes) for part in parts])
+    starts = [part.start[:-1] + before for part, before in zip(parts, shift, strict=False)]
+    return FeatureSets(
+        np.concatenate([part.codes for part in parts]),
+        np.concatenate([part.streams for part in parts]),
+        np.concatenate([part.weights for part in parts]),
+        np.concatenate([*starts, shift[-1:]]),
+    )
+
+
+def _sets(
+    graphs: Sequence[ComputationalGraph],
+    of_node: Integers,
+    motifs: tuple[Integers, Codes],
+    count: int,
+) -> FeatureSets:
+    """The sets of so many owners, given the owner of each node, and motifs with theirs."""
+    wires = wiring(graphs)
+    operators = operator_codes(wires.op_ids)
+    attributes = _with_attributes(operators, graphs)
+    walked = paths(attributes, wires)
+    streams = [
+        _distinct(of_node, operators),
+        _distinct(of_node, refine(operators, wires, 1)),
+        _distinct(of_node, attributes),
+        _distinct(*motifs),
+        # A path belongs to whom its middle belongs to.
+        _weighted(*levels(of_node[walked.middle], walked)),
+    ]
+    return _together(streams, count)
+
+
+def _with_attributes(codes: Codes, graphs: Sequence[ComputationalGraph]) -> Codes:
+    attributes = np.concatenate([graph.attributes for graph in graphs]).astype(np.int64)
+    for column in attributes.T:
+        codes = salted(codes, column, ATTRIBUTE)
+    return codes
+
+
+_Stream = tuple[Integers, Codes, NDArray[np.float32]]
+
+
+def _distinct(owner: Integers, codes: Codes) -> _Stream:
+    """Each code of each owner once, with its weight."""
+    # One sort of mixed keys instead of one by two columns.
+    _, first = np.unique(salted(codes, owner, OWNER), return_index=True)
+    first.sort()
+    return _weighted(owner[first], codes[first])
+
+
+def _weighted(owner: Integers, codes: Codes) -> _Stream:
+    """With the weights that make a unit vector of each owner's codes."""
+    weights = 1 / np.sqrt(np.bincount(owner)[owner])
+    return owner, codes, weights.astype(np.float32)
+
+
+def _together(streams: Sequence[_Stream], count: int) -> FeatureSets:
+    owner = np.concatenate([stream[0] for stream in streams])
+    number = owners([len(stream[0]) for stream in streams])
+    codes = np.concatenate([stream[1] for stream in streams])
+    weights = np.concatenate([stream[2] for stream in streams]) / np.sqrt(len(streams))
+    order = np.argsort(owner, kind="stable")
+    return FeatureSets(
+        salted(codes, number, STREAM)[order],
+        number[order],
+        weights[order].astype(np.float32),
+        np.searchsorted(owner[order], np.arange(count + 1)),
+    )

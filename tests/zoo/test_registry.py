@@ -1,0 +1,111 @@
+"""What is said of a source elsewhere agrees with its record: extras, README, datasheet."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from nar.corpus.datasheet import datasheet
+from nar.corpus.manifest import Manifest
+from nar.zoo import resolve
+from nar.zoo.sources import SOURCES, package_of, source_names
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+# Licences that let anyone read the code and publish what was read from it.
+PERMISSIVE = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
+# Extras that no source needs.
+NO_SOURCES = {"cluster", "dev", "onnx", "plots"}
+REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?")
+
+each_source = pytest.mark.parametrize("source", SOURCES, ids=source_names())
+
+
+def plain(distribution):
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def installed_by(requirements):
+    """Packages that requirements name, those of NAR's own extras among them."""
+    packages = set()
+    for requirement in requirements:
+        package, extras = REQUIREMENT.match(requirement).groups()
+        if package == "nar":
+            for extra in extras.split(","):
+                packages |= installed_by(EXTRAS[extra])
+        else:
+            packages.add(plain(package))
+    return packages
+
+
+def package(library):
+    """Name of the package that installs a library; empty for none."""
+    return plain(package_of(library)[0]) if library else ""
+
+
+def needed_by(source):
+    return {package(library) for library in (source.library, *source.parts)} - {""}
+
+
+def table_of_readme():
+    """Source -> the extras that its row names."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    _, _, below = text.partition("| source | extra | what |\n")
+    rows = {}
+    for line in below.partition("\n\n")[0].splitlines()[1:]:
+        sources, extras = (re.findall("`(\\w+)`", cell) for cell in line.split("|")[1:3])
+        is_namesake = "of that name" in line.split("|")[2]
+        rows |= {source: [source] if is_namesake else extras for source in sources}
+    return rows
+
+
+def test_every_source_has_a_name_of_its_own():
+    assert len(set(source_names())) == len(SOURCES)
+
+
+@each_source
+def test_the_example_of_a_source_is_one_of_its_models(source):
+    spec = f"{source.name}:{source.example}"
+    labels = resolve(spec).labels
+    assert (labels.name, labels.source) == (spec, source.name)
+
+
+@each_source
+def test_only_permissive_code_is_read(source):
+    assert source.licence in PERMISSIVE
+
+
+@each_source
+def test_an_extra_bears_the_name_of_the_library_and_installs_it(source):
+    extra = EXTRAS.get(source.library, [])
+    assert package(source.library) in {*installed_by([*extra, *PROJECT["dependencies"]]), ""}
+
+
+def test_one_extra_installs_what_all_sources_need():
+    everything = {name: each for name, each in EXTRAS.items() if name not in NO_SOURCES}
+    needed = set[str]().union(*map(needed_by, SOURCES))
+    assert needed <= installed_by([*EXTRAS["corpus"], *PROJECT["dependencies"]])
+    assert installed_by(EXTRAS["corpus"]) == set[str]().union(
+        *map(installed_by, everything.values())
+    )
+
+
+def test_the_readme_lists_every_source_and_no_other():
+    assert sorted(table_of_readme()) == sorted(source_names())
+
+
+@each_source
+def test_the_readme_names_an_extra_that_installs_what_a_source_needs(source):
+    named = [
+        requirement for extra in table_of_readme()[source.name] for requirement in EXTRAS[extra]
+    ]
+    assert needed_by(source) <= installed_by([*named, *PROJECT["dependencies"]])
+
+
+@each_source
+def test_the_datasheet_gives_the_licence_of_the_record(source):
+    name = package_of(source.library)[0] if source.library else "nar"
+    text = datasheet(Manifest(packages={name: "1.0"}, shards=(), sources={}))
+    assert f"| {name} | 1.0 | {source.licence} |" in text
