@@ -21,11 +21,11 @@ _CLASSES = {
     "mmpretrain": "ImageClassifier",
     "mmseg": "EncoderDecoder CascadeEncoderDecoder DepthEstimator",
     "mmdet": """
-        ATSS AutoAssign CascadeRCNN CenterNet ConditionalDETR CornerNet CrowdDet
-        DABDETR DDOD DDQDETR DETR DINO DeformableDETR FCOS FOVEA FSAF FastRCNN FasterRCNN GFL
+        ATSS AutoAssign CascadeRCNN CenterNet ConditionalDETR CornerNet
+        DABDETR DDOD DETR DINO DeformableDETR FCOS FOVEA FSAF FastRCNN FasterRCNN GFL
         GridRCNN HybridTaskCascade Mask2Former MaskFormer MaskRCNN MaskScoringRCNN NASFCOS PAA
-        PanopticFPN PointRend QueryInst RPN RTMDet RepPointsDetector RetinaNet SOLO SOLOv2
-        SingleStageDetector SparseRCNN TOOD TridentFasterRCNN VFNet YOLOF YOLOV3 YOLOX
+        PanopticFPN PointRend RPN RTMDet RepPointsDetector RetinaNet SOLO SOLOv2
+        SingleStageDetector TOOD TridentFasterRCNN VFNet YOLOF YOLOV3 YOLOX
     """,
 }
 # What concerns weights, data, training or what follows the network, wherever it stands. The number

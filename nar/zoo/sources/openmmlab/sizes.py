@@ -8,6 +8,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from nar.capture import Capture, CaptureInputs
+from nar.zoo.building import Built, Recipe, on_meta
 from nar.zoo.source import CaptureNamed, by_forward
 from nar.zoo.sources.transformers.known_values import known_values
 
@@ -16,13 +17,19 @@ def by_sizes(
     build: Callable[[], nn.Module], inputs: Callable[[nn.Module], CaptureInputs]
 ) -> CaptureNamed:
     """As `by_forward`, with sizes that can be read. Arguments as there."""
-    inner = by_forward(build, inputs)
+    inner = by_forward(build, inputs, place=_all_on_meta)
 
     def capture(name: str) -> Capture:
         with known_values(), _Sizes():
             return inner(name)
 
     return capture
+
+
+def _all_on_meta(recipe: Recipe) -> Built:
+    """As `on_meta`, with the weights that ``torch.Tensor(size)`` makes on the CPU all the same."""
+    module, example = on_meta(recipe)
+    return module.to("meta"), example
 
 
 class _Sizes(TorchFunctionMode):
@@ -37,5 +44,5 @@ class _Sizes(TorchFunctionMode):
     ) -> object:
         """Run a function, `torch._shape_as_tensor` by another."""
         if func is torch._shape_as_tensor:
-            return torch.as_tensor(args[0].shape)
+            return torch.as_tensor(args[0].shape, device=args[0].device)
         return func(*args, **(kwargs or {}))
