@@ -3,14 +3,13 @@
 from functools import partial
 from typing import Any
 
-import torch
 from torch import nn
 
 from nar.capture import CaptureInputs
 from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.openmmlab.building import build
 from nar.zoo.sources.openmmlab.configs import Config, config_names, read_config
-from nar.zoo.sources.openmmlab.images import cut_size
+from nar.zoo.sources.openmmlab.images import cut_size, image
 
 _LIBRARY = "mmpretrain"
 _SIDE = 224
@@ -28,9 +27,8 @@ def _entry(name: str) -> Entry | None:
     )
 
 
-def _inputs(config: Config, _module: nn.Module) -> CaptureInputs:
-    size = _size(config)
-    return CaptureInputs((torch.empty(1, 3, *size),), {"mode": "tensor"})
+def _inputs(config: Config, module: nn.Module) -> CaptureInputs:
+    return CaptureInputs((image(module, _size(config)),), {"mode": "tensor"})
 
 
 def _size(config: Config) -> tuple[int, int]:

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any, cast
 
-import torch
 from torch import Tensor, nn
 
 from nar.capture import CaptureInputs
@@ -12,6 +11,7 @@ from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source
 from nar.zoo.sources.openmmlab.building import build
 from nar.zoo.sources.openmmlab.configs import Config, config_names, plain_type, read_config
+from nar.zoo.sources.openmmlab.images import image
 from nar.zoo.sources.openmmlab.sizes import by_sizes
 
 _LIBRARY = "mmseg"
@@ -72,11 +72,10 @@ def _head(model: Config) -> Config:
     return last
 
 
-def _inputs(config: Config, _module: nn.Module) -> CaptureInputs:
+def _inputs(config: Config, module: nn.Module) -> CaptureInputs:
     model = config["model"]
     size = (model.get("data_preprocessor") or {}).get("size") or config.get("crop_size")
-    height, width = size or _HEIGHT_WIDTH
-    return CaptureInputs((torch.empty(1, 3, height, width),))
+    return CaptureInputs((image(module, size or _HEIGHT_WIDTH),))
 
 
 MMSEG = Source(
@@ -84,7 +83,7 @@ MMSEG = Source(
     library=_LIBRARY,
     licence="Apache-2.0",
     form="<directory>/<configuration>",
-    example="pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024",
+    example="pspnet/pspnet_r50-d8_4xb4-80k_ade20k-512x512",
     names=partial(config_names, _LIBRARY),
     entry=_entry,
     distribution="mmsegmentation",

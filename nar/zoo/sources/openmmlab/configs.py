@@ -8,18 +8,21 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, cast
 
 from nar.files import package_lines
+from nar.labels.families import snake_case
 from nar.zoo.libraries import import_library, library_version
 
 Config = Mapping[str, Any]
+# Of networks that were trained on several data sets, the name with this one is listed.
+_DATA_SETS = {"mmpretrain": "in1k", "mmseg": "ade20k", "mmdet": "coco"}
 # The classes of models that are captured; the others read text, follow boxes over time, or teach.
 _CLASSES = {
     "mmpretrain": "ImageClassifier",
-    "mmseg": "EncoderDecoder CascadeEncoderDecoder DepthEstimator",
+    "mmseg": "EncoderDecoder CascadeEncoderDecoder",
     "mmdet": """
         ATSS AutoAssign CascadeRCNN CenterNet ConditionalDETR CornerNet
         DABDETR DDOD DETR DINO DeformableDETR FCOS FOVEA FSAF FastRCNN FasterRCNN GFL
@@ -70,7 +73,7 @@ def digest(model: object) -> str:
 
 
 def distinct(library: str) -> list[str]:
-    """One name for every network of the library's classes: its shortest, for that says the least.
+    """One name for every network of the library's classes, the plainest.
 
     Raises:
         KeyError: A library without a row in the table of classes.
@@ -78,11 +81,17 @@ def distinct(library: str) -> list[str]:
     classes = _CLASSES[library].split()
     root = _root(library)
     first: dict[str, str] = {}
-    for path in sorted(root.rglob("*.py"), key=lambda path: (len(path.name), path)):
+    for path in sorted(root.rglob("*.py"), key=partial(_plainness, _DATA_SETS[library])):
         model = _model(path)
         if plain_type(model) in classes:
             first.setdefault(digest(model), str(path.relative_to(root).with_suffix("")))
     return sorted(first.values())
+
+
+def _plainness(data_set: str, path: Path) -> tuple[bool, bool, int, Path]:
+    """First those that bear the name of their directory, which is the design's; then short ones."""
+    is_namesake = snake_case(path.stem).startswith(snake_case(path.parent.name))
+    return not is_namesake, data_set not in path.stem, len(path.name), path
 
 
 def _model(path: Path) -> Config:

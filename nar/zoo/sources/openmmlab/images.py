@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import torch
+from torch import Tensor, nn
+
 from nar.zoo.sources.openmmlab.configs import Config
 
 _DIVISOR = 32
@@ -15,6 +18,17 @@ def steps(config: Config) -> Iterator[Mapping[str, Any]]:
     loader = config.get("test_dataloader") or {}
     dataset = loader.get("dataset", {})
     yield from dataset.get("pipeline") or config.get("test_pipeline") or ()
+
+
+def image(module: nn.Module, height_width: Sequence[int]) -> Tensor:
+    """One image, of the channels that the first convolution of a network takes: three, or a pair's.
+
+    Returns:
+        Shape (1, channels, height, width), on the default device.
+    """
+    convolutions = (part for part in module.modules() if isinstance(part, nn.Conv2d))
+    channels = next(convolutions).in_channels
+    return torch.empty(1, channels, *height_width)
 
 
 def cut_size(config: Config, default: int) -> tuple[int, int]:
