@@ -118,7 +118,7 @@ def _windows(
     settings = cast("Any", extractor)
     if roi_scale_factor is not None:
         regions = settings.roi_rescale(regions, roi_scale_factor)
-    windows = [
+    windows: list[Tensor] = [
         pool(features, regions) for pool, features in zip(settings.roi_layers, maps, strict=False)
     ]
     if len(windows) == 1:
