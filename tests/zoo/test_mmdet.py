@@ -31,6 +31,12 @@ def test_a_detector_is_captured_up_to_its_raw_predictions(model, family, operato
 def test_every_stage_of_a_cascade_is_captured():
     cascade = capture_architecture("mmdet:cascade_rcnn/cascade-rcnn_r50_fpn_1x_coco").architecture
     plain = capture_architecture("mmdet:faster_rcnn/faster-rcnn_r50_fpn_1x_coco").architecture
-    # Two more heads over regions: 7 x 7 x 256 to 1024, then to 1024.
-    head = 256 * 7 * 7 * 1024 + 1024 * 1024
-    assert cascade.graph.parameters - plain.graph.parameters > 2 * head
+    # A head is two linear layers over 7 x 7 windows and one that tells 80 classes from none.
+    head = linear(256 * 7 * 7, 1024) + linear(1024, 1024) + linear(1024, 81)
+    # A cascade corrects one box a region, the other one a class.
+    boxes = 3 * linear(1024, 4) - linear(1024, 4 * 80)
+    assert cascade.graph.parameters - plain.graph.parameters == 2 * head + boxes
+
+
+def linear(inputs, outputs):
+    return (inputs + 1) * outputs
