@@ -38,16 +38,16 @@ NAMED_BY_NETWORK = {
 }
 SMP = "segmentation_models_pytorch"
 
+OPENMMLAB = ("mmpretrain", "mmseg", "mmdet")
+
 
 @pytest.fixture(scope="session")
 def defining_names():
     """Library -> the names that a family may be given to, for the libraries that are installed."""
     names = {library: stems(library, below) for library, below in MODELS_BELOW.items()}
-    names[SMP] = stems(SMP, "encoders/*.py") | {
-        snake_case(name)
-        for path in root_of(SMP).glob("decoders/*/model.py")
-        for name in re.findall(r"^class (\w+)\(", path.read_text(), flags=re.MULTILINE)
-    }
+    names[SMP] = stems(SMP, "encoders/*.py") | classes(SMP, "decoders/*/model.py")
+    for library in OPENMMLAB:
+        names[library] = classes(library, "models/**/*.py")
     names |= {library: networks(library, source) for library, source in NAMED_BY_NETWORK.items()}
     types = import_library("transformers.models.auto.configuration_auto").CONFIG_MAPPING_NAMES
     names["transformers"] = set(map(snake_case, types))
@@ -68,3 +68,11 @@ def root_of(library):
 
 def stems(library, below):
     return {snake_case(path.stem) for path in root_of(library).glob(below)}
+
+
+def classes(library, below):
+    return {
+        snake_case(name)
+        for path in root_of(library).glob(below)
+        for name in re.findall(r"^class (\w+)\(", path.read_text(), flags=re.MULTILINE)
+    }

@@ -8,6 +8,7 @@ import pytest
 
 from nar.labels.families import definings, entrypoints, family_of, snake_case
 from nar.zoo.libraries import import_library
+from nar.zoo.sources.openmmlab.configs import config_names
 
 SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
@@ -40,6 +41,7 @@ def test_every_listed_entry_point_takes_a_model():
         ).get_encoder_names(),
     }
     names["open_clip"] = [path.stem for path in configurations("open_clip", "model_configs")]
+    names |= {library: config_names(library) for library in ("mmpretrain", "mmseg")}
     for library, rows in entrypoints().items():
         plain = [snake_case(name) for name in names[library]]
         idle = [row for row in rows if not any(continues(row, name) for name in plain)]

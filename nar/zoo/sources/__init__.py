@@ -8,6 +8,9 @@ from nar.zoo.sources.deepctr_torch import DEEPCTR_TORCH
 from nar.zoo.sources.diffusers import DIFFUSERS
 from nar.zoo.sources.effdet import EFFDET
 from nar.zoo.sources.kornia import KORNIA
+from nar.zoo.sources.mmdet import MMDET
+from nar.zoo.sources.mmpretrain import MMPRETRAIN
+from nar.zoo.sources.mmseg import MMSEG
 from nar.zoo.sources.monai import MONAI
 from nar.zoo.sources.neuralforecast import NEURALFORECAST
 from nar.zoo.sources.open_clip import OPEN_CLIP
@@ -38,6 +41,9 @@ SOURCES: tuple[Source, ...] = (
     TRANSFORMERS,
     DIFFUSERS,
     EFFDET,
+    MMDET,
+    MMPRETRAIN,
+    MMSEG,
     MONAI,
     OPEN_CLIP,
     PYTORCHCV,

@@ -128,7 +128,7 @@ def _pooled(pooler: nn.Module, maps: Maps, image: Tensor, regions: Regions) -> T
     chosen = [maps[name] for name in settings.featmap_names if name in maps]
     height, width = settings.output_size
     windows: list[Tensor] = [
-        _roi_align()(
+        roi_align()(
             features,
             boxes,
             2.0 ** round(log2(features.shape[-1] / image.shape[-1])),
@@ -144,7 +144,7 @@ def _pooled(pooler: nn.Module, maps: Maps, image: Tensor, regions: Regions) -> T
     return torch.stack(windows)[levels, torch.arange(len(levels))]
 
 
-def _roi_align() -> Any:  # noqa: ANN401
+def roi_align() -> Any:  # noqa: ANN401
     """The operator of torchvision, or one of the same schema that knows the shape of its result."""
     _define_roi_align()
     return torch.ops.torchvision.roi_align

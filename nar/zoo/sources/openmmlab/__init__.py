@@ -1,0 +1,1 @@
+"""The libraries of OpenMMLab: networks that configuration files name, built through registries."""

@@ -1,0 +1,40 @@
+"""From a model's part of a configuration to the network, without weights, data or training."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from nar.zoo.libraries import import_library
+from nar.zoo.sources.openmmlab.operators import prepare_mmcv
+
+# Would load weights, make inputs or place labels while a model is built, or only serves training.
+_LEFT_OUT = frozenset({"auxiliary_head", "data_preprocessor", "init_cfg", "pretrained"})
+# Batch norm over several machines is batch norm: the libraries' own switch for one machine.
+_ONE_MACHINE = {"SyncBN": "BN", "MMSyncBN": "BN", "NaiveSyncBatchNorm3d": "BN3d"}
+
+
+def build(library: str, model: Mapping[str, Any]) -> nn.Module:
+    """The network that a configuration of a library describes, on the default device.
+
+    Args:
+        library: Import name, in whose registries types without a prefix are looked up first.
+        model: The configuration's ``model``.
+    """
+    prepare_mmcv()
+    scopes = import_library("mmengine.registry").DefaultScope
+    import_library(f"{library}.models")  # registers them
+    config = import_library("mmengine.config").ConfigDict(_network_only(model))
+    with scopes.overwrite_default_scope(library):
+        built: nn.Module = import_library(f"{library}.registry").MODELS.build(config)
+    return built
+
+
+def _network_only(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, Mapping):
+        kept = {key: _network_only(item) for key, item in value.items() if key not in _LEFT_OUT}
+        # Detectors want the argument, and none says that nobody trains.
+        return kept | ({"train_cfg": None} if "train_cfg" in value else {})
+    if isinstance(value, list | tuple):
+        return type(value)(_network_only(item) for item in value)
+    return _ONE_MACHINE.get(value, value) if isinstance(value, str) else value

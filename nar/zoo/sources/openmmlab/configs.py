@@ -1,0 +1,137 @@
+"""Configuration files that a wheel of OpenMMLab holds: read, and told apart by their networks.
+
+The tables beside this module list the files of each library. They are written anew by
+``python -m nar.zoo.sources.openmmlab.configs <library>``.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, cast
+
+from nar.files import package_lines
+from nar.labels.families import snake_case
+from nar.zoo.libraries import import_library, library_version
+
+Config = Mapping[str, Any]
+# Of networks that were trained on several data sets, the name with this one is listed.
+_DATA_SETS = {"mmpretrain": "in1k", "mmseg": "ade20k", "mmdet": "coco"}
+# The classes of models that are captured; the others read text, follow boxes over time, or teach.
+_CLASSES = {
+    "mmpretrain": "ImageClassifier",
+    "mmseg": "EncoderDecoder CascadeEncoderDecoder",
+    "mmdet": """
+        ATSS AutoAssign CascadeRCNN CenterNet ConditionalDETR CornerNet
+        DABDETR DDOD DETR DINO DeformableDETR FCOS FOVEA FSAF FastRCNN FasterRCNN GFL
+        GridRCNN HybridTaskCascade Mask2Former MaskFormer MaskRCNN MaskScoringRCNN NASFCOS PAA
+        PanopticFPN PointRend RPN RTMDet RepPointsDetector RetinaNet SOLO SOLOv2
+        SingleStageDetector TOOD TridentFasterRCNN VFNet YOLOF YOLOV3 YOLOX
+    """,
+}
+# What concerns weights, data, training or what follows the network, wherever it stands. The number
+# of classes is the data's: what else is the same is one design.
+_BESIDE = frozenset({
+    "align_corners", "assigner", "auxiliary_head", "cal_acc", "checkpoint", "data_preprocessor",
+    "frozen_stages", "ignore_index", "init_cfg", "init_std", "norm_eval", "num_classes",
+    "num_stuff_classes", "num_things_classes", "postprocess_cfg", "pretrain_img_size",
+    "pretrained", "requires_grad", "sampler", "_scope_", "test_cfg", "topk", "train_cfg",
+    "with_cp",
+})  # fmt: skip
+
+
+def config_names(library: str) -> list[str]:
+    """The configurations listed for a library, e.g. ``resnet/resnet50_8xb32_in1k``.
+
+    Raises:
+        MissingLibraryError: The library is not installed.
+    """
+    library_version(library)
+    return [*_listed(library)]
+
+
+def read_config(library: str, name: str) -> Config | None:
+    """A listed configuration with all that it inherits, or None where it is not listed."""
+    return _read(_root(library) / f"{name}.py") if name in _listed(library) else None
+
+
+def plain_type(part: Config) -> str:
+    """The class that a part of a model names, without the library that it may come from.
+
+    Example:
+        >>> plain_type({"type": "mmpretrain.ConvNeXt", "arch": "tiny"})
+        'ConvNeXt'
+    """
+    return str(part["type"]).rpartition(".")[2]
+
+
+def digest(model: object) -> str:
+    """SHA-256 of what a configuration says of its network, and of nothing else."""
+    return hashlib.sha256(json.dumps(_network(model), default=str).encode()).hexdigest()
+
+
+def distinct(library: str) -> list[str]:
+    """One name for every network of the library's classes, the plainest.
+
+    Raises:
+        KeyError: A library without a row in the table of classes.
+    """
+    classes = _CLASSES[library].split()
+    root = _root(library)
+    first: dict[str, str] = {}
+    for path in sorted(root.rglob("*.py"), key=partial(_plainness, _DATA_SETS[library])):
+        model = _model(path)
+        if plain_type(model) in classes:
+            first.setdefault(digest(model), str(path.relative_to(root).with_suffix("")))
+    return sorted(first.values())
+
+
+def _plainness(data_set: str, path: Path) -> tuple[bool, bool, int, Path]:
+    """First those that bear the name of their directory, which is the design's; then short ones."""
+    is_namesake = snake_case(path.stem).startswith(snake_case(path.parent.name))
+    return not is_namesake, data_set not in path.stem, len(path.name), path
+
+
+def _model(path: Path) -> Config:
+    """A file's model, or one of no class where the file is a part, or one that cannot be read."""
+    try:
+        model: Config = {} if "_base_" in path.parts else _read(path).get("model", {})
+    except Exception as error:  # whatever a shipped file does: a few do not find what they inherit
+        sys.stderr.write(f"{path.name}: {error}\n")
+        model = {}
+    return {"type": "", **model}
+
+
+def _network(value: object) -> object:
+    if isinstance(value, Mapping):
+        kept = sorted(key for key in value if not _is_beside(str(key)))
+        return {key: _network(value[key]) for key in kept}
+    if isinstance(value, list | tuple):
+        return [_network(item) for item in value]
+    return value
+
+
+def _is_beside(key: str) -> bool:
+    return key in _BESIDE or "loss" in key or "drop" in key
+
+
+def _read(path: Path) -> Config:
+    reader = import_library("mmengine.config").Config
+    return cast("Config", reader.fromfile(path, import_custom_modules=False).to_dict())
+
+
+def _root(library: str) -> Path:
+    """Where the wheel of a library holds its configurations."""
+    return Path(str(import_library(library).__file__)).parent / ".mim" / "configs"
+
+
+@cache
+def _listed(library: str) -> Mapping[str, None]:
+    """In the table's order, and quick to ask."""
+    return dict.fromkeys(package_lines("zoo", "sources", "openmmlab", f"{library}.txt"))
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{name}\n" for name in distinct(sys.argv[1]))

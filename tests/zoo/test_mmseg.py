@@ -1,0 +1,29 @@
+"""Segmenters of mmsegmentation: the family of the head, the backbone beside it."""
+
+import pytest
+
+from nar.errors import UnknownArchitectureError
+from nar.zoo import capture_architecture, list_specs, resolve
+
+
+def test_data_sets_that_only_change_the_classes_are_left_out():
+    names = list_specs("mmseg")
+    assert len(names) == len(set(names)) > 150
+    assert "mmseg:segformer/segformer_mit-b0_8xb2-160k_ade20k-512x512" in names
+    with pytest.raises(UnknownArchitectureError):
+        resolve("mmseg:segformer/segformer_mit-b0_8xb1-160k_cityscapes-1024x1024")
+
+
+def test_a_segmenter_is_its_head_on_its_backbone():
+    name = "mmseg:segformer/segformer_mit-b0_8xb2-160k_ade20k-512x512"
+    architecture = capture_architecture(name).architecture
+    architecture.graph.validate()
+    labels = architecture.labels
+    assert (labels.family, labels.backbone, labels.tier) == ("segformer", "mit", "named")
+    # Encoder of the paper's table 1, and a head of 256 channels.
+    assert 3.6e6 < architecture.graph.parameters < 4.0e6
+
+
+def test_a_backbone_may_come_from_another_library():
+    labels = resolve("mmseg:convnext/convnext-tiny_upernet_8xb2-amp-160k_ade20k-512x512").labels
+    assert (labels.family, labels.backbone) == ("upernet", "convnext")
