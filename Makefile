@@ -27,7 +27,8 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("NAR needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	@echo "Installing into $(VENV) from requirements.lock: about a minute, once"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip $(PIP) -r requirements.lock
+	@# The lock is the whole closure, and in one case not the package that others name.
+	@$(BIN)/pip $(PIP) --no-deps -r requirements.lock
 	@$(BIN)/pip $(PIP) --no-deps -e .
 	@touch $@
 
@@ -69,11 +70,15 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 	$(BIN)/nar benchmark misses --work work --results results
 	$(BIN)/nar benchmark targets --results results
 
+# Without a local label; OpenCV without its windows, which want libraries of a desktop; and without
+# a module for Python 3.6 that Pythae names.
+export LOCKED := s/+cpu$$//; s/^opencv-python==/opencv-python-headless==/; /^dataclasses==/d
+
 lock:  ## resolve pyproject.toml anew and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/pip $(PIP) 'torch==$(TORCH)' -e '.[corpus,onnx,plots,cluster,dev]'
 	(echo '# Written by `make lock`: the whole closure of pyproject.toml.'; \
-	 build/lock/bin/pip freeze --exclude-editable | sed 's/+cpu$$//') > requirements.lock
+	 build/lock/bin/pip freeze --exclude-editable | sed "$$LOCKED") > requirements.lock
 
 prometheus: $(BIN)/promtool  ## promtool and prometheus, which the tests of deploy/ run
 

@@ -15,8 +15,8 @@ from ray.actor import ActorHandle
 from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskError
 
 from cluster.config import PoolConfig
+from cluster.failures import WorkerLostError, WorkerStartError
 from cluster.items import Backlog, Done, Failed, Item, ValueT
-from cluster.losses import WorkerLostError, WorkerStartError
 from cluster.resources import Share, cluster_totals
 
 START_LIMIT_S = 300.0

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from cluster.actors import ActorPool, Recruiter, starter
 from cluster.config import ExtractConfig
+from cluster.failures import WorkerLostError
 from cluster.items import Done, Failed, Item
 from cluster.journal import Journal, Result, RunRecord, Scribe, Settled, captured, failed, merged
 from cluster.ledger import Ledger
-from cluster.losses import WorkerLostError
 from cluster.progress import watching
 from cluster.provenance import identity, labels_identity, packages, source_name
 from cluster.resources import cluster_totals, pool_size, worker_share

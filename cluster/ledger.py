@@ -1,10 +1,13 @@
 """Which parts of a job are finished: a small file for each, written after the part itself."""
 
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+
+from nar.files import write_whole
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 _SUFFIX = ".json"
@@ -43,9 +46,8 @@ class Ledger(Generic[RecordT]):
         """Note that a part is finished: from here on it is never done again."""
         self._directory.mkdir(parents=True, exist_ok=True)
         path = self._path(part)
-        temporary = path.with_name(f"{path.name}.part")
-        temporary.write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
+        text = record.model_dump_json(indent=1) + "\n"
+        write_whole(path, partial(Path.write_text, data=text, encoding="utf-8"))
 
     def remove(self, part: str) -> None:
         """Forget a part."""

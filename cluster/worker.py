@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from resource import getpagesize
 
-from cluster.losses import WorkerLostError
+from cluster.failures import WorkerLostError
 from cluster.resources import bound_memory
 from nar.capture.forward.dispatch import one_line
 from nar.errors import CaptureError

@@ -6,11 +6,12 @@ layer, those of its neighbours: on its colour after k rounds of refinement (Weis
 node of each colour of each round, and which colours of the round before it reads. That changes no
 result, up to rounding; dropout alone is drawn once for all nodes of a colour.
 
-Six nodes in a row, their colours before the first round and after each, and what is kept:
+Six nodes, of which three are kept: the four relus have one colour, before and after every layer.
 
-      conv ── relu ── conv ── relu ── conv ── relu
-       c       r       C       R       C       s         by operator and number of neighbours...
-      rounds[0]    the colours after one layer, each with the colours that it reads
+                ┌─> relu ─┐
+      input ────┼─> relu ─┼──> add         before     input   relu   add
+                ├─> relu ─┤                after      input   relu   add
+                └─> relu ─┘                share      1/6     4/6    1/6
 """
 
 from collections.abc import Sequence

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-import yaml
+from nar.files import package_yaml
 
 SAME_FAMILY = 2
 PARENT_AND_CHILD = 1
@@ -29,8 +28,7 @@ class Lineage:
 @cache
 def lineage() -> tuple[Lineage, ...]:
     """Every edge of the reviewed table, in its order."""
-    text = files("nar.labels").joinpath("lineage.yaml").read_text(encoding="utf-8")
-    return tuple(Lineage(*row) for row in yaml.safe_load(text))
+    return tuple(Lineage(*row) for row in package_yaml("labels", "lineage.yaml"))
 
 
 def relevance_grade(family_a: str, family_b: str) -> int:

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-import yaml
+from nar.files import package_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,6 @@ class TwinGroup:
 @cache
 def twins() -> tuple[TwinGroup, ...]:
     """Every group of the reviewed table, in its order."""
-    text = files("nar.labels").joinpath("twins.yaml").read_text(encoding="utf-8")
     return tuple(
         TwinGroup(
             group["id"],
@@ -38,5 +36,5 @@ def twins() -> tuple[TwinGroup, ...]:
             group["citation"],
             group.get("note", ""),
         )
-        for group in yaml.safe_load(text)
+        for group in package_yaml("labels", "twins.yaml")
     )

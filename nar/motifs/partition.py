@@ -4,6 +4,11 @@ A graph in canonical order is cut where its flow of data is narrow (`nar.motifs.
 that repeat, by their Eq. 2 codes, grow into blocks (`nar.motifs.growth`); what repeats nowhere
 falls into connected remainders of bounded size. Linear in nodes and edges but for the sorting of
 codes.
+
+      input ─> conv ─> relu ─> conv ─> relu ─> linear
+
+      node_to_motif    0  1  1  2  2  3
+      motif_codes      A  B  B  C          motifs 1 and 2 are of one type
 """
 
 from collections.abc import Sequence

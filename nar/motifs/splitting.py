@@ -1,4 +1,13 @@
-"""Splitting: motifs by what repeats, or a baseline of the paper (section 4.4, Table 2)."""
+"""Splitting: motifs by what repeats, or a baseline of the paper (section 4.4, Table 2).
+
+Six nodes, and the motifs of each way (the sizes are small for the drawing):
+
+      input    conv    relu    conv    relu    linear
+        A        B       B       B'      B'      C        repeats: B and B' are one type
+        A        A       B       B       C       C        by nodes, two a motif
+        A        A       A       B       B       B        by motifs, two a graph
+        A        B       B       B       C       C        at random, of one to three nodes
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""From a recipe to a capture: build the model, make its inputs, and report whatever went wrong."""
+"""From a plan to a capture: build the model, make its inputs, and report whatever went wrong."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ from nar.zoo.timing import lap
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class Plan:
     """How to come by a model.
 
     Attributes:
@@ -70,31 +70,31 @@ class Uninitialised(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def on_meta(recipe: Recipe) -> Built:
-    """Follow a recipe on the meta device: nothing takes memory, no weight is initialised.
+def on_meta(plan: Plan) -> Built:
+    """Follow a plan on the meta device: nothing takes memory, no weight is initialised.
 
     A constructor that reads values of its constants gets them, from a second try that keeps only
     parameters and buffers there.
     """
     try:
         with torch.device("meta"), Uninitialised():
-            module = recipe.build()
+            module = plan.build()
     except (NotImplementedError, RuntimeError):
         with weightless(), Uninitialised():
-            module = recipe.build()
-    return module, recipe.inputs(module)
+            module = plan.build()
+    return module, plan.inputs(module)
 
 
-def for_real(recipe: Recipe) -> Built:
-    """Follow a recipe on the CPU, with the same weights each time.
+def for_real(plan: Plan) -> Built:
+    """Follow a plan on the CPU, with the same weights each time.
 
     For small models whose control flow or shapes depend on the values that they read, or that
     move themselves to a device.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        module = recipe.build()
-    return module, recipe.inputs(module)
+        module = plan.build()
+    return module, plan.inputs(module)
 
 
 @contextmanager
@@ -122,25 +122,23 @@ def _buffer_on_meta(_module: nn.Module, _name: str, buffer: Tensor | None) -> Te
     return None if buffer is None else buffer.to("meta")
 
 
-def on_fake_cpu(recipe: Recipe) -> Built:
-    """Follow a recipe with tensors that say they are on the CPU and take no memory.
+def on_fake_cpu(plan: Plan) -> Built:
+    """Follow a plan with tensors that say they are on the CPU and take no memory.
 
     For models that ask their device about autocast, which meta does not answer.
     """
     with fake_mode():
-        module = recipe.build()
-        return module, recipe.inputs(module)
+        module = plan.build()
+        return module, plan.inputs(module)
 
 
-def capture_recipe(
-    name: str, recipe: Recipe, *, place: Callable[[Recipe], Built] = on_meta
-) -> Capture:
+def capture_plan(name: str, plan: Plan, *, place: Callable[[Plan], Built] = on_meta) -> Capture:
     """Build a model of a library and capture it, without the warnings it makes on the way.
 
     Args:
         name: Name of the model, for errors.
-        recipe: How to come by it.
-        place: Follows the recipe on some device.
+        plan: How to come by it.
+        place: Follows the plan on some device.
 
     Raises:
         CaptureError: The model could not be built, or not be captured.
@@ -150,7 +148,7 @@ def capture_recipe(
         # Model libraries raise anything while they build, and one model must not stop a job.
         try:
             with lap("build"):
-                module, inputs = place(recipe)
+                module, inputs = place(plan)
         except Exception as error:
             raise CaptureError(name, "-", one_line(error)) from error
         with lap("forward"):

@@ -15,7 +15,7 @@ from torch import nn
 from nar.architecture import Labels, Tier
 from nar.capture import Capture, CaptureInputs
 from nar.labels.families import family_of
-from nar.zoo.building import Built, Recipe, capture_recipe, on_meta
+from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import library_version
 from nar.zoo.spec import ArchitectureSpec, unknown_architecture
 
@@ -114,7 +114,7 @@ def by_forward(
     build: Callable[[], nn.Module],
     inputs: Callable[[nn.Module], CaptureInputs],
     *,
-    place: Callable[[Recipe], Built] = on_meta,
+    place: Callable[[Plan], Built] = on_meta,
 ) -> CaptureNamed:
     """Capture by one forward pass of what `build` makes.
 
@@ -123,9 +123,9 @@ def by_forward(
         inputs: Makes one call of that module, on the default device too.
         place: Follows both on some device; by default no weight takes memory.
     """
-    recipe = Recipe(build, inputs)
+    plan = Plan(build, inputs)
 
     def capture(name: str) -> Capture:
-        return capture_recipe(name, recipe, place=place)
+        return capture_plan(name, plan, place=place)
 
     return capture

@@ -11,8 +11,8 @@ from waiting import wait_for
 from cluster import actors
 from cluster.actors import ActorPool, Recruiter
 from cluster.config import PoolConfig
+from cluster.failures import WorkerLostError, WorkerStartError
 from cluster.items import Done, Failed, Item
-from cluster.losses import WorkerLostError, WorkerStartError
 from nar.errors import CaptureError
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]

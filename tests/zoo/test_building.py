@@ -8,7 +8,7 @@ from torch import nn
 
 from nar.capture import CaptureInputs
 from nar.errors import CaptureError
-from nar.zoo.building import Recipe, capture_recipe, weightless
+from nar.zoo.building import Plan, capture_plan, weightless
 
 
 class Tied(nn.Module):
@@ -43,9 +43,9 @@ def test_outside_weights_are_real_again():
 
 
 def test_a_model_that_cannot_be_built_is_a_capture_error():
-    recipe = Recipe(lambda: nn.Linear(-1, 2), lambda _: CaptureInputs())
+    plan = Plan(lambda: nn.Linear(-1, 2), lambda _: CaptureInputs())
     with pytest.raises(CaptureError, match="my model: capture failed at -: RuntimeError"):
-        capture_recipe("my model", recipe)
+        capture_plan("my model", plan)
 
 
 def test_warnings_of_a_library_stay_inside():
@@ -53,5 +53,5 @@ def test_warnings_of_a_library_stay_inside():
         warnings.warn("deprecated", FutureWarning, stacklevel=1)
         return nn.ReLU()
 
-    recipe = Recipe(build, lambda _: CaptureInputs((torch.zeros(1, 2),)))
-    assert capture_recipe("noisy", recipe).graph.nodes == 2
+    plan = Plan(build, lambda _: CaptureInputs((torch.zeros(1, 2),)))
+    assert capture_plan("noisy", plan).graph.nodes == 2

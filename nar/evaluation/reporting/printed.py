@@ -3,11 +3,11 @@
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Final
 
 from nar.evaluation.benchmark.datasets import REAL
 from nar.evaluation.reporting.rows import METRICS
+from nar.files import package_lines
 
 _DATA: Final = {REAL: "real", "nas-4": "nas"}
 # The rows of all four tables; where one varies a part of NAR, its own NAR is the paper's.
@@ -44,8 +44,8 @@ class PrintedRow:
 def printed_rows(table: int | None, data: str) -> list[PrintedRow]:
     """The rows that a table of the paper has on a data set; most of ours have none."""
     wanted = (str(table), _DATA.get(data))
-    with files("nar.evaluation").joinpath("data", "printed.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if (row["table"], row["dataset"]) == wanted]
+    every = csv.DictReader(package_lines("evaluation", "data", "printed.csv"))
+    rows = [row for row in every if (row["table"], row["dataset"]) == wanted]
     return [
         PrintedRow(
             f"printed: {row['row'].replace('_', ' ').upper()}",

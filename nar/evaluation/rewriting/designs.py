@@ -1,15 +1,14 @@
 """Rewrites that change the design a little: wider, one block deeper, another head."""
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from typing import Any
 
-import yaml
 from torch import nn
 
 from nar.evaluation.rewriting.originals import Knobs, Original, captured
 from nar.evaluation.rewriting.rewrite import NotApplicableError, Rewrite
+from nar.files import package_yaml
 from nar.graph import ComputationalGraph
 from nar.zoo.sources.transformers.configs import Config, parts
 from nar.zoo.sources.transformers.tasks import task_of_pairs
@@ -49,11 +48,9 @@ def _rebuilt(
     return captured(original.name, module, inputs)
 
 
-@cache
 def _table() -> dict[str, dict[str, Knobs]]:
-    text = files("nar.evaluation.rewriting").joinpath("knobs.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, dict[str, Knobs]] = yaml.safe_load(text)
-    return loaded
+    table: dict[str, dict[str, Knobs]] = package_yaml("evaluation", "rewriting", "knobs.yaml")
+    return table
 
 
 def knobs_of(name: str) -> dict[str, Knobs]:

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from functools import cache, partial
-from importlib import resources
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +19,7 @@ from nar.capture.forward.placement import inference
 from nar.evaluation.rewriting.inputs import changed
 from nar.evaluation.rewriting.originals import Original
 from nar.evaluation.rewriting.rewrite import NotApplicableError, Rewrite
+from nar.files import package_lines
 from nar.graph import ComputationalGraph
 from nar.zoo.building import Built
 
@@ -53,12 +53,7 @@ def onnx(original: Original) -> ComputationalGraph:
 @cache
 def exported_names() -> frozenset[str]:
     """The frozen list of models that are exported."""
-    text = (
-        resources.files("nar.evaluation.rewriting")
-        .joinpath("exported.txt")
-        .read_text(encoding="utf-8")
-    )
-    return frozenset(line for line in text.splitlines() if not line.startswith("#"))
+    return frozenset(package_lines("evaluation", "rewriting", "exported.txt"))
 
 
 def _through_file(

@@ -14,7 +14,7 @@ from nar.capture import CaptureInputs
 from nar.errors import UnknownArchitectureError
 from nar.graph import ComputationalGraph
 from nar.zoo import capture_architecture
-from nar.zoo.building import Built, Recipe, capture_recipe, on_meta
+from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.configs import Config, default_config, parts
 from nar.zoo.sources.transformers.inputs import example_inputs
@@ -52,7 +52,7 @@ class Original:
 
     def build(self, **knobs: object) -> Built:
         """The module on meta, with some settings of its library changed, and its inputs."""
-        return on_meta(Recipe(partial(self.make, knobs), self.inputs))
+        return on_meta(Plan(partial(self.make, knobs), self.inputs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,12 @@ def captured(name: str, module: nn.Module, inputs: CaptureInputs) -> Computation
     Raises:
         CaptureError: It could not be captured.
     """
-    return capture_recipe(name, Recipe(lambda: module, lambda _: inputs), place=_as_it_is).graph
+    return capture_plan(name, Plan(lambda: module, lambda _: inputs), place=_as_it_is).graph
 
 
-def _as_it_is(recipe: Recipe) -> Built:
-    module = recipe.build()
-    return module, recipe.inputs(module)
+def _as_it_is(plan: Plan) -> Built:
+    module = plan.build()
+    return module, plan.inputs(module)
 
 
 def _make_timm(model: str, knobs: Knobs) -> nn.Module:

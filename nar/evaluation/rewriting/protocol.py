@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from importlib.resources import files
 
 from nar.architecture import Architecture, architecture
 from nar.capture.forward.dispatch import one_line
@@ -19,6 +18,7 @@ from nar.evaluation.rewriting.inputs import input_rewrites
 from nar.evaluation.rewriting.originals import Original, original
 from nar.evaluation.rewriting.rewrite import NotApplicableError, Rewrite
 from nar.evaluation.rewriting.spelled import spellings
+from nar.files import package_lines
 from nar.graph import ComputationalGraph
 from nar.ops import op_name
 
@@ -39,8 +39,7 @@ def rewrites() -> tuple[Rewrite, ...]:
 
 def model_names() -> list[str]:
     """The frozen list of models that the protocol is measured on."""
-    text = files("nar.evaluation.rewriting").joinpath("models.txt").read_text(encoding="utf-8")
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
+    return package_lines("evaluation", "rewriting", "models.txt")
 
 
 @dataclass(frozen=True, slots=True)

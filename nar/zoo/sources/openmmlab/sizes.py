@@ -8,7 +8,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from nar.capture import Capture, CaptureInputs
-from nar.zoo.building import Built, Recipe, on_meta
+from nar.zoo.building import Built, Plan, on_meta
 from nar.zoo.source import CaptureNamed, by_forward
 from nar.zoo.sources.transformers.known_values import known_values
 
@@ -26,9 +26,9 @@ def by_sizes(
     return capture
 
 
-def _all_on_meta(recipe: Recipe) -> Built:
+def _all_on_meta(plan: Plan) -> Built:
     """As `on_meta`, with the weights that ``torch.Tensor(size)`` makes on the CPU all the same."""
-    module, example = on_meta(recipe)
+    module, example = on_meta(plan)
     return module.to("meta"), example
 
 

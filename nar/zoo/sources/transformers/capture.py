@@ -15,7 +15,7 @@ from torch import nn
 from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import one_line
 from nar.errors import CaptureError
-from nar.zoo.building import Built, Recipe, capture_recipe, on_meta
+from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.configs import NARROWING, Config, narrowed, parts
 from nar.zoo.sources.transformers.inputs import example_inputs
@@ -49,7 +49,7 @@ def capture_config(name: str, class_name: str, config_of: Callable[[], Config]) 
     full = partial(_build, config_of, class_name)
     try:
         with known_values():
-            return capture_recipe(name, Recipe(full, example_inputs))
+            return capture_plan(name, Plan(full, example_inputs))
     except CaptureError as at_full_width:
         if not _may_lack_values(at_full_width):
             raise
@@ -79,7 +79,7 @@ def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config
     except Exception as error:
         raise CaptureError(name, "-", one_line(error)) from error
     narrow = partial(_build_narrow, config_of, class_name, by) if by > 1 else build
-    capture = capture_recipe(name, Recipe(narrow, example_inputs), place=_with_real_weights)
+    capture = capture_plan(name, Plan(narrow, example_inputs), place=_with_real_weights)
     if by == 1:
         return capture
     # An estimate: products with weights grow with the square of the width, attention less.
@@ -102,7 +102,7 @@ def _narrowing(class_name: str, config_of: Callable[[], Config]) -> int:
 
 def _parameters(build: Callable[[], nn.Module]) -> int:
     """Number of learned scalars, tied ones once; no weight takes memory or is initialised."""
-    module, _ = on_meta(Recipe(build, lambda _module: CaptureInputs()))
+    module, _ = on_meta(Plan(build, lambda _module: CaptureInputs()))
     return sum(parameter.numel() for parameter in module.parameters())
 
 
@@ -130,10 +130,10 @@ def _config_for(model_class: type, config: Config) -> Config:
     return next((part for part in parts(config) if isinstance(part, wanted)), config)
 
 
-def _with_real_weights(recipe: Recipe) -> Built:
+def _with_real_weights(plan: Plan) -> Built:
     """Build what control flow that reads values needs."""
     # Experts are chosen by what the weights give: the same weights each time.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        module = recipe.build()
-    return module, recipe.inputs(module)
+        module = plan.build()
+    return module, plan.inputs(module)

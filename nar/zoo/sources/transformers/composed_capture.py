@@ -6,7 +6,7 @@ from functools import partial
 from torch import nn
 
 from nar.capture import Capture, CaptureInputs
-from nar.zoo.building import Recipe, capture_recipe
+from nar.zoo.building import Plan, capture_plan
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.composed_configs import LIBRARY, Composition, composed_config
 from nar.zoo.sources.transformers.configs import Model
@@ -27,9 +27,9 @@ def capture_composed(name: str, composition: Composition) -> Capture:
         CaptureError: The parts do not fit, or the model cannot be captured.
     """
     call = _CALLS.get(composition.assemble, _alone)
-    recipe = Recipe(partial(_build, composition), lambda model: CaptureInputs(kwargs=call(model)))
+    plan = Plan(partial(_build, composition), lambda model: CaptureInputs(kwargs=call(model)))
     with known_values():
-        return capture_recipe(name, recipe)
+        return capture_plan(name, plan)
 
 
 def _build(composition: Composition) -> nn.Module:
