@@ -54,8 +54,10 @@ pytest: $(STAMP) prometheus milvus  ## the tests, against the real Prometheus an
 	@# Those of the cluster wait for processes most of the time: they run beside the others.
 	@mkdir -p build
 	@$(BIN)/pytest tests/cluster > build/pytest-cluster.log 2>&1 & cluster=$$!; \
+	 $(BIN)/pytest --doctest-modules nar; examples=$$?; \
 	 $(BIN)/pytest --ignore tests/cluster; others=$$?; \
-	 wait $$cluster; of_cluster=$$?; cat build/pytest-cluster.log; exit $$((others | of_cluster))
+	 wait $$cluster; of_cluster=$$?; cat build/pytest-cluster.log; \
+	 exit $$((examples | others | of_cluster))
 
 faults: $(STAMP)  ## campaigns that kill what runs, again and again: minutes
 	$(BIN)/pytest -m faults tests/faults

@@ -1,6 +1,7 @@
 """Adding an encoder is a folder and a row; older checkpoints and older operators go on."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,10 +74,11 @@ def with_one_operator_more(monkeypatch):
     monkeypatch.setattr(ops, "OPS", (*ops.OPS, name))
     monkeypatch.setitem(ops._ID_OF, name, len(ops.OPS) - 1)
     new = ops.op_id(name)
-    graphs = three_families()
-    for graph in graphs:
-        graph.op_ids[graph.op_ids == ops.op_id("relu")] = new
-    return graphs
+    relu = ops.op_id("relu")
+    return [
+        replace(graph, op_ids=np.where(graph.op_ids == relu, new, graph.op_ids).astype(np.uint16))
+        for graph in three_families()
+    ]
 
 
 def test_the_shipped_encoder_reads_graphs_of_a_later_vocabulary(monkeypatch):

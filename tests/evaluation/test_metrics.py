@@ -14,8 +14,8 @@ RELEVANT = np.array([3, 2, 4])
 
 
 def test_reciprocal_rank():
-    assert reciprocal_rank(RELEVANCE, 4).tolist() == [0.5, 1.0, 0.0]
-    assert reciprocal_rank(RELEVANCE, 1).tolist() == [0.0, 1.0, 0.0]
+    assert reciprocal_rank(RELEVANCE, RELEVANT, 4).tolist() == [0.5, 1.0, 0.0]
+    assert reciprocal_rank(RELEVANCE, RELEVANT, 1).tolist() == [0.0, 1.0, 0.0]
 
 
 def test_average_precision_divides_by_the_best_that_fits():
@@ -39,7 +39,7 @@ def test_ndcg_has_an_ideal_cut_at_k():
 
 def test_a_cut_beyond_the_ranking_changes_nothing():
     assert ndcg(RELEVANCE, RELEVANT, 99).tolist() == ndcg(RELEVANCE, RELEVANT, 4).tolist()
-    assert reciprocal_rank(RELEVANCE, 99).tolist() == [0.5, 1.0, 0.0]
+    assert reciprocal_rank(RELEVANCE, RELEVANT, 99).tolist() == [0.5, 1.0, 0.0]
 
 
 def test_a_query_without_relevant_items_scores_zero():
@@ -64,7 +64,7 @@ def test_agreement_with_trec_eval(seed, k):
     ranked = np.take_along_axis(related, top_ranked(scores, k), axis=1)
     relevant = related.sum(axis=1)
     ours = {
-        RR @ k: reciprocal_rank(ranked, k),
+        RR @ k: reciprocal_rank(ranked, relevant, k),
         AP @ k: average_precision(ranked, relevant, k, divide_by_all=True),
         nDCG @ k: ndcg(ranked, relevant, k),
     }

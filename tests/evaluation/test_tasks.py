@@ -40,11 +40,11 @@ def asked(task):
     return [task.asked.ids[place] for place in task.asked.asked()]
 
 
-def test_only_training_rows_have_labels(dataset):
+def test_only_training_rows_have_targets(dataset):
     task = make_task("small/family", dataset, PROTOCOLS["family"], ROLES, seed=0)
     assert task.train.tolist() == [0, 3]
-    assert task.labels.families.tolist() == [0, 1]
-    assert task.labels.classes.tolist() == [0, 0]
+    assert task.targets.families.tolist() == [0, 1]
+    assert task.targets.classes.tolist() == [0, 0]
     assert [graph.nodes for graph in task.learned()] == [
         dataset.graphs[0].nodes,
         dataset.graphs[3].nodes,
@@ -61,8 +61,8 @@ def test_what_selects_a_model_asks_instead_of_the_test(dataset):
 
 def test_a_name_without_a_printed_class_is_like_nobody_and_does_not_ask(dataset):
     task = make_task("small/paper", dataset, PROTOCOLS["paper"], ROLES, seed=0)
-    assert len(set(task.labels.families.tolist())) == 2
-    assert task.labels.classes.tolist() == [0, 1]
+    assert len(set(task.targets.families.tolist())) == 2
+    assert task.targets.classes.tolist() == [0, 1]
     assert asked(task) == ["a:resnet3"]
 
 
