@@ -20,6 +20,7 @@ from cluster.provenance import identity, labels_identity, packages, source_name
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.shards import Published, Publisher, ShardRecord, cut
 from cluster.worker import CaptureWorker, WorkerCapture
+from nar.capture import CAPTURE_VERSION
 from nar.console import stderr
 from nar.corpus import read_cards
 from nar.corpus.manifest import FILE_NAME, Failure, Manifest, Skipped, count_corpus
@@ -199,6 +200,7 @@ def _manifest(
     unknown = merged(record.unknown_operators for record in records)
     return Manifest(
         packages=packages({source_name(name) for name in settled}),
+        capture_version=CAPTURE_VERSION,
         shards=published.entries,
         sources=counts.sources,
         totals=counts.totals,

@@ -104,6 +104,7 @@ class Manifest(_Record):
 
     Attributes:
         packages: Version of each library that was read.
+        capture_version: `nar.capture.CAPTURE_VERSION` of whoever captured it.
         shards: The files, in order.
         sources: Sizes by source.
         totals: Sizes over all sources.
@@ -116,6 +117,7 @@ class Manifest(_Record):
     """
 
     packages: dict[str, str]
+    capture_version: int = 1
     shards: tuple[ShardEntry, ...]
     sources: dict[str, SourceCounts]
     totals: Totals = Totals()

@@ -128,7 +128,7 @@ def test_bad_models_have_reasons_and_their_neighbours_are_kept(
     assert why["dies"] == "its worker process died (2 tries)"
     assert why["hangs"] == "took longer than its limit of 20 s (2 tries)"
     assert why["eats"] == "needed more memory than its limit of 4 GB (2 tries)"
-    assert why["exits"] == "SystemExit: 3"
+    assert why["exits"] == "bad.py:6: SystemExit: 3"
     assert "no such width" in why["refuses"]
     assert report.kinds == {"died": 1, "timeout": 1, "memory": 1, "capture": 2}
     again = extract(job, Workspace(tmp_path), sizes)
@@ -145,7 +145,7 @@ def test_failed_models_are_tried_again_only_when_asked(one_worker, tmp_path):
     )
     names, place = [f"{file}:moody"], Workspace(tmp_path / "work")
     assert reasons(extract(Job(names, {}), place, one_worker)) == {
-        "moody": "AssertionError: not today"
+        "moody": "moody.py:4: AssertionError: not today"
     }
     flag.touch()
     assert extract(Job(names, {}), place, one_worker).captured == 0

@@ -5,6 +5,7 @@ from hashlib import sha256
 
 import pytest
 
+from nar.capture import CAPTURE_VERSION
 from nar.corpus import iterate_cards, shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.labels.twins import twins
@@ -68,13 +69,14 @@ def chosen(cards):
 
 
 @pytest.mark.parametrize("source", Manifest.read(shipped_corpus()).sources)
-def test_a_slice_of_each_source_is_captured_as_it_was(source, cards):
+def test_a_slice_of_each_source_is_captured_as_it_was(source, cards, manifest):
     for card in chosen(cards[source]):
         item = capture_architecture(card.labels.name).architecture
-        assert (card.labels.name, item.exact, item.topology, item.graph.flops) == (
-            card.labels.name,
-            card.exact,
-            card.topology,
-            card.flops,
-        )
-        assert item.labels == card.labels
+        assert (item.labels, item.parameters) == (card.labels, card.parameters)
+        # Another version of capture says that graphs may differ: then only what they are is held.
+        if manifest.capture_version == CAPTURE_VERSION:
+            assert (item.exact, item.topology, item.flops) == (
+                card.exact,
+                card.topology,
+                card.flops,
+            )

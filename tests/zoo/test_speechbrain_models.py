@@ -1,5 +1,7 @@
 """Networks of speechbrain: recipes for speech and speakers."""
 
+import sys
+
 import pytest
 
 from nar.errors import UnknownArchitectureError
@@ -36,3 +38,9 @@ def test_a_network_that_reads_values_is_run_for_real():
 def test_an_unknown_network_is_refused():
     with pytest.raises(UnknownArchitectureError, match="no such architecture"):
         resolve("speechbrain:NoSuchModel")
+
+
+def test_no_module_is_left_that_fails_when_it_is_looked_at():
+    list_specs("speechbrain")
+    for module in list(sys.modules.values()):
+        getattr(module, "__file__", None)
