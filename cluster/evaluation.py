@@ -115,6 +115,5 @@ def content(cell: Cell) -> str:
     files = [package_path("evaluation", "data", frozen.FILE)]
     if cell.data == REWRITES:
         files.append(package_path("evaluation", "data", REWRITES_FILE))
-    shards = (entry.sha256 for entry in Manifest.read(shipped_corpus()).shards)
-    data = (*map(file_digest, files), *shards)
+    data = (*map(file_digest, files), Manifest.read(shipped_corpus()).digest)
     return digest(str(cell), find_method(cell.method).identity, str(QUESTIONS_VERSION), *data)

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -127,6 +128,11 @@ class Manifest(_Record):
     seconds: float = 0.0
     workers: int = 1
     cores: int = 0
+
+    @property
+    def digest(self) -> str:
+        """Sha256 (hex) over the rows of the corpus: equal for equal shards."""
+        return sha256("\n".join(entry.sha256 for entry in self.shards).encode()).hexdigest()
 
     def write(self, directory: Path) -> None:
         """Write ``manifest.json`` atomically."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from nar.corpus import shipped_corpus
+from nar.corpus.manifest import Manifest
 from nar.evaluation.benchmark.datasets import REAL, REWRITES
 from nar.evaluation.reporting.markdown import markdown_table
 from nar.evaluation.reporting.rows import METRICS, metric_title
@@ -76,6 +78,15 @@ _SAID: Final = (
 )
 
 Row = Mapping[str, Any]
+# What stands on every page whose numbers are of another corpus than the one that ships.
+OLDER: Final = "> Measured on a corpus that was made before the one that ships."
+
+
+def is_older(results: Path) -> bool:
+    """Whether a table of a directory was made from another corpus than the one that ships."""
+    shipped = Manifest.read(shipped_corpus()).digest
+    tables = (json.loads(path.read_text()) for path in results.glob("*.json"))
+    return any(table.get("corpus", shipped) != shipped for table in tables)
 
 
 def read_rows(directory: Path, table: str, data: str, protocol: str) -> list[Row]:
@@ -95,6 +106,7 @@ def as_markdown(directory: Path) -> str:
     return "\n\n".join(
         [
             "# Targets",
+            *([OLDER] if is_older(directory) else []),
             f"```sh\n{_COMMAND}\n```",
             _SAID,
             markdown_table(

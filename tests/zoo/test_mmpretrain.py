@@ -31,3 +31,8 @@ def test_a_configuration_becomes_the_network_that_was_published(model, family, p
     assert architecture.labels.family == family
     assert architecture.labels.tier == "named"
     assert architecture.graph.parameters == parameters
+
+
+def test_a_network_without_convolutions_is_captured():
+    architecture = capture_architecture("mmpretrain:t2t_vit/t2t-vit-t-14_8xb64_in1k").architecture
+    assert architecture.block == "attention"

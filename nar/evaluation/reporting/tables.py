@@ -6,6 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from nar.corpus import shipped_corpus
+from nar.corpus.manifest import Manifest
 from nar.evaluation.benchmark.datasets import NAS, REWRITES
 from nar.evaluation.cells import Cell, CellResult
 from nar.evaluation.reporting.markdown import result_blocks
@@ -79,7 +81,9 @@ def write_table(directory: Path, name: str, found: Mapping[Cell, CellResult]) ->
         part = {"data": data, "protocol": protocol, "asked": asked}
         quoted = [asdict(row) for row in printed]
         parts.append({**part, "rows": [row.to_dict() for row in rows], "printed": quoted})
-    whole = {"name": name, "title": chosen.title, "command": command, "definitions": definitions}
+    corpus = Manifest.read(shipped_corpus()).digest
+    told = {"name": name, "title": chosen.title, "command": command, "corpus": corpus}
+    whole = {**told, "definitions": definitions, "parts": parts}
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / f"{name}.json").write_text(json.dumps({**whole, "parts": parts}, indent=2) + "\n")
+    (directory / f"{name}.json").write_text(json.dumps(whole, indent=2) + "\n")
     (directory / f"{name}.md").write_text("\n\n".join(blocks) + "\n")

@@ -12,6 +12,8 @@ _DIVISOR = 32
 _ASPECT = 4 / 3
 _CUTS = frozenset({"CenterCrop", "EfficientNetCenterCrop", "RandomCrop", "RandomResizedCrop"})
 
+CHANNELS = 3
+
 
 def steps(config: Config) -> Iterator[Mapping[str, Any]]:
     """The steps of the pipeline that images are tested with."""
@@ -23,12 +25,13 @@ def steps(config: Config) -> Iterator[Mapping[str, Any]]:
 def image(module: nn.Module, height_width: Sequence[int]) -> Tensor:
     """One image, of the channels that the first convolution of a network takes: three, or a pair's.
 
+    A network without convolutions takes three.
+
     Returns:
         Shape (1, channels, height, width), on the default device.
     """
-    convolutions = (part for part in module.modules() if isinstance(part, nn.Conv2d))
-    channels = next(convolutions).in_channels
-    return torch.empty(1, channels, *height_width)
+    channels = (part.in_channels for part in module.modules() if isinstance(part, nn.Conv2d))
+    return torch.empty(1, next(channels, CHANNELS), *height_width)
 
 
 def cut_size(config: Config, default: int) -> tuple[int, int]:
