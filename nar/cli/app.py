@@ -129,6 +129,21 @@ def corpus_diff(
     corpus_commands.diff(CorpusChoice(work, corpus), first, second, as_json=as_json)
 
 
+@corpus_app.command("compare")
+@reporting_errors
+def corpus_compare(
+    older: Annotated[Path, typer.Argument(help="Directory of the corpus before.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what changed since an older corpus: models gone and new, graphs that are others now."""
+    from nar.cli import corpus_commands
+    from nar.cli.choices import CorpusChoice
+
+    corpus_commands.compare_corpora(older, CorpusChoice(work, corpus), as_json=as_json)
+
+
 @corpus_app.command("pack")
 @reporting_errors
 def corpus_pack(

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 
-from nar.cli import corpus_display, reports
+from nar.cli import comparison_display, corpus_display, reports
 from nar.cli.choices import CorpusChoice
 from nar.cli.difference import Difference, difference
 from nar.cli.lookup import looked_up
@@ -14,6 +14,7 @@ from nar.cli.plots import write_plots
 from nar.cli.portrait import Portrait, portrait
 from nar.console import show, stderr
 from nar.corpus import Card, find, iterate_cards
+from nar.corpus.comparison import compare
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest
 from nar.corpus.packing import pack
@@ -68,6 +69,12 @@ def diff(corpus: CorpusChoice, first: str, second: str, *, as_json: bool) -> Non
     """Show what two architectures share; what the corpus does not have is captured."""
     compared = difference(*looked_up(corpus, (first, second)))
     show(_difference(compared), lambda: corpus_display.difference(compared), as_json=as_json)
+
+
+def compare_corpora(older: Path, newer: CorpusChoice, *, as_json: bool) -> None:
+    """Show what changed from one corpus to another."""
+    compared = compare(older, newer.directory())
+    show(asdict(compared), lambda: comparison_display.comparison(compared), as_json=as_json)
 
 
 def pack_corpus(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:

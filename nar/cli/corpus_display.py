@@ -55,7 +55,8 @@ def _cost(manifest: Manifest) -> Text:
     return Text(f"Captured in {hours}, from {packages or 'unnamed packages'}.", "dim")
 
 
-def _table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
+def new_table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
+    """An empty table: columns of words, then columns of numbers."""
     table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
     for name in words:
         table.add_column(name, overflow="ellipsis", max_width=40)
@@ -66,7 +67,7 @@ def _table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
 
 def _sources(sources: Mapping[str, SourceCounts], everything: Counts) -> Table:
     columns = ("captured", "networks", "designs", "failed", "seconds", "models/s")
-    table = _table("Sources", ["source"], columns)
+    table = new_table("Sources", ["source"], columns)
     for name, count in sorted(sources.items(), key=lambda pair: (-pair[1].raw, pair[0])):
         speed = (f"{count.seconds:,.0f}", f"{count.models_per_s:.2f}") if count.seconds else "--"
         table.add_row(name, *_cells(count), f"{count.failed:,}", *speed)
@@ -83,7 +84,7 @@ def _cells(count: Counts | Counted) -> tuple[str, str, str]:
 
 
 def _counts(title: str, counts: Mapping[str, Counts]) -> Table:
-    table = _table(title, [title.lower().removesuffix("s")], ("captured", "networks", "designs"))
+    table = new_table(title, [title.lower().removesuffix("s")], ("captured", "networks", "designs"))
     for name, count in counts.items():
         table.add_row(name, *_cells(count))
     return table
@@ -92,7 +93,7 @@ def _counts(title: str, counts: Mapping[str, Counts]) -> Table:
 def _groups(title: str, groups: Sequence[Counted]) -> Table:
     shown = groups[:_SHOWN_GROUPS]
     more = f", the largest {len(shown)} of {len(groups):,}" if len(shown) < len(groups) else ""
-    table = _table(title + more, ["name"], ("captured", "networks", "designs", "sources"))
+    table = new_table(title + more, ["name"], ("captured", "networks", "designs", "sources"))
     for group in shown:
         table.add_row(group.name or "(none)", *_cells(group), str(len(group.sources)))
     return table
@@ -101,14 +102,14 @@ def _groups(title: str, groups: Sequence[Counted]) -> Table:
 def _sizes(sizes: Sequence[Size]) -> Table:
     names = {0: "smallest", 50: "median", 100: "largest"}
     columns = [names.get(percent, f"{percent}%") for percent in PERCENTILES]
-    table = _table("Sizes", ["size"], [*columns, "sum"])
+    table = new_table("Sizes", ["size"], [*columns, "sum"])
     for size in sizes:
         table.add_row(size.name, *map(human, size.percentiles), human(size.total))
     return table
 
 
 def _copies(fingerprints: Sequence[Copies]) -> RenderableType:
-    table = _table(
+    table = new_table(
         "Copies", ["equal"], ("distinct", "shared", "members", "across sources", "largest")
     )
     for copies in fingerprints:
@@ -220,7 +221,7 @@ def _operators(compared: Difference) -> Table:
     shown = compared.operators[:_SHOWN_OPERATORS]
     more = len(compared.operators) - len(shown)
     title = f"Operators, {more} more not shown" if more else "Operators"
-    table = _table(title, ["operator"], ("first", "second", "difference"))
+    table = new_table(title, ["operator"], ("first", "second", "difference"))
     for count in shown:
         change = count.second - count.first
         style = "yellow" if change else "dim"
