@@ -18,7 +18,7 @@ from nar.console import progress
 from nar.corpus import shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.evaluation.benchmark import frozen
-from nar.evaluation.benchmark.datasets import REWRITES, REWRITES_FILE
+from nar.evaluation.benchmark.datasets import ASKING_FILES
 from nar.evaluation.benchmark.questions import QUESTIONS_VERSION
 from nar.evaluation.cell_files import cell_path, content_of, write_cell
 from nar.evaluation.cells import Cell, RankedCell, run_cell
@@ -112,8 +112,7 @@ def content(cell: Cell) -> str:
 
     Its names; what its method says of itself; the version of the questions; the data.
     """
-    files = [package_path("evaluation", "data", frozen.FILE)]
-    if cell.data == REWRITES:
-        files.append(package_path("evaluation", "data", REWRITES_FILE))
+    names = (frozen.FILE, *ASKING_FILES)
+    files = [package_path("evaluation", "data", name) for name in names]
     data = (*map(file_digest, files), Manifest.read(shipped_corpus()).digest)
     return digest(str(cell), find_method(cell.method).identity, str(QUESTIONS_VERSION), *data)

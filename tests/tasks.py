@@ -25,5 +25,5 @@ def small_task() -> Task:
             ["cnn" if family == "resnet" else "attention" for family in families],
             families,
         ),
-        questions(names, FAMILIES, queries=is_last),
+        {"family": questions(names, FAMILIES, queries=is_last)},
     )

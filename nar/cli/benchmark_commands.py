@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from nar.evaluation.benchmark.tasks import Held
-    from nar.evaluation.cells import CellResult
     from nar.evaluation.scoring.evaluate import Evaluation
 
 app = typer.Typer(
@@ -29,51 +29,62 @@ Target = Annotated[Path, typer.Argument(help="File that gets the rows.")]
 @app.command()
 @reporting_errors
 def cell(
-    data: Annotated[str, typer.Argument(help="real, rewrites, nas-2, nas-4, ... nas-16")],
-    protocol: Annotated[
-        str, typer.Argument(help="paper, family, distinct, unseen, twins or rewrites")
-    ],
+    data: Annotated[str, typer.Argument(help="real, nas-2, nas-4, ... nas-16")],
+    split: Annotated[str, typer.Argument(help="What is learned: paper, distinct, unseen, copies")],
     method: Annotated[str, typer.Argument(help="As a table of results/ names it: codes-2-idf")],
-    seed: Annotated[int, typer.Option(help="0, 1 or 2")] = 0,
+    seed: Annotated[int, typer.Option(help="0 to 4")] = 0,
+    protocol: Annotated[
+        list[str] | None, typer.Option(help="Show only this; may be given again.")
+    ] = None,
     validation: Annotated[
         bool, typer.Option("--validation", help="Ask what is held back to select a model.")
     ] = False,
     work: Work = DEFAULT_WORK,
     as_json: AsJson = False,
 ) -> None:
-    """Run one cell, as `cluster.evaluate` runs many: MRR, MAP, NDCG."""
-    from nar.evaluation.benchmark.tasks import load_task
+    """Run one cell, as `cluster.evaluate` runs many, and show what it reached by protocol."""
+    from nar.evaluation.benchmark.tasks import find_protocol, load_task
     from nar.evaluation.cells import Cell, run_on
     from nar.evaluation.methods.registry import find_method
     from nar.evaluation.scoring.evaluate import summarise
 
     held: Held = "validation" if validation else "test"
-    chosen = Cell(data, protocol, find_method(method).name, seed)
-    with stderr.status(f"{method} on {data}/{protocol}"):
+    chosen = Cell(data, split, find_method(method).name, seed)
+    for name in protocol or ():
+        find_protocol(data, name)
+    with stderr.status(f"{method} on {data}/{split}"):
         directory = Workspace(work).evaluation
-        task = load_task(data, protocol, seed, cache_directory=directory, held=held)
-        result = run_on(chosen, task).scored(task.asked)
-    whole = summarise([result.scored])
+        task = load_task(data, split, seed, cache_directory=directory, held=held)
+        ranked = run_on(chosen, task)
+        scored = {
+            name: summarise([ranked.scored(asked).scored])
+            for name, asked in task.asked.items()
+            if name in (protocol or task.asked)
+        }
     if as_json:
-        cost = {"learned": result.learned, "dim": result.dim, "seconds": round(result.seconds, 1)}
-        _print_json({**asdict(chosen), "held": held, **cost, **whole.to_dict()})
+        cost = {"learned": ranked.learned, "dim": ranked.dim, "seconds": round(ranked.seconds, 1)}
+        shown = {name: whole.to_dict() for name, whole in scored.items()}
+        _print_json({**asdict(chosen), "held": held, **cost, "protocols": shown})
     else:
-        stdout.print(_scores(result, whole))
+        headlines = {name: find_protocol(data, name).headline for name in scored}
+        stdout.print(_scores(f"{chosen}, {ranked.seconds:.0f} s", scored, headlines))
 
 
-def _scores(result: "CellResult", whole: "Evaluation") -> "Table":
-    """Mean, 95% interval and macro mean of every metric."""
+def _scores(
+    title: str, scored: "Mapping[str, Evaluation]", headlines: "Mapping[str, str]"
+) -> "Table":
+    """A line a protocol: its headline with interval and macro mean."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    about = f"{whole.queries:,} queries of {whole.clusters} families, {whole.gallery:,} may answer"
-    title = f"{result.cell}: {about}, {result.seconds:.0f} s"
-    table = Table("metric", title=title, title_justify="left", box=SIMPLE_HEAD)
-    for name in ("mean", "95%", "macro"):
+    table = Table("protocol", title=title, title_justify="left", box=SIMPLE_HEAD)
+    for name in ("queries", "families", "metric", "mean", "95%", "macro"):
         table.add_column(name, justify="right", no_wrap=True)
-    for metric, score in whole.scores.items():
+    for name, whole in scored.items():
+        score = whole.scores[headlines[name]]
         interval = f"{score.low:.3f}-{score.high:.3f}"
-        table.add_row(metric, f"{score.mean:.3f}", interval, f"{score.macro:.3f}")
+        counts = (f"{whole.queries:,}", f"{whole.clusters:,}", headlines[name])
+        table.add_row(name, *counts, f"{score.mean:.3f}", interval, f"{score.macro:.3f}")
     return table
 
 

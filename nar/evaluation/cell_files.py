@@ -1,10 +1,11 @@
 """Cells as files: the rankings are kept, so that tables are written anew without learning.
 
-A cell is a Parquet file, a row a query; its metadata say what was run, on what, for how long. Some
-of its vectors stand in another file beside it, to be drawn.
+A cell is a Parquet file, a row a query of each ranking; its metadata say what was run, on what, for
+how long. Some of its vectors stand in another file beside it, to be drawn.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 
 from nar.errors import CorpusError
 from nar.evaluation.cells import Cell, RankedCell, Sample
-from nar.evaluation.scoring.ranking import Ranking
+from nar.evaluation.scoring.ranking import NOBODY, Ranking
 from nar.files import write_whole
+from nar.ragged import owners
 
 _KEY: Final = b"nar.cell"
 
@@ -38,18 +40,36 @@ def write_cell(path: Path, cell: RankedCell, *, content: str = "") -> None:
     """
     about = {
         **asdict(cell.cell),
-        "of": cell.ranking.of,
+        "rankings": list(cell.rankings),
         "learned": cell.learned,
         "dim": cell.dim,
         "seconds": round(cell.seconds, 3),
         "content": content,
     }
-    columns = {"query": pa.array(cell.ranking.queries), "items": _lists(cell.ranking.items)}
-    table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
+    table = _of_rankings(list(cell.rankings.values()))
+    table = table.replace_schema_metadata({_KEY: json.dumps(about)})
     path.parent.mkdir(parents=True, exist_ok=True)
     if cell.sample is not None:
         _write(_sample_path(path), _as_table(cell.sample))
     _write(path, table)
+
+
+def _of_rankings(rankings: Sequence[Ranking]) -> pa.Table:
+    """All rankings in one table; the shorter ones end with `NOBODY`."""
+    depth = max(ranking.items.shape[1] for ranking in rankings)
+    items = [
+        np.pad(each.items, ((0, 0), (0, depth - each.items.shape[1])), constant_values=NOBODY)
+        for each in rankings
+    ]
+    number = owners([len(ranking.queries) for ranking in rankings])
+    return pa.table(
+        {
+            "ranking": pa.array(number),
+            "query": pa.array(np.concatenate([ranking.queries for ranking in rankings])),
+            "nearest": pa.array(np.concatenate([ranking.nearest for ranking in rankings])),
+            "items": _lists(np.concatenate(items)),
+        }
+    )
 
 
 def _write(path: Path, table: pa.Table) -> None:
@@ -109,12 +129,23 @@ def read_cell(path: Path) -> RankedCell:
     try:
         table = pq.read_table(path)
         about = _about(table.schema)
-        items = _matrix(table, "items").astype(np.int32, copy=False)
-        ranking = Ranking(about["of"], table["query"].to_numpy(), items)
-        cell = Cell(about["data"], about["protocol"], about["method"], about["seed"])
-        return RankedCell(cell, ranking, about["learned"], about["dim"], about["seconds"])
+        cell = Cell(about["data"], about["split"], about["method"], about["seed"])
+        rankings = _rankings(table, about["rankings"])
+        return RankedCell(cell, rankings, about["learned"], about["dim"], about["seconds"])
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise CorpusError(f"{path} holds no cell: {error}; run it again") from error
+
+
+def _rankings(table: pa.Table, digests: Sequence[str]) -> dict[str, Ranking]:
+    items = _matrix(table, "items").astype(np.int32, copy=False)
+    number, queries, nearest = (
+        table[column].to_numpy() for column in ("ranking", "query", "nearest")
+    )
+    return {
+        digest: Ranking(digest, queries[rows], items[rows], nearest[rows])
+        for which, digest in enumerate(digests)
+        for rows in [number == which]
+    }
 
 
 def _about(schema: pa.Schema) -> dict[str, Any]:

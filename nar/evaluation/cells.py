@@ -1,6 +1,7 @@
-"""Cells: one method on one task, who answered every query, and what that is worth."""
+"""Cells: one method that learned one split, who answered its queries, and what that is worth."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -8,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.questions import Questions
 from nar.evaluation.benchmark.tasks import Held, Task, load_task
 from nar.evaluation.methods.registry import find_method
@@ -23,19 +25,19 @@ class Cell:
 
     Attributes:
         data: One of `nar.evaluation.benchmark.datasets.DATASETS`.
-        protocol: One of `nar.evaluation.benchmark.tasks.protocols_of` it.
+        split: One of `nar.evaluation.benchmark.tasks.splits_of` it.
         method: One of `nar.evaluation.methods.registry.METHODS`.
         seed: One of `nar.evaluation.benchmark.frozen.SEEDS`.
     """
 
     data: str
-    protocol: str
+    split: str
     method: str
     seed: int
 
     def __str__(self) -> str:
         """As files and messages name it."""
-        return f"{self.data}.{self.protocol}.{self.method}.{self.seed}"
+        return f"{self.data}.{self.split}.{self.method}.{self.seed}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +57,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellResult:
-    """What a cell reached, as tables read it.
+    """What a cell reached under one protocol, as tables read it.
 
     Attributes:
         cell: What was run.
@@ -78,7 +80,8 @@ class RankedCell:
 
     Attributes:
         cell: What was run.
-        ranking: The first answers to every query.
+        rankings: The first answers to every query: protocols that ask the same among the same
+            share one, by `Questions.digest`.
         learned: As in `CellResult`.
         dim: As in `CellResult`.
         seconds: As in `CellResult`.
@@ -86,7 +89,7 @@ class RankedCell:
     """
 
     cell: Cell
-    ranking: Ranking
+    rankings: Mapping[str, Ranking]
     learned: int
     dim: int
     seconds: float
@@ -99,8 +102,19 @@ class RankedCell:
             InvalidInputError: The cell answers other questions.
         """
         return CellResult(
-            self.cell, score(self.ranking, asked), self.learned, self.dim, self.seconds
+            self.cell, score(self.ranking(asked), asked), self.learned, self.dim, self.seconds
         )
+
+    def ranking(self, asked: Questions) -> Ranking:
+        """The answers to some questions.
+
+        Raises:
+            InvalidInputError: The cell answers other questions.
+        """
+        found = self.rankings.get(asked.digest())
+        if found is None:
+            raise InvalidInputError("questions", f"{self.cell} answers others; run it again")
+        return found
 
 
 def run_cell(cell: Cell, *, cache_directory: Path, held: Held = "test") -> RankedCell:
@@ -115,9 +129,7 @@ def run_cell(cell: Cell, *, cache_directory: Path, held: Held = "test") -> Ranke
         InvalidInputError: There is no such cell.
     """
     find_method(cell.method)
-    task = load_task(
-        cell.data, cell.protocol, cell.seed, cache_directory=cache_directory, held=held
-    )
+    task = load_task(cell.data, cell.split, cell.seed, cache_directory=cache_directory, held=held)
     return run_on(cell, task)
 
 
@@ -128,22 +140,28 @@ def run_on(cell: Cell, task: Task) -> RankedCell:
     vectors = method.embed(task)
     seconds = time.perf_counter() - started
     learned = len(task.train) if method.learns else 0
-    ranking, sample = rank(vectors, task.asked), _sample(task, vectors)
-    return RankedCell(cell, ranking, learned, vectors.shape[1], seconds, sample)
+    rankings: dict[str, Ranking] = {}
+    for asked in task.asked.values():
+        digest = asked.digest()
+        if digest not in rankings:
+            rankings[digest] = rank(vectors, asked)
+    sample = _sample(task, vectors)
+    return RankedCell(cell, rankings, learned, vectors.shape[1], seconds, sample)
 
 
-def questions_of(cell: Cell, *, cache_directory: Path) -> Questions:
-    """What a cell answers; nothing is learned.
+def questions_of(cell: Cell, *, cache_directory: Path) -> Mapping[str, Questions]:
+    """What a cell answers, by protocol; nothing is learned.
 
     Raises:
         InvalidInputError: There is no such cell.
     """
-    return load_task(cell.data, cell.protocol, cell.seed, cache_directory=cache_directory).asked
+    return load_task(cell.data, cell.split, cell.seed, cache_directory=cache_directory).asked
 
 
 def _sample(task: Task, vectors: Matrix) -> Sample | None:
     if not isinstance(vectors, np.ndarray):
         return None
-    ids, count = task.asked.ids, min(SAMPLED_ITEMS, len(vectors))
+    ids = next(iter(task.asked.values())).ids
+    count = min(SAMPLED_ITEMS, len(vectors))
     drawn = np.sort(np.random.default_rng(0).choice(len(ids), count, replace=False))
     return Sample(tuple(ids[item] for item in drawn), vectors[drawn], len(ids))

@@ -16,23 +16,29 @@ from nar.corpus import Card
 from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.datasets import REAL, load_dataset
 from nar.evaluation.benchmark.questions import Questions
+from nar.evaluation.benchmark.tasks import find_protocol
 from nar.evaluation.cell_files import cell_path, read_cell
 from nar.evaluation.cells import Cell, questions_of
 from nar.evaluation.methods.registry import find_method
 from nar.evaluation.reporting.markdown import markdown_table
 from nar.evaluation.scoring.metrics import average_precision
 from nar.evaluation.scoring.ranking import NOBODY, Ranking
-from nar.labels.lineage import PARENT_AND_CHILD, lineage, relevance_grade
+from nar.labels.lineage import PARENT_AND_CHILD, SIBLINGS, UNRELATED, relevance_grade
 
 DEPTH: Final = 20
 METHOD: Final = "default"
-PROTOCOLS: Final = ("unseen", "twins")
+PROTOCOLS: Final = ("unseen-named", "twins")
 PAIRS_SHOWN: Final = 20
 KINDS: Final = {
     "same": "the family itself: on another encoder, with another head, of another size",
     "parent or child": "a family that it was made from, or that was made from it",
     "sibling": "a family that was made from the same one",
     "other": "any other family",
+}
+_KIND_OF_GRADE: Final = {
+    PARENT_AND_CHILD: "parent or child",
+    SIBLINGS: "sibling",
+    UNRELATED: "other",
 }
 _COMMAND: Final = "nar benchmark misses --results results"
 _SAID: Final = (
@@ -46,9 +52,9 @@ Lost = Mapping[tuple[str, str], float]
 
 def blame(ranking: Ranking, asked: Questions) -> Iterator[tuple[int, int, float]]:
     """Query, wrong item, and how much of the MAP@20 over all queries it takes away."""
-    relevant = asked.relevant()[ranking.queries]
+    relevant = asked.relevant()
     rows = np.flatnonzero(relevant)
-    is_right = ranking.relevance(asked, rows)[:, :DEPTH]
+    is_right = ranking.judged(asked, rows).relevance[:, :DEPTH]
     lacking = 1 - average_precision(is_right, relevant[rows], DEPTH)
     for row, right, lack in zip(rows, is_right, lacking, strict=True):
         first = ranking.items[row, : min(relevant[row], DEPTH)]
@@ -69,13 +75,7 @@ def kind_of(family: str, other: str) -> str:
     """How two families are related: one of `KINDS`."""
     if family == other:
         return "same"
-    if relevance_grade(family, other) == PARENT_AND_CHILD:
-        return "parent or child"
-    return "sibling" if _parents(family) & _parents(other) else "other"
-
-
-def _parents(family: str) -> set[str]:
-    return {edge.parent for edge in lineage() if edge.child == family}
+    return _KIND_OF_GRADE[relevance_grade(family, other)]
 
 
 def measure(protocol: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS) -> Lost:
@@ -88,9 +88,9 @@ def measure(protocol: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS)
     cards = load_dataset(REAL, directory).cards
     total: defaultdict[tuple[str, str], float] = defaultdict(float)
     for seed in seeds:
-        cell = Cell(REAL, protocol, METHOD, seed)
-        ranking = read_cell(cell_path(directory, cell)).ranking
-        asked = questions_of(cell, cache_directory=directory)
+        cell = Cell(REAL, find_protocol(REAL, protocol).split, METHOD, seed)
+        asked = questions_of(cell, cache_directory=directory)[protocol]
+        ranking = read_cell(cell_path(directory, cell)).ranking(asked)
         for pair, share in lost_by_family(cards, blame(ranking, asked)).items():
             total[pair] += share / len(seeds)
     return total

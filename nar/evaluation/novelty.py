@@ -12,23 +12,22 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nar.corpus import Card
 from nar.evaluation.benchmark import frozen
-from nar.evaluation.benchmark.datasets import REAL, DataSet, load_dataset
-from nar.evaluation.benchmark.protocols import Roles
-from nar.evaluation.benchmark.splits import Role
-from nar.evaluation.benchmark.tasks import PROTOCOLS, Task, make_task
+from nar.evaluation.benchmark.datasets import REAL
+from nar.evaluation.benchmark.questions import Questions
+from nar.evaluation.cell_files import cell_path, read_cell
+from nar.evaluation.cells import Cell, questions_of
 from nar.evaluation.methods.registry import find_method
 from nar.evaluation.reporting.markdown import markdown_table
-from nar.evaluation.scoring.ranking import CHUNK_ROWS, Matrix, unit_rows
 from nar.evaluation.scoring.roc import Area, Asked, pooled
 
+PROTOCOL: Final = "novelty"
 METHODS: Final = ("size", "operators", "codes-1-presence", "default-no-unknown", "default")
 _SAID: Final = (
-    "A fifth of the families is held out whole, and of the others a tenth of the designs; neither "
-    "is learned from. Area under the ROC curve: the chance that a design of a held-out family is "
+    "A fifth of the families is held out whole, with their twins and with whatever stands on one "
+    "of them, and of the other families a tenth of the designs; none is learned from. Named models "
+    "ask. Area under the ROC curve: the chance that a design of a held-out family is "
     "farther from the nearest learned design than one of a family that was learned from (0.5: no "
     "better than a coin). {:,} new and {:,} known designs over {} seeds; 95%: bootstrap over whole "
     "families, 1,000 draws."
@@ -36,71 +35,31 @@ _SAID: Final = (
 _COMMAND: Final = "nar benchmark novelty --results results"
 
 
-def novelty_roles(unseen: Roles, distinct: Roles) -> dict[str, Role]:
-    """Two frozen splits in one: the first holds out families, the other designs of the rest."""
-    both: dict[tuple[Role, Role], Role] = {
-        ("train", "train"): "train",
-        ("train", "test"): "validation",
-    }
-    return {
-        name: "test" if role == "test" else both.get((role, distinct[name]), "gallery")
-        for name, role in unseen.items()
-    }
+def measure(method: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS) -> Area:
+    """Compare distances of new and known designs, from cells; nothing is learned.
 
+    Args:
+        method: Name of a method.
+        directory: Of the evaluation.
+        seeds: Of its cells.
 
-def asked_of(cards: Sequence[Card], roles: Roles) -> Asked:
-    """One architecture of each design that was not learned from: the first by name.
-
-    It is new, or of a family that was learned from.
+    Raises:
+        CorpusError: A cell is missing or damaged.
+        InvalidInputError: A cell answers other questions than are asked today.
     """
-    learned = [card for card in cards if roles[card.labels.name] == "train"]
-    designs = {card.topology for card in learned}
-    families = {card.labels.family for card in learned}
-    first: dict[str, int] = {}
-    for row in sorted(range(len(cards)), key=lambda row: cards[row].labels.name):
-        card = cards[row]
-        role, is_known = roles[card.labels.name], card.labels.family in families
-        is_asked = role == "test" or (role == "validation" and is_known)
-        if is_asked and card.topology not in designs:
-            first.setdefault(card.topology, row)
-    rows = sorted(first.values())
-    is_new = np.array([roles[cards[row].labels.name] == "test" for row in rows], dtype=np.bool_)
-    return Asked(
-        np.array(rows, dtype=np.int64),
-        is_new,
-        tuple(cards[row].labels.family for row in rows),
-    )
-
-
-def distances(
-    vectors: Matrix, rows: NDArray[np.int64], learned: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """1 - cosine of each row to the nearest learned one."""
-    unit = unit_rows(vectors)
-    others = unit[learned].T
-    nearest = []
-    for part in np.split(rows, range(CHUNK_ROWS, len(rows), CHUNK_ROWS)):
-        scores = unit[part] @ others
-        dense = scores if isinstance(scores, np.ndarray) else scores.toarray()
-        nearest.append(dense.max(axis=1))
-    return 1 - np.concatenate(nearest).astype(np.float64)
-
-
-def measure(method: str, dataset: DataSet, seeds: Sequence[int] = frozen.SEEDS) -> Area:
-    """Learn, embed and compare, with every seed."""
-    table = frozen.read()
-    found: list[tuple[NDArray[np.float64], Asked]] = []
+    pairs = []
     for seed in seeds:
-        roles = novelty_roles(
-            frozen.roles_of(table, "unseen", seed), frozen.roles_of(table, "distinct", seed)
-        )
-        task = make_task("real/novelty", dataset, PROTOCOLS["family"], roles, seed=seed)
-        found.append(_measured(method, task, asked_of(dataset.cards, roles)))
-    return pooled(method, found)
+        cell = Cell(REAL, "unseen", method, seed)
+        asked = questions_of(cell, cache_directory=directory)[PROTOCOL]
+        ranking = read_cell(cell_path(directory, cell)).ranking(asked)
+        pairs.append((1 - ranking.nearest.astype(np.float64), asked_of(asked)))
+    return pooled(method, pairs)
 
 
-def _measured(method: str, task: Task, asked: Asked) -> tuple[NDArray[np.float64], Asked]:
-    return distances(find_method(method).embed(task), asked.rows, task.train), asked
+def asked_of(asked: Questions) -> Asked:
+    """Who asks, and whether it is new: nothing that was learned is of its family."""
+    rows = np.flatnonzero(asked.queries)
+    return Asked(rows, asked.relevant() == 0, tuple(asked.cluster[row] for row in rows))
 
 
 def as_markdown(areas: Sequence[Area]) -> str:
@@ -116,16 +75,15 @@ def as_markdown(areas: Sequence[Area]) -> str:
     return "\n\n".join([title, f"```sh\n{_COMMAND}\n```", said, table]) + "\n"
 
 
-def write_novelty(results: Path, cache_directory: Path, methods: Sequence[str] = METHODS) -> None:
+def write_novelty(results: Path, directory: Path, methods: Sequence[str] = METHODS) -> None:
     """Measure how well distance tells new families from known ones, and write the table.
 
     Args:
         results: Directory that gets ``novelty.md`` and ``novelty.json``.
-        cache_directory: See `nar.evaluation.benchmark.datasets.load_dataset`.
+        directory: Of the cells, which ``cluster.evaluate unseen`` runs.
         methods: Names of methods.
     """
-    dataset = load_dataset(REAL, cache_directory)
-    areas = [measure(method, dataset) for method in methods]
+    areas = [measure(method, directory) for method in methods]
     results.mkdir(parents=True, exist_ok=True)
     told: Mapping[str, object] = {"command": _COMMAND, "areas": [asdict(each) for each in areas]}
     (results / "novelty.json").write_text(json.dumps(told, indent=2) + "\n")

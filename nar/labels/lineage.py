@@ -1,12 +1,14 @@
 """Which design was made from which, and how relevant that makes one family to another."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
 from nar.files import package_yaml
 
-SAME_FAMILY = 2
-PARENT_AND_CHILD = 1
+SAME_FAMILY = 3
+PARENT_AND_CHILD = 2
+SIBLINGS = 1
 UNRELATED = 0
 
 
@@ -34,18 +36,47 @@ def lineage() -> tuple[Lineage, ...]:
 def relevance_grade(family_a: str, family_b: str) -> int:
     """How relevant architectures of one family are to a query of another; symmetric.
 
-    Only a direct edge counts: children of one parent (ResNeXt and DenseNet, of ResNet) may have as
-    little in common as any two designs, and ResNet has dozens.
-
     Returns:
-        2 for the same family, 1 for parent and child, 0 otherwise.
+        3 for the same family, 2 for parent and child, 1 for children of one parent, 0 otherwise.
+        Siblings count little: ResNeXt and DenseNet are both made from ResNet.
+
+    Example:
+        >>> relevance_grade("resnet", "resnext")
+        2
     """
     if family_a == family_b:
         return SAME_FAMILY
-    return PARENT_AND_CHILD if (family_a, family_b) in _linked() else UNRELATED
+    if family_a in parents(family_b) or family_b in parents(family_a):
+        return PARENT_AND_CHILD
+    return UNRELATED if parents(family_a).isdisjoint(parents(family_b)) else SIBLINGS
+
+
+def parents(family: str) -> frozenset[str]:
+    """The families that a family was made from, as far as the table says.
+
+    Example:
+        >>> sorted(parents("inception_resnet"))
+        ['inception_v3', 'resnet']
+    """
+    return _edges()[0].get(family, frozenset())
+
+
+def relatives(family: str) -> frozenset[str]:
+    """The families that a family was made from, and those that were made from it."""
+    of_child, of_parent = _edges()
+    return of_child.get(family, frozenset()) | of_parent.get(family, frozenset())
 
 
 @cache
-def _linked() -> frozenset[tuple[str, str]]:
-    pairs = [(edge.parent, edge.child) for edge in lineage()]
-    return frozenset([*pairs, *((child, parent) for parent, child in pairs)])
+def _edges() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    """Parents by child, and children by parent."""
+    of_child: defaultdict[str, set[str]] = defaultdict(set)
+    of_parent: defaultdict[str, set[str]] = defaultdict(set)
+    for edge in lineage():
+        of_child[edge.child].add(edge.parent)
+        of_parent[edge.parent].add(edge.child)
+    first, second = (
+        {family: frozenset(others) for family, others in table.items()}
+        for table in (of_child, of_parent)
+    )
+    return first, second

@@ -14,7 +14,7 @@ from nar.evaluation.cell_files import cell_path, content_of, read_cell
 from nar.evaluation.cells import Cell, questions_of
 from nar.evaluation.methods.registry import METHODS
 
-CELLS = [Cell("real", "twins", method, seed) for method in ("random", "size") for seed in (0, 1)]
+CELLS = [Cell("real", "copies", method, seed) for method in ("random", "size") for seed in (0, 1)]
 
 
 @pytest.mark.ray
@@ -24,7 +24,7 @@ def test_cells_run_once_and_again_when_one_is_gone(tmp_path, ray_cluster):
     assert (report.ran, report.kept, report.failures) == (4, 0, {})
     paths = [cell_path(tmp_path, cell) for cell in CELLS]
     assert [read_cell(path).cell for path in paths] == CELLS
-    asked = [questions_of(cell, cache_directory=tmp_path) for cell in CELLS]
+    asked = [questions_of(cell, cache_directory=tmp_path)["twins"] for cell in CELLS]
     results = [read_cell(path).scored(each) for path, each in zip(paths, asked, strict=True)]
     random, _, size, _ = (result.scored.values["mrr@20"].mean() for result in results)
     assert size > random
@@ -38,10 +38,10 @@ def test_cells_run_once_and_again_when_one_is_gone(tmp_path, ray_cluster):
 
 @pytest.mark.ray
 def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path, ray_cluster):
-    wrong = Cell("real", "no-such-protocol", "random", 0)
+    wrong = Cell("real", "no-such-split", "random", 0)
     report = evaluate([CELLS[0], wrong], tmp_path, EvaluateConfig(num_workers=1))
     assert report.ran == 1
-    assert "wanted one of paper, family" in report.failures[str(wrong)]
+    assert "wanted one of paper, distinct" in report.failures[str(wrong)]
 
 
 def test_a_cell_is_run_anew_when_its_method_says_so(monkeypatch):
@@ -66,9 +66,7 @@ def test_a_new_metric_or_another_module_runs_no_cell_anew(monkeypatch):
 def test_the_command_takes_sets_methods_and_seeds():
     cells = chosen(["distinct", "unseen"], ["default"], [0, 2])
     assert cells == [
-        Cell("real", protocol, "default", seed)
-        for protocol in ("distinct", "unseen")
-        for seed in (0, 2)
+        Cell("real", split, "default", seed) for split in ("distinct", "unseen") for seed in (0, 2)
     ]
     with pytest.raises(InvalidInputError, match="table1"):
         chosen(["table9"], [], [])
@@ -88,7 +86,7 @@ def test_the_command_writes_a_table(tmp_path, ray_cluster, monkeypatch):
     monkeypatch.setattr(sets, "SETS", {"twins": small})
     options = ["twins", "--work", str(tmp_path), "--results", str(tmp_path / "results")]
     done = CliRunner().invoke(app, [*options, "--workers", "1", "--json"], catch_exceptions=False)
-    assert json.loads(done.stdout)["ran"] == 6
+    assert json.loads(done.stdout)["ran"] == 10
     table = json.loads((tmp_path / "results" / "twins.json").read_text())
     assert [row["method"] for row in table["parts"][0]["rows"]] == ["random", "size"]
     assert "size only" in (tmp_path / "results" / "twins.md").read_text()

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from tasks import small_task
 
 from nar.errors import CorpusError, InvalidInputError
 from nar.evaluation import cells
+from nar.evaluation.benchmark.questions import questions
 from nar.evaluation.cell_files import content_of, read_cell, read_sample, write_cell
 from nar.evaluation.cells import Cell, CellResult, run_cell, run_on
 from nar.evaluation.methods import paper
@@ -24,10 +26,11 @@ def one_thread():
 
 
 def reached(ranked) -> CellResult:
-    return ranked.scored(small_task().asked)
+    return ranked.scored(ASKED)
 
 
-CELL = Cell("small", "family", "codes-2-presence", 0)
+CELL = Cell("small", "paper", "codes-2-presence", 0)
+ASKED = small_task().asked["family"]
 
 
 def test_a_cell_reads_back_as_it_was(tmp_path):
@@ -36,12 +39,35 @@ def test_a_cell_reads_back_as_it_was(tmp_path):
     write_cell(path, result, content="abc")
     again = read_cell(path)
     assert (again.cell, again.dim, again.learned) == (CELL, result.dim, 0)
-    assert (again.ranking.items == result.ranking.items).all()
-    asked = small_task().asked
-    one, other = (each.scored(asked).scored for each in (result, again))
+    one, other = (each.ranking(ASKED) for each in (result, again))
+    assert (one.items == other.items).all()
+    assert (one.nearest == other.nearest).all()
+    one, other = (each.scored(ASKED).scored for each in (result, again))
     assert (one.queries, one.clusters) == (other.queries, other.clusters)
     assert (one.values["map@20"] == other.values["map@20"]).all()
     assert content_of(path) == "abc"
+
+
+def test_protocols_that_ask_the_same_share_a_ranking_and_others_do_not(tmp_path):
+    task = small_task()
+    elsewhere = np.arange(9) % 3 == 0
+    asked = {
+        "family": ASKED,
+        "halves": questions(ASKED.ids, ["a", "b", "b"] * 3, queries=ASKED.queries),
+        "others": questions(ASKED.ids, ["a", "a", "b"] * 3, queries=elsewhere),
+    }
+    path = tmp_path / "one.parquet"
+    write_cell(path, run_on(CELL, replace(task, asked=asked)))
+    again = read_cell(path)
+    assert len(again.rankings) == 2
+    assert again.ranking(asked["halves"]) is again.ranking(ASKED)
+    assert again.scored(asked["others"]).scored.queries == tuple(ASKED.ids[i] for i in (0, 3, 6))
+
+
+def test_a_cell_that_answers_other_questions_says_so():
+    other = questions(["1", "2"], ["a", "a"])
+    with pytest.raises(InvalidInputError, match="answers others; run it again"):
+        run_on(CELL, small_task()).scored(other)
 
 
 def test_some_vectors_stand_beside_a_cell(tmp_path, monkeypatch):
@@ -53,7 +79,7 @@ def test_some_vectors_stand_beside_a_cell(tmp_path, monkeypatch):
         drawn[method] = read_sample(path)
         assert (drawn[method].of, len(drawn[method].names)) == (9, 4)
     assert drawn["random"].names == drawn["size"].names
-    rows = [task.asked.ids.index(name) for name in drawn["size"].names]
+    rows = [ASKED.ids.index(name) for name in drawn["size"].names]
     assert (drawn["size"].vectors == METHODS["size"].embed(task)[rows]).all()
 
 
@@ -80,8 +106,8 @@ def test_an_unknown_method_is_refused_with_all_names(tmp_path):
 def test_every_method_embeds_every_graph(method, monkeypatch):
     monkeypatch.setattr(paper, "NAS_NETWORKS", 20)
     task = small_task()
-    result = run_on(Cell("small", "family", method, 0), task)
-    assert len(result.ranking.queries) == 3
+    result = run_on(Cell("small", "paper", method, 0), task)
+    assert len(result.ranking(ASKED).queries) == 3
     assert result.learned == (len(task.train) if METHODS[method].learns else 0)
 
 
@@ -94,5 +120,5 @@ def test_the_same_seed_gives_the_same_vectors(method):
 
 
 def test_training_brings_a_family_together():
-    cell = Cell("small", "family", "gcn", 0)
+    cell = Cell("small", "paper", "gcn", 0)
     assert reached(run_on(cell, small_task())).scored.values["map@20"].mean() == 1.0

@@ -7,10 +7,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from nar.errors import InvalidInputError
-from nar.evaluation.benchmark.questions import questions
+from nar.evaluation.benchmark.questions import questions, with_equals
 from nar.evaluation.scoring import evaluate as evaluate_module
-from nar.evaluation.scoring.evaluate import Score, evaluate, score, summarise
-from nar.evaluation.scoring.metrics import CUTS, METRICS, Metric, average_precision
+from nar.evaluation.scoring.ceiling import best_ranking
+from nar.evaluation.scoring.evaluate import Score, Scored, evaluate, score, summarise
+from nar.evaluation.scoring.metrics import METRICS, Metric, average_precision
 from nar.evaluation.scoring.ranking import NOBODY, rank
 
 # Two families that point the same way each, and a loner between them.
@@ -25,7 +26,7 @@ ASKED = questions(IDS, FAMILIES)
 def test_perfect_neighbours_score_one():
     found = evaluate(VECTORS, ASKED)
     assert (found.queries, found.clusters, found.gallery) == (4, 2, 5)
-    assert set(found.scores) == {f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in CUTS}
+    assert set(found.scores) == {name for metric in METRICS for name in metric.names()}
     assert set(found.scores.values()) == {Score(1.0, 1.0, 1.0, 1.0)}
 
 
@@ -118,13 +119,13 @@ def test_a_ranking_names_who_answers_and_nobody_after_them():
 
 
 def test_a_new_metric_is_a_function_and_a_row(monkeypatch):
-    def hit(relevance, relevant, k):
-        return relevance[:, :k].any(axis=1).astype(float)
+    def worth(judged, k):
+        return judged.gains[:, :k].sum(axis=1).astype(float)
 
-    monkeypatch.setattr(evaluate_module, "METRICS", (*METRICS, Metric("hit", hit)))
+    monkeypatch.setattr(evaluate_module, "METRICS", (*METRICS, Metric("worth", worth, (20,))))
     scores = evaluate(VECTORS, ASKED).scores
-    assert scores["hit@20"].mean == 1.0
-    assert set(scores) >= {f"{metric.name}@20" for metric in METRICS}
+    assert scores["worth@20"].mean == 1.0
+    assert set(scores) >= {name for metric in METRICS for name in metric.names()}
 
 
 def test_what_is_relevant_may_change_after_the_ranking():
@@ -140,17 +141,17 @@ def test_a_ranking_of_other_questions_is_refused():
 
 
 def test_it_goes_into_json():
-    told = json.loads(json.dumps(evaluate(VECTORS, ASKED, cuts=(1,)).to_dict()))
-    assert told["scores"]["map@1"]["mean"] == 1.0
+    told = json.loads(json.dumps(evaluate(VECTORS, ASKED).to_dict()))
+    assert told["scores"]["map@20"]["mean"] == 1.0
 
 
 @pytest.mark.parametrize(
     ("vectors", "families", "ids", "field"),
     [
-        (VECTORS, ["a"], IDS, "relevance"),
+        (VECTORS, ["a"], IDS, "labels"),
         (VECTORS[:2], FAMILIES, IDS, "embeddings"),
         (VECTORS, FAMILIES, ["0"] * 5, "ids"),
-        (VECTORS, list("abcde"), IDS, "relevance"),
+        (VECTORS, list("abcde"), IDS, "worth"),
         (VECTORS * np.nan, FAMILIES, IDS, "embeddings"),
     ],
 )
@@ -158,3 +159,38 @@ def test_what_makes_no_table_is_refused(vectors, families, ids, field):
     with pytest.raises(InvalidInputError) as caught:
         evaluate(vectors, questions(ids, families))
     assert caught.value.field == field
+
+
+def test_answers_may_be_worth_more_or_less():
+    worth = csr_array(np.array([[0, 0, 2, 1, 0]], dtype=np.float32))
+    asks = np.array([True, False, False, False, False])
+    asked = questions(IDS, worth, cluster=FAMILIES, queries=asks)
+    vectors = np.array([[1, 0], [0, 1], [1, 0.2], [1, 0.1], [0, -1]], dtype=np.float32)
+    reached = evaluate(vectors, asked).scores
+    assert reached["map@20"].mean == 1.0
+    assert reached["ndcg@20"].mean == pytest.approx((1 + 2 / np.log2(3)) / (2 + 1 / np.log2(3)))
+
+
+def test_an_answer_that_equals_a_right_one_is_right():
+    worth = csr_array(np.array([[0, 3, 1, 0, 0]], dtype=np.float32))
+    assert with_equals(worth, np.array([0, 1, 2, 1, 2])).toarray().tolist() == [[0, 3, 1, 3, 1]]
+
+
+def test_whole_seeds_are_drawn_as_well():
+    right, wrong = (
+        Scored(("q",), ("a",), 5, {"map@20": np.array([value])}) for value in (1.0, 0.0)
+    )
+    assert summarise([right, right]).scores["map@20"].low == 1.0
+    both = summarise([right, wrong]).scores["map@20"]
+    assert (both.mean, both.low, both.high) == (0.5, 0.0, 1.0)
+
+
+def test_the_ceiling_is_one_where_all_graphs_differ():
+    perfect = score(best_ranking(ASKED, np.arange(5)), ASKED)
+    assert perfect.values["map@20"].tolist() == [1.0] * 4
+
+
+def test_equal_graphs_that_are_called_differently_cannot_all_be_answered():
+    # Items 0 and 2 are one graph: whatever is first for the one is first for the other.
+    perfect = score(best_ranking(ASKED, np.array([0, 1, 0, 2, 3])), ASKED)
+    assert perfect.values["mrr@20"].tolist() == [1.0, 1.0, 0.5, 0.5]

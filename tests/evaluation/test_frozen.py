@@ -42,10 +42,40 @@ def test_of_no_design_that_asks_anything_is_learned(split, cards, table):
 
 def test_every_captured_twin_asks_under_one_of_its_names(cards, table):
     network = {card.labels.name: (card.labels.source, card.exact) for card in cards}
-    roles = roles_of(table, "twins", 0)
-    asking = {network[name] for name, role in roles.items() if role in ("test", "validation")}
-    members = {name for group in twins() for name in group.members}
-    assert asking == {network[name] for name in members & network.keys()}
+    members = {network[name] for group in twins() for name in group.members if name in network}
+    asking = {
+        network[name]
+        for seed in SEEDS
+        for name, role in roles_of(table, "copies", seed).items()
+        if role in ("test", "validation")
+    }
+    assert asking <= members
+    # A design that selects a model under another split asks in no test, and halves are drawn.
+    assert len(asking) > 0.6 * len(members)
+
+
+def test_what_selects_a_model_is_tested_in_no_split_with_no_seed(cards, table):
+    topology = {card.labels.name: card.topology for card in cards}
+    every = [roles_of(table, split, seed) for split in SPLITS for seed in SEEDS]
+    selecting = {
+        topology[n] for roles in every for n, role in roles.items() if role == "validation"
+    }
+    tested = {
+        topology[n] for roles in every for n, role in roles.items() if role in ("test", "known")
+    }
+    assert selecting
+    assert tested
+    assert selecting.isdisjoint(tested)
+
+
+def test_of_a_family_held_out_nothing_is_learned_nor_of_what_stands_on_it(cards, table):
+    labels = {card.labels.name: card.labels for card in cards}
+    for seed in SEEDS:
+        roles = roles_of(table, "unseen", seed)
+        learned = [labels[name] for name, role in roles.items() if role == "train"]
+        seen = {each.family for each in learned} | {each.backbone for each in learned}
+        held = [labels[name] for name, role in roles.items() if role in ("test", "validation")]
+        assert all({each.family, each.backbone} - seen - {""} for each in held)
 
 
 def test_a_network_of_two_names_in_one_source_stands_once(cards):
@@ -58,5 +88,5 @@ def test_a_file_that_holds_something_else_is_named(tmp_path):
     with pytest.raises(CorpusError, match=r"other\.parquet holds no frozen splits"):
         read(path)
     pq.write_table(pa.table({"name": ["a"]}), path)
-    with pytest.raises(CorpusError, match="it lacks distinct_0"):
+    with pytest.raises(CorpusError, match="it lacks copies_0"):
         read(path)

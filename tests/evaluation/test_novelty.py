@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from scipy.stats import mannwhitneyu
 
 from nar.evaluation.benchmark.datasets import REAL, load_dataset
-from nar.evaluation.benchmark.frozen import read, roles_of
-from nar.evaluation.novelty import as_markdown, asked_of, distances, novelty_roles
+from nar.evaluation.benchmark.frozen import SEEDS
+from nar.evaluation.benchmark.tasks import load_task
+from nar.evaluation.cell_files import cell_path, write_cell
+from nar.evaluation.cells import Cell, run_cell
+from nar.evaluation.novelty import PROTOCOL, as_markdown, asked_of, measure
 from nar.evaluation.scoring.roc import Asked, area, pooled
 
 
@@ -26,13 +28,6 @@ def test_a_weight_of_two_is_the_same_row_twice():
     assert area(farther, is_new, np.array([2.0, 1, 1])) == pytest.approx(twice)
 
 
-@pytest.mark.parametrize("make", [np.asarray, csr_array])
-def test_the_distance_is_that_to_the_nearest_learned_row(make):
-    vectors = np.array([[1, 0], [0, 2], [3, 4], [4, 3]], dtype=np.float32)
-    found = distances(make(vectors), np.array([2, 3]), np.array([0, 1]))
-    assert found == pytest.approx([0.2, 0.2])
-
-
 def test_seeds_are_pooled_and_families_drawn_whole():
     asked = Asked(np.arange(4), np.array([True, True, False, False]), ("a", "a", "b", "c"))
     perfect = np.array([0.9, 0.8, 0.1, 0.2])
@@ -43,16 +38,23 @@ def test_seeds_are_pooled_and_families_drawn_whole():
     assert "--results results" in text
 
 
-def test_families_held_out_and_designs_held_out_are_told_apart(tmp_path):
+def test_new_is_of_whose_family_nothing_was_learned(tmp_path):
+    task = load_task(REAL, "unseen", 0, cache_directory=tmp_path)
     cards = load_dataset(REAL, tmp_path).cards
-    table = read()
-    unseen = roles_of(table, "unseen", 0)
-    roles = novelty_roles(unseen, roles_of(table, "distinct", 0))
-    asked = asked_of(cards, roles)
-    learned = [card for card in cards if roles[card.labels.name] == "train"]
+    learned = [cards[row] for row in task.train]
     families = {card.labels.family for card in learned}
     designs = {card.topology for card in learned}
+    asked = asked_of(task.asked[PROTOCOL])
     for row, is_new, family in zip(asked.rows, asked.is_new, asked.families, strict=True):
         assert (family in families) != is_new
         assert cards[row].topology not in designs
     assert 0.1 < asked.is_new.mean() < 0.9
+
+
+def test_the_distance_is_that_of_the_first_answer_that_a_cell_keeps(tmp_path):
+    for seed in SEEDS:
+        cell = Cell(REAL, "unseen", "size", seed)
+        write_cell(cell_path(tmp_path, cell), run_cell(cell, cache_directory=tmp_path))
+    measured = measure("size", tmp_path)
+    assert 0.4 < measured.mean < 0.8
+    assert measured.low < measured.mean < measured.high

@@ -1,26 +1,33 @@
 """Protocols: who asks and who answers, on a corpus small enough to see."""
 
+from functools import partial
+
 import pytest
 
 from nar.architecture import Labels
 from nar.corpus import Card
-from nar.errors import InvalidInputError
-from nar.evaluation.benchmark.protocols import (
-    decoder_questions,
-    distinct_questions,
+from nar.evaluation.benchmark import asking
+from nar.evaluation.benchmark.asking import (
+    changed_questions,
+    design_questions,
     family_questions,
     kin,
+    lineage_questions,
     member,
+    novelty_questions,
     paper_questions,
+    parent_questions,
     twin_questions,
 )
+from nar.evaluation.benchmark.protocols import PROTOCOLS
+from nar.evaluation.scoring.metrics import METRICS
 from nar.labels.paper_labels import paper_block, paper_family
 from nar.labels.twins import TwinGroup
 
 
-def card(name, family, topology, tier="named", backbone=""):
-    source = name.partition(":")[0]
-    labels = Labels(name, source, f"{source} 1", family, "image-classification", tier, backbone)
+def card(name, family, topology, tier="named", backbone="", source=None):
+    library = source or name.partition(":")[0]
+    labels = Labels(name, library, f"{library} 1", family, "image-classification", tier, backbone)
     return Card(
         labels, "cnn", paper_family(name), paper_block(name), 1, 1, 1, 0, topology, topology
     )
@@ -40,24 +47,39 @@ ROLES = {
     "timm:vgg16": "test",
     "tv:vgg16": "gallery",
 }
-GROUPS = [TwinGroup("resnet18", "ResNet-18", ("timm:resnet18", "tv:resnet18"), "arXiv:1", "")]
+EDIT = card("timm:resnet18@gelu", "resnet", "r18g", source="edits")
 
 
-def asked(found):
-    return [found.ids[place] for place in found.asked()]
+def on(encoder, decoder="unet"):
+    return card(f"smp:{decoder}/{encoder}", decoder, f"{decoder}{encoder}", "composed", encoder)
+
+
+def asked(questions):
+    return [questions.ids[row] for row in questions.asked()]
+
+
+def right(questions, name):
+    """Who answers rightly, and what that is worth."""
+    (row,) = (
+        row
+        for row, item in enumerate(questions.queries.nonzero()[0])
+        if questions.ids[item] == name
+    )
+    worth = questions.gains.toarray()[row]
+    return {questions.ids[item]: worth[item] for item in worth.nonzero()[0]}
 
 
 def test_a_member_is_its_card():
-    found = member(card("smp:unet/vgg16", "unet", "u", "composed", "vgg"))
-    assert (found.name, found.family, found.topology) == ("smp:unet/vgg16", "unet", "u")
-    assert (found.backbone, found.is_named) == ("vgg", False)
+    one = member(card("smp:unet/vgg16", "unet", "u", "composed", "vgg"))
+    assert (one.name, one.family, one.topology) == ("smp:unet/vgg16", "unet", "u")
+    assert (one.backbone, one.is_named) == ("vgg", False)
 
 
 def test_the_papers_rules_say_nothing_of_some_names():
-    found = paper_questions(CARDS, ROLES)
-    assert asked(found) == ["tv:resnet18", "timm:resnet18"]
-    assert found.relevant()[0] == 2  # its copy counts
-    assert found.gallery.all()
+    questions = paper_questions(CARDS, ROLES)
+    assert asked(questions) == ["tv:resnet18", "timm:resnet18"]
+    assert questions.relevant()[0] == 2  # its copy counts
+    assert questions.gallery.all()
 
 
 def test_families_of_the_code_ask_the_same_gallery():
@@ -65,33 +87,119 @@ def test_families_of_the_code_ask_the_same_gallery():
 
 
 def test_one_architecture_stands_for_a_design():
-    found = distinct_questions(CARDS, ROLES)
-    assert asked(found) == ["timm:resnet18", "timm:vgg16"]
-    assert found.relevant()[found.asked()].tolist() == [1, 1]
-    assert found.gallery.tolist() == [False, True, True, True, True]
+    questions = design_questions(CARDS, ROLES)
+    assert asked(questions) == ["timm:resnet18", "timm:vgg16"]
+    assert right(questions, "timm:resnet18") == {"timm:resnet50": 1}
+    assert questions.gallery.tolist() == [False, True, True, True, True]
+
+
+def test_a_copy_of_a_right_answer_is_right_whatever_it_is_called():
+    copy = card("a:other", "other", "r50")
+    questions = design_questions([copy, *CARDS], {**ROLES, "a:other": "train"})
+    assert right(questions, "timm:resnet18") == {"a:other": 1}  # stands for the design of ResNet-50
+
+
+def test_tracks_keep_named_and_composed_models_apart():
+    cards = [*CARDS, on("vgg"), on("resnet"), on("resnet", "fpn")]
+    roles = {**ROLES, "smp:unet/vgg": "test", "smp:unet/resnet": "train", "smp:fpn/resnet": "test"}
+    composed = partial(design_questions, cards, roles, tier="composed")
+    assert right(design_questions(cards, roles), "timm:resnet18") == {"timm:resnet50": 1}
+    decoders, encoders = composed(), composed(right=asking.encoders)
+    assert right(decoders, "smp:unet/vgg") == {"smp:unet/resnet": 1}
+    assert right(encoders, "smp:fpn/resnet") == {"smp:unet/resnet": 1}
+    assert asked(composed(right=kin)) == []
+
+
+def test_only_what_was_never_learned_asks_as_something_never_seen():
+    cards = [*CARDS, on("vgg"), on("resnet"), on("vgg", "fpn")]
+    roles = dict.fromkeys((each.labels.name for each in cards), "test") | {
+        "smp:unet/resnet": "train"
+    }
+    composed = partial(design_questions, cards, roles, tier="composed", fresh=True)
+    assert asked(composed()) == []  # something of U-Net was learned, and FPN has one design
+    assert asked(composed(right=asking.encoders)) == ["smp:unet/vgg", "smp:fpn/vgg"]
+    named = design_questions(cards, roles, fresh=True)
+    assert asked(named) == ["timm:vgg16", "tv:vgg16"]  # U-Net on a ResNet was learned
 
 
 def test_a_composed_model_is_kin_to_those_of_its_decoder_and_encoder():
-    on_vgg, on_vit = (card(f"smp:unet/{it}", "unet", it, "composed", it) for it in ("vgg", "vit"))
+    on_vgg, on_vit = on("vgg"), on("vit")
     assert kin([on_vgg, on_vit, CARDS[0]]) == ["unet/vgg", "unet/vit", "resnet"]
-    found = family_questions(
-        [on_vgg, on_vit, *CARDS], ROLES | {"smp:unet/vgg": "test"} | {"smp:unet/vit": "train"}
-    )
-    assert "smp:unet/vgg" not in asked(found)
+    roles = ROLES | {"smp:unet/vgg": "test", "smp:unet/vit": "train"}
+    assert "smp:unet/vgg" not in asked(family_questions([on_vgg, on_vit, *CARDS], roles))
 
 
-def test_with_the_decoder_alone_every_encoder_is_kin():
-    on_vgg, on_vit = (card(f"smp:unet/{it}", "unet", it, "composed", it) for it in ("vgg", "vit"))
-    found = decoder_questions([on_vgg, on_vit], {"smp:unet/vgg": "test", "smp:unet/vit": "train"})
-    assert asked(found) == ["smp:unet/vgg"]
+LINE = [
+    card("a:resnet", "resnet", "1"),
+    card("a:resnet_b", "resnet", "2"),
+    card("a:vgg", "vgg", "3"),
+    card("a:resnext", "resnext", "4"),
+    card("a:densenet", "densenet", "5"),
+    card("a:bert", "bert", "6"),
+]
+LINE_ROLES = dict.fromkeys((each.labels.name for each in LINE), "train") | {"a:resnext": "test"}
 
 
-def test_twins_are_asked_for_in_other_libraries():
-    found = twin_questions(CARDS, GROUPS)
-    assert asked(found) == ["tv:resnet18", "timm:resnet18"]
-    assert found.relevant()[found.asked()].tolist() == [1, 1]
+def test_relatives_are_worth_less_than_the_family_and_more_than_nothing():
+    questions = lineage_questions(LINE, LINE_ROLES)
+    assert right(questions, "a:resnext") == {"a:resnet": 2, "a:resnet_b": 2, "a:densenet": 1}
+    of_resnet = lineage_questions(LINE, {**LINE_ROLES, "a:resnet": "test"})
+    worth = right(of_resnet, "a:resnet")
+    assert worth == {"a:resnet_b": 3, "a:vgg": 2, "a:resnext": 2, "a:densenet": 2}
 
 
-def test_twins_of_one_library_make_no_question():
-    with pytest.raises(InvalidInputError, match="relevant"):
-        twin_questions(CARDS[:1], GROUPS)
+def test_parents_are_asked_for_without_the_own_family():
+    questions = parent_questions(LINE, {**LINE_ROLES, "a:resnet": "test", "a:bert": "test"})
+    assert asked(questions) == ["a:resnet", "a:resnext"]
+    assert right(questions, "a:resnet") == {"a:vgg": 1}
+    assert right(questions, "a:resnext") == {"a:resnet": 1, "a:resnet_b": 1}
+
+
+def test_new_and_known_designs_ask_what_was_learned():
+    roles = {**LINE_ROLES, "a:resnet_b": "known"}
+    questions = novelty_questions(LINE, roles)
+    assert [questions.ids[row] for row in questions.queries.nonzero()[0]] == [
+        "a:resnet_b",
+        "a:resnext",
+    ]
+    assert questions.relevant().tolist() == [1, 0]
+    assert not questions.gallery[3]
+
+
+@pytest.fixture
+def twins_of_resnet18(monkeypatch):
+    group = TwinGroup("resnet18", "ResNet-18", ("timm:resnet18", "tv:resnet18"), "arXiv:1", "")
+    monkeypatch.setattr(asking, "twins", lambda: (group,))
+
+
+def test_twins_are_asked_for_in_other_libraries(twins_of_resnet18):
+    questions = twin_questions(CARDS, ROLES)
+    assert asked(questions) == ["tv:resnet18", "timm:resnet18"]
+    assert right(questions, "tv:resnet18") == {"timm:resnet18": 1}
+
+
+def test_twins_of_one_library_have_no_answer(twins_of_resnet18):
+    assert asked(twin_questions(CARDS[:1], ROLES)) == []
+
+
+def test_a_changed_model_asks_for_its_original_or_its_family():
+    cards, roles = [*CARDS, EDIT], {**ROLES, "timm:resnet18@gelu": "test"}
+    ask = partial(changed_questions, cards, roles, source="edits")
+    original = ask(right=asking.exact_graphs)
+    assert asked(original) == ["timm:resnet18@gelu"]
+    assert right(original, "timm:resnet18@gelu") == {"tv:resnet18": 1, "timm:resnet18": 1}
+    family = right(ask(right=asking.families), "timm:resnet18@gelu")
+    assert family.keys() == {"tv:resnet18", "timm:resnet18", "timm:resnet50"}
+    assert not original.gallery[-1]
+
+
+def test_a_changed_model_answers_nobody():
+    cards, roles = [*CARDS, EDIT], {**ROLES, "timm:resnet18@gelu": "test"}
+    for protocol in PROTOCOLS.values():
+        questions = protocol.ask(cards, roles)
+        assert not questions.gallery[-1]
+
+
+def test_every_protocol_is_judged_by_a_metric_that_there_is():
+    known = {name for metric in METRICS for name in metric.names()}
+    assert {each.headline for each in PROTOCOLS.values()} <= known

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 from nar.errors import CorpusError
 from nar.evaluation.benchmark.datasets import REAL, load_dataset
@@ -15,7 +14,7 @@ from nar.evaluation.cells import RankedCell, Sample
 from nar.evaluation.reporting import figures, results, sets
 from nar.evaluation.reporting.results import write_results
 from nar.evaluation.reporting.sets import CellSet
-from nar.evaluation.scoring.ranking import rank
+from nar.evaluation.scoring.ceiling import best_ranking
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def small(monkeypatch, tmp_path):
     """A set whose cells are written, and where they are."""
     chosen = CellSet(
         "Small",
-        ((REAL, "paper"),),
+        ((REAL, "paper"), (REAL, "family")),
         ("size", "default"),
         shows=("table", "maps"),
         seeds=(0,),
@@ -32,11 +31,13 @@ def small(monkeypatch, tmp_path):
     cards = load_dataset(REAL, tmp_path).cards[:8]
     names = tuple(card.labels.name for card in cards)
     asked = load_task(REAL, "paper", 0, cache_directory=tmp_path).asked
-    # Everybody of the query's number answers first: a perfect ranking.
-    ranking = rank(csr_array(np.eye(asked.relevance.max() + 1)[asked.relevance]), asked, depth=100)
+    every = {
+        each.digest(): best_ranking(each, np.arange(len(each.ids)), depth=100)
+        for each in asked.values()
+    }
     for cell in chosen.cells():
         sample = Sample(names, np.eye(8, dtype=np.float32), 20)
-        write_cell(cell_path(tmp_path, cell), RankedCell(cell, ranking, 0, 8, 1.0, sample))
+        write_cell(cell_path(tmp_path, cell), RankedCell(cell, every, 0, 8, 1.0, sample))
     return tmp_path
 
 
@@ -51,12 +52,16 @@ def test_a_set_writes_its_table_and_its_maps(small, tmp_path, monkeypatch):
     )
     write_results(tmp_path / "results", "small", small)
     told = json.loads((tmp_path / "results" / "small.json").read_text())
-    assert [row["method"] for row in told["parts"][0]["rows"]] == ["size", "default"]
+    assert [part["protocol"] for part in told["parts"]] == ["paper", "family"]
+    for part in told["parts"]:
+        assert [row["method"] for row in part["rows"]] == ["size", "default"]
+        assert part["rows"][0]["scores"]["map@20"]["mean"] == 1.0
+        assert 0.99 < part["ceiling"]["scores"]["map@20"]["mean"] <= 1.0
     assert (tmp_path / "results" / "small.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_map_says_how_many_are_drawn_and_shows_the_papers_classes(small, tmp_path):
-    cell = next(sets.SETS["small"].cells())
+    cell = sets.SETS["small"].cells()[0]
     panel = results._panel(cell, small)
     assert panel.title == "size only, real: 8 of 20"
     cards = load_dataset(REAL, tmp_path).cards[:8]
@@ -69,13 +74,13 @@ def test_accuracy_is_drawn_against_time(small, tmp_path, monkeypatch):
     monkeypatch.setattr(results, "trade_off", lambda path, tasks: drawn.update(tasks))
     write_results(tmp_path / "results", "small", small)
     wanted = {"size only": (1.0, 1.0), "NAR default": (1.0, 1.0)}
-    assert drawn == {"real, paper": wanted}
+    assert drawn == {"real, paper": wanted, "real, family": wanted}
     figures.trade_off(tmp_path / "one.png", drawn)
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_missing_cells_are_named_and_nothing_is_written(small, tmp_path):
-    cells = list(sets.SETS["small"].cells())
+    cells = sets.SETS["small"].cells()
     cell_path(small, cells[1]).unlink()
     with pytest.raises(CorpusError, match=r"small lacks 1 cells, real\.paper\.default\.0; run"):
         write_results(tmp_path / "results", "small", small)
@@ -83,7 +88,7 @@ def test_missing_cells_are_named_and_nothing_is_written(small, tmp_path):
 
 
 def test_a_damaged_cell_is_refused(small, tmp_path):
-    path = cell_path(small, next(sets.SETS["small"].cells()))
+    path = cell_path(small, sets.SETS["small"].cells()[0])
     path.write_bytes(b"no cell")
     with pytest.raises(CorpusError, match=path.name):
         write_results(tmp_path / "results", "small", small)

@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 from nar.corpus import read_cards, write_shard
-from nar.evaluation.benchmark.datasets import REAL, REWRITES, load_dataset
-from nar.evaluation.benchmark.protocols import (
-    REWRITTEN,
-    rewrite_questions,
-    rewrite_roles,
-    rewritten_design_questions,
-)
+from nar.evaluation.benchmark.asking import REWRITTEN, original_name
+from nar.evaluation.benchmark.datasets import REAL, load_dataset
+from nar.evaluation.benchmark.protocols import PROTOCOLS
 from nar.evaluation.benchmark.tasks import load_task
 from nar.evaluation.rewriting import model_names
 from nar.evaluation.rewriting.dataset import capture_rewritten
@@ -27,12 +23,17 @@ def cards(tmp_path_factory):
     return list(read_cards(path))
 
 
+def roles_of(cards):
+    return {
+        card.labels.name: "test" if card.labels.source == REWRITTEN else "gallery" for card in cards
+    }
+
+
 def test_what_was_rewritten_asks_for_its_original(cards):
-    asked = rewrite_questions(cards, {})
-    original = asked.ids.index(CNN)
+    asked = PROTOCOLS["rewrites"].ask(cards, roles_of(cards))
     assert asked.gallery.tolist() == [name == CNN for name in asked.ids]
     assert (asked.queries != asked.gallery).all()
-    assert (asked.relevance[asked.queries] == asked.relevance[original]).all()
+    assert set(asked.relevant().tolist()) == {1}
     assert {name.rpartition("@")[0] for name in asked.ids} - {""} == {CNN}
     assert f"{CNN}@renumbered" in asked.ids
 
@@ -40,35 +41,40 @@ def test_what_was_rewritten_asks_for_its_original(cards):
 def test_another_size_of_a_design_is_as_good_where_designs_are_asked_for(cards):
     (first, *others) = cards
     wider = replace(first, labels=replace(first.labels, name="wider"), exact="another")
+    every = [first, wider, *others]
     exact, design = (
-        ask([first, wider, *others], {}) for ask in (rewrite_questions, rewritten_design_questions)
+        PROTOCOLS[name].ask(every, roles_of(every)) for name in ("rewrites", "rewrites-design")
     )
     assert first.labels.name == CNN
-    assert set(exact.relevant()[exact.queries].tolist()) == {1}
-    assert set(design.relevant()[design.queries].tolist()) == {2}
+    assert set(exact.relevant().tolist()) == {1}
+    assert set(design.relevant().tolist()) == {2}
 
 
-def test_a_design_that_was_rewritten_is_not_learned_from(cards):
-    roles = rewrite_roles(cards)
-    assert roles.pop(CNN) == "gallery"
-    assert set(roles.values()) == {"test"}
-
-
-def test_the_shipped_file_has_every_original_once(tmp_path):
-    whole, real = load_dataset(REWRITES, tmp_path), load_dataset(REAL, tmp_path)
+def test_the_shipped_file_asks_of_every_original(tmp_path):
+    whole = load_dataset(REAL, tmp_path)
     names = [card.labels.name for card in whole.cards]
-    assert names[: len(real.cards)] == [card.labels.name for card in real.cards]
     assert set(model_names()) < set(names)
     assert len(set(names)) == len(names)
     written = [card for card in whole.cards if card.labels.source == REWRITTEN]
     assert len(written) > 900
+    assert {original_name(card) for card in written} <= set(model_names())
 
 
-def test_nothing_that_asks_was_learned_from(tmp_path):
-    task = load_task(REWRITES, REWRITES, 0, cache_directory=tmp_path)
-    whole = load_dataset(REWRITES, tmp_path)
+def test_no_design_is_learned_from_that_was_rewritten(tmp_path):
+    task = load_task(REAL, "copies", 0, cache_directory=tmp_path)
+    whole = load_dataset(REAL, tmp_path)
     learned = {whole.cards[row].topology for row in task.train}
-    assert not learned & {
-        card.topology for card in whole.cards if card.labels.name in set(model_names())
-    }
-    assert not np.isin(np.flatnonzero(task.asked.queries), task.train).any()
+    rewritten = {c.topology for c in whole.cards if c.labels.name in set(model_names())}
+    assert learned.isdisjoint(rewritten)
+    for asked in task.asked.values():
+        assert not np.isin(np.flatnonzero(asked.queries), task.train).any()
+
+
+def test_originals_that_select_a_model_are_not_tested(tmp_path):
+    asking = {}
+    for held in ("test", "validation"):
+        task = load_task(REAL, "copies", 0, cache_directory=tmp_path, held=held)
+        asked = task.asked["rewrites"]
+        asking[held] = {asked.ids[row].rpartition("@")[0] for row in asked.asked()}
+    assert asking["test"].isdisjoint(asking["validation"])
+    assert asking["test"] | asking["validation"] == set(model_names())

@@ -1,8 +1,5 @@
 """Tasks: what is learned, what is asked, and that nothing of the one is in the other."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 from graphs import resnet
 
@@ -11,7 +8,7 @@ from nar.canonical import canonical
 from nar.corpus import read_cards, write_shard
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.datasets import DataSet, load_dataset
-from nar.evaluation.benchmark.tasks import PROTOCOLS, load_task, make_task
+from nar.evaluation.benchmark.tasks import load_task, make_task
 
 ROLES = {
     "a:resnet1": "train",
@@ -36,12 +33,13 @@ def dataset(tmp_path_factory):
     return DataSet("small", tuple(read_cards(path)), tuple(item.graph for item in items))
 
 
-def asked(task):
-    return [task.asked.ids[place] for place in task.asked.asked()]
+def asked(task, protocol):
+    questions = task.asked[protocol]
+    return [questions.ids[row] for row in questions.asked()]
 
 
 def test_only_training_rows_have_targets(dataset):
-    task = make_task("small/family", dataset, PROTOCOLS["family"], ROLES, seed=0)
+    task = make_task(dataset, "distinct", ROLES, seed=0)
     assert task.train.tolist() == [0, 3]
     assert task.targets.families.tolist() == [0, 1]
     assert task.targets.classes.tolist() == [0, 0]
@@ -49,49 +47,62 @@ def test_only_training_rows_have_targets(dataset):
         dataset.graphs[0].nodes,
         dataset.graphs[3].nodes,
     ]
-    assert asked(task) == ["a:resnet3", "b:net2"]
+    assert asked(task, "distinct-named") == ["a:resnet3", "b:net2"]
 
 
 def test_what_selects_a_model_asks_instead_of_the_test(dataset):
-    protocol = PROTOCOLS["family"]
-    task = make_task("small/family", dataset, protocol, ROLES, seed=0, held="validation")
-    assert asked(task) == ["a:resnet2"]
+    task = make_task(dataset, "distinct", ROLES, seed=0, held="validation")
+    assert asked(task, "distinct-named") == ["a:resnet2"]
     assert task.train.tolist() == [0, 3]
 
 
 def test_a_name_without_a_printed_class_is_like_nobody_and_does_not_ask(dataset):
-    task = make_task("small/paper", dataset, PROTOCOLS["paper"], ROLES, seed=0)
+    task = make_task(dataset, "paper", ROLES, seed=0)
     assert len(set(task.targets.families.tolist())) == 2
     assert task.targets.classes.tolist() == [0, 1]
-    assert asked(task) == ["a:resnet3"]
+    assert asked(task, "paper") == ["a:resnet3"]
+
+
+def test_protocols_that_a_small_data_set_has_no_answer_to_are_left_out(dataset):
+    task = make_task(dataset, "distinct", ROLES, seed=0)
+    assert set(task.asked) == {"distinct-named", "distinct-all"}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"data": "imaginary"}, "data: wanted one of real, rewrites, nas-2"),
-        ({"data": "rewrites"}, "protocol: wanted one of rewrites, rewrites-design for rewrites"),
-        ({"protocol": "guess"}, "protocol: wanted one of paper, family"),
-        ({"data": "real", "seed": 9}, "seed: wanted one of 0, 1, 2, came 9"),
+        ({"data": "imaginary"}, "data: wanted one of real, nas-2"),
+        ({"data": "nas-4", "split": "unseen"}, "split: wanted one of paper for nas-4"),
+        ({"split": "guess"}, "split: wanted one of paper, distinct, unseen, copies for real"),
+        ({"data": "real", "seed": 9}, "seed: wanted one of 0, 1, 2, 3, 4, came 9"),
     ],
 )
 def test_what_there_is_not_is_named(tmp_path, change, message):
-    wanted = {"data": "real", "protocol": "paper", "seed": 0} | change
+    wanted = {"data": "real", "split": "paper", "seed": 0} | change
     with pytest.raises(InvalidInputError) as caught:
         load_task(**wanted, cache_directory=tmp_path)
     assert message in str(caught.value)
 
 
 def test_the_real_tasks_ask_designs_that_are_not_learned(tmp_path):
-    task = load_task("real", "twins", 0, cache_directory=tmp_path)
-    names = np.array(task.asked.ids)
-    learned = set(names[task.train])
-    assert len(task.graphs) > 12_517
-    assert learned.isdisjoint(asked(task))
-    other = load_task("real", "unseen", 0, cache_directory=tmp_path)
-    modules = {
-        card.labels.name: card.labels.family for card in load_dataset("real", tmp_path).cards
-    }
-    held = {modules[name] for name in asked(other)}
-    assert held.isdisjoint(modules[name] for name in names[other.train])
-    assert replace(other).graphs is task.graphs  # read once in a process
+    dataset = load_dataset("real", tmp_path)
+    assert len(dataset.graphs) > 12_517
+    for split in ("distinct", "unseen", "copies"):
+        task = load_task("real", split, 0, cache_directory=tmp_path)
+        assert task.graphs is dataset.graphs  # read once in a process
+        learned = {dataset.cards[row].topology for row in task.train}
+        for name, questions in task.asked.items():
+            asking = {dataset.cards[row].topology for row in questions.asked()}
+            assert learned.isdisjoint(asking) or name.startswith(("edits", "parts"))
+
+
+def test_nothing_that_asks_under_unseen_is_of_a_family_that_was_learned(tmp_path):
+    cards = load_dataset("real", tmp_path).cards
+    for held in ("test", "validation"):
+        task = load_task("real", "unseen", 0, cache_directory=tmp_path, held=held)
+        learned = [cards[row].labels for row in task.train]
+        seen = {each.family for each in learned} | {each.backbone for each in learned}
+        named = task.asked["unseen-named"]
+        assert seen.isdisjoint(cards[row].labels.family for row in named.asked())
+        encoders = task.asked["unseen-composed-encoder"]
+        assert seen.isdisjoint(cards[row].labels.backbone for row in encoders.asked())

@@ -43,14 +43,14 @@ def test_there_are_enough_edges():
 @pytest.mark.parametrize(
     ("one", "other", "grade"),
     [
-        ("resnet", "resnet", 2),
-        ("resnet", "resnext", 1),
-        ("resnext", "resnet", 1),
-        ("resnext", "densenet", 0),  # children of one parent
+        ("resnet", "resnet", 3),
+        ("resnet", "resnext", 2),
+        ("resnext", "resnet", 2),
+        ("resnext", "densenet", 1),  # children of one parent
         ("vgg", "resnext", 0),  # grandchild
         ("bert", "resnet", 0),
-        ("no_such_family", "no_such_family", 2),
+        ("no_such_family", "no_such_family", 3),
     ],
 )
-def test_only_the_same_family_and_direct_edges_are_relevant(one, other, grade):
+def test_a_direct_edge_counts_more_than_a_common_parent(one, other, grade):
     assert relevance_grade(one, other) == grade

@@ -1,4 +1,8 @@
-"""The data sets of the benchmark: real architectures by frozen ids, NAS networks by distance."""
+"""The data sets of the benchmark: real architectures by frozen ids, NAS networks by distance.
+
+Beside the real ones stand models that only ask: known ones that were written otherwise, edited or
+cut into parts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +15,7 @@ from nar.corpus import Card, iterate_cards, iterate_shards, shipped_corpus, writ
 from nar.corpus.shards import read_cards, read_shard
 from nar.errors import CorpusError, InvalidInputError
 from nar.evaluation.benchmark import frozen
+from nar.evaluation.benchmark.asking import ASKING
 from nar.files import package_path
 from nar.graph import ComputationalGraph
 from nar.zoo.sources.darts.dataset import DISTANCES, members_at
@@ -19,9 +24,9 @@ from nar.zoo.sources.darts.network import darts_graph
 
 REAL: Final = "real"
 NAS: Final = {f"nas-{distance}": distance for distance in DISTANCES}
-REWRITES: Final = "rewrites"
-REWRITES_FILE: Final = "rewrites.parquet"
-DATASETS: Final = (REAL, REWRITES, *NAS)
+# Files of what only asks.
+ASKING_FILES: Final = ("rewrites.parquet",)
+DATASETS: Final = (REAL, *NAS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +58,6 @@ def load_dataset(name: str, cache_directory: Path) -> DataSet:
     """
     if name == REAL:
         return _real()
-    if name == REWRITES:
-        return _with_rewrites(load_dataset(REAL, cache_directory))
     if name not in NAS:
         raise InvalidInputError("data", f"wanted one of {', '.join(DATASETS)}, came {name!r}")
     return _nas(name, cache_directory / f"{name}.parquet")
@@ -77,20 +80,13 @@ def _real() -> DataSet:
             f"the corpus lacks {len(missing)} frozen ids, {missing[0]} among them; "
             "draw them anew with `nar benchmark freeze`"
         )
+    for file in ASKING_FILES:
+        path = package_path("evaluation", "data", file)
+        for card, item in zip(read_cards(path), read_shard(path), strict=True):
+            if card.labels.source in ASKING:
+                names.append(card.labels.name)
+                cards[card.labels.name], graphs[card.labels.name] = card, item.graph
     return _in_order(REAL, names, cards, graphs)
-
-
-def _with_rewrites(real: DataSet) -> DataSet:
-    """The real architectures, the models that were rewritten, and what became of them."""
-    path = package_path("evaluation", "data", REWRITES_FILE)
-    cards, items = list(read_cards(path)), list(read_shard(path))
-    known = {card.labels.name for card in real.cards}
-    new = [row for row, card in enumerate(cards) if card.labels.name not in known]
-    return DataSet(
-        REWRITES,
-        (*real.cards, *(cards[row] for row in new)),
-        (*real.graphs, *(items[row].graph for row in new)),
-    )
 
 
 def _in_order(

@@ -5,7 +5,7 @@ questions. ``nar benchmark freeze TARGET`` draws it anew from the shipped corpus
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -14,33 +14,37 @@ import pyarrow.parquet as pq
 
 from nar.corpus import Card, iterate_cards, shipped_corpus
 from nar.errors import CorpusError
-from nar.evaluation.benchmark.protocols import Roles, member
+from nar.evaluation.benchmark.asking import Roles, member
 from nar.evaluation.benchmark.splits import (
     Member,
+    Reserved,
     Role,
     capped,
-    split_asked,
+    reserve,
+    split_copies,
     split_distinct,
     split_paper,
     split_unseen,
 )
+from nar.evaluation.rewriting import model_names
 from nar.files import package_path, write_whole
 from nar.labels.twins import twins
 
-SEEDS: Final = (0, 1, 2)
-SPLITS: Final = ("paper", "distinct", "unseen", "twins")
+SEEDS: Final = (0, 1, 2, 3, 4)
+SPLITS: Final = ("paper", "distinct", "unseen", "copies")
 FILE: Final = "real.parquet"
 
 
 def draw(cards: Sequence[Card]) -> pa.Table:
     """The members of the benchmark and their roles: a column a split and seed, a row a member."""
     members = [member(card) for card in without_aliases(cards)]
-    chosen = capped(members, always=_twins())
+    chosen = capped(members, always=_asked_by_name())
+    reserved = reserve(chosen, [group.members for group in twins()])
     names = [each.name for each in chosen]
     columns: dict[str, list[str]] = {"name": names}
     for split in SPLITS:
         for seed in SEEDS:
-            roles = _roles(split, chosen, seed)
+            roles = _roles(split, chosen, reserved, seed)
             columns[column(split, seed)] = [roles[name] for name in names]
     return pa.table(columns)
 
@@ -48,7 +52,7 @@ def draw(cards: Sequence[Card]) -> pa.Table:
 def without_aliases(cards: Sequence[Card]) -> Iterator[Card]:
     """One card for each network of a source: names of the very same one are no others."""
     seen: set[tuple[str, str]] = set()
-    asked = _twins()
+    asked = _asked_by_name()
     for card in sorted(cards, key=lambda card: (card.labels.name not in asked, card.labels.name)):
         network = (card.labels.source, card.exact)
         if network not in seen:
@@ -56,15 +60,18 @@ def without_aliases(cards: Sequence[Card]) -> Iterator[Card]:
         seen.add(network)
 
 
-def _twins() -> frozenset[str]:
-    return frozenset(name for group in twins() for name in group.members)
+def _asked_by_name() -> frozenset[str]:
+    """Twins, and models that are written otherwise."""
+    return frozenset(name for group in twins() for name in group.members).union(model_names())
 
 
-def _roles(split: str, members: Sequence[Member], seed: int) -> dict[str, Role]:
-    if split == "twins":
-        return split_asked(members, [group.members for group in twins()], seed)
+def _roles(split: str, members: Sequence[Member], reserved: Reserved, seed: int) -> dict[str, Role]:
+    if split == "copies":
+        groups = [group.members for group in twins()]
+        rewritten = frozenset(model_names())
+        return split_copies(members, reserved, seed, groups=groups, rewritten=rewritten)
     draws = {"paper": split_paper, "distinct": split_distinct, "unseen": split_unseen}
-    return draws[split](members, seed)
+    return draws[split](members, reserved, seed)
 
 
 def column(split: str, seed: int) -> str:
@@ -95,6 +102,23 @@ def roles_of(table: pa.Table, split: str, seed: int) -> Roles:
     """The role of each name in one split."""
     names = table.column("name").to_pylist()
     return dict(zip(names, table.column(column(split, seed)).to_pylist(), strict=True))
+
+
+@cache
+def shipped_roles(split: str, seed: int) -> Roles:
+    """The same of the table of the package."""
+    return roles_of(read(), split, seed)
+
+
+@cache
+def selecting() -> frozenset[str]:
+    """Names that select a model in some split: they ask in no test."""
+    return frozenset(
+        name
+        for split in SPLITS
+        for name, role in shipped_roles(split, SEEDS[0]).items()
+        if role == "validation"
+    )
 
 
 def freeze(target: Path, corpus: Path | None = None) -> str:

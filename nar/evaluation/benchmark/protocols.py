@@ -1,139 +1,148 @@
-"""Protocols: from the cards of a corpus and the roles of a split to questions.
+"""Protocols: what is asked of an encoder that learned one split of the data, and what is right.
 
-In every gallery of `distinct_questions` and `unseen_questions` a design stands once: twins of one
-topology would answer in a row, and finding a copy shows nothing.
+Several protocols share a split, and so a training: `nar.evaluation.benchmark.asking` has the
+questions, this module their table.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-import numpy as np
-
 from nar.corpus import Card
-from nar.evaluation.benchmark.questions import Mask, Questions, questions
-from nar.evaluation.benchmark.splits import Member, Role
-from nar.labels.paper_labels import UNKNOWN
-from nar.labels.twins import TwinGroup
-
-Roles = Mapping[str, Role]
-# Source of a model that was written otherwise; its name is ``<original>@<rewrite>``.
-REWRITTEN: Final = "rewrites"
+from nar.evaluation.benchmark import asking
+from nar.evaluation.benchmark.asking import EDITED, PARTS, REWRITTEN, Roles, Words
+from nar.evaluation.benchmark.questions import Questions
 
 
-def member(card: Card) -> Member:
-    """What a split looks at."""
-    labels = card.labels
-    is_named = labels.tier == "named"
-    return Member(labels.name, labels.family, card.topology, labels.backbone, is_named)
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What is asked.
 
-
-def kin(cards: Sequence[Card]) -> list[str]:
-    """Who is related to whom, as `nar.architecture.Labels.kin` says."""
-    return [card.labels.kin for card in cards]
-
-
-def paper_questions(cards: Sequence[Card], roles: Roles) -> Questions:
-    """The paper's own: relevant is what its rules read out of the name; copies count.
-
-    Architectures whose name says nothing to those rules answer, and do not ask.
+    Attributes:
+        split: What was learned.
+        ask: The questions, from the cards of a data set and their roles.
+        headline: The metric that it is judged by, as in ``map@20``.
+        said: Who asks, who answers and what is right, as tables say it.
     """
-    tests = _tests(cards, roles) & np.array([card.paper_family != UNKNOWN for card in cards])
-    families = [card.paper_family for card in cards]
-    return questions(_names(cards), families, queries=tests)
+
+    split: str
+    ask: Callable[[Sequence[Card], Roles], Questions]
+    headline: str
+    said: str
 
 
-def family_questions(cards: Sequence[Card], roles: Roles) -> Questions:
-    """The same queries and gallery as the paper's; relevant is `kin` by the defining code."""
-    families = [card.labels.family for card in cards]
-    return questions(_names(cards), kin(cards), cluster=families, queries=_tests(cards, roles))
+_TENTH: Final = "A tenth of each family asks; everything else answers, copies of a design too."
+_ONCE: Final = "A design stands once among the queries and answers."
+_HELD: Final = {
+    "distinct": f"A tenth of the designs of each family asks, and is not learned from. {_ONCE}",
+    "unseen": "A fifth of the families asks; nothing is learned of these, of their twins, or of "
+    f"what stands on one of them. {_ONCE}",
+}
+# Track -> tier of who asks and answers, what is right, and both in words.
+_TRACKS: Final[Mapping[str, tuple[str, Words, str]]] = {
+    "named": ("named", asking.families, "Named models. Right: the family."),
+    "composed": ("composed", asking.kin, "Composed models. Right: decoder and encoder."),
+    "composed-decoder": ("composed", asking.families, "Composed models. Right: the decoder."),
+    "composed-encoder": ("composed", asking.encoders, "Composed models. Right: the encoder."),
+    "all": ("", asking.kin, "All. Right: the family; of composed models the encoder as well."),
+}
+_CHANGED: Final = {
+    EDITED: "Models that a person has changed ask",
+    PARTS: "Parts of models ask",
+}
+# Protocol -> what is right for a changed model, and the headline.
+_RIGHT: Final[Mapping[str, tuple[Words, str]]] = {
+    "original": (asking.exact_graphs, "success@5"),
+    "family": (asking.families, "success@1"),
+}
+_KNOWN: Final = {
+    "distinct": ("", "the original may have been learned"),
+    "unseen": ("-unseen", "nothing of the original's family was learned"),
+}
 
 
-def distinct_questions(cards: Sequence[Card], roles: Roles) -> Questions:
-    """Designs ask for their kin among all other designs: one architecture stands for each."""
-    return _designs(cards, roles, kin(cards))
+def _of_tracks(split: str) -> Iterator[tuple[str, Protocol]]:
+    for track, (tier, right, said) in _TRACKS.items():
+        ask = partial(asking.design_questions, right=right, tier=tier, fresh=split == "unseen")
+        yield f"{split}-{track}", Protocol(split, ask, "map@20", f"{_HELD[split]} {said}")
 
 
-def decoder_questions(cards: Sequence[Card], roles: Roles) -> Questions:
-    """The same, but of composed models the decoder alone counts, whatever it stands on."""
-    return _designs(cards, roles, [card.labels.family for card in cards])
+def _of_changed(split: str) -> Iterator[tuple[str, Protocol]]:
+    ending, known = _KNOWN[split]
+    for source, who in _CHANGED.items():
+        for what, (right, headline) in _RIGHT.items():
+            ask = partial(asking.changed_questions, source=source, right=right)
+            said = f"{who}; {known}. Named models answer. Right: the {what}."
+            yield f"{source}-{what}{ending}", Protocol(split, ask, headline, said)
 
 
-def _designs(cards: Sequence[Card], roles: Roles, relevance: Sequence[str]) -> Questions:
-    first = _representatives(cards)
-    return questions(
-        _names(cards),
-        relevance,
-        apart=[card.topology for card in cards],
-        cluster=[card.labels.family for card in cards],
-        queries=_tests(cards, roles) & first,
-        gallery=first,
-    )
-
-
-def twin_questions(cards: Sequence[Card], groups: Sequence[TwinGroup]) -> Questions:
-    """Members of a group ask for the others, among the architectures of other sources."""
-    group = {name: number for number, twins in enumerate(groups) for name in twins.members}
-    names = _names(cards)
-    return questions(
-        names,
-        [group.get(name, name) for name in names],
-        apart=[card.labels.source for card in cards],
-        cluster=[card.labels.family for card in cards],
-        queries=np.array([name in group for name in names]),
-    )
-
-
-def rewrite_questions(cards: Sequence[Card], _: Roles) -> Questions:
-    """Rewritten models ask for their originals; whatever has the original's very graph is one."""
-    return _rewrites(cards, [card.exact for card in cards])
-
-
-def rewritten_design_questions(cards: Sequence[Card], _: Roles) -> Questions:
-    """The same, but whatever has the original's design, of any size, is one."""
-    return _rewrites(cards, [card.topology for card in cards])
-
-
-def _rewrites(cards: Sequence[Card], same: Sequence[str]) -> Questions:
-    what = dict(zip(_names(cards), same, strict=True))
-    asks = np.array([card.labels.source == REWRITTEN for card in cards])
-    return questions(
-        _names(cards),
-        [what[_original(card)] for card in cards],
-        cluster=[card.labels.family for card in cards],
-        queries=asks,
-        gallery=~asks,
-    )
-
-
-def rewrite_roles(cards: Sequence[Card]) -> dict[str, Role]:
-    """Rewritten models are tested, and no design that was rewritten is learned from."""
-    asking = [card for card in cards if card.labels.source == REWRITTEN]
-    originals = {_original(card) for card in asking}
-    designs = {card.topology for card in cards if card.labels.name in originals}
-    roles: dict[str, Role] = {
-        card.labels.name: "gallery" if card.topology in designs else "train" for card in cards
-    }
-    return roles | {card.labels.name: "test" for card in asking}
-
-
-def _original(card: Card) -> str:
-    """The name of what was rewritten, or its own."""
-    name = card.labels.name
-    return name.rpartition("@")[0] if card.labels.source == REWRITTEN else name
-
-
-def _names(cards: Sequence[Card]) -> list[str]:
-    return [card.labels.name for card in cards]
-
-
-def _tests(cards: Sequence[Card], roles: Roles) -> Mask:
-    return np.array([roles[card.labels.name] == "test" for card in cards], dtype=np.bool_)
-
-
-def _representatives(cards: Sequence[Card]) -> Mask:
-    """The first by name of each topology."""
-    first: dict[str, str] = {}
-    for card in cards:
-        name = card.labels.name
-        first[card.topology] = min(name, first.get(card.topology, name))
-    return np.array([first[card.topology] == card.labels.name for card in cards], dtype=np.bool_)
+PROTOCOLS: Final[Mapping[str, Protocol]] = {
+    "paper": Protocol(
+        "paper",
+        asking.paper_questions,
+        "map@20",
+        f"{_TENTH} Right: the class that the paper's rules read from the name; who has none does "
+        "not ask.",
+    ),
+    "family": Protocol(
+        "paper",
+        asking.family_questions,
+        "map@20",
+        f"{_TENTH} Right: the family by the defining code; of composed models also the encoder's.",
+    ),
+    **dict(_of_tracks("distinct")),
+    **dict(_of_tracks("unseen")),
+    "lineage": Protocol(
+        "unseen",
+        asking.lineage_questions,
+        "ndcg@20",
+        f"{_HELD['unseen']} Named models. Worth 3: the family; 2: what it was made from, or led "
+        "to; 1: what was made from the same.",
+    ),
+    "lineage-parents": Protocol(
+        "unseen",
+        asking.parent_questions,
+        "families@5",
+        f"{_HELD['unseen']} Named models; the own family does not answer. Right: a family that it "
+        "was made from, among the first 1, 5, 10 families.",
+    ),
+    "novelty": Protocol(
+        "unseen",
+        asking.novelty_questions,
+        "map@20",
+        "Held-out designs of families never learned, and of learned ones, ask what was learned: "
+        "how far is the nearest?",
+    ),
+    "twins": Protocol(
+        "copies",
+        asking.twin_questions,
+        "mrr@20",
+        "Designs that several libraries implement ask, and are not learned from; all architectures "
+        "of other libraries answer. Right: the same design.",
+    ),
+    "rewrites": Protocol(
+        "copies",
+        partial(asking.changed_questions, source=REWRITTEN, right=asking.exact_graphs),
+        "success@1",
+        "Models that were written otherwise ask (`results/rewritten_graphs.md` says how), and "
+        "their designs are not learned from. Right: the original, or what has its graph.",
+    ),
+    "rewrites-design": Protocol(
+        "copies",
+        partial(asking.changed_questions, source=REWRITTEN, right=asking.designs),
+        "success@1",
+        "As `rewrites`, but what has the original's design is as good, of whatever size: twice the "
+        "width of one network is often another that exists.",
+    ),
+    **dict(_of_changed("distinct")),
+    **dict(_of_changed("unseen")),
+}
+# The networks of the NAS space have no names to read and no families but the ten classes.
+NAS_PROTOCOL: Final = Protocol(
+    "paper",
+    asking.family_questions,
+    "map@20",
+    "DARTS networks in ten classes, in nas-k each k edits from the centre of its class. A tenth of "
+    "each class asks; everything else answers. Right: the same class.",
+)

@@ -1,27 +1,36 @@
 """Splits: which architectures are learned from, which select a model, which are asked about.
 
-Every choice is by a hash of the seed and of what is chosen, so an item that comes to a data set
-moves no other.
+What selects a model is drawn once, whatever the seed, and asks in no test: settings that were
+chosen on it are tested on others. Every choice is by a hash of the seed and of what is chosen, so
+an item that comes to a data set moves no other.
+
+    members ──> reserve ──> selects a model: families, designs, groups of twins
+            └─> rest ─────> split, by seed: train | test | gallery | known
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Hashable, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Literal
+from typing import Final, Literal, TypeVar
 
-Role = Literal["train", "validation", "test", "gallery"]
+# A `known` item is a design of a family that is learned, held out to be told from new families.
+Role = Literal["train", "validation", "test", "gallery", "known"]
+Key = TypeVar("Key", bound=Hashable)
 
-TEST_SHARE = 0.1
-VALIDATION_SHARE = 0.1
+TEST_SHARE: Final = 0.1
 # Whole families held out.
-TEST_FAMILIES = 0.2
-VALIDATION_FAMILIES = 0.1
-# Groups of twins that select a model.
-VALIDATION_GROUPS = 0.2
+TEST_FAMILIES: Final = 0.2
+# Of families, of the designs of each other family, of groups of twins: what selects a model.
+RESERVED_FAMILIES: Final = 0.1
+RESERVED_DESIGNS: Final = 0.1
+RESERVED_GROUPS: Final = 0.2
+# Groups of twins that ask the test, of those that are left.
+TEST_GROUPS: Final = 0.5
 # Composed and swept architectures of one decoder on one family of encoders.
-CAP = 5
-_SMALLEST_SPLIT = 3  # one item for each role
+CAP: Final = 5
+_SMALLEST_SPLIT: Final = 3  # designs of a family: one to learn, one to select, one to test
+_SELECTION: Final = "selection"  # in the place of a seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +52,23 @@ class Member:
     is_named: bool = True
 
 
-def order(seed: int, key: Hashable) -> bytes:
-    """A place in an order that depends on seed and key only."""
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What selects a model, and is never tested.
+
+    Attributes:
+        families: Whole families, with every model that stands on one of them.
+        designs: Topologies of members of reserved groups, of those families, and some of others.
+        groups: Groups of twins, as they were given.
+    """
+
+    families: frozenset[str]
+    designs: frozenset[str]
+    groups: frozenset[tuple[str, ...]]
+
+
+def order(seed: int | str, key: Hashable) -> bytes:
+    """A position in an order that depends on seed and key only."""
     return blake2b(f"{seed}:{key}".encode(), digest_size=16).digest()
 
 
@@ -76,86 +100,165 @@ def capped(
     return sorted(kept, key=lambda member: member.name)
 
 
-def split_paper(members: Sequence[Member], seed: int) -> dict[str, Role]:
+def reserve(
+    members: Sequence[Member],
+    groups: Iterable[Collection[str]] = (),
+    *,
+    families_share: float = RESERVED_FAMILIES,
+) -> Reserved:
+    """Draw what selects a model: some families, a tenth of the designs of others, some groups.
+
+    Args:
+        members: All of the benchmark.
+        groups: Names of twins.
+        families_share: Of the families of two designs or more.
+    """
+    ordered = _ordered({tuple(group) for group in groups}, _SELECTION)
+    chosen = frozenset(ordered[: round(RESERVED_GROUPS * len(ordered))])
+    names = {name for group in chosen for name in group}
+    designs = {member.topology for member in members if member.name in names}
+    families = _drawn_families(members, _SELECTION, families_share, among=_several(members))
+    designs |= {member.topology for member in members if _touches(member, families)}
+    for family, units in _units(members, lambda member: member.topology).items():
+        if family not in families and len(units) >= _SMALLEST_SPLIT:
+            designs.update(_share(units, _SELECTION, RESERVED_DESIGNS))
+    return Reserved(frozenset(families), frozenset(designs), chosen)
+
+
+def split_paper(members: Sequence[Member], reserved: Reserved, seed: int) -> dict[str, Role]:
     """A tenth of each family is asked about, whatever its twins are: the paper's protocol."""
-    return _drawn(members, seed, unit=lambda member: member.name)
+    return _drawn(members, reserved, seed, unit=lambda member: member.name)
 
 
-def split_distinct(members: Sequence[Member], seed: int) -> dict[str, Role]:
+def split_distinct(members: Sequence[Member], reserved: Reserved, seed: int) -> dict[str, Role]:
     """A tenth of the designs of each family is asked about; no item has a twin in another role."""
-    return _drawn(members, seed, unit=lambda member: member.topology)
+    return _drawn(members, reserved, seed, unit=lambda member: member.topology)
 
 
-def split_unseen(members: Sequence[Member], seed: int) -> dict[str, Role]:
-    """Families held out whole, with every item that is a twin of one of theirs.
+def split_unseen(members: Sequence[Member], reserved: Reserved, seed: int) -> dict[str, Role]:
+    """Families held out whole, with what stands on one of them and with every twin of these.
 
-    Only families of two designs or more are held out: the others have no question.
+    Only families of two designs or more are held out: the others have no question. A tenth of the
+    designs of every other family is held out as well: what is known is to be told from them.
     """
-    designs = _units(members, lambda member: member.topology)
-    families = sorted(
-        (family for family, units in designs.items() if len(units) > 1),
-        key=lambda family: order(seed, family),
-    )
-    test = set(families[: round(TEST_FAMILIES * len(families))])
-    rest = families[len(test) :]
-    validation = set(rest[: round(VALIDATION_FAMILIES * len(families))])
-    held_out = {member.topology for member in members if member.family in test | validation}
-    return {m.name: _role_of_unseen(m, test, validation, held_out) for m in members}
-
-
-def split_asked(
-    members: Sequence[Member], groups: Sequence[Collection[str]], seed: int
-) -> dict[str, Role]:
-    """Whole groups of names ask, a fifth of them to select a model; of no such design is learned.
-
-    A name of several groups asks the test if one of them does.
-    """
-    ordered = sorted(groups, key=lambda group: order(seed, tuple(group)))
-    first = round(VALIDATION_GROUPS * len(ordered))
-    roles: dict[str, Role] = {
-        **{name: "validation" for group in ordered[:first] for name in group},
-        **{name: "test" for group in ordered[first:] for name in group},
+    among = _several(members) - reserved.families
+    test = _drawn_families(members, seed, TEST_FAMILIES, among=among)
+    held_out = {m.topology for m in members if _touches(m, test | reserved.families)}
+    free = [member for member in members if member.topology not in reserved.designs]
+    known = {
+        design
+        for designs in _units(free, lambda member: member.topology).values()
+        if len(designs) >= _SMALLEST_SPLIT
+        for design in _share(designs, seed, TEST_SHARE)
     }
-    asked = {member.topology for member in members if member.name in roles}
-    left: dict[bool, Role] = {True: "gallery", False: "train"}
-    return {m.name: roles.get(m.name, left[m.topology in asked]) for m in members}
+
+    def role(member: Member) -> Role:
+        if _touches(member, reserved.families):
+            return "validation"
+        if _touches(member, test):
+            return "gallery" if member.topology in reserved.designs else "test"
+        if member.topology in held_out:
+            return "gallery"
+        return "known" if member.topology in known else "train"
+
+    return {member.name: role(member) for member in members}
 
 
-def _role_of_unseen(
-    member: Member, test: Container[str], validation: Container[str], held_out: Container[str]
-) -> Role:
-    if member.family in test:
-        return "test"
-    if member.family in validation:
-        return "validation"
-    # A twin of a held-out item is not learned from, though its own family is.
-    return "gallery" if member.topology in held_out else "train"
+def split_copies(
+    members: Sequence[Member],
+    reserved: Reserved,
+    seed: int,
+    *,
+    groups: Sequence[Collection[str]],
+    rewritten: Container[str],
+) -> dict[str, Role]:
+    """Copies of a design ask for each other: twins in other libraries, models written otherwise.
+
+    No design is learned from whose copies ask, in the test or to select a model.
+
+    Args:
+        members: All of the benchmark.
+        reserved: Groups that select a model.
+        seed: Draws half of the other groups.
+        groups: Names of twins.
+        rewritten: Names of models that were written otherwise.
+    """
+    left = _ordered({tuple(group) for group in groups} - reserved.groups, seed)
+    asking = {name for group in left[: round(TEST_GROUPS * len(left))] for name in group}
+    selecting = {name for group in reserved.groups for name in group}
+    asked = {
+        member.topology
+        for member in members
+        if member.name in asking | selecting or member.name in rewritten
+    }
+
+    def role(member: Member) -> Role:
+        if member.name in selecting:
+            return "validation"
+        if member.name in asking and member.topology not in reserved.designs:
+            return "test"
+        return "gallery" if member.topology in asked else "train"
+
+    return {member.name: role(member) for member in members}
 
 
 def _drawn(
-    members: Sequence[Member], seed: int, *, unit: Callable[[Member], str]
+    members: Sequence[Member], reserved: Reserved, seed: int, *, unit: Callable[[Member], str]
 ) -> dict[str, Role]:
-    """A share of the units of each family for each role; the rest is learned from."""
+    """A share of the units of each family asks; the rest is learned from."""
     tests: set[str] = set()
-    validations: set[str] = set()
-    for units in _units(members, unit).values():
-        if len(units) < _SMALLEST_SPLIT:
-            continue
-        drawn = sorted(units, key=lambda each: order(seed, each))
-        first = max(1, round(TEST_SHARE * len(drawn)))
-        tests.update(drawn[:first])
-        validations.update(drawn[first:][: max(1, round(VALIDATION_SHARE * len(drawn)))])
-    # A design of two families may be drawn twice: the test goes first.
-    roles: dict[str, Role] = {
-        **dict.fromkeys(validations, "validation"),
-        **dict.fromkeys(tests, "test"),
-    }
-    return {member.name: roles.get(unit(member), "train") for member in members}
+    free = [member for member in members if member.topology not in reserved.designs]
+    for units in _units(free, unit).values():
+        if len(units) >= _SMALLEST_SPLIT - 1:
+            tests.update(_share(units, seed, TEST_SHARE))
+
+    def role(member: Member) -> Role:
+        if member.topology in reserved.designs:
+            return "train" if _touches(member, reserved.families) else "validation"
+        return "test" if unit(member) in tests else "train"
+
+    return _same_for_twins(members, {member.name: role(member) for member in members}, unit)
+
+
+def _same_for_twins(
+    members: Sequence[Member], roles: dict[str, Role], unit: Callable[[Member], str]
+) -> dict[str, Role]:
+    """A unit that has two roles keeps the one that is not learned from."""
+    units: defaultdict[str, set[Role]] = defaultdict(set)
+    for member in members:
+        units[unit(member)].add(roles[member.name])
+    return {member.name: next(iter(units[unit(member)] - {"train"}), "train") for member in members}
+
+
+def _touches(member: Member, families: Container[str]) -> bool:
+    """Whether a member is of one of the families, or stands on one."""
+    return member.family in families or member.backbone in families
+
+
+def _several(members: Sequence[Member]) -> set[str]:
+    """Families of two designs or more."""
+    units = _units(members, lambda member: member.topology)
+    return {family for family, designs in units.items() if len(designs) > 1}
+
+
+def _drawn_families(
+    members: Sequence[Member], seed: int | str, share: float, *, among: Collection[str]
+) -> set[str]:
+    return set(_ordered(among, seed)[: round(share * len(_several(members)))])
+
+
+def _share(units: Collection[str], seed: int | str, share: float) -> list[str]:
+    """A share of the units, one at least."""
+    return _ordered(units, seed)[: max(1, round(share * len(units)))]
+
+
+def _ordered(keys: Iterable[Key], seed: int | str) -> list[Key]:
+    return sorted(keys, key=lambda key: order(seed, key))
 
 
 def _units(members: Sequence[Member], unit: Callable[[Member], str]) -> dict[str, list[str]]:
     """Distinct units by family, in the order of the members."""
-    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    distinct: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for member in members:
-        found[member.family][unit(member)] = None
-    return {family: list(units) for family, units in found.items()}
+        distinct[member.family][unit(member)] = None
+    return {family: list(units) for family, units in distinct.items()}

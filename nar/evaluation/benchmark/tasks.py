@@ -1,6 +1,6 @@
-"""A task: one data set under one protocol and seed, as every method gets it."""
+"""A task: one data set, split by one seed, as every method gets it, and all that it is asked."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -11,29 +11,15 @@ from nar.corpus import Card
 from nar.encoding.targets import Targets
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark import frozen
-from nar.evaluation.benchmark.datasets import DATASETS, NAS, REAL, REWRITES, DataSet, load_dataset
-from nar.evaluation.benchmark.protocols import (
-    Roles,
-    decoder_questions,
-    distinct_questions,
-    family_questions,
-    kin,
-    member,
-    paper_questions,
-    rewrite_questions,
-    rewrite_roles,
-    rewritten_design_questions,
-    twin_questions,
-)
+from nar.evaluation.benchmark.asking import ASKING, Roles, Words, kin, member, original_name
+from nar.evaluation.benchmark.datasets import DATASETS, NAS, DataSet, load_dataset
+from nar.evaluation.benchmark.protocols import NAS_PROTOCOL, PROTOCOLS, Protocol
 from nar.evaluation.benchmark.questions import Numbers, Questions
-from nar.evaluation.benchmark.splits import Role, split_paper
+from nar.evaluation.benchmark.splits import Role, reserve, split_paper
 from nar.graph import ComputationalGraph
 from nar.labels.paper_labels import UNKNOWN
-from nar.labels.twins import twins
 
 Held = Literal["test", "validation"]
-Words = Callable[[Sequence[Card]], Sequence[str]]
-Ask = Callable[[Sequence[Card], Roles], Questions]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,12 +27,12 @@ class Task:
     """What is given to a method, and what it is asked.
 
     Attributes:
-        name: Data set and protocol.
+        name: Data set and split.
         seed: Of the split, and of whatever the method draws.
         graphs: All architectures. None says what it is called.
         train: Shape (learned,), rows that may be learned from.
         targets: Of the learned rows, in their order.
-        asked: About all rows.
+        asked: Protocol -> questions about all rows.
     """
 
     name: str
@@ -54,7 +40,7 @@ class Task:
     graphs: tuple[ComputationalGraph, ...]
     train: Numbers
     targets: Targets
-    asked: Questions
+    asked: Mapping[str, Questions]
 
     def learned(self) -> list[ComputationalGraph]:
         """The graphs that may be learned from."""
@@ -62,20 +48,16 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
-    """How a data set is split, what is learned, and what is asked.
+class Aims:
+    """What is aimed at when a split is learned.
 
     Attributes:
-        split: Column of the frozen roles; rewrites are split by what they are.
-        families: Who is alike when learning.
-        blocks: The coarse class when learning.
-        ask: The questions.
+        families: Who is alike.
+        blocks: The coarse class.
     """
 
-    split: str
     families: Words
     blocks: Words
-    ask: Ask
 
 
 def _printed_families(cards: Sequence[Card]) -> list[str]:
@@ -93,89 +75,122 @@ def _blocks(cards: Sequence[Card]) -> list[str]:
     return [card.block for card in cards]
 
 
-def _ask_twins(cards: Sequence[Card], roles: Roles) -> Questions:
-    asking = [group for group in twins() if any(roles.get(m) == "test" for m in group.members)]
-    return twin_questions(cards, asking)
+_OF_CODE: Final = Aims(kin, _blocks)
+# Splits that are learned otherwise than by the defining code.
+_AIMS: Final[Mapping[str, Aims]] = {"paper": Aims(_printed_families, _printed_blocks)}
+_OF_NAS: Final = Aims(kin, kin)
+NAS_SPLIT: Final = "paper"
 
 
-PROTOCOLS: Final[Mapping[str, Protocol]] = {
-    "paper": Protocol("paper", _printed_families, _printed_blocks, paper_questions),
-    "family": Protocol("paper", kin, _blocks, family_questions),
-    "distinct": Protocol("distinct", kin, _blocks, distinct_questions),
-    "unseen": Protocol("unseen", kin, _blocks, distinct_questions),
-    "twins": Protocol("twins", kin, _blocks, _ask_twins),
-    "distinct-decoder": Protocol("distinct", kin, _blocks, decoder_questions),
-    "unseen-decoder": Protocol("unseen", kin, _blocks, decoder_questions),
-    REWRITES: Protocol(REWRITES, kin, _blocks, rewrite_questions),
-    "rewrites-design": Protocol(REWRITES, kin, _blocks, rewritten_design_questions),
-}
-# The networks of the NAS space have no names to read and no families but the ten classes.
-_OF_CLASSES: Final = Protocol("paper", kin, kin, family_questions)
+def splits_of(data: str) -> tuple[str, ...]:
+    """The splits of a data set."""
+    return (NAS_SPLIT,) if data in NAS else frozen.SPLITS
 
 
-def protocols_of(data: str) -> tuple[str, ...]:
-    """The protocols that a data set is asked under."""
-    if data in NAS:
-        return ("paper",)
-    are_rewritten = data == REWRITES
-    return tuple(
-        name for name, each in PROTOCOLS.items() if (each.split == REWRITES) == are_rewritten
-    )
+def protocols_of(data: str, split: str) -> Mapping[str, Protocol]:
+    """What is asked of who learned a split of a data set, by name."""
+    known = {"nas": NAS_PROTOCOL} if data in NAS else PROTOCOLS
+    return {name: each for name, each in known.items() if each.split == split}
+
+
+def find_protocol(data: str, name: str) -> Protocol:
+    """The protocol of a name, for a data set.
+
+    Raises:
+        InvalidInputError: There is none.
+    """
+    known = {"nas": NAS_PROTOCOL} if data in NAS else PROTOCOLS
+    if name not in known:
+        wanted = ", ".join(known)
+        raise InvalidInputError("protocol", f"wanted one of {wanted} for {data}, came {name!r}")
+    return known[name]
 
 
 def load_task(
-    data: str, protocol: str, seed: int, *, cache_directory: Path, held: Held = "test"
+    data: str, split: str, seed: int, *, cache_directory: Path, held: Held = "test"
 ) -> Task:
     """Read a task.
 
     Args:
         data: One of `nar.evaluation.benchmark.datasets.DATASETS`.
-        protocol: One of `protocols_of` it.
+        split: One of `splits_of` it.
         seed: One of `nar.evaluation.benchmark.frozen.SEEDS`.
         cache_directory: See `load_dataset`.
         held: Who asks: the test items; or, to select a model, those held back for that, while the
             test items only answer.
 
     Raises:
-        InvalidInputError: No such data set, protocol of it, or seed.
+        InvalidInputError: No such data set, split of it, or seed.
     """
     if data not in DATASETS:
         raise InvalidInputError("data", f"wanted one of {', '.join(DATASETS)}, came {data!r}")
-    if protocol not in protocols_of(data):
-        wanted = ", ".join(protocols_of(data))
-        raise InvalidInputError("protocol", f"wanted one of {wanted} for {data}, came {protocol!r}")
+    if split not in splits_of(data):
+        wanted = ", ".join(splits_of(data))
+        raise InvalidInputError("split", f"wanted one of {wanted} for {data}, came {split!r}")
     if seed not in frozen.SEEDS:
         wanted = ", ".join(map(str, frozen.SEEDS))
         raise InvalidInputError("seed", f"wanted one of {wanted}, came {seed}")
     dataset = load_dataset(data, cache_directory)
-    chosen = _OF_CLASSES if data in NAS else PROTOCOLS[protocol]
-    roles = _roles(dataset, chosen.split, seed)
-    return make_task(f"{data}/{protocol}", dataset, chosen, roles, seed=seed, held=held)
+    if data in NAS:
+        members = [member(card) for card in dataset.cards]
+        roles = split_paper(members, reserve(members, families_share=0), seed)
+    else:
+        roles = _with_asking(dataset.cards, split, seed)
+    return make_task(dataset, split, roles, seed=seed, held=held)
 
 
 def make_task(
-    name: str, dataset: DataSet, protocol: Protocol, roles: Roles, *, seed: int, held: Held = "test"
+    dataset: DataSet, split: str, roles: Roles, *, seed: int, held: Held = "test"
 ) -> Task:
-    """A task of a data set whose roles are given."""
+    """A task of a data set whose roles are given.
+
+    Protocols whose questions have no answer in it are left out: a small data set asks less.
+    """
     cards = dataset.cards
     train = [row for row, card in enumerate(cards) if roles[card.labels.name] == "train"]
-    words = (protocol.blocks(cards), protocol.families(cards))
+    aims = _OF_NAS if dataset.name in NAS else _AIMS.get(split, _OF_CODE)
+    words = (aims.blocks(cards), aims.families(cards))
+    asking = roles if held == "test" else _for_validation(roles)
     return Task(
-        name,
+        f"{dataset.name}/{split}",
         seed,
         dataset.graphs,
         np.array(train, dtype=np.int64),
         Targets.of(*([each[row] for row in train] for each in words)),
-        protocol.ask(cards, roles if held == "test" else _for_validation(roles)),
+        dict(_asked(cards, asking, protocols_of(dataset.name, split))),
     )
 
 
-def _roles(dataset: DataSet, split: str, seed: int) -> Roles:
-    if dataset.name == REAL:
-        return frozen.roles_of(frozen.read(), split, seed)
-    if dataset.name == REWRITES:
-        return rewrite_roles(dataset.cards)
-    return split_paper([member(card) for card in dataset.cards], seed)
+def _asked(
+    cards: Sequence[Card], roles: Roles, protocols: Mapping[str, Protocol]
+) -> list[tuple[str, Questions]]:
+    asked = []
+    for name, protocol in protocols.items():
+        questions = protocol.ask(cards, roles)
+        if questions.asked().size:
+            asked.append((name, questions))
+    return asked
+
+
+def _with_asking(cards: Sequence[Card], split: str, seed: int) -> dict[str, Role]:
+    """The frozen roles, and those of models that only ask, by their originals.
+
+    Under ``unseen`` a changed model asks with its original's family, for that is held out. Else it
+    asks with every seed; with what selects a model if its original does in any split. Whose graph
+    is that of a learned design does not ask: it is no changed model but a known one.
+    """
+    roles = dict(frozen.shipped_roles(split, seed))
+    selecting = frozen.selecting()
+    learned = {card.topology for card in cards if roles.get(card.labels.name) == "train"}
+    for card in cards:
+        if card.labels.source in ASKING:
+            original = original_name(card)
+            role: Role = "validation" if original in selecting else "test"
+            if split == "unseen":
+                role = roles.get(original, "gallery")
+            asks = role in ("test", "validation") and card.topology not in learned
+            roles[card.labels.name] = role if asks else "gallery"
+    return roles
 
 
 def _for_validation(roles: Roles) -> dict[str, Role]:

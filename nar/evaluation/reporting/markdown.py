@@ -4,16 +4,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from nar.evaluation.reporting.printed import PrintedRow
-from nar.evaluation.reporting.rows import METRICS, Row, best_idle, headline_of, metric_title
+from nar.evaluation.reporting.rows import METRICS, Row, best_idle, metric_title
 from nar.evaluation.scoring.differences import Difference
 from nar.evaluation.scoring.evaluate import Evaluation, Score
 
 _COST: Final = ("dim", "seconds")
 
 
-def result_blocks(protocol: str, rows: Sequence[Row], printed: Sequence[PrintedRow]) -> list[str]:
+def result_blocks(
+    headline: str, rows: Sequence[Row], printed: Sequence[PrintedRow], ceiling: Evaluation
+) -> list[str]:
     """Who asked, the table, the printed numbers, the best untrained baseline, the differences."""
-    headline = headline_of(protocol)
     title = metric_title(headline)
     whole, reference = rows[-1].evaluation, rows[-1].method.title
     asked = f"{whole.queries:,} queries of {whole.clusters:,} families over {whole.seeds} seeds"
@@ -23,7 +24,8 @@ def result_blocks(protocol: str, rows: Sequence[Row], printed: Sequence[PrintedR
     metrics = _metrics(headline)
     header = ("method", *map(metric_title, metrics), f"{title}, 95%", f"{title}, macro", *_COST)
     return [
-        f"{asked}; {whole.gallery:,} may answer.",
+        f"{asked}; {whole.gallery:,} may answer. "
+        f"Ceiling of {title}: {_shown(ceiling.scores[headline].mean)}.",
         markdown_table(header, [*_lines(rows, metrics, headline), *quoted]),
         *_against_printed(rows, printed),
         f"Best untrained baseline, by {title}: {idle}.",
@@ -47,14 +49,14 @@ def _against_printed(rows: Sequence[Row], printed: Sequence[PrintedRow]) -> list
 
 
 def _kinds(rows: Sequence[Row], headline: str, best: Row) -> list[str]:
-    """The headline by rewrite, of the best untrained baseline and of the last row."""
+    """The headline by kind of change, of the best untrained baseline and of the last row."""
     shown = [row for row in rows if row is best or row is rows[-1]]
-    header = ("rewrite", "queries", *(row.method.title for row in shown))
+    header = ("change", "queries", *(row.method.title for row in shown))
     lines = [
         [name, f"{kind.queries:,}", *(_shown(row.kinds[name].mean) for row in shown)]
         for name, kind in rows[-1].kinds.items()
     ]
-    return [f"{metric_title(headline)} by rewrite:", markdown_table(header, lines)] if lines else []
+    return [f"{metric_title(headline)} by change:", markdown_table(header, lines)] if lines else []
 
 
 def _numbers(reached: Evaluation, metrics: Sequence[str], headline: str) -> list[float]:

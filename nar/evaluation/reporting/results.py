@@ -6,15 +6,19 @@ from typing import Final
 
 from nar.errors import CorpusError
 from nar.evaluation.benchmark.datasets import REAL, load_dataset
+from nar.evaluation.benchmark.questions import Questions, numbered
+from nar.evaluation.benchmark.tasks import find_protocol
 from nar.evaluation.cell_files import cell_path, read_cell, read_sample
-from nar.evaluation.cells import Cell, CellResult, questions_of
+from nar.evaluation.cells import Cell, questions_of
 from nar.evaluation.methods.registry import find_method
 from nar.evaluation.reporting.figures import Panel, difficulty_curve, neighbourhood_map, trade_off
 from nar.evaluation.reporting.rows import rows_of
-from nar.evaluation.reporting.sets import Shown, find_set
-from nar.evaluation.reporting.tables import write_table
+from nar.evaluation.reporting.sets import CellSet, Shown, find_set
+from nar.evaluation.reporting.tables import Found, write_table
+from nar.evaluation.scoring.ceiling import best_ranking
+from nar.evaluation.scoring.evaluate import Evaluation, score, summarise
 
-Read = Mapping[Cell, CellResult]
+Read = Found
 
 
 def write_results(results: Path, name: str, directory: Path) -> None:
@@ -31,30 +35,50 @@ def write_results(results: Path, name: str, directory: Path) -> None:
         MissingLibraryError: The library that draws is not installed.
     """
     chosen = find_set(name)
-    cells = _read(name, list(chosen.cells()), directory)
+    cells = _read(chosen, name, directory)
     for shown in chosen.shows:
         _WRITERS[shown](results, name, cells, directory)
 
 
-def _read(name: str, cells: Sequence[Cell], directory: Path) -> Read:
+def _read(chosen: CellSet, name: str, directory: Path) -> Read:
+    cells = chosen.cells()
     missing = [str(cell) for cell in cells if not cell_path(directory, cell).exists()]
     if missing:
         which = f"{name} lacks {len(missing)} cells, {', '.join(missing)}"
         raise CorpusError(f"{which}; run them with `python -m cluster.evaluate {name}`")
-    asked = {
-        (cell.data, cell.protocol, cell.seed): questions_of(cell, cache_directory=directory)
-        for cell in {(each.data, each.protocol, each.seed): each for each in cells}.values()
-    }
-    return {
-        cell: read_cell(cell_path(directory, cell)).scored(
-            asked[cell.data, cell.protocol, cell.seed]
-        )
-        for cell in cells
-    }
+    asked = _asked(cells, directory)
+    found = {}
+    for cell in cells:
+        ranked = read_cell(cell_path(directory, cell))
+        for protocol, questions in asked[cell.data, cell.split, cell.seed].items():
+            if (cell.data, protocol) in chosen.tasks:
+                found[cell, protocol] = ranked.scored(questions)
+    return found
 
 
-def _table(results: Path, name: str, cells: Read, _: Path) -> None:
-    write_table(results, name, cells)
+def _asked(
+    cells: Sequence[Cell], directory: Path
+) -> dict[tuple[str, str, int], Mapping[str, Questions]]:
+    """What is asked with each seed of each split."""
+    each = {(cell.data, cell.split, cell.seed): cell for cell in cells}
+    return {key: questions_of(cell, cache_directory=directory) for key, cell in each.items()}
+
+
+def _ceilings(chosen: CellSet, directory: Path) -> dict[tuple[str, str], Evaluation]:
+    asked = _asked(chosen.cells(), directory)
+    found = {}
+    for data, protocol in chosen.tasks:
+        cards = load_dataset(data, directory).cards
+        same = numbered([card.exact for card in cards])
+        split = find_protocol(data, protocol).split
+        questions = [asked[data, split, seed][protocol] for seed in chosen.seeds]
+        scored = [score(best_ranking(each, same), each) for each in questions]
+        found[data, protocol] = summarise(scored)
+    return found
+
+
+def _table(results: Path, name: str, cells: Read, directory: Path) -> None:
+    write_table(results, name, cells, _ceilings(find_set(name), directory))
 
 
 def _curve(results: Path, name: str, cells: Read, _: Path) -> None:
@@ -62,7 +86,7 @@ def _curve(results: Path, name: str, cells: Read, _: Path) -> None:
 
 
 def _maps(results: Path, name: str, cells: Read, directory: Path) -> None:
-    neighbourhood_map(results / f"{name}.png", [_panel(cell, directory) for cell in cells])
+    neighbourhood_map(results / f"{name}.png", [_panel(cell, directory) for cell, _ in cells])
 
 
 def _trade_off(results: Path, name: str, cells: Read, _: Path) -> None:
@@ -70,9 +94,10 @@ def _trade_off(results: Path, name: str, cells: Read, _: Path) -> None:
     tasks = {}
     for data, protocol in chosen.tasks:
         of_methods = [
-            [cells[cell] for cell in chosen.cells_of(data, protocol, m)] for m in chosen.methods
+            [cells[cell, protocol] for cell in chosen.cells_of(data, protocol, m)]
+            for m in chosen.methods
         ]
-        rows = rows_of(of_methods, protocol)
+        rows = rows_of(of_methods, find_protocol(data, protocol).headline)
         reached = {r.method.title: (r.seconds, r.evaluation.scores["map@20"].mean) for r in rows}
         tasks[f"{data}, {protocol}"] = reached
     trade_off(results / f"{name}.png", tasks)

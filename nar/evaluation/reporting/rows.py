@@ -6,30 +6,21 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, Final
 
-from nar.evaluation.benchmark.datasets import REWRITES
 from nar.evaluation.cells import CellResult
 from nar.evaluation.methods.registry import Method, find_method
 from nar.evaluation.scoring import metrics
 from nar.evaluation.scoring.differences import Difference, difference
 from nar.evaluation.scoring.evaluate import Evaluation, Scored, summarise
 
-METRICS: Final = tuple(f"{each.name}@{k}" for each in metrics.METRICS for k in metrics.KS)
-# What a protocol is judged by, where that is not MAP@20: a question with one answer has no list.
-_HEADLINES: Final[Mapping[str, str]] = {
-    "twins": "mrr@20",
-    "rewrites": "mrr@1",
-    "rewrites-design": "mrr@1",
+METRICS: Final = tuple(name for each in metrics.LISTED for name in each.names())
+_TITLES: Final[Mapping[str, str]] = {
+    "success@1": "First right",
+    "families@1": "First family right",
 }
-_TITLES: Final[Mapping[str, str]] = {"mrr@1": "Recall@1"}
-
-
-def headline_of(protocol: str) -> str:
-    """The metric that a protocol is judged by."""
-    return _HEADLINES.get(protocol, "map@20")
 
 
 def metric_title(metric: str) -> str:
-    """As tables show it; of one place the reciprocal rank says whether it is right."""
+    """As tables show it."""
     return _TITLES.get(metric, metric.upper())
 
 
@@ -54,7 +45,7 @@ class Row:
         method: What was run.
         evaluation: What it reached.
         difference: Of the headline, to the reference; None for the reference itself.
-        kinds: The headline by rewrite, where queries are rewritten models.
+        kinds: The headline by how models were changed, where changed models ask.
         dim: Length of the vectors.
         learned: Architectures that were learned from, mean over seeds.
         seconds: Wall time, mean over seeds.
@@ -78,18 +69,19 @@ class Row:
         return {**named, **self.evaluation.to_dict(), **cost, "difference": apart, "kinds": kinds}
 
 
-def rows_of(methods: Sequence[Sequence[CellResult]], protocol: str) -> list[Row]:
+def rows_of(
+    methods: Sequence[Sequence[CellResult]], headline: str, *, by_kind: bool = False
+) -> list[Row]:
     """A row a method; all are compared with the last.
 
     Args:
         methods: Cells of each method, a seed each, on one task.
-        protocol: Of the task.
+        headline: The metric that the task is judged by.
+        by_kind: Whether queries are models that were changed in several ways.
     """
-    headline = headline_of(protocol)
     scored = [[seed.scored for seed in seeds] for seeds in methods]
     apart = [*(difference(mine, scored[-1], headline) for mine in scored[:-1]), None]
-    asks = protocol.startswith(REWRITES)
-    kinds = [_by_kind(mine, headline) if asks else {} for mine in scored]
+    kinds = [_by_kind(mine, headline) if by_kind else {} for mine in scored]
     return [_row(*each) for each in zip(methods, apart, kinds, strict=True)]
 
 

@@ -1,12 +1,13 @@
 """Sets of cells that are run together: one for each table of results."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from nar.errors import InvalidInputError
-from nar.evaluation.benchmark.datasets import NAS, REAL, REWRITES
+from nar.evaluation.benchmark.datasets import NAS, REAL
 from nar.evaluation.benchmark.frozen import SEEDS
+from nar.evaluation.benchmark.tasks import find_protocol
 from nar.evaluation.cells import Cell
 from nar.evaluation.methods.default import ABLATIONS
 
@@ -52,7 +53,6 @@ CURVE: Final = (
     "default-untrained",
     "default",
 )
-SIMPLE: Final = ("random", "size", "operators", "codes-1-presence", "default")
 # Parts that do little on real architectures.
 NAS_ABLATIONS: Final = (
     "no-motif-stage",
@@ -87,18 +87,37 @@ class CellSet:
     shows: tuple[Shown, ...] = ("table",)
     seeds: tuple[int, ...] = SEEDS
 
-    def cells(self) -> Iterator[Cell]:
-        """Every method on every task with every seed."""
-        for data, protocol in self.tasks:
-            for method in self.methods:
-                yield from self.cells_of(data, protocol, method)
+    def cells(self) -> list[Cell]:
+        """Every method that learned the split of a task, with every seed; each once."""
+        every = (
+            cell
+            for data, protocol in self.tasks
+            for method in self.methods
+            for cell in self.cells_of(data, protocol, method)
+        )
+        return list(dict.fromkeys(every))
 
     def cells_of(self, data: str, protocol: str, method: str) -> list[Cell]:
-        """A method on a task with every seed."""
-        return [Cell(data, protocol, method, seed) for seed in self.seeds]
+        """A method that learned the split of a task, with every seed."""
+        split = find_protocol(data, protocol).split
+        return [Cell(data, split, method, seed) for seed in self.seeds]
 
 
-_PRINTED_TASKS: Final = ((REAL, "paper"), ("nas-4", "paper"))
+_PRINTED_TASKS: Final = ((REAL, "paper"), ("nas-4", "nas"))
+
+
+def _tracks(split: str) -> tuple[tuple[str, str], ...]:
+    """Named first, all together last."""
+    tracks = ("named", "composed-decoder", "composed-encoder", "composed", "all")
+    return tuple((REAL, f"{split}-{track}") for track in tracks)
+
+
+def _changed(source: str) -> tuple[tuple[str, str], ...]:
+    """With the originals known, then with their families held out."""
+    protocols = (f"{source}-original", f"{source}-family")
+    held_out = (f"{name}-unseen" for name in protocols)
+    return tuple((REAL, name) for name in (*protocols, *held_out))
+
 
 SETS: Final[Mapping[str, CellSet]] = {
     "table1": CellSet("Table 1: comparison with baselines", _PRINTED_TASKS, EVERY, 1),
@@ -106,39 +125,38 @@ SETS: Final[Mapping[str, CellSet]] = {
     "table3": CellSet("Table 3: parts of the loss", _PRINTED_TASKS, LOSSES, 3),
     "table4": CellSet("Table 4: NAS networks first", ((REAL, "paper"),), TRANSFER, 4),
     "family": CellSet("Families by the defining code", ((REAL, "family"),), EVERY),
-    "distinct": CellSet("Designs never seen, of families seen", ((REAL, "distinct"),), EVERY),
-    "unseen": CellSet("Families never seen", ((REAL, "unseen"),), EVERY),
-    "twins": CellSet("The same design in another library", ((REAL, "twins"),), EVERY),
-    "decoders": CellSet(
-        "Distinct and unseen, with the decoder alone as the family of composed models",
-        ((REAL, "distinct-decoder"), (REAL, "unseen-decoder")),
-        SIMPLE,
+    "distinct": CellSet("Designs never seen, of families seen", _tracks("distinct"), EVERY),
+    "unseen": CellSet("Families never seen", _tracks("unseen"), EVERY),
+    "lineage": CellSet(
+        "What a design was made from", ((REAL, "lineage-parents"), (REAL, "lineage")), EVERY
     ),
+    "twins": CellSet("The same design in another library", ((REAL, "twins"),), EVERY),
+    "rewrites": CellSet(
+        "Rewritten models find their originals",
+        ((REAL, "rewrites"), (REAL, "rewrites-design")),
+        EVERY,
+    ),
+    "edits": CellSet("Edited models find their originals", _changed("edits"), EVERY),
+    "parts": CellSet("Parts of models find their originals", _changed("parts"), EVERY),
     "ablations": CellSet(
         "NAR default without each of its parts",
-        ((REAL, "distinct"), (REAL, "unseen"), (REAL, "twins")),
+        ((REAL, "distinct-named"), (REAL, "unseen-named"), (REAL, "twins")),
         ("default-untrained", *(f"default-{name}" for name in ABLATIONS), "default"),
     ),
     "ablations-nas": CellSet(
         "NAR default without the parts that NAS networks need",
-        (("nas-12", "paper"),),
+        (("nas-12", "nas"),),
         ("default-untrained", *(f"default-{name}" for name in NAS_ABLATIONS), "default"),
-    ),
-    "rewrites": CellSet("Rewritten models find their originals", ((REWRITES, REWRITES),), EVERY),
-    "rewrites-design": CellSet(
-        "Rewritten models find the design of their originals",
-        ((REWRITES, "rewrites-design"),),
-        SIMPLE,
     ),
     "curve": CellSet(
         "NAS difficulty curve",
-        tuple((data, "paper") for data in NAS),
+        tuple((data, "nas") for data in NAS),
         CURVE,
         shows=("table", "curve"),
     ),
     "tradeoff": CellSet(
         "Accuracy and time",
-        ((REAL, "distinct"), (REAL, "unseen")),
+        ((REAL, "distinct-named"), (REAL, "unseen-named")),
         EVERY,
         shows=("trade_off",),
     ),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nar.architecture import Architecture
 from nar.corpus import write_shard
-from nar.evaluation.benchmark.protocols import REWRITTEN
+from nar.evaluation.benchmark.asking import REWRITTEN
 from nar.evaluation.rewriting import rewritten
 
 

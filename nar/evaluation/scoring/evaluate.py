@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.questions import Questions
-from nar.evaluation.scoring.metrics import CUTS, METRICS, Values
+from nar.evaluation.scoring.metrics import METRICS, Values
 from nar.evaluation.scoring.ranking import Matrix, Ranking, rank
 
 RESAMPLES: Final = 1_000
@@ -39,7 +39,7 @@ class Score:
 
     Attributes:
         mean: Every query counts the same (micro); over seeds, every seed.
-        low: Lower end of its 95% interval, from a bootstrap over families.
+        low: Lower end of its 95% interval, from a bootstrap over families and seeds.
         high: Upper end.
         macro: Every family counts the same.
     """
@@ -73,30 +73,28 @@ class Evaluation:
         return asdict(self)
 
 
-def score(ranking: Ranking, asked: Questions, *, cuts: Sequence[int] = CUTS) -> Scored:
+def score(ranking: Ranking, asked: Questions) -> Scored:
     """Score rankings.
 
     Args:
         ranking: Of these questions.
-        asked: What was asked; what counts as relevant may be other than when it was ranked.
-        cuts: Depths of the metrics.
+        asked: What was asked; what answers are worth may be other than when it was ranked.
 
     Raises:
-        InvalidInputError: The ranking answers other questions.
+        InvalidInputError: The ranking answers other questions, or no question has an answer.
     """
     if ranking.of != asked.digest():
         raise InvalidInputError("ranking", "wanted answers to these questions, came others")
-    relevant = asked.relevant()[ranking.queries]
-    rows = np.flatnonzero(relevant)
-    relevance = ranking.relevance(asked, rows)
+    rows = np.flatnonzero(asked.relevant())
+    if not len(rows):
+        raise InvalidInputError("worth", "wanted a query with a relevant item, came none")
+    judged = ranking.judged(asked, rows)
     return Scored(
         queries=tuple(asked.ids[query] for query in ranking.queries[rows]),
         clusters=tuple(asked.cluster[query] for query in ranking.queries[rows]),
         gallery=int(np.count_nonzero(asked.gallery)),
         values={
-            f"{metric.name}@{k}": metric.of(relevance, relevant[rows], k)
-            for k in cuts
-            for metric in METRICS
+            f"{metric.name}@{k}": metric.of(judged, k) for metric in METRICS for k in metric.cuts
         },
     )
 
@@ -106,30 +104,37 @@ def summarise(seeds: Sequence[Scored]) -> Evaluation:
     names, number = np.unique(
         [cluster for seed in seeds for cluster in seed.clusters], return_inverse=True
     )
-    # Every seed weighs the same, however many queries it drew.
-    weight = np.concatenate([np.full(len(s.queries), 1 / len(s.queries)) for s in seeds])
+    seed = np.repeat(np.arange(len(seeds)), [len(each.queries) for each in seeds])
     scores = {
-        metric: _score(np.concatenate([s.values[metric] for s in seeds]), number, weight)
+        metric: _score(np.concatenate([each.values[metric] for each in seeds]), number, seed)
         for metric in seeds[0].values
     }
-    queries = sum(len(seed.queries) for seed in seeds)
+    queries = sum(len(each.queries) for each in seeds)
     return Evaluation(len(seeds), queries, len(names), min(s.gallery for s in seeds), scores)
 
 
-def evaluate(embeddings: Matrix, asked: Questions, *, cuts: Sequence[int] = CUTS) -> Evaluation:
+def evaluate(embeddings: Matrix, asked: Questions) -> Evaluation:
     """Rank, score and summarise in one, for a single seed."""
-    ranking = rank(embeddings, asked, depth=max(cuts))
-    return summarise([score(ranking, asked, cuts=cuts)])
+    return summarise([score(rank(embeddings, asked), asked)])
 
 
-def _score(values: Values, cluster: NDArray[np.intp], weight: Values) -> Score:
-    """Mean with its interval; whole clusters are resampled, for their members are alike."""
-    sums, sizes = np.bincount(cluster, weights=values * weight), np.bincount(cluster, weight)
+def _score(values: Values, cluster: NDArray[np.intp], seed: NDArray[np.int64]) -> Score:
+    """Mean with its interval; whole families and whole seeds are drawn, at once.
+
+    Every seed weighs the same, however many queries it drew.
+    """
+    clusters, seeds = int(cluster.max()) + 1, int(seed.max()) + 1
+    weight = 1 / np.bincount(seed)[seed]
+    cells = seed * clusters + cluster
+    shape = (seeds, clusters)
+    sums = np.bincount(cells, values * weight, minlength=seeds * clusters).reshape(shape)
+    sizes = np.bincount(cells, weight, minlength=seeds * clusters).reshape(shape)
+    rng = np.random.default_rng(SEED)
+    of_seeds = rng.multinomial(seeds, np.full(seeds, 1 / seeds), RESAMPLES)
+    of_clusters = rng.multinomial(clusters, np.full(clusters, 1 / clusters), RESAMPLES)
+    reached = ((of_seeds @ sums) * of_clusters).sum(axis=1)
+    weights = ((of_seeds @ sizes) * of_clusters).sum(axis=1)
+    drawn = reached[weights > 0] / weights[weights > 0]
+    low, high = np.quantile(drawn, [0.025, 0.975])
     means = np.bincount(cluster, values) / np.bincount(cluster)
-    clusters = len(sizes)
-    drawn = np.random.default_rng(SEED).multinomial(
-        clusters, np.full(clusters, 1 / clusters), RESAMPLES
-    )
-    low, high = np.quantile((drawn @ sums) / (drawn @ sizes), [0.025, 0.975])
-    mean = sums.sum() / sizes.sum()
-    return Score(float(mean), float(low), float(high), float(means.mean()))
+    return Score(float(sums.sum() / sizes.sum()), float(low), float(high), float(means.mean()))

@@ -1,7 +1,8 @@
-"""Retrieval metrics with binary relevance, a row a query; nothing here knows what is relevant.
+"""Retrieval metrics, a row a query; nothing here knows what is relevant.
 
-R is the number of relevant items in the gallery. A query without any scores 0. A new metric is a
-function and a row of `METRICS`: tables are written again from the rankings that cells keep.
+A relevant answer is worth more than 0. R is the number of relevant items in the gallery; a query
+without any scores 0. A new metric is a function and a row of `METRICS`: tables are written again
+from the rankings that cells keep.
 """
 
 from collections.abc import Callable
@@ -12,23 +13,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 Relevance = NDArray[np.bool_]
+Gains = NDArray[np.floating]
 Relevant = NDArray[np.integer]
 Values = NDArray[np.float64]
 
 
-def reciprocal_rank(relevance: Relevance, relevant: Relevant, k: int) -> Values:
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """Rankings with what each answer is worth.
+
+    Attributes:
+        gains: Shape (queries, depth), worth of the answer at each rank.
+        ideal: Shape (queries, depth), worth of the best answers, the best first.
+        relevant: Shape (queries,), R.
+        family_ranks: Shape (queries, depth), how many families come before that of each answer.
+    """
+
+    gains: Gains
+    ideal: Gains
+    relevant: Relevant
+    family_ranks: NDArray[np.integer]
+
+    @property
+    def relevance(self) -> Relevance:
+        """Shape (queries, depth), whether the answer at each rank is relevant."""
+        return self.gains > 0
+
+
+def reciprocal_rank(relevance: Relevance, k: int) -> Values:
     """1 / rank of the first relevant item within k, else 0.
 
     Args:
         relevance: Shape (queries, depth), whether the item at each rank is relevant.
-        relevant: Shape (queries,), R.
         k: Cut.
 
     Returns:
         Shape (queries,).
 
     Example:
-        >>> reciprocal_rank(np.array([[False, True, True]]), np.array([2]), k=3)
+        >>> reciprocal_rank(np.array([[False, True, True]]), k=3)
         array([0.5])
     """
     reached: Values = (relevance[:, :k] / _ranks(relevance, k)).max(axis=1, initial=0.0)
@@ -60,27 +83,58 @@ def average_precision(
     return reached
 
 
-def ndcg(relevance: Relevance, relevant: Relevant, k: int) -> Values:
+def ndcg(gains: Gains, ideal: Gains, k: int) -> Values:
     """DCG with linear gain and log2 discount over that of the ideal ranking, both cut at k.
 
     Args:
-        relevance: Shape (queries, depth).
-        relevant: Shape (queries,), R.
+        gains: Shape (queries, depth), worth of the answer at each rank.
+        ideal: Shape (queries, any depth), worth of the best answers, the best first.
         k: Cut.
 
     Returns:
         Shape (queries,).
 
     Example:
-        >>> ndcg(np.array([[False, True]]), np.array([1]), k=2).round(3)
+        >>> ndcg(np.array([[0.0, 1.0]]), np.array([[1.0]]), k=2).round(3)
         array([0.631])
     """
-    gains = 1 / np.log2(np.arange(2, k + 2))
-    cut = relevance[:, :k]
-    ideal = np.concatenate([[1.0], np.cumsum(gains)])[np.minimum(relevant, k)]
-    gained = (cut * gains[: cut.shape[1]]).sum(axis=1)
-    reached: Values = gained / np.where(relevant > 0, ideal, 1.0)
+    best = _discounted(ideal, k)
+    reached: Values = _discounted(gains, k) / np.where(best > 0, best, 1.0)
     return reached
+
+
+def success(relevance: Relevance, k: int) -> Values:
+    """Whether any of the first k is relevant: shape (queries,).
+
+    Example:
+        >>> success(np.array([[False, True], [False, False]]), k=2)
+        array([1., 0.])
+    """
+    reached: Values = np.asarray(relevance[:, :k].any(axis=1), dtype=np.float64)
+    return reached
+
+
+def family_success(relevance: Relevance, family_ranks: NDArray[np.integer], k: int) -> Values:
+    """Whether any answer of the first k families is relevant: shape (queries,).
+
+    Args:
+        relevance: Shape (queries, depth).
+        family_ranks: Shape (queries, depth), how many families come before that of each answer.
+        k: Cut, in families.
+
+    Example:
+        >>> family_success(np.array([[False, False, True]]), np.array([[0, 0, 1]]), k=2)
+        array([1.])
+    """
+    hits = relevance & (family_ranks < k)
+    reached: Values = np.asarray(hits.any(axis=1), dtype=np.float64)
+    return reached
+
+
+def _discounted(gains: Gains, k: int) -> Values:
+    cut = gains[:, :k].astype(np.float64)
+    total: Values = (cut / np.log2(np.arange(2, cut.shape[1] + 2))).sum(axis=1)
+    return total
 
 
 def _ranks(relevance: Relevance, k: int) -> NDArray[np.int64]:
@@ -93,18 +147,34 @@ class Metric:
 
     Attributes:
         name: As in ``map@20``.
-        of: From relevance by rank, R and the cut to the values.
+        of: From judged rankings and the cut to the values.
+        cuts: At which it is measured.
     """
 
     name: str
-    of: Callable[[Relevance, Relevant, int], Values]
+    of: Callable[[Judged, int], Values]
+    cuts: tuple[int, ...]
+
+    def names(self) -> list[str]:
+        """With each cut: ``map@20``."""
+        return [f"{self.name}@{k}" for k in self.cuts]
 
 
-METRICS: Final = (
-    Metric("mrr", reciprocal_rank),
-    Metric("map", average_precision),
-    Metric("ndcg", ndcg),
-)
-# Cuts that tables show; of one answer it is asked whether it is right.
+# Cuts of lists; of a few answers it is asked whether one is right.
 KS: Final = (20, 50, 100)
-CUTS: Final = (1, *KS)
+FEW: Final = (1, 5, 10)
+LISTED: Final = (
+    Metric("mrr", lambda judged, k: reciprocal_rank(judged.relevance, k), KS),
+    Metric("map", lambda judged, k: average_precision(judged.relevance, judged.relevant, k), KS),
+    Metric("ndcg", lambda judged, k: ndcg(judged.gains, judged.ideal, k), KS),
+)
+METRICS: Final = (
+    *LISTED,
+    Metric("success", lambda judged, k: success(judged.relevance, k), FEW),
+    Metric(
+        "families",
+        lambda judged, k: family_success(judged.relevance, judged.family_ranks, k),
+        FEW,
+    ),
+)
+DEEPEST: Final = max(k for metric in METRICS for k in metric.cuts)

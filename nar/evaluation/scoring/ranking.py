@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, issparse
 
 from nar.errors import InvalidInputError
-from nar.evaluation.benchmark.questions import Numbers, Questions
+from nar.evaluation.benchmark.questions import Numbers, Questions, numbered
+from nar.evaluation.scoring.metrics import DEEPEST, Judged
 
 Matrix = NDArray[np.float32] | csr_array
 
@@ -34,18 +35,40 @@ class Ranking:
         of: `Questions.digest` of what was asked.
         queries: Shape (queries,), who asked.
         items: Shape (queries, depth), int32, who answered, the best first; `NOBODY` after the last.
+        nearest: Shape (queries,), cosine of the first answer; -inf where nobody answers.
     """
 
     of: str
     queries: Numbers
     items: NDArray[np.int32]
+    nearest: NDArray[np.float32]
 
-    def relevance(self, asked: Questions, rows: Numbers) -> NDArray[np.bool_]:
-        """Whether each answer to some of the queries is relevant: shape (rows, depth)."""
+    def judged(self, asked: Questions, rows: Numbers) -> Judged:
+        """Some of the rankings with what their answers are worth; rows are those of the queries."""
         items = self.items[rows]
-        wanted = asked.relevance[self.queries[rows]][:, None]
-        is_relevant: NDArray[np.bool_] = (asked.relevance[items] == wanted) & (items != NOBODY)
-        return is_relevant
+        gains = np.zeros(items.shape, dtype=np.float32)
+        worth = np.zeros(len(asked.ids), dtype=np.float32)
+        for row, query in enumerate(rows.tolist()):
+            start, end = asked.gains.indptr[query : query + 2]
+            relevant = asked.gains.indices[start:end]
+            worth[relevant] = asked.gains.data[start:end]
+            gains[row] = np.where(items[row] == NOBODY, 0, worth[items[row]])
+            worth[relevant] = 0
+        families = numbered(asked.cluster)[items]
+        return Judged(
+            gains, asked.ideal(rows, DEEPEST), asked.relevant()[rows], _family_ranks(families)
+        )
+
+
+def _family_ranks(families: Numbers) -> Numbers:
+    """How many other families come before the first answer of each answer's: shape as given."""
+    ranks = np.empty_like(families)
+    for row, of_row in enumerate(families):
+        _, first, which = np.unique(of_row, return_index=True, return_inverse=True)
+        before = np.empty_like(first)
+        before[np.argsort(first)] = np.arange(len(first))
+        ranks[row] = before[which]
+    return ranks
 
 
 def rank(embeddings: Matrix, asked: Questions, *, depth: int = DEPTH) -> Ranking:
@@ -62,17 +85,19 @@ def rank(embeddings: Matrix, asked: Questions, *, depth: int = DEPTH) -> Ranking
     _check(embeddings, asked)
     queries = np.flatnonzero(asked.queries)
     items = np.full((len(queries), min(depth, int(asked.gallery.sum()))), NOBODY, dtype=np.int32)
+    nearest = np.full(len(queries), -np.inf, dtype=np.float32)
     start = 0
-    for part in _ranked(unit_rows(embeddings), asked, queries, items.shape[1]):
+    for part, scores in _ranked(unit_rows(embeddings), asked, queries, items.shape[1]):
         items[start : start + len(part)] = part
+        nearest[start : start + len(part)] = scores
         start += len(part)
-    return Ranking(asked.digest(), queries, items)
+    return Ranking(asked.digest(), queries, items, nearest)
 
 
 def _ranked(
     unit: Matrix, asked: Questions, queries: Numbers, depth: int
-) -> Iterator[NDArray[np.int64]]:
-    """The answers to a few queries at a time."""
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.floating]]]:
+    """The answers to a few queries at a time, and the cosine of the first one."""
     answers = np.flatnonzero(asked.gallery)
     answers = answers[np.argsort(np.array(asked.ids)[answers])]
     others = unit[answers].T
@@ -84,7 +109,7 @@ def _ranked(
         scores[asked.apart[rows][:, None] == asked.apart[answers]] = -np.inf
         ranked = top_ranked(scores, depth)
         may_answer = np.take_along_axis(scores, ranked, axis=1) > -np.inf
-        yield np.where(may_answer, answers[ranked], NOBODY)
+        yield np.where(may_answer, answers[ranked], NOBODY), scores.max(axis=1, initial=-np.inf)
 
 
 def top_ranked(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:

@@ -1,0 +1,286 @@
+"""The questions of each protocol, from the cards of a data set and the role of each card.
+
+In the gallery of those that ask for families a design stands once: twins of one topology would
+answer in a row, and finding a copy shows nothing. An answer whose graph equals that of a right
+answer is right, whatever it is called.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+
+from nar.corpus import Card
+from nar.evaluation.benchmark.questions import (
+    Mask,
+    Numbers,
+    Questions,
+    numbered,
+    questions,
+    same_label,
+    with_equals,
+)
+from nar.evaluation.benchmark.splits import Member, Role
+from nar.labels.lineage import parents, relatives, relevance_grade
+from nar.labels.paper_labels import UNKNOWN
+from nar.labels.twins import twins
+
+Roles = Mapping[str, Role]
+Words = Callable[[Sequence[Card]], Sequence[str]]
+# Sources of models that only ask; their names are ``<original>@<how it was changed>``.
+REWRITTEN: Final = "rewrites"
+EDITED: Final = "edits"
+PARTS: Final = "parts"
+ASKING: Final = frozenset({REWRITTEN, EDITED, PARTS})
+
+
+def member(card: Card) -> Member:
+    """What a split looks at."""
+    labels = card.labels
+    is_named = labels.tier == "named"
+    return Member(labels.name, labels.family, card.topology, labels.backbone, is_named)
+
+
+def original_name(card: Card) -> str:
+    """The name of the model that was changed, or its own."""
+    name = card.labels.name
+    return name.rpartition("@")[0] if card.labels.source in ASKING else name
+
+
+def kin(cards: Sequence[Card]) -> list[str]:
+    """Who is related to whom, as `nar.architecture.Labels.kin` says."""
+    return [card.labels.kin for card in cards]
+
+
+def families(cards: Sequence[Card]) -> list[str]:
+    """Families; of composed models those of their decoders."""
+    return [card.labels.family for card in cards]
+
+
+def encoders(cards: Sequence[Card]) -> list[str]:
+    """Families of what composed models stand on."""
+    return [card.labels.backbone for card in cards]
+
+
+def paper_questions(cards: Sequence[Card], roles: Roles) -> Questions:
+    """The paper's own: relevant is what its rules read out of the name; copies count.
+
+    Architectures whose name says nothing to those rules answer, and do not ask.
+    """
+    classes = [card.paper_family for card in cards]
+    asks = _tests(cards, roles) & np.array([name != UNKNOWN for name in classes])
+    return questions(_names(cards), classes, queries=asks, gallery=_known(cards))
+
+
+def family_questions(cards: Sequence[Card], roles: Roles) -> Questions:
+    """The same queries and gallery as the paper's; relevant is `kin` by the defining code."""
+    asks, known = _tests(cards, roles), _known(cards)
+    return questions(
+        _names(cards), kin(cards), cluster=families(cards), queries=asks, gallery=known
+    )
+
+
+def design_questions(
+    cards: Sequence[Card],
+    roles: Roles,
+    *,
+    right: Words = families,
+    tier: str = "named",
+    fresh: bool = False,
+) -> Questions:
+    """Designs ask for those that are called alike, among the designs of their track.
+
+    Args:
+        cards: Of a data set.
+        roles: Of each.
+        right: What a relevant answer is called.
+        tier: The track: who asks and who answers; empty for all.
+        fresh: Only those ask of which nothing was learned that is called alike.
+    """
+    track = _known(cards) & np.array([tier in ("", card.labels.tier) for card in cards])
+    first = _representatives(cards, track)
+    names = right(cards)
+    asks = _tests(cards, roles) & first
+    if fresh:
+        learned = {
+            label
+            for name, card in zip(names, cards, strict=True)
+            if roles[card.labels.name] == "train"
+            for label in (name, card.labels.family, card.labels.backbone)
+        }
+        asks &= np.array([name not in learned for name in names])
+    worth = _labelled(cards, numbered(names), asks, track)
+    return questions(
+        _names(cards),
+        with_equals(worth, _topologies(cards)),
+        apart=[card.topology for card in cards],
+        cluster=families(cards),
+        queries=asks,
+        gallery=first,
+    )
+
+
+def lineage_questions(cards: Sequence[Card], roles: Roles) -> Questions:
+    """Named designs ask for their family (3), what it came from or led to (2), siblings (1).
+
+    Only families ask of which an edge of the lineage is known.
+    """
+    track = _named(cards)
+    first = _representatives(cards, track)
+    asks = _tests(cards, roles) & first & _has(cards, relatives)
+    return questions(
+        _names(cards),
+        with_equals(_graded(cards, asks, track, relevance_grade), _topologies(cards)),
+        apart=[card.topology for card in cards],
+        cluster=families(cards),
+        queries=asks,
+        gallery=first,
+    )
+
+
+def parent_questions(cards: Sequence[Card], roles: Roles) -> Questions:
+    """The same designs ask which families theirs was made from; the own family does not answer."""
+    track = _named(cards)
+    first = _representatives(cards, track)
+    asks = _tests(cards, roles) & first & _has(cards, parents)
+    return questions(
+        _names(cards),
+        _graded(cards, asks, track, lambda query, other: int(other in parents(query))),
+        apart=families(cards),
+        cluster=families(cards),
+        queries=asks,
+        gallery=first,
+    )
+
+
+def novelty_questions(cards: Sequence[Card], roles: Roles) -> Questions:
+    """Held-out designs of new and of learned families ask what was learned; named ones only."""
+    named = _named(cards)
+    held = np.array([roles[card.labels.name] in ("test", "known") for card in cards])
+    learned = np.array([roles[card.labels.name] == "train" for card in cards])
+    asks = held & _representatives(cards, named & held)
+    return questions(_names(cards), families(cards), queries=asks, gallery=learned & _known(cards))
+
+
+def twin_questions(cards: Sequence[Card], roles: Roles) -> Questions:
+    """Members of a group of twins ask for the others, among architectures of other sources."""
+    group = {name: number for number, each in enumerate(twins()) for name in each.members}
+    names = _names(cards)
+    return questions(
+        names,
+        [group.get(name, name) for name in names],
+        apart=[card.labels.source for card in cards],
+        cluster=families(cards),
+        queries=_tests(cards, roles) & _known(cards),
+        gallery=_known(cards),
+    )
+
+
+def changed_questions(
+    cards: Sequence[Card],
+    roles: Roles,
+    *,
+    source: str,
+    right: Callable[[Sequence[Card]], Sequence[str]],
+) -> Questions:
+    """Models that were changed ask for what they were made from.
+
+    Args:
+        cards: Of a data set.
+        roles: Of each.
+        source: How they were changed: one of `ASKING`.
+        right: What is right for the original is right for whatever is made from it.
+    """
+    asks = _tests(cards, roles) & np.array([card.labels.source == source for card in cards])
+    by_name = {card.labels.name: card for card in cards}
+    originals = [by_name.get(original_name(card), card) for card in cards]
+    named = _named(cards) if source != REWRITTEN else _known(cards)
+    return questions(
+        _names(cards),
+        list(right(originals)),
+        cluster=families(cards),
+        queries=asks,
+        gallery=named,
+    )
+
+
+def exact_graphs(cards: Sequence[Card]) -> list[str]:
+    """Exact fingerprints: whatever has the original's very graph is right."""
+    return [card.exact for card in cards]
+
+
+def designs(cards: Sequence[Card]) -> list[str]:
+    """Topologies: whatever has the original's design, of any size, is right."""
+    return [card.topology for card in cards]
+
+
+def _names(cards: Sequence[Card]) -> list[str]:
+    return [card.labels.name for card in cards]
+
+
+def _topologies(cards: Sequence[Card]) -> Numbers:
+    return numbered(designs(cards))
+
+
+def _tests(cards: Sequence[Card], roles: Roles) -> Mask:
+    return np.array([roles[card.labels.name] == "test" for card in cards], dtype=np.bool_)
+
+
+def _known(cards: Sequence[Card]) -> Mask:
+    """Who may answer: models as a library gives them."""
+    return np.array([card.labels.source not in ASKING for card in cards], dtype=np.bool_)
+
+
+def _named(cards: Sequence[Card]) -> Mask:
+    return _known(cards) & np.array([card.labels.tier == "named" for card in cards], dtype=np.bool_)
+
+
+def _has(cards: Sequence[Card], of_family: Callable[[str], frozenset[str]]) -> Mask:
+    present = set(families(cards))
+    return np.array([not present.isdisjoint(of_family(name)) for name in families(cards)])
+
+
+def _representatives(cards: Sequence[Card], among: Mask) -> Mask:
+    """The first by name of each topology, among some of the cards."""
+    first: dict[str, str] = {}
+    for row in np.flatnonzero(among).tolist():
+        name, topology = cards[row].labels.name, cards[row].topology
+        first[topology] = min(name, first.get(topology, name))
+    own = np.array([first.get(card.topology) == card.labels.name for card in cards])
+    return np.asarray(own & among, dtype=np.bool_)
+
+
+def _labelled(cards: Sequence[Card], labels: Numbers, asks: Mask, track: Mask) -> csr_array:
+    """Worth 1 where items of the track are called like the query."""
+    worth = same_label(labels, np.flatnonzero(asks))
+    return _masked(worth, track)
+
+
+def _masked(worth: csr_array, track: Mask) -> csr_array:
+    pairs = worth.tocoo()
+    rows, items = pairs.coords
+    kept = track[items]
+    return coo_array((pairs.data[kept], (rows[kept], items[kept])), shape=worth.shape).tocsr()
+
+
+def _graded(
+    cards: Sequence[Card], asks: Mask, track: Mask, grade: Callable[[str, str], int]
+) -> csr_array:
+    """Worth the grade of the query's family with the item's: shape (queries, items)."""
+    names = families(cards)
+    of_family: dict[str, list[int]] = {}
+    for row in np.flatnonzero(track).tolist():
+        of_family.setdefault(names[row], []).append(row)
+    grades = {
+        query: [(other, grade(query, other)) for other in of_family if grade(query, other)]
+        for query in {names[row] for row in np.flatnonzero(asks)}
+    }
+    rows, items, worth = [], [], []
+    for row, query in enumerate(np.flatnonzero(asks).tolist()):
+        for other, value in grades[names[query]]:
+            rows += [row] * len(of_family[other])
+            items += of_family[other]
+            worth += [value] * len(of_family[other])
+    shape = (int(asks.sum()), len(cards))
+    return coo_array((np.array(worth, dtype=np.float32), (rows, items)), shape=shape).tocsr()
