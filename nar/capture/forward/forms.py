@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch._ops import OpOverload
+
+from nar.capture.torch_internals import OpOverload, schema_of
 
 CALLS = 1 << 16  # kept; a call with its forms takes about 1 KB
 _META = torch.device("meta")
@@ -52,7 +53,7 @@ class _NoFormError(Exception):
 @cache
 def _gives(func: OpOverload) -> Literal["new", "written", "views"]:
     """Whether a call makes new tensors, writes its first argument, or does something else."""
-    schema = func._schema
+    schema = schema_of(func)
     aliases = [each.alias_info for each in schema.arguments if each.alias_info is not None]
     returned = [each.alias_info for each in schema.returns if each.alias_info is not None]
     if not aliases and not returned:
