@@ -12,7 +12,7 @@ _FOREIGN = (
 )
 
 
-def place_of(error: BaseException) -> str:
+def own_line(error: BaseException) -> str:
     """File and line of the user's own code that was running, as ``model.py:17``, or nothing."""
     if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):
         return f"{Path(error.filename).name}:{error.lineno}"

@@ -38,11 +38,11 @@ def run(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> o
     if forms is not None:
         return args[0] if forms == "written" else _empty(forms)
     result = func(*args, **kwargs)
-    found = _written(args, call, result) if gives == "written" else _forms_of(result)
-    if found is not None:
+    new_forms = _written(args, call, result) if gives == "written" else _forms_of(result)
+    if new_forms is not None:
         if len(_forms) >= CALLS:
             _forms.clear()
-        _forms[call] = found
+        _forms[call] = new_forms
     return result
 
 

@@ -132,7 +132,7 @@ class Recorder(TorchDispatchMode):
     ) -> None:
         args, kwargs = arguments
         results = tuple(tensors_of((result,)))
-        written = [_argument(args, kwargs, place) for place in plan.writes]
+        written = [_argument(args, kwargs, *write) for write in plan.writes]
         targets = [tensor for tensor in written if isinstance(tensor, Tensor)]
         if not results and not targets:
             return
@@ -156,8 +156,7 @@ class Recorder(TorchDispatchMode):
         return plan.emit(self.builder, call) if call.values else self.builder.constant(call.shape)
 
 
-def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], place: tuple[int, str]) -> object:
-    position, name = place
+def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, name: str) -> object:
     return args[position] if position < len(args) else kwargs.get(name)
 
 

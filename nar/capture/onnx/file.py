@@ -150,8 +150,8 @@ class OnnxReader:
 def _operands(node: Any) -> list[str]:  # noqa: ANN401
     """Names of the inputs that are read, those left out not counted."""
     every = list(node.input)
-    places = OPERANDS.get(node.op_type, range(len(every)))
-    return [every[place] for place in places if place < len(every) and every[place]]
+    positions = OPERANDS.get(node.op_type, range(len(every)))
+    return [every[position] for position in positions if position < len(every) and every[position]]
 
 
 def _is_float(code: int) -> bool:

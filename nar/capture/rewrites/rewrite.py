@@ -66,8 +66,8 @@ def rewrite(trace: Trace) -> Trace:
             match.replace(value, Operation("parameter", shape=operation.shape))
             continue
         for rule in RULES.get(operation.operator, ()):
-            found = rule(match, operation)
-            if found is not None:
-                match.replace(value, found)
+            rewritten = rule(match, operation)
+            if rewritten is not None:
+                match.replace(value, rewritten)
                 break
     return replace(trace, operations=match.operations())
