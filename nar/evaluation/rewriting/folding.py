@@ -45,9 +45,10 @@ def _convolutions_before_norms(name: str, module: nn.Module, inputs: CaptureInpu
         made[id(output)] = (output, layer)
 
     def match(layer: nn.Module, args: tuple[Any, ...]) -> None:
-        found = made.pop(id(args[0]), None)
-        if found is not None and isinstance(layer, AnyBatchNorm):
-            pairs.append((found[1], layer))
+        result = made.pop(id(args[0]), None)
+        if result is not None and isinstance(layer, AnyBatchNorm):
+            _, convolution = result
+            pairs.append((convolution, layer))
 
     hooks = [
         child.register_forward_hook(note) for child in module.modules() if type(child) is nn.Conv2d
