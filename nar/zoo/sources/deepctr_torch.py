@@ -54,9 +54,9 @@ def _built(model: str, row: _Row) -> nn.Module:
 
 def _library(module: str) -> ModuleType:
     """A module of the library, whose package would ask PyPI for a newer version when it is run."""
-    found = util.find_spec("deepctr_torch")
-    if found is not None and "deepctr_torch" not in sys.modules:
-        sys.modules["deepctr_torch"] = util.module_from_spec(found)
+    package = util.find_spec("deepctr_torch")
+    if package is not None and "deepctr_torch" not in sys.modules:
+        sys.modules["deepctr_torch"] = util.module_from_spec(package)
     return import_library(f"deepctr_torch.{module}")
 
 
