@@ -40,7 +40,7 @@ def _entry(net: str) -> Entry | None:
         return None
     model = net.partition("/")[0]
     # Parts of the networks move to the CPU by name.
-    capture = by_forward(partial(_built, model, row), _inputs, place=for_real)
+    capture = by_forward(partial(_built, model, row), _inputs, follow=for_real)
     return Entry(model, "click-through-rate", capture)
 
 

@@ -18,7 +18,7 @@ def by_sizes(
     build: Callable[[], nn.Module], inputs: Callable[[nn.Module], CaptureInputs]
 ) -> CaptureNamed:
     """As `by_forward`, with sizes that can be read. Arguments as there."""
-    inner = by_forward(build, inputs, place=_all_on_meta)
+    inner = by_forward(build, inputs, follow=_all_on_meta)
 
     def capture(name: str) -> Capture:
         with known_values(), _Sizes():
