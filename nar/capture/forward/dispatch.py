@@ -1,12 +1,14 @@
 """Capture by one forward pass of a module on tensors that have shapes and no memory."""
 
 import logging
+import sysconfig
+import traceback
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 from torch import Tensor, nn
 
-from nar.capture.forward.blame import own_line
 from nar.capture.forward.draws import undrawn
 from nar.capture.forward.opaque import OpaqueFunctions
 from nar.capture.forward.placement import Placement, flat_tensors, inference, placements, quiet
@@ -20,6 +22,12 @@ from nar.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
 _REASON_LENGTH = 300
+# Frames of libraries, of this package and of code without a file are nobody's to mend.
+_FOREIGN = (
+    *(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
+    str(Path(__file__).parents[2]),
+    "<",
+)
 
 
 def capture_module(
@@ -131,8 +139,21 @@ def input_value(builder: TraceBuilder, tensor: Tensor) -> int:
 
 def reason_of(error: BaseException) -> str:
     """What happened, behind file and line where the user's own code was running."""
-    line = own_line(error)
+    line = _own_line(error)
     return f"{line}: {one_line(error)}" if line else one_line(error)
+
+
+def _own_line(error: BaseException) -> str:
+    """File and line of the user's own code that was running, as ``model.py:17``, or nothing."""
+    if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):
+        return f"{Path(error.filename).name}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_own(frame.filename)]
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
+
+
+def _is_own(path: str) -> bool:
+    return not path.startswith(_FOREIGN) and "site-packages" not in path
 
 
 def one_line(error: BaseException) -> str:
