@@ -86,7 +86,7 @@ def test_a_corpus_may_be_named_itself(work, tmp_path):
 
 def test_the_shipped_corpus_stands_in_for_the_default_workspace_only(work, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("nar.corpus.places.shipped_corpus", lambda: work / "corpus")
+    monkeypatch.setattr("nar.corpus.reading.shipped_corpus", lambda: work / "corpus")
     assert len(answer("list")["architectures"]) == 5
     assert "no corpus at elsewhere" in run("list", "--work", "elsewhere").stderr
 
