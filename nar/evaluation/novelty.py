@@ -89,14 +89,14 @@ def distances(
 def measure(method: str, dataset: DataSet, seeds: Sequence[int] = frozen.SEEDS) -> Area:
     """Learn, embed and compare, with every seed."""
     table = frozen.read()
-    found: list[tuple[NDArray[np.float64], Asked]] = []
+    measured: list[tuple[NDArray[np.float64], Asked]] = []
     for seed in seeds:
         roles = novelty_roles(
             frozen.roles_of(table, "unseen", seed), frozen.roles_of(table, "distinct", seed)
         )
         task = make_task("real/novelty", dataset, PROTOCOLS["family"], roles, seed=seed)
-        found.append(_measured(method, task, asked_of(dataset.cards, roles)))
-    return pooled(method, found)
+        measured.append(_measured(method, task, asked_of(dataset.cards, roles)))
+    return pooled(method, measured)
 
 
 def _measured(method: str, task: Task, asked: Asked) -> tuple[NDArray[np.float64], Asked]:

@@ -172,14 +172,16 @@ def _rewrite_lines(directory: Path) -> list[list[str]]:
     tables = [read_rows(directory, name, REWRITES, name) for name in REWRITE_TABLES]
     kinds = [_told_apart(rows)[0]["kinds"] if rows else {} for rows in tables]
     names = sorted({**kinds[0], **kinds[1]}, key=_aim, reverse=True)
-    return [[name, f"{_aim(name):.2f}", *(_found(kind, name) for kind in kinds)] for name in names]
+    return [
+        [name, f"{_aim(name):.2f}", *(_reached(kind, name) for kind in kinds)] for name in names
+    ]
 
 
 def _aim(rewrite: str) -> float:
     return 1.0 if rewrite in EXACT else OTHERS
 
 
-def _found(kinds: Mapping[str, Mapping[str, float]], rewrite: str) -> str:
+def _reached(kinds: Mapping[str, Mapping[str, float]], rewrite: str) -> str:
     if rewrite not in kinds:
         return _MISSING
     mean = kinds[rewrite]["mean"]

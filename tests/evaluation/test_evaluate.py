@@ -23,10 +23,12 @@ ASKED = questions(IDS, FAMILIES)
 
 
 def test_perfect_neighbours_score_one():
-    found = evaluate(VECTORS, ASKED)
-    assert (found.queries, found.clusters, found.gallery) == (4, 2, 5)
-    assert set(found.scores) == {f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in CUTS}
-    assert set(found.scores.values()) == {Score(1.0, 1.0, 1.0, 1.0)}
+    evaluation = evaluate(VECTORS, ASKED)
+    assert (evaluation.queries, evaluation.clusters, evaluation.gallery) == (4, 2, 5)
+    assert set(evaluation.scores) == {
+        f"{name}@{k}" for name in ("mrr", "map", "ndcg") for k in CUTS
+    }
+    assert set(evaluation.scores.values()) == {Score(1.0, 1.0, 1.0, 1.0)}
 
 
 def test_sparse_vectors_give_the_same():
@@ -41,8 +43,8 @@ def test_the_order_of_items_does_not_matter():
 
 def test_equal_scores_are_ranked_by_id():
     same = np.ones((3, 2), dtype=np.float32)
-    found = evaluate(same, questions(["0", "1", "2"], ["a", "b", "b"]))
-    assert found.scores["mrr@20"].mean == 0.5  # "0" comes before the relative
+    evaluation = evaluate(same, questions(["0", "1", "2"], ["a", "b", "b"]))
+    assert evaluation.scores["mrr@20"].mean == 0.5  # "0" comes before the relative
 
 
 def test_twins_are_neither_relevant_nor_in_the_way():
@@ -50,16 +52,16 @@ def test_twins_are_neither_relevant_nor_in_the_way():
     vectors = VECTORS.copy()
     vectors[3] = [1, -1]
     families = ["a", "a", "b", "b", "b"]
-    found = evaluate(vectors, questions(IDS, families, apart=topologies))
-    assert found.queries == 3  # the two of "a" are one design
+    evaluation = evaluate(vectors, questions(IDS, families, apart=topologies))
+    assert evaluation.queries == 3  # the two of "a" are one design
 
 
 def test_some_ask_and_some_answer():
     queries = np.array([True, False, True, False, True])
     gallery = np.array([True, True, False, True, True])
-    found = evaluate(VECTORS, questions(IDS, FAMILIES, queries=queries, gallery=gallery))
-    assert (found.queries, found.gallery) == (2, 4)
-    assert found.scores["mrr@20"].mean == 1.0
+    evaluation = evaluate(VECTORS, questions(IDS, FAMILIES, queries=queries, gallery=gallery))
+    assert (evaluation.queries, evaluation.gallery) == (2, 4)
+    assert evaluation.scores["mrr@20"].mean == 1.0
     nobody = questions(IDS, FAMILIES, gallery=np.array([True, True, True, False, True]))
     assert nobody.asked().tolist() == [0, 1, 3]  # the gallery of item 2 holds no other b
 
@@ -86,7 +88,7 @@ def test_chunks_agree_with_one_matrix(monkeypatch):
     vectors = rng.normal(size=(700, 8)).astype(np.float32)
     families = [str(number) for number in rng.integers(0, 60, size=700)]
     ids = [f"{number:04d}" for number in range(700)]
-    found = evaluate(vectors, questions(ids, families)).scores["map@20"]
+    score = evaluate(vectors, questions(ids, families)).scores["map@20"]
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     scores = unit @ unit.T
     np.fill_diagonal(scores, -np.inf)
@@ -94,7 +96,7 @@ def test_chunks_agree_with_one_matrix(monkeypatch):
     number = np.array(families)
     related = number[order] == number[:, None]
     expected = average_precision(related, related.sum(axis=1), 20)[related.any(axis=1)]
-    assert found.mean == pytest.approx(expected.mean(), abs=1e-4)
+    assert score.mean == pytest.approx(expected.mean(), abs=1e-4)
 
 
 def test_seeds_weigh_the_same_and_share_their_families():

@@ -29,8 +29,8 @@ def test_a_weight_of_two_is_the_same_row_twice():
 @pytest.mark.parametrize("make", [np.asarray, csr_array])
 def test_the_distance_is_that_to_the_nearest_learned_row(make):
     vectors = np.array([[1, 0], [0, 2], [3, 4], [4, 3]], dtype=np.float32)
-    found = distances(make(vectors), np.array([2, 3]), np.array([0, 1]))
-    assert found == pytest.approx([0.2, 0.2])
+    nearest = distances(make(vectors), np.array([2, 3]), np.array([0, 1]))
+    assert nearest == pytest.approx([0.2, 0.2])
 
 
 def test_seeds_are_pooled_and_families_drawn_whole():

@@ -43,21 +43,21 @@ ROLES = {
 GROUPS = [TwinGroup("resnet18", "ResNet-18", ("timm:resnet18", "tv:resnet18"), "arXiv:1", "")]
 
 
-def asked(found):
-    return [found.ids[place] for place in found.asked()]
+def asked(posed):
+    return [posed.ids[position] for position in posed.asked()]
 
 
 def test_a_member_is_its_card():
-    found = member(card("smp:unet/vgg16", "unet", "u", "composed", "vgg"))
-    assert (found.name, found.family, found.topology) == ("smp:unet/vgg16", "unet", "u")
-    assert (found.backbone, found.is_named) == ("vgg", False)
+    one = member(card("smp:unet/vgg16", "unet", "u", "composed", "vgg"))
+    assert (one.name, one.family, one.topology) == ("smp:unet/vgg16", "unet", "u")
+    assert (one.backbone, one.is_named) == ("vgg", False)
 
 
 def test_the_papers_rules_say_nothing_of_some_names():
-    found = paper_questions(CARDS, ROLES)
-    assert asked(found) == ["tv:resnet18", "timm:resnet18"]
-    assert found.relevant()[0] == 2  # its copy counts
-    assert found.gallery.all()
+    posed = paper_questions(CARDS, ROLES)
+    assert asked(posed) == ["tv:resnet18", "timm:resnet18"]
+    assert posed.relevant()[0] == 2  # its copy counts
+    assert posed.gallery.all()
 
 
 def test_families_of_the_code_ask_the_same_gallery():
@@ -65,31 +65,31 @@ def test_families_of_the_code_ask_the_same_gallery():
 
 
 def test_one_architecture_stands_for_a_design():
-    found = distinct_questions(CARDS, ROLES)
-    assert asked(found) == ["timm:resnet18", "timm:vgg16"]
-    assert found.relevant()[found.asked()].tolist() == [1, 1]
-    assert found.gallery.tolist() == [False, True, True, True, True]
+    posed = distinct_questions(CARDS, ROLES)
+    assert asked(posed) == ["timm:resnet18", "timm:vgg16"]
+    assert posed.relevant()[posed.asked()].tolist() == [1, 1]
+    assert posed.gallery.tolist() == [False, True, True, True, True]
 
 
 def test_a_composed_model_is_kin_to_those_of_its_decoder_and_encoder():
     on_vgg, on_vit = (card(f"smp:unet/{it}", "unet", it, "composed", it) for it in ("vgg", "vit"))
     assert kin([on_vgg, on_vit, CARDS[0]]) == ["unet/vgg", "unet/vit", "resnet"]
-    found = family_questions(
+    posed = family_questions(
         [on_vgg, on_vit, *CARDS], ROLES | {"smp:unet/vgg": "test"} | {"smp:unet/vit": "train"}
     )
-    assert "smp:unet/vgg" not in asked(found)
+    assert "smp:unet/vgg" not in asked(posed)
 
 
 def test_with_the_decoder_alone_every_encoder_is_kin():
     on_vgg, on_vit = (card(f"smp:unet/{it}", "unet", it, "composed", it) for it in ("vgg", "vit"))
-    found = decoder_questions([on_vgg, on_vit], {"smp:unet/vgg": "test", "smp:unet/vit": "train"})
-    assert asked(found) == ["smp:unet/vgg"]
+    posed = decoder_questions([on_vgg, on_vit], {"smp:unet/vgg": "test", "smp:unet/vit": "train"})
+    assert asked(posed) == ["smp:unet/vgg"]
 
 
 def test_twins_are_asked_for_in_other_libraries():
-    found = twin_questions(CARDS, GROUPS)
-    assert asked(found) == ["tv:resnet18", "timm:resnet18"]
-    assert found.relevant()[found.asked()].tolist() == [1, 1]
+    posed = twin_questions(CARDS, GROUPS)
+    assert asked(posed) == ["tv:resnet18", "timm:resnet18"]
+    assert posed.relevant()[posed.asked()].tolist() == [1, 1]
 
 
 def test_twins_of_one_library_make_no_question():

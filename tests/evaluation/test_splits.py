@@ -64,10 +64,10 @@ def test_a_tenth_of_each_family_is_asked_about():
 @given(MEMBERS)
 def test_no_design_has_two_roles(members):
     roles = split_distinct(members, 0)
-    found = defaultdict(set)
+    roles_of = defaultdict(set)
     for member in members:
-        found[member.topology].add(roles[member.name])
-    assert all(len(each) == 1 for each in found.values())
+        roles_of[member.topology].add(roles[member.name])
+    assert all(len(each) == 1 for each in roles_of.values())
 
 
 @given(MEMBERS)

@@ -22,12 +22,12 @@ REACHED = {"paper-ce": [0.5, 0.5, 0.5], "paper-cl": [0.1, 0.1, 0.4], "paper": [0
 
 def cells(name, reached, queries=QUERIES):
     """What came of a set whose methods reach the same on every task, seed and metric."""
-    found = {}
+    results = {}
     for cell in find_set(name).cells():
         values = np.array(reached.get(cell.method, [0.25] * 3))
         scored = Scored(queries, FAMILIES, 7, dict.fromkeys(("mrr@1", *METRICS), values))
-        found[cell] = CellResult(cell, scored, 10 + cell.seed, 1024, 1.0 + cell.seed)
-    return found
+        results[cell] = CellResult(cell, scored, 10 + cell.seed, 1024, 1.0 + cell.seed)
+    return results
 
 
 def table(directory, name, reached, queries=QUERIES):
@@ -139,14 +139,14 @@ def test_differences_are_to_the_last_method_and_none_where_they_may_be_chance(tm
     assert lines(text, "NAR paper, CE alone")[1] == ["none", "-0.200 to 0.100"]
     assert lines(text, "NAR paper, CL alone")[1] == ["-0.133", "-0.200 to -0.100"]
     assert len(lines(text, "NAR paper")) == 2  # one a task: it is not compared with itself
-    found = {row["method"]: row["difference"] for row in told["parts"][0]["rows"]}
-    assert found["paper-cl"]["mean"] == pytest.approx(-0.4 / 3)
-    assert found["paper"] is None
+    differences = {row["method"]: row["difference"] for row in told["parts"][0]["rows"]}
+    assert differences["paper-cl"]["mean"] == pytest.approx(-0.4 / 3)
+    assert differences["paper"] is None
 
 
 def test_the_same_cells_give_the_same_files(tmp_path):
-    found = cells("table3", REACHED)
-    for directory, given in (("one", found), ("two", dict(reversed(found.items())))):
+    results = cells("table3", REACHED)
+    for directory, given in (("one", results), ("two", dict(reversed(results.items())))):
         write_table(tmp_path / directory, "table3", given)
     for ending in ("md", "json"):
         one, two = (tmp_path / name / f"table3.{ending}" for name in ("one", "two"))

@@ -27,9 +27,9 @@ def dataset(tmp_path_factory):
     items = [
         architecture(
             Labels(name, name[0], f"{name[0]} 1", f"family-{name[0]}", "image-classification"),
-            canonical(resnet([place + 1])),
+            canonical(resnet([number + 1])),
         )
-        for place, name in enumerate(ROLES)
+        for number, name in enumerate(ROLES)
     ]
     path = tmp_path_factory.mktemp("dataset") / "shard.parquet"
     write_shard(path, items)
@@ -37,7 +37,7 @@ def dataset(tmp_path_factory):
 
 
 def asked(task):
-    return [task.asked.ids[place] for place in task.asked.asked()]
+    return [task.asked.ids[position] for position in task.asked.asked()]
 
 
 def test_only_training_rows_have_targets(dataset):

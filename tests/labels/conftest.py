@@ -60,10 +60,10 @@ def networks(library, source):
 
 
 def root_of(library):
-    found = util.find_spec(library)
-    if found is None:
+    spec = util.find_spec(library)
+    if spec is None:
         pytest.skip(f"{library} is not installed")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def stems(library, below):

@@ -63,7 +63,7 @@ def test_family_names_are_lower_snake_case():
 
 
 @pytest.mark.parametrize(
-    ("family", "places"),
+    ("family", "definitions"),
     [
         (
             "resnet",
@@ -113,8 +113,8 @@ def test_family_names_are_lower_snake_case():
         ("roberta", [("transformers", "roberta", ""), ("transformers", "xlm-roberta", "")]),
     ],
 )
-def test_one_design_has_one_name(family, places):
-    assert {family_of(*place) for place in places} == {family}
+def test_one_design_has_one_name(family, definitions):
+    assert {family_of(*definition) for definition in definitions} == {family}
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def _drawn(
 
 def _units(members: Sequence[Member], unit: Callable[[Member], str]) -> dict[str, list[str]]:
     """Distinct units by family, in the order of the members."""
-    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    distinct: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for member in members:
-        found[member.family][unit(member)] = None
-    return {family: list(units) for family, units in found.items()}
+        distinct[member.family][unit(member)] = None
+    return {family: list(units) for family, units in distinct.items()}

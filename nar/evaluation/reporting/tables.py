@@ -56,13 +56,13 @@ ASKED: Final = {
 }
 
 
-def write_table(directory: Path, name: str, found: Mapping[Cell, CellResult]) -> None:
+def write_table(directory: Path, name: str, results: Mapping[Cell, CellResult]) -> None:
     """Pool the seeds of a set, and write what they say as ``{name}.md`` and ``{name}.json``.
 
     Args:
         directory: Gets the files.
         name: Of the set.
-        found: What came of every cell of it.
+        results: What came of every cell of it.
 
     Raises:
         InvalidInputError: There is no such set, or its methods were not asked the same.
@@ -75,7 +75,7 @@ def write_table(directory: Path, name: str, found: Mapping[Cell, CellResult]) ->
     for data, protocol in chosen.tasks:
         asked = ASKED["nas" if data in NAS else protocol]
         cells = [chosen.cells_of(data, protocol, method) for method in chosen.methods]
-        rows = rows_of([[found[cell] for cell in seeds] for seeds in cells], protocol)
+        rows = rows_of([[results[cell] for cell in seeds] for seeds in cells], protocol)
         printed = printed_rows(chosen.printed, data)
         blocks += [f"## {data}, {protocol}", asked, *result_blocks(protocol, rows, printed)]
         part = {"data": data, "protocol": protocol, "asked": asked}

@@ -82,7 +82,7 @@ def _entry(model: str) -> Entry | None:
     by_shapes = by_forward(
         partial(model_class, **published.get("config", {})),
         partial(_inputs, more=published.get("inputs", {})),
-        place=on_fake_cpu if class_name in _table()["on_cpu"] else on_meta,
+        follow=on_fake_cpu if class_name in _table()["on_cpu"] else on_meta,
     )
     by_values = partial(_knowing_values, capture=by_shapes)
     capture = by_values if class_name in _table()["by_values"] else by_shapes

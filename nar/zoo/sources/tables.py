@@ -58,8 +58,8 @@ def _entry(library: str, net: str) -> Entry | None:
         return None
     family = net.partition("/")[0]
     build = partial(_built, library, row["class"].format(family=family), row.get("arguments", {}))
-    place = for_real if row.get("real") else on_meta
-    capture = by_forward(build, partial(_inputs, row["inputs"]), place=place)
+    follow = for_real if row.get("real") else on_meta
+    capture = by_forward(build, partial(_inputs, row["inputs"]), follow=follow)
     return Entry(family, row["task"], capture)
 
 
