@@ -26,7 +26,7 @@ def table_source(library: str, *, licence: str, example: str) -> Source:
     - ``class``: what makes the network, as ``<module>:<class or function>`` below the library,
       ``:<class>`` for its package itself, with ``{family}`` for the family's name.
     - ``arguments``: its keywords. ``{class: ..., arguments: ...}`` is made the same way first.
-    - ``inputs``: of one forward pass: see `tensor_of`.
+    - ``inputs``: of one forward pass: see `tensor_of`; ``{list: ...}`` are several in a list.
     - ``task``: what the network is for.
     - ``real``: true where the class writes into its own weights, so that it must have some.
     - ``scales``: argument -> values; each of them is a row of its own, ``..._x<value>``.
@@ -100,16 +100,27 @@ def _argument(library: str, value: object) -> object:
 
 
 def _inputs(inputs: list[Any], _network: nn.Module) -> CaptureInputs:
-    return CaptureInputs(tuple(tensor_of(value) for value in inputs))
+    return CaptureInputs(tuple(_input(value) for value in inputs))
+
+
+def _input(value: Any) -> object:  # noqa: ANN401
+    """A tensor, or some of them in a list of their own."""
+    if isinstance(value, Mapping) and "list" in value:
+        return [tensor_of(each) for each in value["list"]]
+    return tensor_of(value)
 
 
 def tensor_of(value: list[int] | Row | None) -> Tensor | None:
     """A tensor of a table: a list is the shape of real numbers, ``{long: shape}`` of whole ones.
 
+    Those are zeros; ``{words: shape}`` are ones, for networks to which zero is no word.
+
     Example:
         >>> tensor_of({"long": [1, 7]}).dtype
         torch.int64
     """
+    if isinstance(value, Mapping) and "words" in value:
+        return torch.ones(value["words"], dtype=torch.long)
     if isinstance(value, Mapping):
         return torch.zeros(value["long"], dtype=torch.long)
     return None if value is None else torch.zeros(value)
