@@ -25,6 +25,7 @@ MODELS_BELOW = {
 NAMED_BY_NETWORK = {
     "braindecode": "braindecode",
     "deepctr_torch": "deepctr_torch",
+    "esm": "esm",
     "kornia": "kornia",
     "matchzoo": "matchzoo",
     "neuralforecast": "neuralforecast",

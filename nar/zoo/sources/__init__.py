@@ -7,6 +7,7 @@ from nar.zoo.sources.darts.models import DARTS
 from nar.zoo.sources.deepctr_torch import DEEPCTR_TORCH
 from nar.zoo.sources.diffusers import DIFFUSERS
 from nar.zoo.sources.effdet import EFFDET
+from nar.zoo.sources.esm import ESM
 from nar.zoo.sources.kornia import KORNIA
 from nar.zoo.sources.litgpt import LITGPT
 from nar.zoo.sources.matchzoo import MATCHZOO
@@ -66,6 +67,7 @@ SOURCES: tuple[Source, ...] = (
     STANZA,
     SUPAR,
     MATCHZOO,
+    ESM,
     DEEPCTR_TORCH,
     RTDL_REVISITING_MODELS,
     STABLE_BASELINES3,
