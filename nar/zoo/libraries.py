@@ -33,7 +33,7 @@ _QUIET = {
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
 }
 # Library -> the package of the group `apart` in pyproject.toml that installs it: no extra can.
-APART = {"litgpt": "litgpt", "matchzoo": "matchzoo-py"}
+APART = {"libmultilabel": "libmultilabel", "litgpt": "litgpt", "matchzoo": "matchzoo-py"}
 # A failed capture is told once, by its CaptureError; torch would print the traceback as well.
 _LOG_LEVELS = {
     "timm": logging.ERROR,

@@ -27,6 +27,7 @@ NAMED_BY_NETWORK = {
     "deepctr_torch": "deepctr_torch",
     "esm": "esm",
     "kornia": "kornia",
+    "libmultilabel": "libmultilabel",
     "matchzoo": "matchzoo",
     "neuralforecast": "neuralforecast",
     "pythae": "pythae",

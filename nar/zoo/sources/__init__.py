@@ -9,6 +9,7 @@ from nar.zoo.sources.diffusers import DIFFUSERS
 from nar.zoo.sources.effdet import EFFDET
 from nar.zoo.sources.esm import ESM
 from nar.zoo.sources.kornia import KORNIA
+from nar.zoo.sources.libmultilabel import LIBMULTILABEL
 from nar.zoo.sources.litgpt import LITGPT
 from nar.zoo.sources.matchzoo import MATCHZOO
 from nar.zoo.sources.mmdet import MMDET
@@ -67,6 +68,7 @@ SOURCES: tuple[Source, ...] = (
     STANZA,
     SUPAR,
     MATCHZOO,
+    LIBMULTILABEL,
     ESM,
     DEEPCTR_TORCH,
     RTDL_REVISITING_MODELS,

@@ -29,8 +29,10 @@ def table_source(library: str, *, licence: str, example: str, distribution: str 
 
     - ``class``: what makes the network, as ``<module>:<class or function>`` below the library,
       ``:<class>`` for its package itself, with ``{family}`` for the family's name.
-    - ``arguments``: its keywords. ``{class: ..., arguments: ...}`` is made the same way first.
-    - ``inputs``: of one forward pass: see `tensor_of`; ``{list: ...}`` are several in a list.
+    - ``arguments``: its keywords. ``{class: ..., arguments: ...}`` is made the same way first,
+      ``{tensor: shape}`` is one of zeros.
+    - ``inputs``: of one forward pass: see `tensor_of`; ``{list: ...}`` are several in a
+      list, ``{named: ...}`` in a dictionary.
     - ``task``: what the network is for.
     - ``real``: true where the class writes into its own weights, so that it must have some.
     - ``known``: true where it asks whether any of its words is padding.
@@ -105,6 +107,8 @@ def _made(library: str, path: str, arguments: Row) -> Any:  # noqa: ANN401
 def _argument(library: str, value: object) -> object:
     if isinstance(value, Mapping) and "class" in value:
         return _made(library, value["class"], value["arguments"])
+    if isinstance(value, Mapping) and "tensor" in value:
+        return torch.zeros(value["tensor"])
     return value
 
 
@@ -119,16 +123,19 @@ def _inputs(inputs: list[Any], _network: nn.Module) -> CaptureInputs:
 
 
 def _input(value: Any) -> object:  # noqa: ANN401
-    """A tensor, or some of them in a list of their own."""
+    """A tensor, or some of them in a list or a dictionary of their own."""
     if isinstance(value, Mapping) and "list" in value:
         return [tensor_of(each) for each in value["list"]]
+    if isinstance(value, Mapping) and "named" in value:
+        return {name: tensor_of(each) for name, each in value["named"].items()}
     return tensor_of(value)
 
 
 def tensor_of(value: list[int] | Row | None) -> Tensor | None:
     """A tensor of a table: a list is the shape of real numbers, ``{long: shape}`` of whole ones.
 
-    Those are zeros; ``{words: shape}`` are words, for networks to which some numbers are none.
+    Those are zeros; ``{words: shape}`` are words, for networks to which some numbers are none, and
+    ``{numbers: ...}`` is a tensor of these numbers.
 
     Example:
         >>> tensor_of({"long": [1, 7]}).dtype
@@ -136,6 +143,8 @@ def tensor_of(value: list[int] | Row | None) -> Tensor | None:
     """
     if isinstance(value, Mapping) and "words" in value:
         return torch.full(value["words"], A_WORD)
+    if isinstance(value, Mapping) and "numbers" in value:
+        return torch.tensor(value["numbers"])
     if isinstance(value, Mapping):
         return torch.zeros(value["long"], dtype=torch.long)
     return None if value is None else torch.zeros(value)
