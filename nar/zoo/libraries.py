@@ -32,6 +32,8 @@ _QUIET = {
     "TRANSFORMERS_VERBOSITY": "error",
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
 }
+# Library -> the package of the group `apart` in pyproject.toml that installs it: no extra can.
+APART = {"libmultilabel": "libmultilabel", "litgpt": "litgpt"}
 # A failed capture is told once, by its CaptureError; torch would print the traceback as well.
 _LOG_LEVELS = {
     "timm": logging.ERROR,
@@ -110,7 +112,10 @@ def installed(library: str, distribution: str = "") -> tuple[str, str] | None:
 
 
 def _missing(library: str) -> MissingLibraryError:
-    return MissingLibraryError(f"{library} is not installed: pip install 'nar[{library}]'")
+    way_out = f"pip install 'nar[{library}]'"
+    if library in APART:
+        way_out += f" and pip install --no-deps {APART[library]}"
+    return MissingLibraryError(f"{library} is not installed: {way_out}")
 
 
 @cache

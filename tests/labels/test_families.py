@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from nar.labels.families import definings, entrypoints, family_of, snake_case
+from nar.zoo import list_specs
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.openmmlab.configs import config_names
 
@@ -41,6 +42,7 @@ def test_every_listed_entry_point_takes_a_model():
         ).get_encoder_names(),
     }
     names["open_clip"] = [path.stem for path in configurations("open_clip", "model_configs")]
+    names["litgpt"] = [name.partition(":")[2] for name in list_specs("litgpt")]
     names |= {library: config_names(library) for library in ("mmpretrain", "mmseg")}
     for library, rows in entrypoints().items():
         plain = [snake_case(name) for name in names[library]]

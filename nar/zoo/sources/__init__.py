@@ -7,7 +7,10 @@ from nar.zoo.sources.darts.models import DARTS
 from nar.zoo.sources.deepctr_torch import DEEPCTR_TORCH
 from nar.zoo.sources.diffusers import DIFFUSERS
 from nar.zoo.sources.effdet import EFFDET
+from nar.zoo.sources.esm import ESM
 from nar.zoo.sources.kornia import KORNIA
+from nar.zoo.sources.libmultilabel import LIBMULTILABEL
+from nar.zoo.sources.litgpt import LITGPT
 from nar.zoo.sources.mmdet import MMDET
 from nar.zoo.sources.mmpretrain import MMPRETRAIN
 from nar.zoo.sources.mmseg import MMSEG
@@ -22,6 +25,8 @@ from nar.zoo.sources.smp import SMP
 from nar.zoo.sources.spandrel import SPANDREL
 from nar.zoo.sources.speechbrain import SPEECHBRAIN
 from nar.zoo.sources.stable_baselines3 import STABLE_BASELINES3
+from nar.zoo.sources.stanza import STANZA
+from nar.zoo.sources.supar import SUPAR
 from nar.zoo.sources.timm import TIMM
 from nar.zoo.sources.torchaudio import TORCHAUDIO
 from nar.zoo.sources.torchgan import TORCHGAN
@@ -39,6 +44,7 @@ SOURCES: tuple[Source, ...] = (
     TIMM,
     TORCHVISION,
     TRANSFORMERS,
+    LITGPT,
     DIFFUSERS,
     EFFDET,
     MMDET,
@@ -58,6 +64,10 @@ SOURCES: tuple[Source, ...] = (
     KORNIA,
     PYTHAE,
     TORCHGAN,
+    STANZA,
+    SUPAR,
+    LIBMULTILABEL,
+    ESM,
     DEEPCTR_TORCH,
     RTDL_REVISITING_MODELS,
     STABLE_BASELINES3,
