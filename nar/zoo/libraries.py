@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import cache
 from importlib import import_module, metadata, util
 from pathlib import Path
@@ -71,6 +71,13 @@ def ready_for_libraries() -> Iterator[None]:
     _prepare_process()
     with warnings.catch_warnings(), unscripted():
         warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def without_printing() -> Iterator[None]:
+    """Keep from the standard output what a library would print there."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
         yield
 
 
