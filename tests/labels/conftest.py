@@ -23,11 +23,17 @@ MODELS_BELOW = {
 }
 # Library -> source whose names begin with what the library calls the network, up to "@" or "/".
 NAMED_BY_NETWORK = {
+    "asteroid": "asteroid",
     "braindecode": "braindecode",
     "deepctr_torch": "deepctr_torch",
+    "demucs": "demucs",
+    "dynamic_network_architectures": "dynamic_network_architectures",
     "kornia": "kornia",
     "neuralforecast": "neuralforecast",
+    "neuralop": "neuralop",
+    "pypots": "pypots",
     "pythae": "pythae",
+    "pytorchvideo": "pytorchvideo",
     "rtdl_revisiting_models": "rtdl_revisiting_models",
     "spandrel": "spandrel",
     "speechbrain": "speechbrain",
