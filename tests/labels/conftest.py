@@ -39,6 +39,7 @@ NAMED_BY_NETWORK = {
     "speechbrain": "speechbrain",
     "stable_baselines3": "stable_baselines3",
     "torch_geometric": "pyg",
+    "torch_rechub": "torch_rechub",
     "torchaudio": "torchaudio",
     "torchgan": "torchgan",
 }

@@ -29,6 +29,7 @@ from nar.zoo.sources.spandrel import SPANDREL
 from nar.zoo.sources.speechbrain import SPEECHBRAIN
 from nar.zoo.sources.stable_baselines3 import STABLE_BASELINES3
 from nar.zoo.sources.timm import TIMM
+from nar.zoo.sources.torch_rechub import TORCH_RECHUB
 from nar.zoo.sources.torchaudio import TORCHAUDIO
 from nar.zoo.sources.torchgan import TORCHGAN
 from nar.zoo.sources.torchsr import TORCHSR
@@ -73,6 +74,7 @@ SOURCES: tuple[Source, ...] = (
     ASTEROID,
     DEMUCS,
     NEURALOP,
+    TORCH_RECHUB,
     SMP,
     TORCHVISION_DETECTION,
     TORCHVISION_SEGMENTATION,
