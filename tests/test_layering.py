@@ -57,6 +57,7 @@ RANKS = """
     cli.lookup cli.portrait cli.difference cli.plots
     cli.display
     cli.corpus_display cli.asking cli.index_commands
+    cli.comparison_display
     cli.atlas_commands
     cli.model_commands cli.search_command cli.serve_command
     cli.corpus_commands cli.benchmark_commands

@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import cache
 from importlib import import_module, metadata, util
 from pathlib import Path
@@ -33,7 +33,15 @@ _QUIET = {
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
 }
 # Library -> the package of the group `apart` in pyproject.toml that installs it: no extra can.
-APART = {"libmultilabel": "libmultilabel", "litgpt": "litgpt"}
+APART = {
+    "asteroid": "asteroid",
+    "demucs": "demucs",
+    "libmultilabel": "libmultilabel",
+    "litgpt": "litgpt",
+    "neuralop": "neuraloperator",
+    "pypots": "pypots",
+    "pytorchvideo": "pytorchvideo",
+}
 # A failed capture is told once, by its CaptureError; torch would print the traceback as well.
 _LOG_LEVELS = {
     "timm": logging.ERROR,
@@ -42,6 +50,7 @@ _LOG_LEVELS = {
     "huggingface_hub": logging.ERROR,
     "lightning_fabric.utilities.seed": logging.ERROR,
     "speechbrain": logging.ERROR,
+    "PyPOTS running log": logging.ERROR,
     FAKE_TENSOR_LOGGER: logging.CRITICAL,
 }
 
@@ -73,6 +82,13 @@ def ready_for_libraries() -> Iterator[None]:
     _prepare_process()
     with warnings.catch_warnings(), unscripted():
         warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def without_printing() -> Iterator[None]:
+    """Keep from the standard output what a library would print there."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
         yield
 
 

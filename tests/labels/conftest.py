@@ -23,13 +23,19 @@ MODELS_BELOW = {
 }
 # Library -> source whose names begin with what the library calls the network, up to "@" or "/".
 NAMED_BY_NETWORK = {
+    "asteroid": "asteroid",
     "braindecode": "braindecode",
     "deepctr_torch": "deepctr_torch",
+    "demucs": "demucs",
+    "dynamic_network_architectures": "dynamic_network_architectures",
     "esm": "esm",
     "kornia": "kornia",
     "libmultilabel": "libmultilabel",
     "neuralforecast": "neuralforecast",
+    "neuralop": "neuralop",
+    "pypots": "pypots",
     "pythae": "pythae",
+    "pytorchvideo": "pytorchvideo",
     "rtdl_revisiting_models": "rtdl_revisiting_models",
     "spandrel": "spandrel",
     "speechbrain": "speechbrain",
@@ -37,6 +43,7 @@ NAMED_BY_NETWORK = {
     "stanza": "stanza",
     "supar": "supar",
     "torch_geometric": "pyg",
+    "torch_rechub": "torch_rechub",
     "torchaudio": "torchaudio",
     "torchgan": "torchgan",
 }

@@ -170,7 +170,9 @@ def inference(module: nn.Module) -> Iterator[None]:
     try:
         with suppress(NotImplementedError):
             module.eval()  # an exported program has the one mode that it was exported in
-        with torch.no_grad(), flex_attention_in_the_open():
+        # Where it is installed, opt_einsum would choose the order of products by their sizes.
+        in_order = torch.backends.opt_einsum.flags(enabled=False)
+        with torch.no_grad(), flex_attention_in_the_open(), in_order:
             yield
     finally:
         Distribution.set_default_validate_args(is_checked)

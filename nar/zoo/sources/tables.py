@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from nar.capture import Capture, CaptureInputs
 from nar.files import package_yaml
 from nar.zoo.building import for_real, on_meta
-from nar.zoo.libraries import import_library, library_version
+from nar.zoo.libraries import import_library, library_version, without_printing
 from nar.zoo.source import CaptureNamed, Entry, Source, by_forward
 from nar.zoo.sources.transformers.known_values import known_values
 
@@ -30,12 +30,12 @@ def table_source(library: str, *, licence: str, example: str, distribution: str 
     - ``class``: what makes the network, as ``<module>:<class or function>`` below the library,
       ``:<class>`` for its package itself, with ``{family}`` for the family's name.
     - ``arguments``: its keywords. ``{class: ..., arguments: ...}`` is made the same way first,
-      ``{tensor: shape}`` is one of zeros.
+      ``{torch: nn.Conv3d}`` is what torch calls by that name, ``{tensor: shape}`` one of zeros.
     - ``inputs``: of one forward pass: see `tensor_of`; ``{list: ...}`` are several in a
       list, ``{named: ...}`` in a dictionary.
     - ``task``: what the network is for.
     - ``real``: true where the class writes into its own weights, so that it must have some.
-    - ``known``: true where it asks whether any of its words is padding.
+    - ``by_values``: true where its forward pass reads numbers that it has put into tensors.
     - ``scales``: argument -> values; each of them is a row of its own, ``..._x<value>``.
 
     Args:
@@ -69,9 +69,15 @@ def _entry(library: str, net: str) -> Entry | None:
     build = partial(_built, library, row["class"].format(family=family), row.get("arguments", {}))
     follow = for_real if row.get("real") else on_meta
     capture = by_forward(build, partial(_inputs, row["inputs"]), follow=follow)
-    if row.get("known") and follow is on_meta:
-        capture = partial(_knowing_values, capture=capture)
+    if row.get("by_values") and follow is on_meta:
+        capture = partial(knowing_values, capture=capture)
     return Entry(family, row["task"], capture)
+
+
+def knowing_values(name: str, capture: CaptureNamed) -> Capture:
+    """Capture with the values at hand that follow from inputs and numbers."""
+    with known_values():
+        return capture(name)
 
 
 @cache
@@ -92,7 +98,8 @@ def _scaled(net: str, row: Row) -> Iterator[tuple[str, Row]]:
 
 
 def _built(library: str, path: str, arguments: Row) -> nn.Module:
-    network: nn.Module = _made(library, path, arguments)
+    with without_printing():
+        network: nn.Module = _made(library, path, arguments)
     return network
 
 
@@ -109,13 +116,9 @@ def _argument(library: str, value: object) -> object:
         return _made(library, value["class"], value["arguments"])
     if isinstance(value, Mapping) and "tensor" in value:
         return torch.zeros(value["tensor"])
+    if isinstance(value, Mapping) and "torch" in value:
+        return attrgetter(value["torch"])(torch)
     return value
-
-
-def _knowing_values(name: str, capture: CaptureNamed) -> Capture:
-    """Capture with the values at hand that follow from inputs and numbers."""
-    with known_values():
-        return capture(name)
 
 
 def _inputs(inputs: list[Any], _network: nn.Module) -> CaptureInputs:
