@@ -45,14 +45,12 @@ def _folded(graph: ComputationalGraph) -> ComputationalGraph:
     layers, gone = _layers_for_sums(sums)
     if not gone:
         return graph
-    for node, total in layers.items():
-        sums.operands[node] = [total.source]
     kept = [node for node in range(graph.nodes) if node not in gone]
     number = {node: position for position, node in enumerate(kept)}
     edges = [
         (number[sums.behind_norms[source]], number[node])
         for node in kept
-        for source in sums.operands[node]
+        for source in ([layers[node].source] if node in layers else sums.operands[node])
     ]
     op_ids, attributes = graph.op_ids.copy(), graph.attributes.copy()
     for node, total in layers.items():
