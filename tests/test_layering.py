@@ -20,6 +20,7 @@ RANKS = """
     settings ops hashing ragged
     graph
     canonical
+    normal_form
     architecture labels
     motifs.config
     motifs.neighbours
