@@ -50,7 +50,6 @@ _LOG_LEVELS = {
     "huggingface_hub": logging.ERROR,
     "lightning_fabric.utilities.seed": logging.ERROR,
     "speechbrain": logging.ERROR,
-    "PyPOTS running log": logging.ERROR,
     FAKE_TENSOR_LOGGER: logging.CRITICAL,
 }
 

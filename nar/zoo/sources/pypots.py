@@ -1,5 +1,6 @@
 """The networks of PyPOTS, for series of which parts were not observed."""
 
+import logging
 from collections.abc import Mapping
 from functools import cache, partial
 from types import ModuleType
@@ -51,9 +52,11 @@ def _built(package: str, model: str, arguments: Row) -> nn.Module:
 
 
 def _package(name: str) -> ModuleType:
-    """A package of the library, which would greet whoever imports it."""
+    """A package of the library, which would greet whoever imports it, and warn at each network."""
     with without_printing():
-        return import_library(f"pypots.{name}")
+        package = import_library(f"pypots.{name}")
+    logging.getLogger("PyPOTS running log").disabled = True
+    return package
 
 
 def _inputs(arguments: Row, _network: nn.Module) -> CaptureInputs:
