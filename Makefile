@@ -76,9 +76,13 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 # a module for Python 3.6 that Pythae names.
 export LOCKED := s/+cpu$$//; s/^opencv-python==/opencv-python-headless==/; /^dataclasses==/d
 
+# What no resolver can put beside the rest: pyproject.toml says why.
+export APART := import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['dependency-groups']['apart'])
+
 lock:  ## resolve pyproject.toml anew and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/pip $(PIP) 'torch==$(TORCH)' -e '.[corpus,onnx,plots,cluster,dev]'
+	build/lock/bin/pip $(PIP) --no-deps $$(build/lock/bin/python -c "$$APART")
 	(echo '# Written by `make lock`: the whole closure of pyproject.toml.'; \
 	 build/lock/bin/pip freeze --exclude-editable | sed "$$LOCKED") > requirements.lock
 

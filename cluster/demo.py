@@ -74,12 +74,12 @@ def times_table(seconds: dict[str, float]) -> Table:
 
 def closing_words(work: Path) -> str:
     """Where everything lies, and what to try next."""
-    place = Workspace(work)
+    workspace = Workspace(work)
     return f"""
 Where everything lies
-  {place.corpus}: captured graphs as Parquet shards, and a manifest that names every failure
-  {place.checkpoint}: the pretrained encoder
-  {place.index}: the vector index (Milvus Lite)
+  {workspace.corpus}: captured graphs as Parquet shards, and a manifest that names every failure
+  {workspace.checkpoint}: the pretrained encoder
+  {workspace.index}: the vector index (Milvus Lite)
 
 What to try next, after . .venv/bin/activate
   Ask without a server:        nar search timm:vit_tiny_patch16_224 --work {work}
@@ -92,8 +92,8 @@ What to try next, after . .venv/bin/activate
 def question(query: str, work: Path, address: Address) -> Step:
     """Ask the server for relatives; the title says whether the model was ever seen."""
     held = {item.labels.name for item in read_corpus(Workspace(work).corpus)}
-    place = "in the corpus" if query in held else "not in the corpus"
-    title = f"Ask over gRPC for relatives of {query}, which is {place}"
+    where = "in the corpus" if query in held else "not in the corpus"
+    title = f"Ask over gRPC for relatives of {query}, which is {where}"
     return Step(title, ("nar", "search", query, "--server", str(address)))
 
 

@@ -6,7 +6,7 @@ commutative operators have no order. Cost: linear in nodes and edges (operands o
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
 
 import numpy as np
@@ -15,6 +15,21 @@ from nar.graph import ComputationalGraph, operand_lists
 from nar.ops import COMMUTATIVE_IDS
 
 Code = bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprinted:
+    """A graph in canonical order with its fingerprints.
+
+    Attributes:
+        graph: Canonical graph.
+        topology: Topology fingerprint, sha256 hex.
+        exact: Exact fingerprint, sha256 hex.
+    """
+
+    graph: ComputationalGraph
+    topology: str
+    exact: str
 
 
 def canonical(graph: ComputationalGraph) -> ComputationalGraph:
@@ -27,8 +42,28 @@ def canonical(graph: ComputationalGraph) -> ComputationalGraph:
         graph: A valid graph in any numbering.
     """
     operands = operand_lists(graph.nodes, graph.edge_index)
+    return _ordered(graph, operands, _exact_codes(graph, operands))
+
+
+def fingerprinted(graph: ComputationalGraph) -> Fingerprinted:
+    """`canonical` and both fingerprints, for less: the order and the exact one share their codes.
+
+    Args:
+        graph: A valid graph in any numbering.
+    """
+    operands = operand_lists(graph.nodes, graph.edge_index)
+    codes = _exact_codes(graph, operands)
+    return Fingerprinted(
+        _ordered(graph, operands, codes),
+        topology_fingerprint(graph),
+        _exact_digest(graph, codes),
+    )
+
+
+def _ordered(
+    graph: ComputationalGraph, operands: list[list[int]], codes: list[Code]
+) -> ComputationalGraph:
     depths = _depths(operands)
-    codes = _node_codes(graph, operands, _initial_codes(graph, with_attributes=True))
     # Equal codes that look once more tell apart operands by who else reads them.
     refined = _node_codes(graph, operands, codes)
     codes = [code + again for code, again in zip(codes, refined, strict=True)]
@@ -46,7 +81,9 @@ def canonical(graph: ComputationalGraph) -> ComputationalGraph:
 
 def topology_fingerprint(graph: ComputationalGraph) -> str:
     """Sha256 (hex) of operators and wiring: equal for "the same design"."""
-    return _fingerprint(graph, _initial_codes(graph, with_attributes=False), b"topology")
+    operands = operand_lists(graph.nodes, graph.edge_index)
+    initial = [identifier.tobytes() for identifier in graph.op_ids.astype("<u2")]
+    return _digest_of_all(_node_codes(graph, operands, initial), b"topology")
 
 
 def exact_fingerprint(graph: ComputationalGraph) -> str:
@@ -54,13 +91,15 @@ def exact_fingerprint(graph: ComputationalGraph) -> str:
 
     Attributes hold ratios of widths, the parameter total pins the widths themselves.
     """
-    initial = _initial_codes(graph, with_attributes=True)
-    return _fingerprint(graph, initial, f"exact:{graph.parameters}".encode())
-
-
-def _fingerprint(graph: ComputationalGraph, initial: list[Code], kind: bytes) -> str:
     operands = operand_lists(graph.nodes, graph.edge_index)
-    codes = _node_codes(graph, operands, initial)
+    return _exact_digest(graph, _exact_codes(graph, operands))
+
+
+def _exact_digest(graph: ComputationalGraph, codes: list[Code]) -> str:
+    return _digest_of_all(codes, f"exact:{graph.parameters}".encode())
+
+
+def _digest_of_all(codes: list[Code], kind: bytes) -> str:
     return sha256(kind + b"".join(sorted(codes))).hexdigest()
 
 
@@ -68,12 +107,11 @@ def _digest(parts: Iterable[bytes]) -> Code:
     return blake2b(b"".join(parts), digest_size=16).digest()
 
 
-def _initial_codes(graph: ComputationalGraph, *, with_attributes: bool) -> list[Code]:
-    ids = graph.op_ids.astype("<u2")
-    if not with_attributes:
-        return [identifier.tobytes() for identifier in ids]
-    rows = graph.attributes.astype("<i2")
-    return [identifier.tobytes() + row.tobytes() for identifier, row in zip(ids, rows, strict=True)]
+def _exact_codes(graph: ComputationalGraph, operands: list[list[int]]) -> list[Code]:
+    """Code of each node from operators, wiring and attributes."""
+    ids, rows = graph.op_ids.astype("<u2"), graph.attributes.astype("<i2")
+    initial = [number.tobytes() + row.tobytes() for number, row in zip(ids, rows, strict=True)]
+    return _node_codes(graph, operands, initial)
 
 
 def _node_codes(

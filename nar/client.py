@@ -13,6 +13,7 @@ from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
 from nar.architecture import Architecture
+from nar.canonical import Fingerprinted
 from nar.errors import InvalidQueryError, NarError
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
@@ -287,7 +288,7 @@ def _encode_query(target: Target, top_k: int | None, wanted: Filter) -> retrieva
     query = retrieval_pb2.Query(top_k=top_k or 0, filter=encode_filter(wanted))
     if isinstance(target, str):
         query.architecture = target
-    elif isinstance(target, Architecture):
+    elif isinstance(target, Architecture | Fingerprinted):
         query.graph.CopyFrom(encode_graph(target.graph))
     elif isinstance(target, ComputationalGraph):
         query.graph.CopyFrom(encode_graph(target))

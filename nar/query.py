@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.architecture import Architecture
+from nar.canonical import Fingerprinted
 from nar.errors import NarError
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.index.rows import Hit
 
-Target = Architecture | ComputationalGraph | str | NDArray[np.float32]
+Target = Architecture | Fingerprinted | ComputationalGraph | str | NDArray[np.float32]
 Item = TypeVar("Item")
 Record = TypeVar("Record")
 
@@ -23,8 +24,8 @@ class Query:
     """One question.
 
     Attributes:
-        target: A captured architecture or a canonical graph, the name or id of an indexed
-            architecture, or a vector of shape (dim,).
+        target: A captured architecture, a canonical graph with its fingerprints or without, the
+            name or id of an indexed architecture, or a vector of shape (dim,).
         top_k: Number of hits wanted.
         filter: What hits must be.
 

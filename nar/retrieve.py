@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.architecture import Architecture
-from nar.canonical import exact_fingerprint, topology_fingerprint
+from nar.canonical import Fingerprinted, exact_fingerprint, topology_fingerprint
 from nar.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
@@ -192,7 +192,7 @@ def unknown(name: str) -> UnknownArchitectureError:
 
 
 def _graph(target: Target) -> ComputationalGraph | None:
-    if isinstance(target, Architecture):
+    if isinstance(target, Architecture | Fingerprinted):
         return target.graph
     return target if isinstance(target, ComputationalGraph) else None
 
@@ -201,7 +201,7 @@ def _resolve_one(
     query: Query, vectors: Iterator[NDArray[np.float32]], rows: dict[str, IndexRow]
 ) -> _Resolved | NarError:
     match query.target:
-        case Architecture() as item:
+        case Architecture() | Fingerprinted() as item:
             return _Resolved(query, next(vectors), item.topology, item.exact)
         case ComputationalGraph() as graph:
             prints = topology_fingerprint(graph), exact_fingerprint(graph)

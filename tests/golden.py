@@ -13,8 +13,8 @@ FILE = Path(__file__).with_name("golden.yaml")
 
 
 def read() -> dict[str, dict[str, object]]:
-    found: dict[str, dict[str, object]] = yaml.safe_load(FILE.read_text())
-    return found
+    goldens: dict[str, dict[str, object]] = yaml.safe_load(FILE.read_text())
+    return goldens
 
 
 def measure(name: str) -> dict[str, object]:

@@ -56,8 +56,8 @@ def resnet(blocks_per_stage: list[int]) -> ComputationalGraph:
 def bert(layers: int) -> ComputationalGraph:
     """Post-norm encoder: 10 nodes a layer."""
     draw = Drawing()
-    words, places = draw("embedding"), draw("embedding")
-    value = draw.chain("layer_norm", draw("add", words, places))
+    words, positions = draw("embedding"), draw("embedding")
+    value = draw.chain("layer_norm", draw("add", words, positions))
     for _ in range(layers):
         heads = [draw("linear", value) for _ in range(3)]
         attended = draw.chain("linear", draw("attention", *heads))

@@ -75,12 +75,12 @@ class Oracle:
     def find_by_fingerprint(
         self, *, topologies: Sequence[str] = (), exacts: Sequence[str] = ()
     ) -> list[IndexRow]:
-        found = [
+        matching = [
             item
             for item in self.rows.values()
             if item.topology in topologies or item.exact in exacts
         ]
-        return sorted(found, key=lambda item: item.id)
+        return sorted(matching, key=lambda item: item.id)
 
     def search(
         self, vectors: NDArray[np.float32], top_k: int, wanted: Filter | None = None

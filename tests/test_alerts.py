@@ -36,9 +36,9 @@ CLOSED_SETS = {
 def promtool(*arguments: str, cwd: Path = DEPLOY, stdin: bytes = b"") -> tuple[int, str]:
     """Exit code and output of promtool, which `make prometheus` puts beside the interpreter."""
     beside = Path(sys.executable).with_name("promtool")
-    found = str(beside) if beside.exists() else shutil.which("promtool")
-    assert found, "promtool is missing: run `make prometheus`"
-    done = subprocess.run([found, *arguments], cwd=cwd, input=stdin, capture_output=True)
+    program = str(beside) if beside.exists() else shutil.which("promtool")
+    assert program, "promtool is missing: run `make prometheus`"
+    done = subprocess.run([program, *arguments], cwd=cwd, input=stdin, capture_output=True)
     return done.returncode, (done.stdout + done.stderr).decode()
 
 

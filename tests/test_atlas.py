@@ -129,10 +129,10 @@ def test_a_search_without_any_build_step_answers_from_it(tmp_path, monkeypatch):
     (tmp_path / "model.py").write_text(MODEL)
     done = CliRunner().invoke(app, ["search", "model.py:factory", "--top-k", "3", "--json"])
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
+    told = json.loads(done.stdout)
     assert "asking the atlas of NAR" in done.stderr
-    assert len(found["hits"]) == 3
-    assert 0 <= found["novelty"] <= 100
+    assert len(told["hits"]) == 3
+    assert 0 <= told["novelty"] <= 100
     known = CliRunner().invoke(app, ["search", "torchvision:resnet18", "--json"])
     answer = json.loads(known.stdout)
     assert "torchvision:resnet18" in answer["same_network"]

@@ -225,7 +225,9 @@ def test_unavailable_for_good(embedder, index):
 def test_batches_keep_order_and_limits(sizes, max_items, max_bytes):
     limits = limits_of(ServerConfig(max_queries=max_items, max_message_bytes=max_bytes))
     runs = list(batches(sizes, limits))
-    assert [place for start, stop in runs for place in range(start, stop)] == [*range(len(sizes))]
+    assert [position for start, stop in runs for position in range(start, stop)] == [
+        *range(len(sizes))
+    ]
     for start, stop in runs:
         assert 1 <= stop - start <= max_items
         total = sum(size + ENVELOPE_BYTES for size in sizes[start:stop])

@@ -14,8 +14,8 @@ from nar.errors import ConfigError
 
 def shown(steps: list[int], total: int, *, terminal: bool = False) -> str:
     text = io.StringIO()
-    place = Console(file=text, force_terminal=terminal, width=100)
-    with progress("capturing", total, place) as advance:
+    console = Console(file=text, force_terminal=terminal, width=100)
+    with progress("capturing", total, console) as advance:
         for amount in steps:
             advance(amount)
     return text.getvalue()

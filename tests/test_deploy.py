@@ -36,11 +36,11 @@ CONTAINER = KINDS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
 def values(node: object, key: str) -> list[object]:
     """Every value of a key, however deep."""
     if isinstance(node, list):
-        return [found for item in node for found in values(item, key)]
+        return [value for item in node for value in values(item, key)]
     if not isinstance(node, dict):
         return []
     here = [node[key]] if key in node else []
-    return here + [found for item in node.values() for found in values(item, key)]
+    return here + [value for item in node.values() for value in values(item, key)]
 
 
 def commands() -> list[tuple[str, ...]]:

@@ -20,6 +20,7 @@ RANKS = """
     settings ops hashing ragged
     graph
     canonical
+    normal_form
     architecture labels
     motifs.config
     motifs.neighbours
@@ -57,6 +58,7 @@ RANKS = """
     cli.lookup cli.portrait cli.difference cli.plots
     cli.display
     cli.corpus_display cli.asking cli.index_commands
+    cli.comparison_display
     cli.atlas_commands
     cli.model_commands cli.search_command cli.serve_command
     cli.corpus_commands cli.benchmark_commands
@@ -144,9 +146,9 @@ def parent_of(node: ast.Import | ast.ImportFrom, path: str) -> str:
     return ".".join([*above, *([node.module] if node.module else [])]) + "."
 
 
-def below_nar(found: Import) -> str | None:
+def below_nar(each: Import) -> str | None:
     """The module of `nar` that is imported: `nar.graph.Graph` and `from nar import graph` alike."""
-    first, *rest = found.target.split(".")
+    first, *rest = each.target.split(".")
     if first != "nar":
         return None
     return ranked(rest) or "__init__"
@@ -154,23 +156,23 @@ def below_nar(found: Import) -> str | None:
 
 def wrong_direction(root: Path) -> list[str]:
     faults = []
-    for found in imports(root, "nar"):
-        source, target = found.source, below_nar(found)
+    for each in imports(root, "nar"):
+        source, target = each.source, below_nar(each)
         if source not in RANK:
-            faults.append(f"{found.path}: has no line in RANKS")
+            faults.append(f"{each.path}: has no line in RANKS")
         elif target and target != source and RANK[target] >= RANK[source]:
-            faults.append(f"{found.path}:{found.line}: {source} stands before {target}")
+            faults.append(f"{each.path}:{each.line}: {source} stands before {target}")
         elif {source, target} & SOURCES and {source, target} & SEARCH:
-            faults.append(f"{found.path}:{found.line}: {source} must not know {target}")
+            faults.append(f"{each.path}:{each.line}: {source} must not know {target}")
     return faults
 
 
 def wrong_owner(root: Path) -> list[str]:
     return [
-        f"{found.path}:{found.line}: {library} belongs to {OWNERS[library] or 'cluster/'}"
-        for found in imports(root, "nar")
-        for library in [found.target.split(".")[0]]
-        if library in OWNERS and not found.path.startswith(OWNERS[library])
+        f"{each.path}:{each.line}: {library} belongs to {OWNERS[library] or 'cluster/'}"
+        for each in imports(root, "nar")
+        for library in [each.target.split(".")[0]]
+        if library in OWNERS and not each.path.startswith(OWNERS[library])
     ]
 
 

@@ -12,6 +12,8 @@ def test_chosen_runs_come_one_after_the_other(runs, data):
     chosen = data.draw(st.lists(st.integers(0, len(runs) - 1), max_size=8))
     flat = [value for run in runs for value in run]
     start = np.cumsum([0, *map(len, runs)])
-    places, begins = slices(start, np.array(chosen, dtype=np.int64))
-    assert [flat[place] for place in places] == [value for run in chosen for value in runs[run]]
+    positions, begins = slices(start, np.array(chosen, dtype=np.int64))
+    assert [flat[position] for position in positions] == [
+        value for run in chosen for value in runs[run]
+    ]
     assert begins.tolist() == np.cumsum([0, *(len(runs[run]) for run in chosen)]).tolist()

@@ -64,10 +64,15 @@ def untrained(config):
     return Toy(config, torch.ones(config.operators))
 
 
-def pretrain(architectures, motifs, recipe, *, worker=LONE, start=None, after_epoch=no_report):
+def collect(architectures, motifs):
+    return [item.graph for item in architectures], motifs
+
+
+def pretrain(samples, recipe, *, worker=LONE, start=None, after_epoch=no_report):
     """The rarer an operator is, the more it weighs."""
+    graphs, motifs = samples
     toy = untrained(ToyConfig(motifs=motifs))
-    seen = sum(toy._counts(item.graph) > 0 for item in architectures)
+    seen = sum(toy._counts(graph) > 0 for graph in graphs)
     toy.weights = torch.from_numpy(1 / (1 + seen)).float()
     return toy
 

@@ -69,11 +69,11 @@ def _periods(operations: Sequence[Operation], start: int, end: int) -> list[int]
     words = [(operation.operator, len(operation.operands)) for operation in operations[start:end]]
     seen: dict[tuple[tuple[str, int], ...], int] = {}
     distances: Counter[int] = Counter()
-    for place in range(len(words) - _WINDOW + 1):
-        window = tuple(words[place : place + _WINDOW])
+    for position in range(len(words) - _WINDOW + 1):
+        window = tuple(words[position : position + _WINDOW])
         if window in seen:
-            distances[place - seen[window]] += 1
-        seen[window] = place
+            distances[position - seen[window]] += 1
+        seen[window] = position
     return [period for period, _ in distances.most_common(_MAX_PERIODS)]
 
 

@@ -44,7 +44,10 @@ class Capture:
         graph: Valid, in canonical order.
         unknown_operators: How often each operator outside the vocabulary was met. Such operators
             are in the graph under a hashed id of their own.
+        unknown_facts: How often the shape or the number that an operator gives could not be worked
+            out, of an ONNX file: its cost is not counted then.
     """
 
     graph: ComputationalGraph
     unknown_operators: dict[str, int]
+    unknown_facts: dict[str, int] = field(default_factory=dict)

@@ -5,34 +5,122 @@ Torch does not promise to keep them. Whatever is private is imported from here, 
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch._C import Argument, FunctionSchema
 from torch._higher_order_ops.flex_attention import flex_attention as _flex_operator
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.distributions import Distribution
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nn.attention import flex_attention as _flex
-from torch.utils._pytree import tree_map_only
+from torch.nn.modules.batchnorm import _BatchNorm as AnyBatchNorm
+from torch.nn.modules.utils import _pair as pair
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 __all__ = [
     "FAKE_TENSOR_LOGGER",
+    "HOOKS",
+    "PAD_PACKED_SEQUENCE",
+    "SHAPE_AS_TENSOR",
     "VARIABLE_FUNCTIONS",
+    "AnyBatchNorm",  # what batch norms of every rank inherit from
     "FakeTensor",
     "FakeTensorMode",
     "OpOverload",
+    "TorchDispatchMode",  # sees every operator that runs below it
+    "are_distributions_checked",
+    "disable_onnx_log",
     "fake_mode",
     "flex_attention_in_the_open",
+    "has_outer_dispatch_mode",
     "on_flex_attention",
+    "pair",  # a number twice, and two numbers as they are
+    "registered_buffers",
+    "registered_parameters",
+    "schema_of",
+    "storage_address",
+    "tree_leaves",
     "tree_map_only",
     "unscripted",
+    "without_torch_functions",
+    "writes_so_far",
+    "written_arguments",
 ]
 
 # Functions of `torch.nn` that have no public name: recurrent layers, packed sequences.
 VARIABLE_FUNCTIONS: Any = torch._C._VariableFunctions
+PAD_PACKED_SEQUENCE = VARIABLE_FUNCTIONS._pad_packed_sequence
+# Gives the shape of a tensor as a tensor, which it reads from memory.
+SHAPE_AS_TENSOR: Callable[[Tensor], Tensor] = torch._shape_as_tensor
 FAKE_TENSOR_LOGGER = "torch._subclasses.fake_tensor"
+# Attributes of a module that hold the hooks of its forward and its backward pass.
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def schema_of(overload: OpOverload) -> FunctionSchema:
+    """The signature of an operator: its name, its arguments, what it writes and what it returns."""
+    return overload._schema
+
+
+def written_arguments(overload: OpOverload) -> tuple[tuple[int, str], ...]:
+    """Position and name of each argument that an operator writes in place."""
+    return tuple(
+        (position, argument.name)
+        for position, argument in enumerate(schema_of(overload).arguments)
+        if _is_written(argument)
+    )
+
+
+def _is_written(argument: Argument) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write
+
+
+def without_torch_functions() -> AbstractContextManager[None]:
+    """Inside, no function mode and no tensor subclass answers functions: plain calls are cheaper.
+
+    Capture looks at tensors there, which would be recorded otherwise.
+    """
+    return torch._C.DisableTorchFunction()
+
+
+def has_outer_dispatch_mode() -> bool:
+    """Whether, inside a dispatch mode's own call, another mode waits to see the same operator."""
+    return bool(torch._C._len_torch_dispatch_stack())
+
+
+def storage_address(storage: torch.UntypedStorage) -> int:
+    """Identity of a storage, one without memory included, while it lives."""
+    return int(storage._cdata)
+
+
+def writes_so_far(tensor: Tensor) -> int:
+    """A number that grows whenever something is written into a tensor in place."""
+    return tensor._version
+
+
+def are_distributions_checked() -> bool:
+    """Whether distributions check their arguments, which `set_default_validate_args` sets."""
+    return bool(Distribution._validate_args)
+
+
+def registered_parameters(module: nn.Module) -> dict[str, nn.Parameter | None]:
+    """The parameters of a module itself, in the dictionary that it reads them from."""
+    return module._parameters
+
+
+def registered_buffers(module: nn.Module) -> dict[str, Tensor | None]:
+    """The buffers of a module itself, in the dictionary that it reads them from."""
+    return module._buffers
+
+
+def disable_onnx_log() -> None:
+    """Let the exporter to ONNX that is written in C++ print nothing."""
+    torch._C._jit_set_onnx_log_enabled(False)
 
 
 def fake_mode() -> FakeTensorMode:

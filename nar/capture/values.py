@@ -6,6 +6,7 @@ from math import prod
 
 from torch import Tensor
 
+from nar.capture.torch_internals import storage_address
 from nar.capture.trace import Shape, TraceBuilder
 
 PARTIAL_VIEWS = frozenset({"slice", "split", "diagonal", "unfold"})
@@ -18,7 +19,7 @@ def shape_of(tensor: Tensor) -> Shape:
 
 def storage_key(tensor: Tensor) -> int:
     """Identity of the memory behind a tensor, real or not, while the tensor lives."""
-    return int(tensor.untyped_storage()._cdata)
+    return storage_address(tensor.untyped_storage())
 
 
 @dataclass(slots=True)

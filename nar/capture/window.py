@@ -38,8 +38,8 @@ def covers(kernel: Sequence[int], source: Sequence[int], result: Sequence[int]) 
         result: Shape of what it gives.
     """
     extents = source[-len(kernel) :]
-    is_one_place = set(result[-len(kernel) :]) == {1}
-    return is_one_place and all(k >= extent for k, extent in zip(kernel, extents, strict=True))
+    is_one_pixel = set(result[-len(kernel) :]) == {1}
+    return is_one_pixel and all(k >= extent for k, extent in zip(kernel, extents, strict=True))
 
 
 def channel_ratio(channels_in: int, channels_out: int) -> dict[str, int]:

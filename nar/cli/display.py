@@ -9,13 +9,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nar.architecture import Architecture
 from nar.cli.reports import operators_of
 from nar.corpus.manifest import Failure, Manifest
 from nar.index.rows import Hit
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
 from nar.query import Answer
+from nar.zoo import ZooCapture
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SHOWN_OPERATORS = 14
@@ -95,9 +95,11 @@ def _names(hits: Sequence[Hit]) -> str:
     return shown if len(hits) <= 3 else f"{shown} and {len(hits) - 3} more"
 
 
-def architecture(item: Architecture, unknown_operators: dict[str, int]) -> RenderableType:
+def capture(captured: ZooCapture) -> RenderableType:
     """Labels, sizes, fingerprints and the most frequent operators of one architecture."""
+    item = captured.architecture
     labels, graph = item.labels, item.graph
+    unknown = captured.unknown_operators | captured.unknown_facts
     census = Counter(op_name(identifier) for identifier in graph.op_ids.tolist())
     rows = {
         "library": labels.library,
@@ -107,7 +109,7 @@ def architecture(item: Architecture, unknown_operators: dict[str, int]) -> Rende
         "FLOPs": f"{graph.flops:,}",
         "nodes, edges": f"{graph.nodes:,}, {graph.edges:,}",
         "operators": ", ".join(f"{name} {count}" for name, count in census.most_common(12)),
-        "unknown": ", ".join(f"{name} {n}" for name, n in unknown_operators.items()) or "none",
+        "unknown": ", ".join(f"{name} {n}" for name, n in unknown.items()) or "none",
         "topology": item.topology,
         "exact": item.exact,
     }

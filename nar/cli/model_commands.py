@@ -8,11 +8,10 @@ from nar.motifs.partition import partition
 
 def capture(name: str, *, graph: bool, as_json: bool) -> None:
     """Show a captured model, or every node of it."""
-    found = captured(name)
-    item, unknown = found.architecture, found.unknown_operators
+    model = captured(name)
     show(
-        reports.architecture(item, unknown),
-        lambda: str(item.graph) if graph else display.architecture(item, unknown),
+        reports.capture(model),
+        lambda: str(model.architecture.graph) if graph else display.capture(model),
         as_json=as_json,
     )
 

@@ -31,18 +31,18 @@ class Portrait:
     published_twins: tuple[str, ...]
 
 
-def portrait(found: Found, published_twins: tuple[str, ...] = ()) -> Portrait:
+def portrait(entry: Found, published_twins: tuple[str, ...] = ()) -> Portrait:
     """The portrait of an architecture that was found in a corpus."""
-    mine = found.architecture
+    mine = entry.architecture
     source = mine.labels.source
     return Portrait(
         architecture=mine,
-        card=found.card,
+        card=entry.card,
         cut=partition(mine.graph),
-        aliases=_names(card for card in found.same if card.exact == mine.exact),
-        twins=_names(card for card in found.same if card.labels.source != source),
+        aliases=_names(card for card in entry.same if card.exact == mine.exact),
+        twins=_names(card for card in entry.same if card.labels.source != source),
         siblings=_names(
-            card for card in found.same if card.labels.source == source and card.exact != mine.exact
+            card for card in entry.same if card.labels.source == source and card.exact != mine.exact
         ),
         published_twins=tuple(name for name in published_twins if name != mine.labels.name),
     )

@@ -8,8 +8,17 @@ from nar.architecture import Architecture
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
 from nar.query import Answer
+from nar.zoo import ZooCapture
 
 Report = dict[str, Any]
+
+
+def capture(captured: ZooCapture) -> Report:
+    """One architecture, and what its capture did not know."""
+    return {
+        **architecture(captured.architecture, captured.unknown_operators),
+        "unknown_facts": captured.unknown_facts,
+    }
 
 
 def architecture(item: Architecture, unknown_operators: dict[str, int]) -> Report:

@@ -5,8 +5,15 @@ each, and what was captured reads back identically.
 """
 
 from nar.corpus.cards import Card
-from nar.corpus.places import default_corpus, shipped_corpus
-from nar.corpus.reading import Found, find, iterate_cards, iterate_shards, read_corpus
+from nar.corpus.reading import (
+    Found,
+    default_corpus,
+    find,
+    iterate_cards,
+    iterate_shards,
+    read_corpus,
+    shipped_corpus,
+)
 from nar.corpus.schema import SCHEMA, SCHEMA_VERSION
 from nar.corpus.shards import read_cards, read_shard, write_shard
 

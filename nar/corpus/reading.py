@@ -1,4 +1,4 @@
-"""A whole corpus: every shard checked against the manifest, one name found without the others."""
+"""A whole corpus: where it lies, every shard checked, one name found without the others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,42 @@ import pyarrow.compute as pc
 
 from nar.architecture import Architecture
 from nar.corpus.cards import Card, cards_of
-from nar.corpus.manifest import Manifest, ShardEntry
+from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
 from nar.corpus.schema import CARD_COLUMNS
 from nar.corpus.shards import architectures_of, parsed, shard_bytes
 from nar.errors import CorpusError, UnknownArchitectureError
+from nar.files import package_path
+
+_MAKE_ONE = "make one with `python -m cluster.extract`"
+
+
+def shipped_corpus() -> Path:
+    """Directory of the corpus that came with the package.
+
+    Raises:
+        CorpusError: This installation has none.
+    """
+    directory = package_path("data", "corpus")
+    if not (directory / FILE_NAME).is_file():
+        raise CorpusError(f"this installation of NAR came without a corpus; {_MAKE_ONE}")
+    return directory
+
+
+def default_corpus(own: Path) -> Path:
+    """The user's own corpus, else the one that came with the package.
+
+    Args:
+        own: Directory where the user's would lie.
+
+    Raises:
+        CorpusError: There is neither.
+    """
+    if (own / FILE_NAME).is_file():
+        return own
+    try:
+        return shipped_corpus()
+    except CorpusError as error:
+        raise CorpusError(f"no corpus at {own}, and {error}") from error
 
 
 def read_corpus(directory: Path) -> list[Architecture]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -44,17 +44,19 @@ class EncoderModule(Protocol):
     def untrained(self, config: EncoderConfig) -> Encoder:
         """An encoder before it learned, from torch's global random state."""
 
+    def collect(self, architectures: Sequence[Architecture], motifs: MotifConfig) -> Any:  # noqa: ANN401
+        """What an encoder of this kind learns from: samples of its own type."""
+
     def pretrain(
         self,
-        architectures: Sequence[Architecture],
-        motifs: MotifConfig,
+        samples: Any,  # noqa: ANN401
         recipe: EncoderRecipe,
         *,
         worker: Worker,
         start: TrainingState | None,
         after_epoch: AfterEpoch,
     ) -> Encoder:
-        """All stages of a recipe on all of a corpus; see `nar.encoding.pretraining.pretrain`."""
+        """All stages of a recipe on all samples; see `nar.encoding.pretraining.pretrain`."""
 
 
 def encoder_module(name: str) -> EncoderModule:

@@ -85,8 +85,8 @@ class MergedGraphs:
         for one in reversed(self.rounds):
             reads, read_start = slices(one.start, kept)
             both = np.concatenate([one.own[kept], one.source[reads]])
-            before, place = np.unique(both, return_inverse=True)
-            own, source = place[: len(kept)], place[len(kept) :]
+            before, position = np.unique(both, return_inverse=True)
+            own, source = position[: len(kept)], position[len(kept) :]
             rounds.append(Round(own, read_start, source, one.weight[reads]))
             kept = before
         return MergedGraphs(self.rows[kept], (*reversed(rounds),), start, part, self.share[parts])
@@ -105,15 +105,17 @@ def merged(graphs: Sequence[RowGraph], rounds: int) -> MergedGraphs:
     degree = np.diff(reads.start)
     colours = mix(operator_codes(rows) + degree.astype(np.uint64))
     _, first, colour = np.unique(colours, return_index=True, return_inverse=True)
-    found: list[Round] = []
+    merged_rounds: list[Round] = []
     start_rows = rows[first]
     for _ in range(rounds):
         colours = _refined(colours, reads)
         _, first, after = np.unique(colours, return_index=True, return_inverse=True)
         edges, start = slices(reads.start, first)
-        found.append(Round(colour[first], start, colour[reads.source[edges]], reads.weight[edges]))
+        merged_rounds.append(
+            Round(colour[first], start, colour[reads.source[edges]], reads.weight[edges])
+        )
         colour = after
-    return MergedGraphs(start_rows, tuple(found), *_parts(colour, sizes))
+    return MergedGraphs(start_rows, tuple(merged_rounds), *_parts(colour, sizes))
 
 
 def _reads(graphs: Sequence[RowGraph], sizes: Integers) -> Round:
@@ -144,7 +146,7 @@ def _parts(colour: Integers, sizes: Integers) -> tuple[Integers, Integers, NDArr
     """Where each graph begins, the colours that it has, and how much of it has each."""
     colours = int(colour.max()) + 1
     graph = owners(sizes)
-    found, counts = np.unique(graph * colours + colour, return_counts=True)
-    graph, part = np.divmod(found, colours)
+    keys, counts = np.unique(graph * colours + colour, return_counts=True)
+    graph, part = np.divmod(keys, colours)
     start = np.searchsorted(graph, np.arange(len(sizes) + 1))
     return start, part, (counts / sizes[graph]).astype(np.float32)

@@ -32,6 +32,6 @@ def pretrain(
     Raises:
         ConfigError: Too few samples for the number of workers, or the loss is no longer finite.
     """
-    return encoder_module(recipe.encoder).pretrain(
-        architectures, motifs, recipe, worker=worker, start=start, after_epoch=after_epoch
-    )
+    module = encoder_module(recipe.encoder)
+    samples = module.collect(architectures, motifs)
+    return module.pretrain(samples, recipe, worker=worker, start=start, after_epoch=after_epoch)

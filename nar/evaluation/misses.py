@@ -96,10 +96,10 @@ def measure(protocol: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS)
     return total
 
 
-def as_markdown(found: Mapping[str, Lost]) -> str:
+def as_markdown(lost_by_protocol: Mapping[str, Lost]) -> str:
     """The tables with what they mean and how to make them again."""
     blocks = ["# Whom wrong answers come from", f"```sh\n{_COMMAND}\n```", _SAID]
-    for protocol, lost in found.items():
+    for protocol, lost in lost_by_protocol.items():
         whole = sum(lost.values())
         title = find_method(METHOD).title
         blocks += [
@@ -131,11 +131,11 @@ def write_misses(results: Path, directory: Path) -> None:
         results: Directory that gets ``misses.md`` and ``misses.json``.
         directory: Of the cells, which `cluster.evaluate unseen twins` runs.
     """
-    found = {protocol: measure(protocol, directory) for protocol in PROTOCOLS}
+    lost_by_protocol = {protocol: measure(protocol, directory) for protocol in PROTOCOLS}
     results.mkdir(parents=True, exist_ok=True)
     told = {
         protocol: [[*pair, share] for pair, share in sorted(lost.items())]
-        for protocol, lost in found.items()
+        for protocol, lost in lost_by_protocol.items()
     }
     (results / "misses.json").write_text(json.dumps({"command": _COMMAND, **told}, indent=1) + "\n")
-    (results / "misses.md").write_text(as_markdown(found))
+    (results / "misses.md").write_text(as_markdown(lost_by_protocol))

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.canonical import canonical
+from nar.canonical import Fingerprinted, fingerprinted
 from nar.errors import InvalidGraphError
 from nar.graph import ComputationalGraph
 from nar.ops import ATTRIBUTES, FIRST_HASHED_ID, MAX_OP_ID, op_id, op_name
@@ -37,8 +37,8 @@ def encode_graph(graph: ComputationalGraph) -> Graph:
     )
 
 
-def decode_graph(message: Graph, *, max_nodes: int, max_edges: int) -> ComputationalGraph:
-    """The canonical graph of a message.
+def decode_graph(message: Graph, *, max_nodes: int, max_edges: int) -> Fingerprinted:
+    """The canonical graph of a message, with its fingerprints.
 
     Raises:
         InvalidGraphError: Its field is a path from the message: ``edge_index[7]``.
@@ -52,7 +52,7 @@ def decode_graph(message: Graph, *, max_nodes: int, max_edges: int) -> Computati
         flops=message.flops,
     )
     graph.validate(max_nodes=max_nodes, max_edges=max_edges)
-    return canonical(graph)
+    return fingerprinted(graph)
 
 
 def _check_sizes(message: Graph, max_nodes: int, max_edges: int) -> None:

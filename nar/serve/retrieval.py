@@ -10,11 +10,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.canonical import exact_fingerprint, topology_fingerprint
+from nar.canonical import Fingerprinted
 from nar.config import ServerConfig
 from nar.encoding.embed import Embedder
 from nar.errors import NarError
-from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.rows import IndexRow
 from nar.novelty import Novelty
@@ -81,8 +80,8 @@ class Retrieval:
         clock = StageClock()
         with clock.stage("parse"):
             graphs = self._decode("graphs", request.graphs, self._decode_graph)
-        good = [graph for graph in graphs if isinstance(graph, ComputationalGraph)]
-        vectors = self._embedder.embed(good, observe=clock.add)
+        good = [graph for graph in graphs if isinstance(graph, Fingerprinted)]
+        vectors = self._embedder.embed([each.graph for each in good], observe=clock.add)
         embedded = in_place(graphs, zip(good, vectors, strict=True))
         results = self._encode("Embed", embedded, _encode_embedding, wire.EmbedResult)
         return wire.EmbedResponse(results=results, timings=clock.report(self._telemetry))
@@ -116,7 +115,7 @@ class Retrieval:
     def _decode_query(self, message: wire.Query) -> Query:
         return decode_query(message, self._limits, self._embedder.dim)
 
-    def _decode_graph(self, message: wire.Graph) -> ComputationalGraph:
+    def _decode_graph(self, message: wire.Graph) -> Fingerprinted:
         limits = self._limits
         return decode_graph(message, max_nodes=limits.max_nodes, max_edges=limits.max_edges)
 
@@ -156,10 +155,8 @@ def _encode_row(row: IndexRow) -> wire.GetResult:
     return wire.GetResult(architecture=encode_architecture(row))
 
 
-def _encode_embedding(embedded: tuple[ComputationalGraph, Embedding]) -> wire.EmbedResult:
+def _encode_embedding(embedded: tuple[Fingerprinted, Embedding]) -> wire.EmbedResult:
     graph, vector = embedded
     return wire.EmbedResult(
-        vector=wire.Vector(values=vector.tolist()),
-        topology=topology_fingerprint(graph),
-        exact=exact_fingerprint(graph),
+        vector=wire.Vector(values=vector.tolist()), topology=graph.topology, exact=graph.exact
     )

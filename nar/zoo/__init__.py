@@ -68,4 +68,4 @@ def capture_architecture(name: str) -> ZooCapture:
             capture = spec.capture()
         with lap("graph"):
             item = architecture(spec.labels, capture.graph)
-    return ZooCapture(item, capture.unknown_operators, laps.seconds())
+    return ZooCapture(item, capture.unknown_operators, laps.seconds(), capture.unknown_facts)

@@ -132,13 +132,13 @@ def on_fake_cpu(plan: Plan) -> Built:
         return module, plan.inputs(module)
 
 
-def capture_plan(name: str, plan: Plan, *, place: Callable[[Plan], Built] = on_meta) -> Capture:
+def capture_plan(name: str, plan: Plan, *, follow: Callable[[Plan], Built] = on_meta) -> Capture:
     """Build a model of a library and capture it, without the warnings it makes on the way.
 
     Args:
         name: Name of the model, for errors.
         plan: How to come by it.
-        place: Follows the plan on some device.
+        follow: Follows the plan on some device.
 
     Raises:
         CaptureError: The model could not be built, or not be captured.
@@ -148,7 +148,7 @@ def capture_plan(name: str, plan: Plan, *, place: Callable[[Plan], Built] = on_m
         # Model libraries raise anything while they build, and one model must not stop a job.
         try:
             with lap("build"):
-                module, inputs = place(plan)
+                module, inputs = follow(plan)
         except Exception as error:
             raise CaptureError(name, "-", one_line(error)) from error
         with lap("forward"):

@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from functools import cache
 from importlib import import_module, metadata, util
 from pathlib import Path
@@ -31,6 +31,16 @@ _QUIET = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "TRANSFORMERS_VERBOSITY": "error",
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+}
+# Library -> the package of the group `apart` in pyproject.toml that installs it: no extra can.
+APART = {
+    "asteroid": "asteroid",
+    "demucs": "demucs",
+    "libmultilabel": "libmultilabel",
+    "litgpt": "litgpt",
+    "neuralop": "neuraloperator",
+    "pypots": "pypots",
+    "pytorchvideo": "pytorchvideo",
 }
 # A failed capture is told once, by its CaptureError; torch would print the traceback as well.
 _LOG_LEVELS = {
@@ -74,6 +84,13 @@ def ready_for_libraries() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def without_printing() -> Iterator[None]:
+    """Keep from the standard output what a library would print there."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        yield
+
+
 def library_version(library: str, distribution: str = "") -> str:
     """The distribution and version that is read, e.g. ``timm 1.0.31``.
 
@@ -110,7 +127,10 @@ def installed(library: str, distribution: str = "") -> tuple[str, str] | None:
 
 
 def _missing(library: str) -> MissingLibraryError:
-    return MissingLibraryError(f"{library} is not installed: pip install 'nar[{library}]'")
+    way_out = f"pip install 'nar[{library}]'"
+    if library in APART:
+        way_out += f" and pip install --no-deps {APART[library]}"
+    return MissingLibraryError(f"{library} is not installed: {way_out}")
 
 
 @cache

@@ -114,18 +114,18 @@ def by_forward(
     build: Callable[[], nn.Module],
     inputs: Callable[[nn.Module], CaptureInputs],
     *,
-    place: Callable[[Plan], Built] = on_meta,
+    follow: Callable[[Plan], Built] = on_meta,
 ) -> CaptureNamed:
     """Capture by one forward pass of what `build` makes.
 
     Args:
         build: Makes the module, on the default device.
         inputs: Makes one call of that module, on the default device too.
-        place: Follows both on some device; by default no weight takes memory.
+        follow: Follows both on some device; by default no weight takes memory.
     """
     plan = Plan(build, inputs)
 
     def capture(name: str) -> Capture:
-        return capture_plan(name, plan, place=place)
+        return capture_plan(name, plan, follow=follow)
 
     return capture

@@ -1,7 +1,7 @@
 """What a source of architectures offers: names, and behind each name a model to capture."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from nar.architecture import Architecture, Labels
@@ -31,11 +31,13 @@ class ZooCapture:
         architecture: Labels, canonical graph and fingerprints.
         unknown_operators: How often each operator outside the vocabulary occurred.
         seconds: Where the time went.
+        unknown_facts: See `Capture`.
     """
 
     architecture: Architecture
     unknown_operators: dict[str, int]
     seconds: CaptureSeconds
+    unknown_facts: dict[str, int] = field(default_factory=dict)
 
 
 def unknown_architecture(

@@ -68,11 +68,13 @@ def through_ray(workspace: Workspace) -> int:
     return embed(workspace, config, load_cluster_config(None).embed).rows
 
 
-def row(name: str, work: Callable[[Workspace], int], places: list[Workspace]) -> dict[str, object]:
+def row(
+    name: str, work: Callable[[Workspace], int], workspaces: list[Workspace]
+) -> dict[str, object]:
     rows, seconds = [], []
-    for place in places:
+    for workspace in workspaces:
         start = time.perf_counter()
-        rows.append(work(place))
+        rows.append(work(workspace))
         seconds.append(time.perf_counter() - start)
     rate = (rows[1] - rows[0]) / (seconds[1] - seconds[0])
     return {
@@ -86,10 +88,10 @@ def row(name: str, work: Callable[[Workspace], int], places: list[Workspace]) ->
 def main() -> None:
     source = Workspace(Path(sys.argv.pop(1)))
     with tempfile.TemporaryDirectory() as directory:
-        places = [copied(source, Path(directory), copies) for copies in (1, COPIES)]
-        rows = [row("one process", plain, places)]
+        workspaces = [copied(source, Path(directory), copies) for copies in (1, COPIES)]
+        rows = [row("one process", plain, workspaces)]
         with connect(load_cluster_config(None)):
-            rows.append(row("Ray", through_ray, places))
+            rows.append(row("Ray", through_ray, workspaces))
     report(f"Embedding and indexing (peak memory of the driver {peak_memory_mib():.0f} MiB)", rows)
 
 

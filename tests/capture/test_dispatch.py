@@ -39,18 +39,18 @@ def test_layers_become_nodes_with_their_attributes(captured, text_of):
     assert graph.parameters == 3 * 8 * 9 + 8 + 16 + 1290
 
 
-@pytest.mark.parametrize("place", ["meta", "fake", "real", "real with fake inputs"])
-def test_weights_may_be_anywhere(place, text_of):
+@pytest.mark.parametrize("placement", ["meta", "fake", "real", "real with fake inputs"])
+def test_weights_may_be_anywhere(placement, text_of):
     mode = fake_mode()
     image = torch.zeros(2, 3, 8, 8, device="meta")
-    if place == "fake":
+    if placement == "fake":
         with mode:
             module = block()
     else:
-        module = block().to("meta" if place == "meta" else "cpu")
-    if place == "real":
+        module = block().to("meta" if placement == "meta" else "cpu")
+    if placement == "real":
         image = torch.zeros(2, 3, 8, 8)
-    if place == "real with fake inputs":
+    if placement == "real with fake inputs":
         image = mode.from_tensor(torch.zeros(2, 3, 8, 8))
     capture = capture_module(module, CaptureInputs((image,)), name="block")
     assert text_of(capture.graph) == BLOCK

@@ -66,9 +66,9 @@ def test_a_transformer_with_merged_adapters_is_the_plain_one(captured):
         layer = getattr(adapted, name)
         parametrize.register_parametrization(layer, "weight", LowRank(*layer.weight.shape))
     parametrize.register_parametrization(adapted.self_attn, "in_proj_weight", LowRank(24, 8))
-    plain, found = (captured(model.to("meta"), (2, 5, 8)).graph for model in (encoder(), adapted))
-    assert topology_fingerprint(found) == topology_fingerprint(plain)
-    assert (found.attributes == plain.attributes).all()
+    plain, merged = (captured(model.to("meta"), (2, 5, 8)).graph for model in (encoder(), adapted))
+    assert topology_fingerprint(merged) == topology_fingerprint(plain)
+    assert (merged.attributes == plain.attributes).all()
 
 
 @pytest.mark.parametrize(
@@ -122,11 +122,11 @@ class LearnedQueries(nn.Module):
     def __init__(self, *, gives_weights):
         super().__init__()
         self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
-        self.tokens, self.places = (nn.Parameter(torch.zeros(1, 5, 8)) for _ in range(2))
+        self.tokens, self.positions = (nn.Parameter(torch.zeros(1, 5, 8)) for _ in range(2))
         self.gives_weights = gives_weights
 
     def forward(self, x):
-        tokens = (self.tokens + self.places).repeat(x.shape[0], 1, 1)
+        tokens = (self.tokens + self.positions).repeat(x.shape[0], 1, 1)
         return self.attention(tokens, x, x, need_weights=self.gives_weights)[0]
 
 

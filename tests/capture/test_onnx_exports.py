@@ -17,12 +17,15 @@ class Transformer(nn.Module):
     def __init__(self):
         super().__init__()
         self.patches = nn.Conv2d(3, 8, 8, 8)
-        self.token, self.places = nn.Parameter(torch.rand(1, 1, 8)), nn.Parameter(torch.rand(17, 8))
+        self.token, self.positions = (
+            nn.Parameter(torch.rand(1, 1, 8)),
+            nn.Parameter(torch.rand(17, 8)),
+        )
         self.packed, self.joined = nn.Linear(8, 24), nn.Linear(8, 8)
 
     def forward(self, image):
         x = self.patches(image).flatten(2).transpose(1, 2)
-        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1) + self.places
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], dim=1) + self.positions
         batch, length, width = x.shape
         packed = self.packed(x).reshape(batch, length, 3, 2, width // 2).permute(2, 0, 3, 1, 4)
         q, k, v = packed.unbind(0)

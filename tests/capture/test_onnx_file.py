@@ -227,6 +227,7 @@ def test_an_unknown_operator_keeps_its_name_and_is_counted(read):
     nodes = [helper.make_node("Twist", ["x"], ["t"], domain="mine"), node("Relu t -> y")]
     capture = read(nodes, {}, [2, 8])
     assert capture.unknown_operators == {"mine::Twist": 1}
+    assert capture.unknown_facts == {"shape of mine::Twist": 1, "shape of onnx::Relu": 1}
     assert capture.graph.nodes == 3
 
 

@@ -23,8 +23,8 @@ def unpacked(self, x):
 
 @pytest.mark.parametrize("forward", [packed, packed_in_front])
 def test_a_packed_projection_is_as_many_layers(captured, forward):
-    found, wanted = (captured(written, (2, 4, 8)).graph for written in (forward, unpacked))
-    assert found == wanted
+    graph, wanted = (captured(written, (2, 4, 8)).graph for written in (forward, unpacked))
+    assert graph == wanted
 
 
 def test_some_rows_of_a_linear_layer_are_no_layer(drawn):

@@ -67,10 +67,10 @@ def model(tmp_path):
 
 
 def test_capture_of_my_own_file(model):
-    found = answer("capture", model)
-    assert found["operators"] == {"conv": 2, "relu": 2, "input": 1}
-    assert found["parameters"] == 3 * 8 * 9 + 8 + 8 * 8 * 9 + 8
-    assert found["unknown_operators"] == {}
+    told = answer("capture", model)
+    assert told["operators"] == {"conv": 2, "relu": 2, "input": 1}
+    assert told["parameters"] == 3 * 8 * 9 + 8 + 8 * 8 * 9 + 8
+    assert told["unknown_operators"] == {}
 
 
 def test_capture_prints_every_node_on_request(model):
@@ -80,8 +80,8 @@ def test_capture_prints_every_node_on_request(model):
 
 
 def test_motifs_of_my_own_file(model):
-    found = answer("motifs", model)["motifs"]
-    assert [(motif["times"], motif["operators"]) for motif in found] == [
+    told = answer("motifs", model)["motifs"]
+    assert [(motif["times"], motif["operators"]) for motif in told] == [
         (1, ["input"]),
         (2, ["conv", "relu"]),
     ]
@@ -97,17 +97,17 @@ def test_search_says_how_new_a_network_is(work, names):
 
 
 def test_search_finds_a_known_network_and_says_so(work, names):
-    found = answer("search", names[3], "--work", work, "--top-k", 5)
-    assert found["hits"][0]["name"] == names[3]
-    assert found["same_network"] == [names[3]]
-    assert len(found["hits"]) == 5
+    told = answer("search", names[3], "--work", work, "--top-k", 5)
+    assert told["hits"][0]["name"] == names[3]
+    assert told["same_network"] == [names[3]]
+    assert len(told["hits"]) == 5
     assert "already known as" in run("search", names[3], "--work", work).stdout
 
 
 def test_an_explanation_names_the_motifs_of_query_and_hit(work, names):
-    found = answer("search", names[3], "--work", work, "--top-k", 4, "--explain")
-    reasons = found["explanations"]
-    assert [reason["name"] for reason in reasons] == [hit["name"] for hit in found["hits"][:3]]
+    told = answer("search", names[3], "--work", work, "--top-k", 4, "--explain")
+    reasons = told["explanations"]
+    assert [reason["name"] for reason in reasons] == [hit["name"] for hit in told["hits"][:3]]
     itself, other = reasons[0], reasons[2]
     assert itself["other_motifs"] == []
     assert all(motif["first"] == motif["second"] > 0 for motif in itself["shared_motifs"])

@@ -59,10 +59,10 @@ def test_stats_as_tables(work):
 
 
 def test_stats_for_programs(work):
-    found = answer("stats", "--work", work)
-    assert found["totals"]["headline"] == {"raw": 5, "exact": 3, "topology": 3}
-    assert found["sources"]["timm"]["exact"] == 1
-    summary = found["summary"]
+    told = answer("stats", "--work", work)
+    assert told["totals"]["headline"] == {"raw": 5, "exact": 3, "topology": 3}
+    assert told["sources"]["timm"]["exact"] == 1
+    summary = told["summary"]
     assert [(group["name"], group["raw"]) for group in summary["families"]] == [
         ("resnet", 4),
         ("bert", 1),
@@ -80,32 +80,32 @@ def test_stats_draw_on_request(work, tmp_path):
 
 
 def test_a_corpus_may_be_named_itself(work, tmp_path):
-    found = answer("list", "--corpus", work / "corpus", "--work", tmp_path)
-    assert len(found["architectures"]) == 5
+    told = answer("list", "--corpus", work / "corpus", "--work", tmp_path)
+    assert len(told["architectures"]) == 5
 
 
 def test_the_shipped_corpus_stands_in_for_the_default_workspace_only(work, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("nar.corpus.places.shipped_corpus", lambda: work / "corpus")
+    monkeypatch.setattr("nar.corpus.reading.shipped_corpus", lambda: work / "corpus")
     assert len(answer("list")["architectures"]) == 5
     assert "no corpus at elsewhere" in run("list", "--work", "elsewhere").stderr
 
 
 def test_list_of_one_family(work):
-    found = answer("list", "--work", work, "--family", "bert")["architectures"]
-    assert [(row["name"], row["tier"], row["nodes"]) for row in found] == [
+    told = answer("list", "--work", work, "--family", "bert")["architectures"]
+    assert [(row["name"], row["tier"], row["nodes"]) for row in told] == [
         ("hf:bert", "composed", 30)
     ]
     assert "timm:deep_again" in run("list", "--work", work).stdout
 
 
 def test_show_tells_aliases_from_twins_and_published_twins(work):
-    found = answer("show", "timm:deep", "--work", work)
-    assert found["aliases"] == ["timm:deep_again", "tv:deep"]
-    assert found["twins"] == ["tv:deep"]
-    assert found["siblings"] == []
-    assert found["published_twins"] == ["tv:deeper", "hf:absent"]
-    assert sum(motif["times"] * len(motif["operators"]) for motif in found["motifs"]) == 51
+    told = answer("show", "timm:deep", "--work", work)
+    assert told["aliases"] == ["timm:deep_again", "tv:deep"]
+    assert told["twins"] == ["tv:deep"]
+    assert told["siblings"] == []
+    assert told["published_twins"] == ["tv:deeper", "hf:absent"]
+    assert sum(motif["times"] * len(motif["operators"]) for motif in told["motifs"]) == 51
     text = run("show", "timm:deep", "--work", work).stdout
     assert "timm:deep_again, tv:deep" in text
     assert "Motifs of timm:deep" in text
@@ -122,21 +122,21 @@ def test_siblings_share_the_design_in_other_widths(tmp_path):
     narrow = graph_of("input; conv 0; relu 1; linear 2")
     narrow.attributes[1, 0] = 3
     directory = corpus(tmp_path / "c", [item("x:wide", wide), item("x:narrow", narrow)])
-    found = portrait(find(directory, "x:wide"))
-    assert (found.aliases, found.twins, found.siblings) == ((), (), ("x:narrow",))
+    drawn = portrait(find(directory, "x:wide"))
+    assert (drawn.aliases, drawn.twins, drawn.siblings) == ((), (), ("x:narrow",))
 
 
 def test_diff_of_two_depths(work):
-    found = answer("diff", "tv:deep", "tv:deeper", "--work", work)
-    assert not found["same_topology"]
-    assert found["alike"] == pytest.approx(1 - 10 / 61, abs=1e-4)
-    counts = {each["operator"]: (each["first"], each["second"]) for each in found["operators"]}
+    told = answer("diff", "tv:deep", "tv:deeper", "--work", work)
+    assert not told["same_topology"]
+    assert told["alike"] == pytest.approx(1 - 10 / 61, abs=1e-4)
+    counts = {each["operator"]: (each["first"], each["second"]) for each in told["operators"]}
     assert counts["conv"] == (15, 18)
-    added = [line for line in found["listing"] if line.startswith("+") and "+++" not in line]
+    added = [line for line in told["listing"] if line.startswith("+") and "+++" not in line]
     assert len(added) == 10
-    assert sizes(found["shared_motifs"]) == [(1, 1, 5), (1, 1, 2)]
+    assert sizes(told["shared_motifs"]) == [(1, 1, 5), (1, 1, 2)]
     # Two stages of two blocks repeat a stage; of two and three blocks, only the blocks.
-    assert sizes(found["other_motifs"]) == [(2, 0, 22), (0, 3, 10), (0, 2, 12)]
+    assert sizes(told["other_motifs"]) == [(2, 0, 22), (0, 3, 10), (0, 2, 12)]
     text = run("diff", "tv:deep", "tv:deeper", "--work", work).stdout
     assert "They are different designs; 84% of the nodes are alike." in text
     assert "+conv(-1)" in text
@@ -148,10 +148,10 @@ def test_diff_of_the_same_network(work):
 
 
 def test_diff_of_unlike_designs_lists_no_nodes(work):
-    found = answer("diff", "hf:bert", "tv:deep", "--work", work)
-    assert found["alike"] < 0.1
-    assert found["listing"] == []
-    assert not found["shared_motifs"]
+    told = answer("diff", "hf:bert", "tv:deep", "--work", work)
+    assert told["alike"] < 0.1
+    assert told["listing"] == []
+    assert not told["shared_motifs"]
 
 
 def test_diff_captures_what_the_corpus_does_not_have(work, tmp_path):
@@ -159,14 +159,14 @@ def test_diff_captures_what_the_corpus_does_not_have(work, tmp_path):
         "import torch\n\ndef f():\n"
         "    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3)), torch.zeros(1, 3, 8, 8)\n"
     )
-    found = answer("diff", "tv:deep", f"{tmp_path / 'm.py'}:f", "--work", work)
-    assert found["second"]["operators"] == {"conv": 1, "input": 1}
+    told = answer("diff", "tv:deep", f"{tmp_path / 'm.py'}:f", "--work", work)
+    assert told["second"]["operators"] == {"conv": 1, "input": 1}
 
 
 def test_pack_writes_a_corpus_with_its_datasheet(work, tmp_path):
     target = tmp_path / "packed"
-    found = answer("pack", target, "--work", work)
-    assert (found["rows"], found["shards"]) == (5, 3)
+    told = answer("pack", target, "--work", work)
+    assert (told["rows"], told["shards"]) == (5, 3)
     assert "3 distinct networks" in (target / "DATASHEET.md").read_text()
     assert len(answer("list", "--corpus", target)["architectures"]) == 5
 
@@ -178,9 +178,9 @@ def test_node_lines_do_not_number_the_nodes():
 
 def test_a_long_listing_is_cut_and_says_so(monkeypatch):
     monkeypatch.setattr(corpus_display, "_SHOWN_LINES", 4)
-    found = difference(item("x:a", resnet([2, 2])), item("x:b", resnet([2, 3])))
-    shown = [str(line) for line in corpus_display.difference(found).renderables[-5:]]
-    assert shown[-1] == f"... {len(found.listing) - 4} more lines; --json has them all"
+    compared = difference(item("x:a", resnet([2, 2])), item("x:b", resnet([2, 3])))
+    shown = [str(line) for line in corpus_display.difference(compared).renderables[-5:]]
+    assert shown[-1] == f"... {len(compared.listing) - 4} more lines; --json has them all"
 
 
 @pytest.mark.parametrize(

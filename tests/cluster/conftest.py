@@ -38,8 +38,8 @@ def one_worker() -> ExtractConfig:
 @pytest.fixture(scope="session")
 def darts_extracted(ray_cluster, tmp_path_factory) -> ExtractReport:
     """An extraction of them that went undisturbed. Not to be changed."""
-    place = Workspace(tmp_path_factory.mktemp("darts"))
-    return extract(Job(DARTS, {}), place, ONE_WORKER)
+    workspace = Workspace(tmp_path_factory.mktemp("darts"))
+    return extract(Job(DARTS, {}), workspace, ONE_WORKER)
 
 
 @pytest.fixture

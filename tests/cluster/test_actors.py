@@ -44,13 +44,13 @@ def recruiter(broken: bool = False) -> Recruiter[str]:
 
 def outcomes(items: list[str], size: int = 2, **settings: float) -> dict[str, Done[str] | Failed]:
     pool = ActorPool(recruiter(), size, PoolConfig.model_validate(settings))
-    found = list(pool.run([Item(item, item.split()[0]) for item in items]))
-    assert sorted(outcome.key for outcome in found) == sorted(items)
-    return {outcome.key: outcome for outcome in found}
+    seen = list(pool.run([Item(item, item.split()[0]) for item in items]))
+    assert sorted(outcome.key for outcome in seen) == sorted(items)
+    return {outcome.key: outcome for outcome in seen}
 
 
-def failures(found: dict[str, Done[str] | Failed]) -> dict[str, str]:
-    return {key: str(item.error) for key, item in found.items() if isinstance(item, Failed)}
+def failures(seen: dict[str, Done[str] | Failed]) -> dict[str, str]:
+    return {key: str(item.error) for key, item in seen.items() if isinstance(item, Failed)}
 
 
 def test_every_item_is_done_once():
@@ -62,16 +62,16 @@ def test_no_items_start_no_workers():
 
 
 def test_an_item_that_raises_keeps_its_error_and_its_worker():
-    found = outcomes(["raise 1", "ok 1"], size=1)
-    assert failures(found) == {"raise 1": "raise 1: capture failed at conv: no kernel"}
-    assert isinstance(found["raise 1"].error, CaptureError)
-    assert found["ok 1"].value == "ok 1: call 2"
+    seen = outcomes(["raise 1", "ok 1"], size=1)
+    assert failures(seen) == {"raise 1": "raise 1: capture failed at conv: no kernel"}
+    assert isinstance(seen["raise 1"].error, CaptureError)
+    assert seen["ok 1"].value == "ok 1: call 2"
 
 
 def test_a_poison_item_is_given_up_and_its_neighbours_are_not():
     items = ["die 1", *(f"ok {number}" for number in range(20))]
-    found = failures(outcomes(items, max_in_flight=8, max_attempts=2))
-    assert found == {"die 1": "its worker process died (2 tries)"}
+    seen = failures(outcomes(items, max_in_flight=8, max_attempts=2))
+    assert seen == {"die 1": "its worker process died (2 tries)"}
 
 
 def test_an_item_whose_worker_dies_once_is_done_by_another(tmp_path):
@@ -86,17 +86,17 @@ def test_an_item_whose_worker_dies_once_is_done_by_another(tmp_path):
 
     start = ray.remote(Worker).options(num_cpus=0).remote
     pool = ActorPool(Recruiter(start, lambda actor, key: actor.work.remote(key)), 2, PoolConfig())
-    found = list(pool.run([Item("unlucky"), *(Item(f"ok {number}") for number in range(9))]))
-    assert len(found) == 10
-    assert Done("unlucky", "unlucky") in found
+    seen = list(pool.run([Item("unlucky"), *(Item(f"ok {number}") for number in range(9))]))
+    assert len(seen) == 10
+    assert Done("unlucky", "unlucky") in seen
 
 
 def test_an_item_over_its_limit_is_given_up_after_its_tries():
     started = time.monotonic()
-    found = outcomes(["hang 1", *(f"ok {n}" for n in range(20))], limit_s=1.0)
-    assert failures(found) == {"hang 1": "took longer than its limit of 1 s (2 tries)"}
-    assert found["hang 1"].error.kind == "timeout"
-    assert found["hang 1"].seconds >= 2.0
+    seen = outcomes(["hang 1", *(f"ok {n}" for n in range(20))], limit_s=1.0)
+    assert failures(seen) == {"hang 1": "took longer than its limit of 1 s (2 tries)"}
+    assert seen["hang 1"].error.kind == "timeout"
+    assert seen["hang 1"].seconds >= 2.0
     assert time.monotonic() - started < 60
 
 
@@ -115,9 +115,9 @@ def test_an_item_that_loses_its_worker_begins_a_fresh_process():
     recruits = Recruiter(start, lambda actor, key: actor.work.remote(key))
     pool = ActorPool(recruits, 1, PoolConfig(max_in_flight=4))
     items = [*(f"ok {n}" for n in range(4)), "fussy", *(f"more {n}" for n in range(4))]
-    found = list(pool.run([Item(item) for item in items]))
-    assert sorted(each.key for each in found) == sorted(items)
-    assert failures({each.key: each for each in found}) == {}
+    seen = list(pool.run([Item(item) for item in items]))
+    assert sorted(each.key for each in seen) == sorted(items)
+    assert failures({each.key: each for each in seen}) == {}
 
 
 @pytest.mark.parametrize("bound", ["items", "growth"])
@@ -129,8 +129,8 @@ def test_a_worker_that_has_done_enough_is_replaced(bound):
         is_spent=lambda value: bound == "growth" and value.endswith("call 3"),
     )
     sizes = PoolConfig(items_per_process=3 if bound == "items" else None, max_in_flight=1)
-    found = list(ActorPool(counted, 1, sizes).run([Item(f"ok {number}") for number in range(9)]))
-    assert [each.value[-6:] for each in found] == ["call 1", "call 2", "call 3"] * 3
+    seen = list(ActorPool(counted, 1, sizes).run([Item(f"ok {number}") for number in range(9)]))
+    assert [each.value[-6:] for each in seen] == ["call 1", "call 2", "call 3"] * 3
     assert len(starts) == 3
 
 

@@ -143,16 +143,16 @@ def test_failed_models_are_tried_again_only_when_asked(one_worker, tmp_path):
         f"def moody():\n    assert Path({str(flag)!r}).exists(), 'not today'\n"
         "    return nn.Conv2d(3, 8, 3)\n"
     )
-    names, place = [f"{file}:moody"], Workspace(tmp_path / "work")
-    assert reasons(extract(Job(names, {}), place, one_worker)) == {
+    names, workspace = [f"{file}:moody"], Workspace(tmp_path / "work")
+    assert reasons(extract(Job(names, {}), workspace, one_worker)) == {
         "moody": "moody.py:4: AssertionError: not today"
     }
     flag.touch()
-    assert extract(Job(names, {}), place, one_worker).captured == 0
-    assert read_corpus(place.corpus) == []
-    report = extract(Job(names, {}, retry_failed=True), place, one_worker)
+    assert extract(Job(names, {}), workspace, one_worker).captured == 0
+    assert read_corpus(workspace.corpus) == []
+    report = extract(Job(names, {}, retry_failed=True), workspace, one_worker)
     assert (report.captured, report.manifest.failures) == (1, ())
-    assert names_in(place.corpus) == names
+    assert names_in(workspace.corpus) == names
 
 
 def test_models_of_real_libraries_are_captured(one_worker, tmp_path):
@@ -169,10 +169,10 @@ def test_models_of_real_libraries_are_captured(one_worker, tmp_path):
 
 
 def test_a_changed_model_file_is_captured_again(one_worker, bad_models, tmp_path):
-    job, place = Job([f"{bad_models}:refuses"], {}), Workspace(tmp_path)
-    extract(job, place, one_worker)
+    job, workspace = Job([f"{bad_models}:refuses"], {}), Workspace(tmp_path)
+    extract(job, workspace, one_worker)
     bad_models.write_text(bad_models.read_text().replace("width", "depth"))
-    assert "no such depth" in reasons(extract(job, place, one_worker))["refuses"]
+    assert "no such depth" in reasons(extract(job, workspace, one_worker))["refuses"]
 
 
 def test_a_corpus_without_its_ledger_needs_restart(darts_workspace, darts_names, one_worker):
@@ -189,13 +189,13 @@ def test_the_command_prints_its_report_as_json(darts_workspace, darts_names, tmp
     specs, sizes = tmp_path / "specs.txt", tmp_path / "sizes.yaml"
     specs.write_text("\n".join(["# ten networks", *darts_names, ""]))
     sizes.write_text("extract: {shard_size: 4}")
-    places = ["--work", str(darts_workspace.root), "--cluster-config", str(sizes)]
-    answer = CliRunner().invoke(app, ["--specs", str(specs), *places, "--json"])
+    options = ["--work", str(darts_workspace.root), "--cluster-config", str(sizes)]
+    answer = CliRunner().invoke(app, ["--specs", str(specs), *options, "--json"])
     report = json.loads(answer.stdout)
     assert answer.exit_code == 0
     assert (report["captured"], report["kept"], report["shards_written"]) == (0, 10, 0)
     assert report["manifest"]["sources"]["darts"]["raw"] == 10
-    for_people = CliRunner().invoke(app, ["--specs", str(specs), *places])
+    for_people = CliRunner().invoke(app, ["--specs", str(specs), *options])
     assert "10 architectures captured, 0 models failed; 0 tried now, 10 kept" in for_people.stdout
 
 
@@ -219,12 +219,12 @@ def job(tmp_path, darts_names, bad_models) -> Iterator["subprocess.Popen[str]"]:
     """A command that has captured ten models in its journal and hangs in another."""
     sizes = tmp_path / "sizes.yaml"
     sizes.write_text("extract: {num_workers: 1, shard_size: 4, max_in_flight: 1, batch_size: 4}")
-    places = ["--work", str(tmp_path), "--cluster-config", str(sizes)]
+    options = ["--work", str(tmp_path), "--cluster-config", str(sizes)]
     names = [*darts_names, f"{bad_models}:hangs"]
     # A shell that runs the tests in the background has them ignore SIGINT, children included.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
-        [sys.executable, "-m", "cluster.extract", *names, *places],
+        [sys.executable, "-m", "cluster.extract", *names, *options],
         cwd=Path(__file__).parents[2],
         stderr=subprocess.PIPE,
         text=True,

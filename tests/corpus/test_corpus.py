@@ -45,7 +45,7 @@ def test_what_is_read_has_the_types_of_a_captured_graph(held):
 def test_any_canonical_graphs_read_back(tmp_path_factory, graphs, seed):
     rng = np.random.default_rng(seed)
     path = tmp_path_factory.mktemp("any") / "x.parquet"
-    items = [item(f"x:{place}", with_attributes(each, rng)) for place, each in enumerate(graphs)]
+    items = [item(f"x:{number}", with_attributes(each, rng)) for number, each in enumerate(graphs)]
     write_shard(path, items)
     assert read_shard(path) == items
 
@@ -110,7 +110,7 @@ def test_repeated_structure_takes_little(tmp_path):
         nodes += items[-1].graph.nodes
     write_shard(tmp_path / "x.parquet", items)
     group = pq.read_metadata(tmp_path / "x.parquet").row_group(0)
-    columns = [group.column(place) for place in range(group.num_columns)]
+    columns = [group.column(number) for number in range(group.num_columns)]
     graph = sum(column.total_compressed_size for column in columns[-4:])
     assert nodes > 10_000
     assert graph < 0.3 * nodes
@@ -126,10 +126,10 @@ def test_cards_say_all_but_the_graph(held):
 
 
 def test_a_name_is_found_with_those_of_its_design(held):
-    found = find(held, "timm:a")
-    assert found.architecture == rows()[0]
-    assert [card.labels.name for card in found.same] == ["timm:b"]
-    assert found.card.labels == rows()[0].labels
+    entry = find(held, "timm:a")
+    assert entry.architecture == rows()[0]
+    assert [card.labels.name for card in entry.same] == ["timm:b"]
+    assert entry.card.labels == rows()[0].labels
 
 
 def test_a_name_is_found_without_reading_another_graph(held, monkeypatch):
@@ -150,7 +150,7 @@ def test_a_large_shard_reads_back_in_moments(tmp_path):
     graph = canonical(resnet([3, 4, 6, 3]))
     labels = Labels("x:0", "x", "x 1", "resnet", "t")
     one = architecture(labels, graph)
-    items = [replace(one, labels=replace(labels, name=f"x:{place}")) for place in range(2_000)]
+    items = [replace(one, labels=replace(labels, name=f"x:{number}")) for number in range(2_000)]
     write_shard(tmp_path / "x.parquet", items)
     back = read_shard(tmp_path / "x.parquet")
     assert len(back) == 2_000

@@ -46,20 +46,20 @@ def with_list(table, name, change):
     """The table with one number list of its first row changed."""
     lists = table.column(name).to_pylist()
     lists[0] = change(lists[0])
-    place = table.column_names.index(name)
+    position = table.column_names.index(name)
     column = pa.array(lists, table.schema.field(name).type)
-    return table.set_column(place, table.schema.field(name), column)
+    return table.set_column(position, table.schema.field(name), column)
 
 
 @settings(max_examples=150)
-@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_a_flipped_bit_anywhere_is_seen(tmp_path_factory, held, place, bit):
+@given(fraction=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_flipped_bit_anywhere_is_seen(tmp_path_factory, held, fraction, bit):
     directory = tmp_path_factory.mktemp("flip")
     for path in held.iterdir():
         (directory / path.name).write_bytes(path.read_bytes())
 
     def flip(content):
-        content[int(place * len(content))] ^= 1 << bit
+        content[int(fraction * len(content))] ^= 1 << bit
 
     path = damaged(directory, flip)
     with pytest.raises(CorpusError, match=r"shard-1\.parquet is damaged"):
@@ -120,8 +120,8 @@ def test_a_missing_column_is_named(tmp_path, column):
 
 def test_a_column_of_another_type_is_named(tmp_path):
     def change(table):
-        place = table.column_names.index("flops")
-        return table.set_column(place, "flops", table.column("flops").cast(pa.int32()))
+        position = table.column_names.index("flops")
+        return table.set_column(position, "flops", table.column("flops").cast(pa.int32()))
 
     with pytest.raises(CorpusError, match="column flops is int32, wanted int64"):
         read_shard(foreign(tmp_path / "x.parquet", change))
@@ -150,9 +150,9 @@ def test_lists_that_disagree_are_refused(tmp_path, column, change):
 
 
 def test_a_manifest_that_counts_other_rows_is_refused(tmp_path):
-    found = Manifest.read(corpus(tmp_path))
-    entry = found.shards[0].model_copy(update={"rows": 9})
-    found.model_copy(update={"shards": (entry, found.shards[1])}).write(tmp_path)
+    manifest = Manifest.read(corpus(tmp_path))
+    entry = manifest.shards[0].model_copy(update={"rows": 9})
+    manifest.model_copy(update={"shards": (entry, manifest.shards[1])}).write(tmp_path)
     with pytest.raises(CorpusError, match="has 2 rows, its manifest says 9"):
         read_corpus(tmp_path)
 

@@ -48,9 +48,9 @@ def counts(raw, exact, topology):
 
 
 def test_sources_are_counted_by_network_design_tier_and_failure():
-    found = count_corpus(ROWS, FAILURES, {"timm": 8.0}).sources
-    assert list(found) == ["darts", "hf", "smp", "timm", "tv"]
-    assert found["timm"].model_dump() == {
+    sources = count_corpus(ROWS, FAILURES, {"timm": 8.0}).sources
+    assert list(sources) == ["darts", "hf", "smp", "timm", "tv"]
+    assert sources["timm"].model_dump() == {
         "raw": 3,
         "exact": 2,
         "topology": 1,
@@ -59,7 +59,7 @@ def test_sources_are_counted_by_network_design_tier_and_failure():
         "seconds": 8.0,
         "models_per_s": 0.5,
     }
-    assert (found["tv"].raw, found["tv"].failed, found["tv"].models_per_s) == (0, 1, 0.0)
+    assert (sources["tv"].raw, sources["tv"].failed, sources["tv"].models_per_s) == (0, 1, 0.0)
 
 
 def test_totals_count_what_sources_share_once():
@@ -85,12 +85,12 @@ def test_rows_are_read_once():
 
 
 def whole():
-    found = count_corpus(ROWS, FAILURES)
+    counted = count_corpus(ROWS, FAILURES)
     return Manifest(
         packages={"torch": "2.13.0"},
         shards=(ShardEntry(file="timm-000.parquet", rows=3, sha256="0" * 64, source="timm"),),
-        sources=found.sources,
-        totals=found.totals,
+        sources=counted.sources,
+        totals=counted.totals,
         failures=tuple(FAILURES),
         skipped=(Skipped(source="open_clip", reason="not installed"),),
         unknown_operators={"aten::foo": 3},

@@ -52,7 +52,7 @@ def test_the_own_corpus_comes_before_the_shipped_one(held):
 
 
 def test_where_no_corpus_came_with_the_package_the_error_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("nar.corpus.places.package_path", tmp_path.joinpath)
+    monkeypatch.setattr("nar.corpus.reading.package_path", tmp_path.joinpath)
     with pytest.raises(CorpusError, match="came without a corpus; make one"):
         shipped_corpus()
     with pytest.raises(CorpusError, match=r"no corpus at .*own, and this installation"):
@@ -62,7 +62,7 @@ def test_where_no_corpus_came_with_the_package_the_error_says_so(tmp_path, monke
 def test_the_shipped_corpus_stands_in_for_the_own_one(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     corpus(tmp_path / "data" / "corpus")
-    monkeypatch.setattr("nar.corpus.places.package_path", tmp_path.joinpath)
+    monkeypatch.setattr("nar.corpus.reading.package_path", tmp_path.joinpath)
     assert default_corpus(tmp_path / "own") == tmp_path / "data" / "corpus"
 
 

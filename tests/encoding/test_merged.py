@@ -58,7 +58,7 @@ def test_some_of_the_graphs_are_what_they_are_alone(graphs, data):
     rows = [row_graph(graph) for graph in graphs]
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=4))
     taken = merged(rows, 3).take(np.array(chosen))
-    alone = merged([rows[place] for place in chosen], 3)
+    alone = merged([rows[position] for position in chosen], 3)
     assert taken.count == len(chosen)
     assert len(taken.rows) == len(alone.rows)
     assert [len(each.own) for each in taken.rounds] == [len(each.own) for each in alone.rounds]

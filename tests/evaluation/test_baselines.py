@@ -67,10 +67,10 @@ def test_idf_lifts_what_is_rare():
 
 
 def test_sizes_are_standardised():
-    found = sizes([resnet([1]), resnet([2]), bert(1)])
-    assert found.shape == (3, 3)
-    assert found.mean(axis=0).tolist() == pytest.approx([0, 0, 0], abs=1e-6)
-    assert found[:, 0].tolist() == [0, 0, 0]  # nothing here has parameters
+    rows = sizes([resnet([1]), resnet([2]), bert(1)])
+    assert rows.shape == (3, 3)
+    assert rows.mean(axis=0).tolist() == pytest.approx([0, 0, 0], abs=1e-6)
+    assert rows[:, 0].tolist() == [0, 0, 0]  # nothing here has parameters
 
 
 def test_random_vectors_follow_their_seed():

@@ -13,11 +13,11 @@ def scored(values, queries="abcd", clusters="xxyy"):
 
 
 def test_the_mean_is_that_of_the_pairs():
-    found = difference([scored([1, 0.5, 0.5, 0])], [scored([0.5, 0.5, 0, 0.2])], "map@20")
-    assert found.mean == pytest.approx((0.5 + 0 + 0.5 - 0.2) / 4)
+    apart = difference([scored([1, 0.5, 0.5, 0])], [scored([0.5, 0.5, 0, 0.2])], "map@20")
+    assert apart.mean == pytest.approx((0.5 + 0 + 0.5 - 0.2) / 4)
     # Each of the two families alone is an end: 0.25 and 0.15.
-    assert (found.low, found.high) == pytest.approx((0.15, 0.25))
-    assert not found.is_none
+    assert (apart.low, apart.high) == pytest.approx((0.15, 0.25))
+    assert not apart.is_none
 
 
 def test_turned_around_it_is_the_negative():
@@ -42,14 +42,14 @@ def test_the_order_of_queries_does_not_matter():
 def test_pairs_know_more_than_two_means_do():
     """Families differ a lot, the methods by the same little in each: the difference is sure."""
     hard = np.array([0.1, 0.2, 0.8, 0.9])
-    found = difference([scored(hard + 0.01)], [scored(hard)], "map@20")
-    assert found.low == pytest.approx(0.01) == found.high
+    apart = difference([scored(hard + 0.01)], [scored(hard)], "map@20")
+    assert apart.low == pytest.approx(0.01) == apart.high
 
 
 def test_families_that_disagree_leave_none():
-    found = difference([scored([1, 1, 0, 0])], [scored([0, 0, 1, 1])], "map@20")
-    assert (found.mean, found.low, found.high) == (0, -1, 1)
-    assert found.is_none
+    apart = difference([scored([1, 1, 0, 0])], [scored([0, 0, 1, 1])], "map@20")
+    assert (apart.mean, apart.low, apart.high) == (0, -1, 1)
+    assert apart.is_none
 
 
 def test_the_same_method_is_no_different():

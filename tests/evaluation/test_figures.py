@@ -96,9 +96,9 @@ def test_six_maps_are_one_picture_and_the_same_again(tmp_path):
 
 def test_tsne_keeps_who_is_near_whom():
     vectors, classes = groups(5)
-    places = tsne(vectors)
-    assert places.shape == (60, 2)
-    apart = np.linalg.norm(places[:, None] - places, axis=2)
+    points = tsne(vectors)
+    assert points.shape == (60, 2)
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
     np.fill_diagonal(apart, np.inf)
     nearest = apart.argmin(axis=1)
     assert [classes[item] for item in nearest] == list(classes)

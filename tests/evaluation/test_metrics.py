@@ -107,7 +107,7 @@ def by_trec_eval(measures, scores, related):
         str(query): {str(item): float(score) for item, score in enumerate(row)}
         for query, row in enumerate(scores)
     }
-    found = {measure: [0.0] * len(scores) for measure in measures}
+    values = {measure: [0.0] * len(scores) for measure in measures}
     for metric in ir_measures.iter_calc(measures, qrels, run):
-        found[metric.measure][int(metric.query_id)] = metric.value
-    return found
+        values[metric.measure][int(metric.query_id)] = metric.value
+    return values

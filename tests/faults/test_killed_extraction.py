@@ -52,8 +52,8 @@ class Campaign:
     specs: Path
 
     def start(self, work: Path, *options: str) -> "subprocess.Popen[str]":
-        places = ("--work", str(work), "--cluster-config", str(self.sizes))
-        command = (sys.executable, "-m", "cluster.extract", "--specs", str(self.specs), *places)
+        fixed = ("--work", str(work), "--cluster-config", str(self.sizes))
+        command = (sys.executable, "-m", "cluster.extract", "--specs", str(self.specs), *fixed)
         return subprocess.Popen(
             [*command, *options, "--json"],
             cwd=REPOSITORY,
@@ -71,12 +71,12 @@ class Campaign:
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory) -> Campaign:
-    place = tmp_path_factory.mktemp("campaign")
+    directory = tmp_path_factory.mktemp("campaign")
     darts = [f"darts:{genotype_at(number * 10**14)}" for number in range(30)]
     files = [f"{MODELS}:{factory}" for factory in (*GOOD, *BAD)]
-    (place / "specs.txt").write_text("\n".join([*darts, *files]))
-    (place / "sizes.yaml").write_text(SIZES)
-    return Campaign(place / "sizes.yaml", place / "specs.txt")
+    (directory / "specs.txt").write_text("\n".join([*darts, *files]))
+    (directory / "sizes.yaml").write_text(SIZES)
+    return Campaign(directory / "sizes.yaml", directory / "specs.txt")
 
 
 @pytest.fixture(scope="module")
@@ -114,15 +114,15 @@ def children(process: int) -> Iterator[int]:
 
 
 def workers_of(process: int) -> list[int]:
-    found = []
+    workers = []
     for child in children(process):
         try:
             title = Path(f"/proc/{child}/cmdline").read_bytes()
         except OSError:
             continue
         if title.startswith(b"ray::CaptureWorker"):
-            found.append(child)
-    return found
+            workers.append(child)
+    return workers
 
 
 def test_every_bad_model_has_its_reason(unbroken):

@@ -94,11 +94,11 @@ def test_a_deleted_row_is_gone(backend):
 def test_rows_come_back_by_name_and_by_id(backend):
     rows = [row("timm:a", 0.1, 0.2, 0.3), row("timm:b", 1 / 3)]
     index = backend.fill(rows)
-    found = index.get(["timm:a", rows[1].id, "timm:c"])
-    assert found.keys() == {"timm:a", rows[1].id}
-    for key, item in zip(found, rows, strict=True):
-        assert found[key].embedding.tobytes() == item.embedding.tobytes()
-        assert found[key].hit(0) == item.hit(0)
+    got = index.get(["timm:a", rows[1].id, "timm:c"])
+    assert got.keys() == {"timm:a", rows[1].id}
+    for key, item in zip(got, rows, strict=True):
+        assert got[key].embedding.tobytes() == item.embedding.tobytes()
+        assert got[key].hit(0) == item.hit(0)
 
 
 def test_rows_are_found_by_fingerprint(backend):
@@ -106,26 +106,26 @@ def test_rows_are_found_by_fingerprint(backend):
     narrow = row("narrow", 1, topology="c" * 64, exact="2" * 64)
     index = backend.fill([wide, narrow, row("other", 1)])
 
-    def found(**fingerprints):
+    def names_of(**fingerprints):
         return {item.name for item in index.find_by_fingerprint(**fingerprints)}
 
-    assert found(topologies=["c" * 64]) == {"wide", "narrow"}
-    assert found(exacts=["2" * 64]) == {"narrow"}
-    assert found(topologies=["f" * 64]) == set()
+    assert names_of(topologies=["c" * 64]) == {"wide", "narrow"}
+    assert names_of(exacts=["2" * 64]) == {"narrow"}
+    assert names_of(topologies=["f" * 64]) == set()
 
 
 def test_ranges_take_in_both_ends(backend):
     largest = 2**63 - 1
     index = backend.fill([row(str(n), 1, parameters=n) for n in (0, 5, 6, largest)])
 
-    def found(minimum, maximum):
+    def sizes_in(minimum, maximum):
         wanted = Filter(parameters=Range(minimum, maximum))
         return sorted(map(int, names(index.search(EAST, 9, wanted)[0])))
 
-    assert found(5, 6) == [5, 6]
-    assert found(None, 5) == [0, 5]
-    assert found(6, None) == [6, largest]
-    assert found(largest, largest) == [largest]
+    assert sizes_in(5, 6) == [5, 6]
+    assert sizes_in(None, 5) == [0, 5]
+    assert sizes_in(6, None) == [6, largest]
+    assert sizes_in(largest, largest) == [largest]
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def assert_equal(index, exact, query):
     assert_same(index.search(query, 5, wanted), exact.search(query, 5, wanted))
 
 
-def assert_same(found, expected):
-    for hits, wanted in zip(found, expected, strict=True):
+def assert_same(came, expected):
+    for hits, wanted in zip(came, expected, strict=True):
         assert [hit.id for hit in hits] == [hit.id for hit in wanted]
         assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in wanted], abs=1e-6)
 

@@ -182,14 +182,14 @@ def test_many_pages_are_verified(index, monkeypatch):
 def test_hnsw_finds_nearly_what_exact_search_finds(tmp_path):
     rng = np.random.default_rng(0)
     rows = [row(f"row {number}", *rng.normal(size=DIM)) for number in range(1_000)]
-    found = {}
+    ids = {}
     for kind in ("FLAT", "HNSW"):
         config = IndexConfig(uri=str(tmp_path / f"{kind}.db"), kind=kind)
         with ArchitectureIndex(config) as index:
             load(index, rows)
             answers = index.search(np.ones((1, DIM)), 50)
-            found[kind] = {hit.id for hit in answers[0]}
-    assert len(found["FLAT"] & found["HNSW"]) >= 48
+            ids[kind] = {hit.id for hit in answers[0]}
+    assert len(ids["FLAT"] & ids["HNSW"]) >= 48
 
 
 @on_both

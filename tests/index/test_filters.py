@@ -62,7 +62,7 @@ def test_a_literal_reads_back_as_the_text(values):
 
 
 def test_hostile_texts_find_their_own_rows_only(backend):
-    rows = [row(f"row {place}", 1, family=text) for place, text in enumerate(HOSTILE)]
+    rows = [row(f"row {number}", 1, family=text) for number, text in enumerate(HOSTILE)]
     index = backend.fill(rows)
     for text in HOSTILE:
         [hits] = index.search(EAST, 99, Filter(families=(text,)))

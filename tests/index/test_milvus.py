@@ -186,8 +186,8 @@ def test_acknowledged_rows_outlive_a_killed_writer(config):
     end(process)
     with ArchitectureIndex(config) as index:
         names = [f"row {number}" for number in range(acknowledged + 1)]
-        found = index.get(names)
-        assert [found[name].embedding[1] for name in names] == list(range(acknowledged + 1))
+        rows = index.get(names)
+        assert [rows[name].embedding[1] for name in names] == list(range(acknowledged + 1))
         assert index.count() in (len(names), len(names) + 1, len(names) + 2)
 
 
@@ -205,9 +205,9 @@ def test_many_readers_beside_one_writer(config):
 
 def read_until(index, writer):
     """Whether every read, until the writer ends, finds the row that was there before."""
-    found = []
+    answers = []
     while not writer.done():
         [[hit]] = index.search(EAST, 1)
-        found.append(hit.name == "east")
-        found.append(bool(index.contains([architecture_id("east")])))
-    return all(found)
+        answers.append(hit.name == "east")
+        answers.append(bool(index.contains([architecture_id("east")])))
+    return all(answers)

@@ -23,16 +23,27 @@ MODELS_BELOW = {
 }
 # Library -> source whose names begin with what the library calls the network, up to "@" or "/".
 NAMED_BY_NETWORK = {
+    "asteroid": "asteroid",
     "braindecode": "braindecode",
     "deepctr_torch": "deepctr_torch",
+    "demucs": "demucs",
+    "dynamic_network_architectures": "dynamic_network_architectures",
+    "esm": "esm",
     "kornia": "kornia",
+    "libmultilabel": "libmultilabel",
     "neuralforecast": "neuralforecast",
+    "neuralop": "neuralop",
+    "pypots": "pypots",
     "pythae": "pythae",
+    "pytorchvideo": "pytorchvideo",
     "rtdl_revisiting_models": "rtdl_revisiting_models",
     "spandrel": "spandrel",
     "speechbrain": "speechbrain",
     "stable_baselines3": "stable_baselines3",
+    "stanza": "stanza",
+    "supar": "supar",
     "torch_geometric": "pyg",
+    "torch_rechub": "torch_rechub",
     "torchaudio": "torchaudio",
     "torchgan": "torchgan",
 }
@@ -60,10 +71,10 @@ def networks(library, source):
 
 
 def root_of(library):
-    found = util.find_spec(library)
-    if found is None:
+    spec = util.find_spec(library)
+    if spec is None:
         pytest.skip(f"{library} is not installed")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def stems(library, below):

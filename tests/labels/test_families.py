@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from nar.labels.families import definings, entrypoints, family_of, snake_case
+from nar.zoo import list_specs
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.openmmlab.configs import config_names
 
@@ -41,6 +42,7 @@ def test_every_listed_entry_point_takes_a_model():
         ).get_encoder_names(),
     }
     names["open_clip"] = [path.stem for path in configurations("open_clip", "model_configs")]
+    names["litgpt"] = [name.partition(":")[2] for name in list_specs("litgpt")]
     names |= {library: config_names(library) for library in ("mmpretrain", "mmseg")}
     for library, rows in entrypoints().items():
         plain = [snake_case(name) for name in names[library]]
@@ -63,7 +65,7 @@ def test_family_names_are_lower_snake_case():
 
 
 @pytest.mark.parametrize(
-    ("family", "places"),
+    ("family", "definitions"),
     [
         (
             "resnet",
@@ -113,8 +115,8 @@ def test_family_names_are_lower_snake_case():
         ("roberta", [("transformers", "roberta", ""), ("transformers", "xlm-roberta", "")]),
     ],
 )
-def test_one_design_has_one_name(family, places):
-    assert {family_of(*place) for place in places} == {family}
+def test_one_design_has_one_name(family, definitions):
+    assert {family_of(*definition) for definition in definitions} == {family}
 
 
 @pytest.mark.parametrize(

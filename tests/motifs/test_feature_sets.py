@@ -50,8 +50,8 @@ def test_graphs_can_be_taken_and_joined():
     again = joined([sets.take(np.array([2])), sets.take(np.array([0, 1]))])
     order = [2, 0, 1]
     assert again.count == 3
-    for place, graph in enumerate(order):
-        assert features_of(again, place) == features_of(sets, graph)
+    for position, graph in enumerate(order):
+        assert features_of(again, position) == features_of(sets, graph)
     assert again.graph().tolist() == sorted(again.graph().tolist())
 
 

@@ -12,7 +12,7 @@ from nar.motifs.partition import partition, partition_all
 from nar.ops import op_name
 
 
-def found(graph):
+def motifs_of(graph):
     """Operators of each motif type and how often it occurs."""
     cut = partition(canonical(graph))
     first = {code: cut.motif_codes.tolist().index(code) for code in cut.counts()}
@@ -28,18 +28,18 @@ def found(graph):
 
 def test_two_diamonds_in_a_row_are_one_motif_twice():
     graph = graph_of("input; conv 0; gelu 0; concat 1 2; conv 3; gelu 3; concat 4 5")
-    assert found(graph) == [("input", 1), ("conv gelu concat", 2)]
+    assert motifs_of(graph) == [("input", 1), ("conv gelu concat", 2)]
 
 
 def test_a_chain_is_cut_into_its_repeated_unit():
     draw = Drawing()
     draw.chain("conv relu conv relu conv relu linear", draw("input"))
-    assert found(draw.graph()) == [("input", 1), ("conv relu", 3), ("linear", 1)]
+    assert motifs_of(draw.graph()) == [("input", 1), ("conv relu", 3), ("linear", 1)]
 
 
 def test_resnet_50_is_found_as_its_authors_drew_it():
     block = "conv batch_norm relu conv batch_norm relu conv batch_norm"
-    assert found(resnet([3, 4, 6, 3])) == [
+    assert motifs_of(resnet([3, 4, 6, 3])) == [
         ("input conv batch_norm relu max_pool", 1),
         (f"{block} conv batch_norm add relu", 4),
         (f"{block} add relu", 12),

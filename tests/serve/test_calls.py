@@ -141,5 +141,5 @@ def test_many_callers_get_their_own_answers(stub):
         return stub.Search(wire.SearchRequest(queries=[query])).results[0].same_network[0]
 
     with ThreadPoolExecutor(8) as pool:
-        found = [hit.architecture.name for hit in pool.map(nearest, names)]
-    assert found == names
+        answered = [hit.architecture.name for hit in pool.map(nearest, names)]
+    assert answered == names

@@ -31,7 +31,7 @@ def test_default_top_k_keeps_to_the_maximum():
 
 def test_targets():
     assert decoded(architecture="timm:x").target == "timm:x"
-    assert decoded(graph=ONE_NODE).target.nodes == 1
+    assert decoded(graph=ONE_NODE).target.graph.nodes == 1
     target = decoded(vector=vector(0.5, 0, -2)).target
     assert target.dtype == np.float32
     assert target.tolist() == [0.5, 0, -2]

@@ -14,7 +14,7 @@ BLOCK = "input; conv 0; batch_norm 1; relu 2; conv 3; add 1 4"
 
 
 def decoded(message, max_nodes=6, max_edges=6):
-    return decode_graph(message, max_nodes=max_nodes, max_edges=max_edges)
+    return decode_graph(message, max_nodes=max_nodes, max_edges=max_edges).graph
 
 
 def chain(*, operators=("input", "relu"), nodes=(0, 1), edges=((0, 1),), **fields):

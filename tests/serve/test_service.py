@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_index import KNOWN, known
 
+from nar import canonical as canonical_module
 from nar.canonical import exact_fingerprint, topology_fingerprint
 from nar.ops import ATTRIBUTES, OPS
 from nar.retrieve import Retriever
@@ -131,6 +132,34 @@ def test_embed(stub, embedder):
     assert violation(bad.status) == "graphs[1].edge_index"
     assert first.topology == topology_fingerprint(known("timm:plain"))
     assert first.exact == exact_fingerprint(known("timm:plain"))
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    """What the codes of nodes were hashed from, a list for every time that they were."""
+    runs, hash_nodes = [], canonical_module._node_codes
+
+    def counted(graph, operands, initial):
+        runs.append(sorted(initial))
+        return hash_nodes(graph, operands, initial)
+
+    monkeypatch.setattr(canonical_module, "_node_codes", counted)
+    return runs
+
+
+def ask_embed(stub, graph):
+    stub.Embed(wire.EmbedRequest(graphs=[graph]))
+
+
+def ask_search(stub, graph):
+    stub.Search(wire.SearchRequest(queries=[wire.Query(graph=graph)]))
+
+
+@pytest.mark.parametrize("ask", [ask_embed, ask_search])
+def test_the_codes_of_a_graph_are_hashed_once_a_query(stub, hashed, ask):
+    ask(stub, encode_graph(graph_of(SHUFFLED_PLAIN)))
+    # Operators with attributes, these codes again for ties, operators alone: none of them twice.
+    assert [len(initial[0]) for initial in hashed] == [2 + 2 * len(ATTRIBUTES), 16, 2]
 
 
 def test_get(stub, index):

@@ -61,7 +61,7 @@ def test_every_member_lies_as_far_from_its_centre_as_it_says(rows):
 
     def codes(text):
         nodes = text.replace("/", ",").split(",")
-        return [code_of[place % NODES][node] for place, node in enumerate(nodes)]
+        return [code_of[number % NODES][node] for number, node in enumerate(nodes)]
 
     centres = {text: codes(text) for text in {row["centre"] for row in rows}}
     wrong = [
@@ -69,8 +69,8 @@ def test_every_member_lies_as_far_from_its_centre_as_it_says(rows):
         for row in rows
         if row["distance"]
         != sum(
-            distances_from(place % NODES, before)[after]
-            for place, (before, after) in enumerate(
+            distances_from(number % NODES, before)[after]
+            for number, (before, after) in enumerate(
                 zip(centres[row["centre"]], codes(row["genotype"]), strict=True)
             )
         )

@@ -29,10 +29,10 @@ def searched_distances(start, number):
     frontier = [start]
     while frontier:
         frontier = [
-            found
+            edited
             for node in frontier
-            for found in node_edits(node, number)
-            if found not in distances and not distances.update({found: distances[node] + 1})
+            for edited in node_edits(node, number)
+            if edited not in distances and not distances.update({edited: distances[node] + 1})
         ]
     return distances
 

@@ -36,6 +36,6 @@ def fingerprints(hash_seed: str, names: list[str]) -> str:
 
 
 def test_neither_hash_seed_nor_order_changes_a_capture():
-    found = fingerprints("1", NAMES).splitlines()
-    assert len(found) == len(NAMES)
-    assert sorted(fingerprints("2", NAMES[::-1]).splitlines()) == sorted(found)
+    lines = fingerprints("1", NAMES).splitlines()
+    assert len(lines) == len(NAMES)
+    assert sorted(fingerprints("2", NAMES[::-1]).splitlines()) == sorted(lines)

@@ -9,10 +9,12 @@ import pytest
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest
 from nar.zoo import resolve
+from nar.zoo.libraries import APART
 from nar.zoo.sources import SOURCES, package_of, source_names
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 # Licences that let anyone read the code and publish what was read from it.
 PERMISSIVE = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
@@ -45,8 +47,13 @@ def package(library):
     return plain(package_of(library)[0]) if library else ""
 
 
+def apart():
+    """Packages that no extra can install beside the others."""
+    return installed_by(PYPROJECT["dependency-groups"]["apart"])
+
+
 def needed_by(source):
-    return {package(library) for library in (source.library, *source.parts)} - {""}
+    return {package(library) for library in (source.library, *source.parts)} - {"", *apart()}
 
 
 def table_of_readme():
@@ -80,7 +87,16 @@ def test_only_permissive_code_is_read(source):
 @each_source
 def test_an_extra_bears_the_name_of_the_library_and_installs_it(source):
     extra = EXTRAS.get(source.library, [])
-    assert package(source.library) in {*installed_by([*extra, *PROJECT["dependencies"]]), ""}
+    installed = installed_by([*extra, *PROJECT["dependencies"]])
+    assert package(source.library) in {*installed, *apart(), ""}
+
+
+def test_what_no_extra_installs_is_told_to_whoever_misses_it():
+    assert {library: plain(name) for library, name in APART.items()} == {
+        source.library: package(source.library)
+        for source in SOURCES
+        if package(source.library) in apart()
+    }
 
 
 def test_one_extra_installs_what_all_sources_need():

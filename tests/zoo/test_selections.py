@@ -27,11 +27,11 @@ def test_a_source_selects_all_it_has(source):
 
 
 def test_the_corpus_has_all_that_libraries_register_once():
-    found = select("corpus")
-    sources = {name.partition(":")[0] for name in found.names}
-    assert sources.isdisjoint(found.skipped)
-    assert sources | found.skipped.keys() == set(source_names()) - {"darts"}
-    assert len(set(found.names)) == len(found.names) > 2_000
+    selection = select("corpus")
+    sources = {name.partition(":")[0] for name in selection.names}
+    assert sources.isdisjoint(selection.skipped)
+    assert sources | selection.skipped.keys() == set(source_names()) - {"darts"}
+    assert len(set(selection.names)) == len(selection.names) > 2_000
 
 
 def test_an_absent_library_is_skipped_with_the_way_out(monkeypatch):
@@ -41,10 +41,10 @@ def test_an_absent_library_is_skipped_with_the_way_out(monkeypatch):
         return [f"{source}:one"]
 
     monkeypatch.setattr(selections, "list_specs", listed)
-    found = select("corpus")
-    assert found.skipped == {"timm": "timm is not installed: pip install 'nar[timm]'"}
-    assert "timm:one" not in found.names
-    assert "torchvision:one" in found.names
+    selection = select("corpus")
+    assert selection.skipped == {"timm": "timm is not installed: pip install 'nar[timm]'"}
+    assert "timm:one" not in selection.names
+    assert "torchvision:one" in selection.names
 
 
 def test_darts_networks_come_in_ten_classes():

@@ -21,10 +21,10 @@ KNOWN_DESIGNS = 7_629
 @pytest.fixture(scope="session")
 def cards():
     """Source -> its cards."""
-    found = defaultdict(list)
+    by_source = defaultdict(list)
     for card in iterate_cards(shipped_corpus()):
-        found[card.labels.source].append(card)
-    return found
+        by_source[card.labels.source].append(card)
+    return by_source
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +58,7 @@ def test_published_designs_are_one_topology_in_several_libraries(cards):
         for name in group.members:
             if name in topology:
                 sources[topology[name]].add(name.partition(":")[0])
-        agreeing += any(len(found) > 1 for found in sources.values())
+        agreeing += any(len(each) > 1 for each in sources.values())
     assert agreeing >= 60
 
 

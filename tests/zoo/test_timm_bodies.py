@@ -16,14 +16,14 @@ HEADS = [
 
 
 def fingerprints(names, *, forget):
-    found = {}
+    prints = {}
     timm_body.cache_clear()
     for name in names:
         if forget:
             timm_body.cache_clear()
         item = capture_architecture(name).architecture
-        found[name] = item.exact, item.topology
-    return found
+        prints[name] = item.exact, item.topology
+    return prints
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -46,8 +46,8 @@ def test_the_heads_over_regions_read_the_map_that_each_region_belongs_to():
 def test_maps_are_channels_first_whatever_the_model_gives():
     with torch.device("meta"):
         maps = TimmMaps("swin_tiny_patch4_window7_224", {"fine": -4, "coarse": -1})
-        found = maps(torch.empty(1, 3, 224, 224))
-    assert {name: tuple(m.shape) for name, m in found.items()} == {
+        levels = maps(torch.empty(1, 3, 224, 224))
+    assert {name: tuple(m.shape) for name, m in levels.items()} == {
         "fine": (1, 96, 56, 56),
         "coarse": (1, 768, 7, 7),
     }

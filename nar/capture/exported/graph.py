@@ -108,8 +108,8 @@ class GraphRunner:
 
 def _overload(operator: tuple[str, str, str]) -> OpOverload:
     namespace, packet, overload = operator
-    found: OpOverload = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
-    return found
+    resolved: OpOverload = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+    return resolved
 
 
 def _names(arguments: list[Json]) -> Iterator[str]:

@@ -1,12 +1,14 @@
 """Capture by one forward pass of a module on tensors that have shapes and no memory."""
 
 import logging
+import sysconfig
+import traceback
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 from torch import Tensor, nn
 
-from nar.capture.forward.blame import place_of
 from nar.capture.forward.draws import undrawn
 from nar.capture.forward.opaque import OpaqueFunctions
 from nar.capture.forward.placement import Placement, flat_tensors, inference, placements, quiet
@@ -20,6 +22,12 @@ from nar.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
 _REASON_LENGTH = 300
+# Frames of libraries, of this package and of code without a file are nobody's to mend.
+_FOREIGN = (
+    *(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
+    str(Path(__file__).parents[2]),
+    "<",
+)
 
 
 def capture_module(
@@ -63,11 +71,11 @@ def trace_module(
         if has_lazy(module):
             _give_shapes(module, inputs, name=name)
         failure: CaptureError | None = None
-        for place in placements(module, inputs, is_run=run):
+        for placement in placements(module, inputs, is_run=run):
             if failure is not None:
                 _LOG.info("%s: tried again, slower, since: %s", name, failure.reason)
             try:
-                once = partial(_trace, module, inputs, place, name=name)
+                once = partial(_trace, module, inputs, placement, name=name)
                 return undrawn(once, name=name)
             except CaptureError as error:
                 failure = error
@@ -77,26 +85,28 @@ def trace_module(
 def _give_shapes(module: nn.Module, inputs: CaptureInputs, *, name: str) -> None:
     """Let lazy layers see the input once, without memory if the forward pass bears that."""
     renew_lazy(module, "meta")
-    place = next(placements(module, inputs))
-    args, kwargs = place.inputs(inputs)
+    placement = next(placements(module, inputs))
+    args, kwargs = placement.inputs(inputs)
     try:
         with ExitStack() as stack:
-            for context in (quiet(), inference(module), *place.contexts):
+            for context in (quiet(), inference(module), *placement.contexts):
                 stack.enter_context(context)
-            place.call(module, args, kwargs)
+            placement.call(module, args, kwargs)
     except Exception as error:
         raise CaptureError(name, "-", reason_of(error)) from error
 
 
-def _trace(module: nn.Module, inputs: CaptureInputs, place: Placement, *, name: str) -> Trace:
+def _trace(module: nn.Module, inputs: CaptureInputs, placement: Placement, *, name: str) -> Trace:
     learned = by_storage(module.parameters())
-    stand_ins = [place.state[key] for key, _ in module.named_parameters() if key in place.state]
+    stand_ins = [
+        placement.state[key] for key, _ in module.named_parameters() if key in placement.state
+    ]
     builder = TraceBuilder()
     values = TensorValues(builder, {**learned, **by_storage(stand_ins)})
     recorder = Recorder(builder, values)
     # A zoo's forward can raise anything; whoever captures thousands of models wants one error.
     try:
-        result = _run(module, inputs, place, recorder)
+        result = _run(module, inputs, placement, recorder)
     except Exception as error:
         raise CaptureError(name, recorder.last_operator, reason_of(error)) from error
     outputs = [values.read(tensor) for tensor in flat_tensors(result)]
@@ -107,15 +117,17 @@ def _trace(module: nn.Module, inputs: CaptureInputs, place: Placement, *, name: 
     return builder.trace(outputs, sum(tensor.numel() for tensor in learned.values()))
 
 
-def _run(module: nn.Module, inputs: CaptureInputs, place: Placement, recorder: Recorder) -> object:
-    args, kwargs = place.inputs(inputs)
+def _run(
+    module: nn.Module, inputs: CaptureInputs, placement: Placement, recorder: Recorder
+) -> object:
+    args, kwargs = placement.inputs(inputs)
     for tensor in flat_tensors((args, kwargs)):
         recorder.values.bind(tensor, input_value(recorder.builder, tensor))
     with ExitStack() as stack:
-        for context in (quiet(), inference(module), *place.contexts, recorder):
+        for context in (quiet(), inference(module), *placement.contexts, recorder):
             stack.enter_context(context)
         stack.enter_context(OpaqueFunctions(recorder))
-        return place.call(module, args, kwargs)
+        return placement.call(module, args, kwargs)
 
 
 def input_value(builder: TraceBuilder, tensor: Tensor) -> int:
@@ -127,8 +139,21 @@ def input_value(builder: TraceBuilder, tensor: Tensor) -> int:
 
 def reason_of(error: BaseException) -> str:
     """What happened, behind file and line where the user's own code was running."""
-    place = place_of(error)
-    return f"{place}: {one_line(error)}" if place else one_line(error)
+    line = _own_line(error)
+    return f"{line}: {one_line(error)}" if line else one_line(error)
+
+
+def _own_line(error: BaseException) -> str:
+    """File and line of the user's own code that was running, as ``model.py:17``, or nothing."""
+    if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):
+        return f"{Path(error.filename).name}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_own(frame.filename)]
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
+
+
+def _is_own(path: str) -> bool:
+    return not path.startswith(_FOREIGN) and "site-packages" not in path
 
 
 def one_line(error: BaseException) -> str:

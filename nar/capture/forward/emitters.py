@@ -85,7 +85,7 @@ def pad(builder: TraceBuilder, call: Call) -> int:
     amounts = list(call.args[1])
     if not any(amounts):
         return call.values[0]
-    axes = 1 + max(place for place, amount in enumerate(amounts) if amount) // 2
+    axes = 1 + max(position for position, amount in enumerate(amounts) if amount) // 2
     numbers = (float(call.argument(2) or 0), float(axes)) if min(amounts) >= 0 else ()
     return builder.emit("pad", call.values, call.shape, numbers=numbers)
 

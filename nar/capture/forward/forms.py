@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch._ops import OpOverload
+
+from nar.capture.torch_internals import OpOverload, schema_of
 
 CALLS = 1 << 16  # kept; a call with its forms takes about 1 KB
 _META = torch.device("meta")
@@ -37,11 +38,11 @@ def run(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> o
     if forms is not None:
         return args[0] if forms == "written" else _empty(forms)
     result = func(*args, **kwargs)
-    found = _written(args, call, result) if gives == "written" else _forms_of(result)
-    if found is not None:
+    new_forms = _written(args, call, result) if gives == "written" else _forms_of(result)
+    if new_forms is not None:
         if len(_forms) >= CALLS:
             _forms.clear()
-        _forms[call] = found
+        _forms[call] = new_forms
     return result
 
 
@@ -52,7 +53,7 @@ class _NoFormError(Exception):
 @cache
 def _gives(func: OpOverload) -> Literal["new", "written", "views"]:
     """Whether a call makes new tensors, writes its first argument, or does something else."""
-    schema = func._schema
+    schema = schema_of(func)
     aliases = [each.alias_info for each in schema.arguments if each.alias_info is not None]
     returned = [each.alias_info for each in schema.returns if each.alias_info is not None]
     if not aliases and not returned:

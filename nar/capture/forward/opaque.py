@@ -9,7 +9,12 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from nar.capture.forward.recorder import Recorder
-from nar.capture.torch_internals import VARIABLE_FUNCTIONS, FakeTensor, on_flex_attention
+from nar.capture.torch_internals import (
+    PAD_PACKED_SEQUENCE,
+    VARIABLE_FUNCTIONS,
+    FakeTensor,
+    on_flex_attention,
+)
 from nar.capture.trace import Shape
 
 Shapes = Callable[[tuple[Any, ...]], tuple[Shape, ...]]
@@ -97,7 +102,7 @@ def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
         functional.layer_norm: ("aten::layer_norm", last_axes_shape),
         functional.linear: ("aten::linear", linear_shape),
         functions.instance_norm: ("aten::instance_norm", channels_shape),
-        functions._pad_packed_sequence: ("aten::_pad_packed_sequence", None),
+        PAD_PACKED_SEQUENCE: ("aten::_pad_packed_sequence", None),
     }
 
 

@@ -17,9 +17,11 @@ from nar.capture.torch_internals import (
     FAKE_TENSOR_LOGGER,
     FakeTensor,
     FakeTensorMode,
+    are_distributions_checked,
     fake_mode,
     flex_attention_in_the_open,
     tree_map_only,
+    writes_so_far,
 )
 from nar.capture.values import shape_of
 
@@ -138,11 +140,11 @@ class _Unwritten:
         self._buffers = buffers
 
     def __enter__(self) -> None:
-        self._before = [(buffer, buffer._version, buffer.clone()) for buffer in self._buffers]
+        self._before = [(buffer, writes_so_far(buffer), buffer.clone()) for buffer in self._buffers]
 
     def __exit__(self, *_: object) -> None:
-        for buffer, version, values in self._before:
-            if buffer._version != version:
+        for buffer, writes, values in self._before:
+            if writes_so_far(buffer) != writes:
                 buffer.copy_(values)
 
 
@@ -162,13 +164,15 @@ def quiet() -> Iterator[None]:
 def inference(module: nn.Module) -> Iterator[None]:
     """Evaluation mode without gradients, fused encoder layers or checks of values; all restored."""
     modes = [(child, child.training) for child in module.modules()]
-    is_fast, is_checked = torch.backends.mha.get_fastpath_enabled(), Distribution._validate_args
+    is_fast, is_checked = torch.backends.mha.get_fastpath_enabled(), are_distributions_checked()
     torch.backends.mha.set_fastpath_enabled(False)
     Distribution.set_default_validate_args(False)
     try:
         with suppress(NotImplementedError):
             module.eval()  # an exported program has the one mode that it was exported in
-        with torch.no_grad(), flex_attention_in_the_open():
+        # Where it is installed, opt_einsum would choose the order of products by their sizes.
+        in_order = torch.backends.opt_einsum.flags(enabled=False)
+        with torch.no_grad(), flex_attention_in_the_open(), in_order:
             yield
     finally:
         Distribution.set_default_validate_args(is_checked)

@@ -7,13 +7,18 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from nar.capture.forward.aten import SPLITS, aten_table
 from nar.capture.forward.call import Call
 from nar.capture.forward.emitters import Emit, Table, unknown
 from nar.capture.forward.forms import run
+from nar.capture.torch_internals import (
+    OpOverload,
+    TorchDispatchMode,
+    has_outer_dispatch_mode,
+    without_torch_functions,
+    written_arguments,
+)
 from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.values import TensorValues, shape_of
 
@@ -45,12 +50,7 @@ def _table() -> Table:
 
 @cache
 def _plan(overload: OpOverload) -> _Plan:
-    writes = tuple(
-        (position, argument.name)
-        for position, argument in enumerate(overload._schema.arguments)
-        if argument.alias_info is not None and argument.alias_info.is_write
-    )
-    return replace(_whole(str(overload.name())), writes=writes)
+    return replace(_whole(str(overload.name())), writes=written_arguments(overload))
 
 
 @cache
@@ -92,11 +92,11 @@ class Recorder(TorchDispatchMode):
         if self._paused or func is _DEVICE:
             return func(*args, **kwargs)
         self.last_operator = str(func.name())
-        with torch._C.DisableTorchFunction():
+        with without_torch_functions():
             operands = self._operands((*args, *kwargs.values()))
             # A mode below wants to see every call; without one, a form is worked out once.
-            is_last = torch._C._len_torch_dispatch_stack() == 0
-            result = run(func, args, kwargs) if is_last else func(*args, **kwargs)
+            is_seen = has_outer_dispatch_mode()
+            result = func(*args, **kwargs) if is_seen else run(func, args, kwargs)
             self._record(_plan(func), (args, kwargs), operands, result)
         return result
 
@@ -114,7 +114,7 @@ class Recorder(TorchDispatchMode):
             result = run()
         finally:
             self._paused -= 1
-        with torch._C.DisableTorchFunction():
+        with without_torch_functions():
             self._record(_whole(operator), (args, {}), self._operands(args), result)
         return result
 
@@ -132,7 +132,7 @@ class Recorder(TorchDispatchMode):
     ) -> None:
         args, kwargs = arguments
         results = tuple(tensors_of((result,)))
-        written = [_argument(args, kwargs, place) for place in plan.writes]
+        written = [_argument(args, kwargs, *write) for write in plan.writes]
         targets = [tensor for tensor in written if isinstance(tensor, Tensor)]
         if not results and not targets:
             return
@@ -156,8 +156,7 @@ class Recorder(TorchDispatchMode):
         return plan.emit(self.builder, call) if call.values else self.builder.constant(call.shape)
 
 
-def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], place: tuple[int, str]) -> object:
-    position, name = place
+def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, name: str) -> object:
     return args[position] if position < len(args) else kwargs.get(name)
 
 

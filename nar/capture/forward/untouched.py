@@ -10,7 +10,8 @@ from typing import Any
 from torch import nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+from nar.capture.torch_internals import HOOKS, registered_buffers, registered_parameters
+
 _CONTAINERS = frozenset({dict, list, OrderedDict})  # and no subclass: some cannot be written
 
 
@@ -55,7 +56,7 @@ def silence(module: nn.Module) -> None:
     owners = tuple({(type(child).__module__, type(child).__qualname__) for child in _all(module)})
     parts = {id(part) for child in _all(module) for part in (child, *vars(child).values())}
     for child in _all(module):
-        for kind in _HOOKS:
+        for kind in HOOKS:
             hooks = child.__dict__.get(kind) or {}
             observers = [key for key, hook in hooks.items() if not _belongs(hook, owners, parts)]
             for key in observers:
@@ -84,12 +85,13 @@ def has_lazy(module: nn.Module) -> bool:
 def renew_lazy(module: nn.Module, device: str) -> None:
     """Put a lazy weight of a device in the place of each lazy one, which stays as it is."""
     for child in _all(module):
-        for name, weight in child._parameters.items():
+        parameters, buffers = registered_parameters(child), registered_buffers(child)
+        for name, weight in parameters.items():
             if isinstance(weight, UninitializedParameter):
-                child._parameters[name] = UninitializedParameter(
+                parameters[name] = UninitializedParameter(
                     requires_grad=weight.requires_grad, device=device, dtype=weight.dtype
                 )
-        for name, buffer in child._buffers.items():
+        for name, buffer in buffers.items():
             if isinstance(buffer, UninitializedBuffer):
                 made: Any = UninitializedBuffer  # its own arguments are not typed
-                child._buffers[name] = made(device=device, dtype=buffer.dtype)
+                buffers[name] = made(device=device, dtype=buffer.dtype)

@@ -100,7 +100,9 @@ def onnx_pad(builder: TraceBuilder, call: OnnxCall) -> int:
     if not is_constant or amounts is None or min(amounts, default=-1) < 0:
         return onnx_part("pad")(builder, call)
     rank = len(amounts) // 2
-    first = min((place % rank for place, amount in enumerate(amounts) if amount), default=rank)
+    first = min(
+        (position % rank for position, amount in enumerate(amounts) if amount), default=rank
+    )
     if first == rank:
         return call.values[0]
     numbers = ((fill or (0.0,))[0], float(rank - first))

@@ -4,6 +4,7 @@ Exporters compute shapes with operators: ``Shape``, ``Gather``, ``Concat``, ``Re
 computed here, node by node, where an extent that the file leaves open stands at an example's.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -22,6 +23,8 @@ UNKNOWN_SHAPE: Shape = (0,)
 # What stands for an extent that is left open: one example, of an image or of a sequence.
 _BATCH, _SIDE, _LENGTH = 1, 224, 16
 _IMAGE_RANK = 4
+# What arithmetic on a few numbers raises, numpy's and the library's own, where they do not fit.
+_NOT_COMPUTED = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 _COMPUTED = frozenset({
     "Abs", "Add", "And", "Cast", "Ceil", "Concat", "ConstantOfShape", "Div", "Equal", "Expand",
     "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min",
@@ -37,10 +40,13 @@ class Facts:
     Attributes:
         shapes: Shapes, 0 for an extent that depends on data.
         numbers: Values that hold a few numbers which no input and no weight changes.
+        unknown: How often something could not be worked out: ``shape of`` or ``number of``, and
+            the operator whose result it is.
     """
 
     shapes: dict[str, Shape] = field(default_factory=dict)
     numbers: dict[str, Numbers] = field(default_factory=dict)
+    unknown: Counter[str] = field(default_factory=Counter)
 
     def shape(self, name: str) -> Shape:
         """The shape of a value, `UNKNOWN_SHAPE` where nothing says it."""
@@ -57,6 +63,11 @@ def facts_of(model: Any) -> Facts:  # noqa: ANN401
     for node in model.graph.node:
         inference.visit(node)
     return inference.facts
+
+
+def operator_name(node: Any) -> str:  # noqa: ANN401
+    """The operator of a node with its domain: ``onnx::Relu``."""
+    return f"{node.domain or 'onnx'}::{node.op_type}"
 
 
 class _Inference:
@@ -81,13 +92,15 @@ class _Inference:
         if node.op_type == "Constant":
             self._learn_constant(node)
             return
-        found = self._inferred(node)
+        kinds = self._inferred(node)
         for name in filter(None, node.output):
-            kind = found.get(name)
+            kind = kinds.get(name)
             if (kind is None or not _is_whole(kind)) and name in self._stated:
                 kind = self._closed(self._stated[name])
             if kind is not None:
                 self._learn_type(name, kind)
+            if kind is None or _is_shapeless(kind):
+                self.facts.unknown[f"shape of {operator_name(node)}"] += 1
         result = self._computed(node)
         if result is not None:
             self._learn_numbers(node.output[0], result)
@@ -95,19 +108,20 @@ class _Inference:
     def _inferred(self, node: Any) -> Mapping[str, Any]:  # noqa: ANN401
         """Types of a node's outputs, none where an input or the operator is not known."""
         names = [name for name in node.input if name]
+        if any(name not in self._types for name in names):
+            return {}
+        defs, shapes, checker = onnx("defs"), onnx("shape_inference"), onnx("checker")
         try:
-            schema = onnx("defs").get_schema(
-                node.op_type, self._opsets.get(node.domain, 1), node.domain
-            )
-            result: Mapping[str, Any] = onnx("shape_inference").infer_node_outputs(
+            schema = defs.get_schema(node.op_type, self._opsets.get(node.domain, 1), node.domain)
+            result: Mapping[str, Any] = shapes.infer_node_outputs(
                 schema,
                 node,
                 {name: self._types[name] for name in names},
                 {name: self._data[name] for name in names if name in self._data},
                 opset_imports=self._imports,
             )
-        # The library tells a foreign operator, a bad node and a missing type by errors of its own.
-        except Exception:
+        # An operator that the library does not know, a node that is wrong, shapes that do not fit.
+        except (defs.SchemaError, checker.ValidationError, shapes.InferenceError):
             return {}
         return result
 
@@ -126,7 +140,8 @@ class _Inference:
         try:
             evaluator = onnx("reference").ReferenceEvaluator(node, opsets=self._opsets)
             return np.asarray(evaluator.run(None, {name: known[name] for name in names})[0])
-        except Exception:  # as above
+        except _NOT_COMPUTED:
+            self.facts.unknown[f"number of {operator_name(node)}"] += 1
             return None
 
     def _learn_constant(self, node: Any) -> None:  # noqa: ANN401
@@ -187,6 +202,11 @@ def _example_extent(axis: int, rank: int) -> int:
 def _is_whole(kind: Any) -> bool:  # noqa: ANN401
     tensor = kind.tensor_type
     return tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in tensor.shape.dim)
+
+
+def _is_shapeless(kind: Any) -> bool:  # noqa: ANN401
+    """Whether a type is that of a tensor of any shape; a sequence has none."""
+    return kind.HasField("tensor_type") and not kind.tensor_type.HasField("shape")
 
 
 def _extents(node: Any, shape: Shape | None) -> Numbers | None:  # noqa: ANN401

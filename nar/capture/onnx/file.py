@@ -1,5 +1,6 @@
 """Capture of an ONNX file: its graph only, never weights that lie in other files."""
 
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 from nar.capture.forward.dispatch import one_line
 from nar.capture.graphs import to_capture
 from nar.capture.onnx.emitters import OnnxCall
-from nar.capture.onnx.facts import facts_of
+from nar.capture.onnx.facts import facts_of, operator_name
 from nar.capture.onnx.library import onnx
 from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, onnx_table
 from nar.capture.onnx.patterns import simplified
@@ -40,7 +41,7 @@ def capture_onnx(path: Path, *, name: str) -> Capture:
             operator = reader.last_operator
     except Exception as error:
         raise CaptureError(name, operator, one_line(error)) from error
-    return to_capture(trace, name=name)
+    return replace(to_capture(trace, name=name), unknown_facts=dict(reader.facts.unknown))
 
 
 def _load(path: Path) -> Any:  # noqa: ANN401
@@ -58,12 +59,13 @@ class OnnxReader:
 
     Attributes:
         last_operator: The last operator read, for error reports.
+        facts: What is known of its values.
     """
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
         self.last_operator = "-"
         self._graph = model.graph
-        self._facts = facts_of(model)
+        self.facts = facts_of(model)
         self._builder = TraceBuilder()
         self._initializers = {tensor.name: tensor for tensor in self._graph.initializer}
         self._quantised = {
@@ -80,7 +82,7 @@ class OnnxReader:
         for entry in self._graph.input:
             if entry.name not in self._initializers:
                 self._values[entry.name] = self._input(entry)
-        for node in simplified(self._graph, self._facts):
+        for node in simplified(self._graph, self.facts):
             self.last_operator = node.op_type
             outputs = [name for name in node.output if name]
             if node.op_type in SPLITS:
@@ -92,13 +94,13 @@ class OnnxReader:
         return self._builder.trace(outputs, self._parameters)
 
     def _input(self, entry: Any) -> int:  # noqa: ANN401
-        shape = self._facts.shape(entry.name)
+        shape = self.facts.shape(entry.name)
         if _is_float(entry.type.tensor_type.elem_type):
             return self._builder.input(shape)
         return self._builder.constant(shape, reads_data=True)
 
     def _value(self, node: Any, output: str) -> int:  # noqa: ANN401
-        if output in self._facts.numbers or node.op_type == "Constant":
+        if output in self.facts.numbers or node.op_type == "Constant":
             return self._constant(output)
         # Weights of equal values are stored once, and their others are copies of it.
         if node.op_type == "Identity" and self._is_learned(node.input[0]):
@@ -108,16 +110,16 @@ class OnnxReader:
     def _node(self, node: Any, output: str) -> int:  # noqa: ANN401
         emit = onnx_table().get(node.op_type) if node.domain in ("", "ai.onnx") else None
         names = _operands(node)
-        numbers = [self._facts.numbers.get(name) for name in names]
+        numbers = [self.facts.numbers.get(name) for name in names]
         call = OnnxCall(
             {entry.name: onnx("helper").get_attribute_value(entry) for entry in node.attribute},
             tuple([self._read(name) for name in names]),
-            tuple([self._facts.shape(name) for name in names]),
+            tuple([self.facts.shape(name) for name in names]),
             tuple([None if n is None else tuple(n.astype(float).flatten()) for n in numbers]),
-            self._facts.shape(output),
+            self.facts.shape(output),
         )
         if emit is None:
-            operator = f"{node.domain or 'onnx'}::{node.op_type}"
+            operator = operator_name(node)
             self._builder.count_unknown(operator)
             return self._builder.emit(operator, call.values, call.shape)
         return emit(self._builder, call)
@@ -135,21 +137,21 @@ class OnnxReader:
         return _is_float(tensor.data_type) or name in self._quantised
 
     def _parameter(self, name: str) -> int:
-        shape = self._facts.shape(name)
+        shape = self.facts.shape(name)
         self._parameters += prod(shape)
         return self._builder.parameter(name, shape)
 
     def _constant(self, name: str) -> int:
-        numbers = self._facts.numbers.get(name)
+        numbers = self.facts.numbers.get(name)
         number = float(numbers.item()) if numbers is not None and numbers.size == 1 else None
-        return self._builder.constant(self._facts.shape(name), number=number)
+        return self._builder.constant(self.facts.shape(name), number=number)
 
 
 def _operands(node: Any) -> list[str]:  # noqa: ANN401
     """Names of the inputs that are read, those left out not counted."""
     every = list(node.input)
-    places = OPERANDS.get(node.op_type, range(len(every)))
-    return [every[place] for place in places if place < len(every) and every[place]]
+    positions = OPERANDS.get(node.op_type, range(len(every)))
+    return [every[position] for position in positions if position < len(every) and every[position]]
 
 
 def _is_float(code: int) -> bool:

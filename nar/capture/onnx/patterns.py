@@ -75,9 +75,9 @@ class _GroupNorms:
         made: dict[str, Any] = {}
         for node in self._nodes:
             if node.op_type == "InstanceNormalization" and self._is_reshaped(node):
-                *inner, last, found = self._group_norm(node)
+                *inner, last, norm = self._group_norm(node)
                 dropped.update(each.output[0] for each in (node, *inner))
-                made[last.output[0]] = found
+                made[last.output[0]] = norm
         kept = (node for node in self._nodes if not node.output or node.output[0] not in dropped)
         return [made.get(node.output[0], node) if node.output else node for node in kept]
 

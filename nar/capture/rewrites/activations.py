@@ -54,8 +54,8 @@ def _gated_by(
     match: Matcher, operation: Operation, gate: int, scale: float, whole: frozenset[int]
 ) -> int | None:
     """X where the operation is scale * x * gate."""
-    tensors, found = match.factors(operation, whole)
-    if len(tensors) != 2 or gate not in tensors or not isclose(found, scale, rel_tol=1e-3):
+    tensors, factor = match.factors(operation, whole)
+    if len(tensors) != 2 or gate not in tensors or not isclose(factor, scale, rel_tol=1e-3):
         return None
     return tensors[0] if tensors[1] == gate else tensors[1]
 

@@ -21,10 +21,10 @@ def frozen_norm(match: Matcher, operation: Operation) -> Operation | None:
     channels, source, is_constant, is_full = 0, -1, False, True
     for step, wanted in enumerate(_STEPS):
         current = operation if step == 0 else match[source]
-        found = _affine_step(match, current, channels)
-        if found is None:
+        operands = _affine_step(match, current, channels)
+        if operands is None:
             return None
-        source, vector = found
+        source, vector = operands
         channels = match[vector].elements
         is_constant = is_constant or match[vector].operator == "constant"
         is_full = is_full and wanted == (current.operator in _SHIFTS, match[vector].operator)

@@ -17,10 +17,10 @@ _GUARDS = ("add", "clamp", "maximum")  # an epsilon that keeps a denominator off
 def norm(match: Matcher, operation: Operation) -> Operation | None:
     """X / sqrt(mean(x^2) + eps), the same of x - mean(x), or with a sum."""
     for value, size in match.quotients(operation, _INVERSES):
-        found = _magnitude(match, size)
-        if found is None:
+        magnitude = _magnitude(match, size)
+        if magnitude is None:
             continue
-        kind, measured = found
+        kind, measured = magnitude
         bare, weights = (value, ()) if measured == value else _unweighted(match, value)
         source = _centred(match, bare)
         if source is not None and kind != "sum" and source in (measured, _centred(match, measured)):

@@ -61,10 +61,10 @@ def attention(match: Matcher, operation: Operation) -> Operation | None:
         softmax = _safe_softmax(match, weights)
         if softmax.operator != "softmax" or softmax.numbers != (-1,):
             continue
-        found = _scores(match, softmax.operands[0], _MAX_STEPS_ON_SCORES)
-        if found is None:
+        scores = _scores(match, softmax.operands[0], _MAX_STEPS_ON_SCORES)
+        if scores is None:
             continue
-        product, biases = found
+        product, biases = scores
         query, key = match.captured(product).operands
         heads = {"heads": softmax.shape[1]} if len(softmax.shape) == 4 else {}
         return bare_attention(
@@ -97,9 +97,9 @@ def _scores(match: Matcher, value: int, steps: int) -> tuple[int, tuple[int, ...
         return None
     tensors = match.tensors(operation)
     for tensor in tensors:
-        found = _scores(match, tensor, steps - 1)
-        if found is not None:
-            product, joined = found
+        scores = _scores(match, tensor, steps - 1)
+        if scores is not None:
+            product, joined = scores
             return product, (*joined, *(other for other in tensors if other != tensor))
     return None
 

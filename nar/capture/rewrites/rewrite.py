@@ -2,7 +2,12 @@
 
 One pass from first to last operation. A rule looks at an operation and what is above it, and gives
 the operation that stands for all of it; what nobody reads any more dies when the graph is laid out.
-What arithmetic makes of parameters alone is a parameter: see `rewrites.learned`.
+
+What is computed from parameters alone is a parameter. A weight that is normalised, standardised,
+masked or put together from factors at every call is the same design as one that is stored: spectral
+norm, weight norm, merged adapters, tables of biases read through a buffer. Layers stay layers where
+they read learned tokens, and so does all that follows them: the queries of a Perceiver are
+projected, however little that depends on the input.
 """
 
 from collections.abc import Callable
@@ -17,7 +22,6 @@ from nar.capture.rewrites.activations import (
     softmax,
 )
 from nar.capture.rewrites.batch_norm import frozen_norm
-from nar.capture.rewrites.learned import is_learned
 from nar.capture.rewrites.match import Matcher
 from nar.capture.rewrites.norms import norm, norm_bias, norm_weight
 from nar.capture.rewrites.parts import joined, part_of_linear, rearranged
@@ -30,8 +34,12 @@ from nar.capture.rewrites.products import (
 )
 from nar.capture.rewrites.rotary import complex_product, turned, turned_halves, turned_in_part
 from nar.capture.rewrites.windows import linear_of_pooled, padded
-from nar.capture.trace import Operation, Trace
+from nar.capture.trace import LEAVES, Operation, Trace
 
+_LAYERS = frozenset({
+    "linear", "conv", "conv_grouped", "conv_depthwise", "conv_transpose", "deform_conv", "bilinear",
+    "embedding", "lstm", "gru", "rnn", "attention", "layer_norm", "rms_norm", "group_norm",
+})  # fmt: skip
 Rule = Callable[[Matcher, Operation], Operation | None]
 
 # Operator of the last operation of a pattern -> what the pattern may be, the first match wins.
@@ -62,12 +70,22 @@ def rewrite(trace: Trace) -> Trace:
     # Where no input is seen to reach an output, one came in a way that capture cannot see.
     folds = any(trace.operations[value].reads_data for value in trace.outputs)
     for value, operation in enumerate(trace.operations):
-        if folds and is_learned(match, operation):
+        if folds and _is_learned(match, operation):
             match.replace(value, Operation("parameter", shape=operation.shape))
             continue
         for rule in RULES.get(operation.operator, ()):
-            found = rule(match, operation)
-            if found is not None:
-                match.replace(value, found)
+            rewritten = rule(match, operation)
+            if rewritten is not None:
+                match.replace(value, rewritten)
                 break
     return replace(trace, operations=match.operations())
+
+
+def _is_learned(match: Matcher, operation: Operation) -> bool:
+    """Whether an operation works on parameters and constants only, and is no layer."""
+    return (
+        not operation.reads_data
+        and bool(operation.operands)
+        and operation.operator not in _LAYERS
+        and all(match[value].operator in LEAVES for value in operation.operands)
+    )

@@ -39,9 +39,9 @@ def linear_of_pooled(match: Matcher, operation: Operation) -> Operation | None:
 
     Not every convolution of one place is: whether a map has shrunk to it depends on the image.
     """
-    out, *places = operation.shape[1:] or (0,)
-    is_one_place = operation.attributes["kernel"] == 1 and bool(places) and set(places) == {1}
-    if not is_one_place or not _is_pooled(match, operation.operands[0]):
+    out, *extents = operation.shape[1:] or (0,)
+    is_one_pixel = operation.attributes["kernel"] == 1 and bool(extents) and set(extents) == {1}
+    if not is_one_pixel or not _is_pooled(match, operation.operands[0]):
         return None
     inner = match[operation.operands[1]].elements // out
     return replace(

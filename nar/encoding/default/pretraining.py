@@ -40,19 +40,10 @@ from nar.motifs.config import MotifConfig
 untrained = default_encoder
 
 
-def pretrain(
-    architectures: Sequence[Architecture],
-    motifs: MotifConfig,
-    recipe: DefaultRecipe,
-    *,
-    worker: Worker = LONE,
-    start: TrainingState | None = None,
-    after_epoch: AfterEpoch = no_report,
-) -> DefaultEncoder:
-    """See `nar.encoding.pretraining.pretrain`; composed models count by their encoders, too."""
+def collect(architectures: Sequence[Architecture], motifs: MotifConfig) -> FeatureSamples:
+    """What the encoder learns from; composed models count by their encoders, too."""
     graphs = [item.graph for item in architectures]
-    samples = collect_feature_samples(graphs, kin_targets(architectures), motifs)
-    return pretrain_default(samples, recipe, worker=worker, start=start, after_epoch=after_epoch)
+    return collect_feature_samples(graphs, kin_targets(architectures), motifs)
 
 
 class Tables(nn.Module):
@@ -94,6 +85,9 @@ def pretrain_default(
     ]
     train(tables, stages, worker=worker, start=start, after_epoch=after_epoch)
     return finished(config, tables.table, Vocabulary.of(samples.graphs, STREAMS))
+
+
+pretrain = pretrain_default
 
 
 def _motif_stage(

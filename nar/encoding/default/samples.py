@@ -80,13 +80,15 @@ class _Occurrences:
     def __init__(self) -> None:
         self._sets: list[FeatureSets] = []
         self._rows = 0
-        self._found: defaultdict[int, dict[int, tuple[int, NDArray[np.int64]]]] = defaultdict(dict)
+        self._contexts: defaultdict[int, dict[int, tuple[int, NDArray[np.int64]]]] = defaultdict(
+            dict
+        )
 
     def add(self, macro: MacroGraph, types: NDArray[np.int64]) -> None:
         """Take the motif types of a graph whose rows of the next sets are ``types``."""
         for motif, around in _surroundings(macro, types):
             code = int(macro.motif_codes[motif])
-            contexts = self._found[code]
+            contexts = self._contexts[code]
             context = hash(tuple(sorted(set(macro.motif_codes[around].tolist()))))
             if len(contexts) < CONTEXTS_A_MOTIF and context not in contexts:
                 rows = np.unique(types[around]) + self._rows
@@ -99,17 +101,17 @@ class _Occurrences:
 
     def collected(self) -> MotifOccurrences:
         """Everything, in the order of the motif types."""
-        found = [
+        occurrences = [
             (code, context, row, around)
-            for code in sorted(self._found)
-            for context, (row, around) in self._found[code].items()
+            for code in sorted(self._contexts)
+            for context, (row, around) in self._contexts[code].items()
         ]
         return MotifOccurrences(
             joined(self._sets),
-            np.array([each[0] for each in found], dtype=np.uint64),
-            np.array([each[2] for each in found], dtype=np.int64),
-            tuple(each[3] for each in found),
-            np.array([each[1] for each in found], dtype=np.int64).view(np.uint64),
+            np.array([each[0] for each in occurrences], dtype=np.uint64),
+            np.array([each[2] for each in occurrences], dtype=np.int64),
+            tuple(each[3] for each in occurrences),
+            np.array([each[1] for each in occurrences], dtype=np.int64).view(np.uint64),
         )
 
 

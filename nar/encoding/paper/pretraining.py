@@ -26,19 +26,10 @@ from nar.ops import FEATURE_DIM
 untrained = paper_encoder
 
 
-def pretrain(
-    architectures: Sequence[Architecture],
-    motifs: MotifConfig,
-    recipe: PaperRecipe,
-    *,
-    worker: Worker = LONE,
-    start: TrainingState | None = None,
-    after_epoch: AfterEpoch = no_report,
-) -> PaperEncoder:
-    """See `nar.encoding.pretraining.pretrain`; the targets are the printed ones."""
+def collect(architectures: Sequence[Architecture], motifs: MotifConfig) -> Samples:
+    """What the encoder learns from; the targets are the printed ones."""
     graphs = [item.graph for item in architectures]
-    samples = collect_samples(graphs, printed_targets(architectures), motifs)
-    return pretrain_paper(samples, recipe, worker=worker, start=start, after_epoch=after_epoch)
+    return collect_samples(graphs, printed_targets(architectures), motifs)
 
 
 class Networks(nn.Module):
@@ -88,6 +79,9 @@ def pretrain_paper(
     train(networks, stages, worker=worker, start=start, after_epoch=after_epoch)
     encoder = PaperConfig.of(samples.config, config)
     return PaperEncoder(encoder, networks.motif, networks.macro)
+
+
+pretrain = pretrain_paper
 
 
 def _motif_stage(

@@ -95,7 +95,7 @@ class _Collection:
     def add(self, cuts: Sequence[MotifPartition], macros: Sequence[MacroGraph]) -> None:
         """Take every motif whose neighbours are of other types than any seen around its like."""
         codes: list[int] = []
-        found: list[ComputationalGraph] = []
+        contexts: list[ComputationalGraph] = []
         for cut, macro in zip(cuts, macros, strict=True):
             for motif, surroundings in enumerate(_surroundings(macro)):
                 code = surroundings[0]
@@ -105,18 +105,18 @@ class _Collection:
                 if code not in self.motifs:
                     self.motifs[code] = _row_graph(motif_subgraph(cut, motif))
                 codes.append(code)
-                found.append(context_subgraph(cut, motif, self._hops))
-        for part in runs([context.nodes for context in found], _NODES_A_RUN):
-            context_codes = structure_codes(found[part]).tolist()
-            self._keep(codes[part], context_codes, found[part])
+                contexts.append(context_subgraph(cut, motif, self._hops))
+        for part in runs([context.nodes for context in contexts], _NODES_A_RUN):
+            context_codes = structure_codes(contexts[part]).tolist()
+            self._keep(codes[part], context_codes, contexts[part])
 
     def _keep(
         self,
         codes: Sequence[int],
         context_codes: Sequence[int],
-        found: Sequence[ComputationalGraph],
+        graphs: Sequence[ComputationalGraph],
     ) -> None:
-        for code, context_code, context in zip(codes, context_codes, found, strict=True):
+        for code, context_code, context in zip(codes, context_codes, graphs, strict=True):
             if not self._is_full(code):
                 contexts = self._contexts.setdefault(code, {})
                 contexts.setdefault(context_code, _row_graph(context))

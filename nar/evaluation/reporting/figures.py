@@ -173,15 +173,15 @@ def _curves(cells: Sequence[CellResult]) -> Mapping[str, Mapping[int, Score]]:
 
 
 def _scatter(axes: "Axes", panel: Panel) -> None:
-    places, classes = tsne(panel.vectors), np.array(panel.classes)
+    points, classes = tsne(panel.vectors), np.array(panel.classes)
     # The larger class first, then by name: the same colours in every map of the same items.
     ranked = sorted(Counter(classes.tolist()).items(), key=lambda pair: (-pair[1], pair[0]))
     named = {name: colour for (name, _), colour in zip(ranked, _COLOURS, strict=False)}
-    rest = places[~np.isin(classes, list(named))]
+    rest = points[~np.isin(classes, list(named))]
     if len(rest):
         axes.scatter(rest[:, 0], rest[:, 1], 5, "lightgrey", label="other")
     for name, colour in named.items():
-        mine = places[classes == name]
+        mine = points[classes == name]
         axes.scatter(mine[:, 0], mine[:, 1], 5, colour, label=name)
     axes.set_title(panel.title, fontsize=10, loc="left")
     axes.set(xticks=[], yticks=[])

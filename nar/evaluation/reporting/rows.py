@@ -104,4 +104,4 @@ def _by_kind(seeds: Sequence[Scored], metric: str) -> dict[str, Kind]:
     for seed in seeds:
         for query, value in zip(seed.queries, seed.values[metric].tolist(), strict=True):
             values[query.rpartition("@")[2]].append(value)
-    return {kind: Kind(len(found), fmean(found)) for kind, found in values.items()}
+    return {kind: Kind(len(reached), fmean(reached)) for kind, reached in values.items()}

@@ -91,10 +91,10 @@ def unpacked(original: Original) -> ComputationalGraph:
         for parent in module.modules()
         for name, child in parent.named_children()
     ]
-    found = [(parent, name, layer) for parent, name, layer in packed if layer is not None]
-    if not found:
+    replacements = [(parent, name, layer) for parent, name, layer in packed if layer is not None]
+    if not replacements:
         raise NotApplicableError("no packed linear layer of timm or torch in its attention")
-    for parent, name, layer in found:
+    for parent, name, layer in replacements:
         parent.add_module(name, layer)
     return captured(original.name, module, inputs)
 

@@ -36,10 +36,12 @@ def renumbered(original: Original) -> ComputationalGraph:
 
 def shuffled(graph: ComputationalGraph, *, seed: int) -> ComputationalGraph:
     """The same graph with its nodes numbered anew at random; operands keep their order."""
-    places = np.random.default_rng(seed).permutation(graph.nodes)
-    order = np.argsort(places)
+    numbers = np.random.default_rng(seed).permutation(graph.nodes)
+    order = np.argsort(numbers)
     operands = operand_lists(graph.nodes, graph.edge_index)
-    edges = [(places[source], place) for place, old in enumerate(order) for source in operands[old]]
+    edges = [
+        (numbers[source], number) for number, old in enumerate(order) for source in operands[old]
+    ]
     return replace(
         graph,
         op_ids=graph.op_ids[order],

@@ -98,8 +98,8 @@ def other_head(original: Original) -> ComputationalGraph:
         raise NotApplicableError("its head is no single linear layer")
     width = last.in_features
     head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, CLASSES))
-    owner, _, place = name.rpartition(".")
-    module.get_submodule(owner).add_module(place, head.to("meta"))
+    owner, _, child = name.rpartition(".")
+    module.get_submodule(owner).add_module(child, head.to("meta"))
     return captured(original.name, module, inputs)
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from nar.capture import CaptureInputs, capture_exported, capture_onnx
 from nar.capture.forward.dispatch import one_line
 from nar.capture.forward.placement import inference
+from nar.capture.torch_internals import disable_onnx_log
 from nar.evaluation.rewriting.inputs import changed
 from nar.evaluation.rewriting.originals import Original
 from nar.evaluation.rewriting.rewrite import NotApplicableError, Rewrite
@@ -119,7 +120,7 @@ def _one_number(like: Tensor, generator: torch.Generator) -> Tensor:
 def _quiet() -> Iterator[None]:
     """Exporters log, warn and print what the raised error says as well."""
     disabled = {name: logging.getLogger(name).disabled for name in _LOGGERS}
-    torch._C._jit_set_onnx_log_enabled(False)
+    disable_onnx_log()
     with warnings.catch_warnings(), redirect_stdout(StringIO()):
         warnings.simplefilter("ignore")
         for name in _LOGGERS:

@@ -3,17 +3,17 @@
 from typing import Any
 
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from nar.capture import CaptureInputs
+from nar.capture.torch_internals import AnyBatchNorm
 from nar.evaluation.rewriting.files import hollow
 from nar.evaluation.rewriting.originals import Original, captured
 from nar.evaluation.rewriting.rewrite import NotApplicableError, Rewrite
 from nar.graph import ComputationalGraph
 from nar.zoo.libraries import import_library
 
-Pair = tuple[nn.Module, _BatchNorm]
+Pair = tuple[nn.Module, AnyBatchNorm]
 
 
 def folding_rewrites() -> tuple[Rewrite, ...]:
@@ -45,9 +45,10 @@ def _convolutions_before_norms(name: str, module: nn.Module, inputs: CaptureInpu
         made[id(output)] = (output, layer)
 
     def match(layer: nn.Module, args: tuple[Any, ...]) -> None:
-        found = made.pop(id(args[0]), None)
-        if found is not None and isinstance(layer, _BatchNorm):
-            pairs.append((found[1], layer))
+        result = made.pop(id(args[0]), None)
+        if result is not None and isinstance(layer, AnyBatchNorm):
+            _, convolution = result
+            pairs.append((convolution, layer))
 
     hooks = [
         child.register_forward_hook(note) for child in module.modules() if type(child) is nn.Conv2d
@@ -55,7 +56,7 @@ def _convolutions_before_norms(name: str, module: nn.Module, inputs: CaptureInpu
     hooks += [
         child.register_forward_pre_hook(match)
         for child in module.modules()
-        if isinstance(child, _BatchNorm)
+        if isinstance(child, AnyBatchNorm)
     ]
     captured(name, module, inputs)
     for hook in hooks:
@@ -63,7 +64,7 @@ def _convolutions_before_norms(name: str, module: nn.Module, inputs: CaptureInpu
     return pairs
 
 
-def _fold(module: nn.Module, convolution: nn.Module, norm: _BatchNorm) -> None:
+def _fold(module: nn.Module, convolution: nn.Module, norm: AnyBatchNorm) -> None:
     folded = fuse_conv_bn_eval(convolution, norm)  # type: ignore[type-var]
     rest = [getattr(norm, part) for part in ("drop", "act") if hasattr(norm, part)]
     for parent in list(module.modules()):

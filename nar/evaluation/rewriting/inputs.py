@@ -5,9 +5,9 @@ from functools import partial
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map_only
 
 from nar.capture import CaptureInputs
+from nar.capture.torch_internals import tree_map_only
 from nar.errors import CaptureError
 from nar.evaluation.rewriting.originals import Original, captured
 from nar.evaluation.rewriting.rewrite import NotApplicableError, Rewrite

@@ -88,7 +88,7 @@ def captured(name: str, module: nn.Module, inputs: CaptureInputs) -> Computation
     Raises:
         CaptureError: It could not be captured.
     """
-    return capture_plan(name, Plan(lambda: module, lambda _: inputs), place=_as_it_is).graph
+    return capture_plan(name, Plan(lambda: module, lambda _: inputs), follow=_as_it_is).graph
 
 
 def _as_it_is(plan: Plan) -> Built:

@@ -42,8 +42,8 @@ def difference(one: Sequence[Scored], other: Sequence[Scored], metric: str) -> D
     if len(one) != len(other):
         raise InvalidInputError("seeds", f"wanted the same of both, came {len(one)}, {len(other)}")
     pairs = [_subtracted(mine, theirs, metric) for mine, theirs in zip(one, other, strict=True)]
-    found = summarise(pairs).scores[metric]
-    return Difference(found.mean, found.low, found.high)
+    pooled = summarise(pairs).scores[metric]
+    return Difference(pooled.mean, pooled.low, pooled.high)
 
 
 def _subtracted(one: Scored, other: Scored, metric: str) -> Scored:
@@ -54,11 +54,11 @@ def _subtracted(one: Scored, other: Scored, metric: str) -> Scored:
 
 def _order(wanted: Sequence[str], came: Sequence[str]) -> list[int]:
     """Where each wanted query stands among those that came."""
-    places = {query: place for place, query in enumerate(came)}
-    odd = sorted(set(wanted) ^ set(places))
+    position_of = {query: position for position, query in enumerate(came)}
+    odd = sorted(set(wanted) ^ set(position_of))
     if odd or len(wanted) != len(came):
         which = f"{odd[0]} in one only" if odd else "repeated ones"
         raise InvalidInputError(
             "queries", f"wanted the same of both, came {len(wanted)} and {len(came)}, {which}"
         )
-    return [places[query] for query in wanted]
+    return [position_of[query] for query in wanted]

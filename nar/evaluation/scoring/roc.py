@@ -55,9 +55,9 @@ def area(farther: Floats, is_new: NDArray[np.bool_], weight: Floats) -> float:
         NaN where nothing is new, or nothing known, has a weight.
     """
     order = np.argsort(farther, kind="stable")
-    place = rankdata(farther[order], method="dense") - 1
-    new = np.bincount(place, np.where(is_new, weight, 0.0)[order])
-    old = np.bincount(place, np.where(is_new, 0.0, weight)[order])
+    rank = rankdata(farther[order], method="dense") - 1
+    new = np.bincount(rank, np.where(is_new, weight, 0.0)[order])
+    old = np.bincount(rank, np.where(is_new, 0.0, weight)[order])
     nearer = np.cumsum(old) - old / 2
     pairs = new.sum() * old.sum()
     return float((new * nearer).sum() / pairs) if pairs else float("nan")
@@ -66,7 +66,7 @@ def area(farther: Floats, is_new: NDArray[np.bool_], weight: Floats) -> float:
 def pooled(method: str, seeds: Sequence[tuple[Floats, Asked]]) -> Area:
     """The mean over seeds, and its interval: whole families are drawn, in every seed the same."""
     names = sorted({family for _, asked in seeds for family in asked.families})
-    number = {name: place for place, name in enumerate(names)}
+    number = {name: position for position, name in enumerate(names)}
     drawn = np.random.default_rng(SEED).multinomial(
         len(names), np.full(len(names), 1 / len(names)), RESAMPLES
     )

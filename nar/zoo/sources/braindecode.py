@@ -25,9 +25,9 @@ def _entry(model: str) -> Entry | None:
     if row is None:
         return None
     arguments = {name: row[name] for name in row if name not in ("task", "reads_values")}
-    place = for_real if "reads_values" in row else on_meta
+    follow = for_real if "reads_values" in row else on_meta
     build = partial(_build, model, arguments)
-    capture = by_forward(build, partial(_inputs, arguments), place=place)
+    capture = by_forward(build, partial(_inputs, arguments), follow=follow)
     return Entry(model, row.get("task", "eeg-classification"), capture)
 
 

@@ -40,7 +40,7 @@ def _entry(net: str) -> Entry | None:
         return None
     model = net.partition("/")[0]
     # Parts of the networks move to the CPU by name.
-    capture = by_forward(partial(_built, model, row), _inputs, place=for_real)
+    capture = by_forward(partial(_built, model, row), _inputs, follow=for_real)
     return Entry(model, "click-through-rate", capture)
 
 
@@ -54,9 +54,9 @@ def _built(model: str, row: _Row) -> nn.Module:
 
 def _library(module: str) -> ModuleType:
     """A module of the library, whose package would ask PyPI for a newer version when it is run."""
-    found = util.find_spec("deepctr_torch")
-    if found is not None and "deepctr_torch" not in sys.modules:
-        sys.modules["deepctr_torch"] = util.module_from_spec(found)
+    package = util.find_spec("deepctr_torch")
+    if package is not None and "deepctr_torch" not in sys.modules:
+        sys.modules["deepctr_torch"] = util.module_from_spec(package)
     return import_library(f"deepctr_torch.{module}")
 
 

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 from torch import nn
 
-from nar.capture import Capture, CaptureInputs
+from nar.capture import CaptureInputs
 from nar.files import package_yaml
 from nar.zoo.building import on_fake_cpu, on_meta
 from nar.zoo.example import Entry as InputEntry
 from nar.zoo.example import made
 from nar.zoo.libraries import import_library, library_version
-from nar.zoo.source import CaptureNamed, Entry, Source, by_forward
-from nar.zoo.sources.transformers.known_values import known_values
+from nar.zoo.source import Entry, Source, by_forward
+from nar.zoo.sources.tables import knowing_values
 
 _CLASSES_OF_TASK: dict[str, str] = {
     "autoencoding": (
@@ -82,18 +82,12 @@ def _entry(model: str) -> Entry | None:
     by_shapes = by_forward(
         partial(model_class, **published.get("config", {})),
         partial(_inputs, more=published.get("inputs", {})),
-        place=on_fake_cpu if class_name in _table()["on_cpu"] else on_meta,
+        follow=on_fake_cpu if class_name in _table()["on_cpu"] else on_meta,
     )
-    by_values = partial(_knowing_values, capture=by_shapes)
+    by_values = partial(knowing_values, capture=by_shapes)
     capture = by_values if class_name in _table()["by_values"] else by_shapes
     module = model_class.__module__.rpartition(".")[2]
     return Entry(module, TASK_OF.get(class_name, "text-to-image"), capture)
-
-
-def _knowing_values(name: str, capture: CaptureNamed) -> Capture:
-    """Capture with the values at hand that follow from inputs and numbers."""
-    with known_values():
-        return capture(name)
 
 
 def _inputs(model: nn.Module, *, more: Mapping[str, InputEntry]) -> CaptureInputs:

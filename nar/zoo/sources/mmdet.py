@@ -7,28 +7,19 @@ from typing import Any
 from torch import nn
 
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
 from nar.zoo.source import Entry, Source
-from nar.zoo.sources.openmmlab.building import build
-from nar.zoo.sources.openmmlab.configs import Config, config_names, plain_type, read_config
+from nar.zoo.sources.openmmlab.building import build, composed_entry
+from nar.zoo.sources.openmmlab.configs import Config, config_names, plain_type
 from nar.zoo.sources.openmmlab.detectors import example, without_postprocessing
 from nar.zoo.sources.openmmlab.images import fitted_size
-from nar.zoo.sources.openmmlab.sizes import by_sizes
 
 _LIBRARY = "mmdet"
 _HEIGHT_WIDTH = (800, 1088)  # a photograph of 4:3 with a short side of 800 pixels
 
 
 def _entry(name: str) -> Entry | None:
-    config = read_config(_LIBRARY, name)
-    if config is None:
-        return None
-    model = config["model"]
-    return Entry(
-        _design(model),
-        "object-detection",
-        by_sizes(partial(_build, model), partial(_inputs, config)),
-        backbone=family_of(_LIBRARY, plain_type(model["backbone"])),
+    return composed_entry(
+        _LIBRARY, name, "object-detection", defining=_design, build=_build, inputs=_inputs
     )
 
 

@@ -1,18 +1,17 @@
 """Segmenters that the configurations of mmsegmentation name: a decoder's head on a backbone."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 from torch import Tensor, nn
 
 from nar.capture import CaptureInputs
-from nar.labels.families import family_of
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source
-from nar.zoo.sources.openmmlab.building import build
-from nar.zoo.sources.openmmlab.configs import Config, config_names, plain_type, read_config
+from nar.zoo.sources.openmmlab.building import build, composed_entry
+from nar.zoo.sources.openmmlab.configs import Config, config_names, plain_type
 from nar.zoo.sources.openmmlab.images import image
-from nar.zoo.sources.openmmlab.sizes import by_sizes
 
 _LIBRARY = "mmseg"
 _HEIGHT_WIDTH = (512, 1024)  # of most configurations: half a photograph of Cityscapes
@@ -48,28 +47,21 @@ class _Segmenter(nn.Module):
 
 
 def _entry(name: str) -> Entry | None:
-    config = read_config(_LIBRARY, name)
-    if config is None:
-        return None
-    model = config["model"]
-    return Entry(
-        plain_type(_head(model)),
-        "image-segmentation",
-        by_sizes(partial(_build, model), partial(_inputs, config)),
-        entrypoint=name,
-        backbone=family_of(_LIBRARY, plain_type(model["backbone"])),
+    entry = composed_entry(
+        _LIBRARY, name, "image-segmentation", defining=_design, build=_build, inputs=_inputs
     )
+    # One class of heads serves several designs, which only the configurations tell apart.
+    return replace(entry, entrypoint=name) if entry else None
 
 
 def _build(model: Config) -> nn.Module:
     return _Segmenter(build(_LIBRARY, model))
 
 
-def _head(model: Config) -> Config:
+def _design(model: Config) -> str:
     """The decoder's head; of a cascade, which gives a list, the one that decides."""
     head = model["decode_head"]
-    last: Config = head[-1] if isinstance(head, list | tuple) else head
-    return last
+    return plain_type(head[-1] if isinstance(head, list | tuple) else head)
 
 
 def _inputs(config: Config, module: nn.Module) -> CaptureInputs:

@@ -37,10 +37,10 @@ def _entry(model: str) -> Entry | None:
     shape: Row = tables["data"][data]
     benchmark = data.partition("-")[0]
     tier: Tier = "named" if benchmark in ("docs", *row.get("published", ())) else "swept"
-    place = for_real if row.get("reads_values") else on_meta
+    follow = for_real if row.get("reads_values") else on_meta
     class_name = net.partition("@")[0]
     build = partial(_build, class_name, row, shape)
-    capture = by_forward(build, partial(_inputs, shape), place=place)
+    capture = by_forward(build, partial(_inputs, shape), follow=follow)
     return Entry(class_name, "time-series-forecasting", capture, tier=tier)
 
 

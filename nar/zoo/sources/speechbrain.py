@@ -26,8 +26,8 @@ def _entry(model: str) -> Entry | None:
     row = _networks().get(model)
     if row is None:
         return None
-    place = for_real if row.get("reads_values") else on_meta
-    capture = by_forward(partial(_build, row), partial(_inputs, row), place=place)
+    follow = for_real if row.get("reads_values") else on_meta
+    capture = by_forward(partial(_build, row), partial(_inputs, row), follow=follow)
     return Entry(row.get("design", model.partition("@")[0]), row["task"], capture)
 
 

@@ -38,7 +38,7 @@ def _entry(name: str) -> Entry | None:
         partial(_built, _tables()["policies"][policy], spaces),
         partial(_inputs, spaces["observation"]),
         # A policy asks its weights on which device they are, and moves there.
-        place=for_real,
+        follow=for_real,
     )
     return Entry(policy, "reinforcement-learning", capture, tier="swept")
 

@@ -25,8 +25,8 @@ def _entry(model: str) -> Entry | None:
     if row is None:
         return None
     maker = model.partition("@")[0]
-    place = for_real if row.get("reads_values") else on_meta
-    capture = by_forward(partial(_build, maker, row), partial(_inputs, row), place=place)
+    follow = for_real if row.get("reads_values") else on_meta
+    capture = by_forward(partial(_build, maker, row), partial(_inputs, row), follow=follow)
     return Entry(maker, row["task"], capture)
 
 

@@ -47,12 +47,12 @@ def run_file(path: Path) -> ModuleType:
     parts = whole.relative_to(root).with_suffix("").parts
     if len(parts) > 1:
         return import_module(".".join(parts))
-    found = spec_from_file_location(f"nar_file_{path.stem}", whole)
-    assert found is not None, "a .py suffix always has a loader"
-    assert found.loader is not None, "and is no namespace package"
-    module = module_from_spec(found)
-    sys.modules[found.name] = module
-    found.loader.exec_module(module)
+    file_spec = spec_from_file_location(f"nar_file_{path.stem}", whole)
+    assert file_spec is not None, "a .py suffix always has a loader"
+    assert file_spec.loader is not None, "and is no namespace package"
+    module = module_from_spec(file_spec)
+    sys.modules[file_spec.name] = module
+    file_spec.loader.exec_module(module)
     return module
 
 

@@ -43,7 +43,7 @@ def _entry(model: str) -> Entry | None:
     kind, depth, options = _specs()[model]
     class_name, task = _CLASS_AND_TASK[kind]
     # Rotary embeddings turn autocast off for the device that they are on.
-    capture = by_forward(partial(_build, class_name, depth, options), _inputs, place=on_fake_cpu)
+    capture = by_forward(partial(_build, class_name, depth, options), _inputs, follow=on_fake_cpu)
     return Entry(class_name, task, capture, tier="swept")
 
 

@@ -1,17 +1,54 @@
-"""From a model's part of a configuration to the network, without weights, data or training."""
+"""From a configuration to a source's entry and to the network, without weights or training."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from torch import nn
 
+from nar.capture import CaptureInputs
+from nar.labels.families import family_of
 from nar.zoo.libraries import import_library
+from nar.zoo.source import Entry
+from nar.zoo.sources.openmmlab.configs import Config, plain_type, read_config
 from nar.zoo.sources.openmmlab.operators import prepare_mmcv
+from nar.zoo.sources.openmmlab.sizes import by_sizes
 
 # Would load weights, make inputs or place labels while a model is built, or only serves training.
 _LEFT_OUT = frozenset({"auxiliary_head", "data_preprocessor", "init_cfg", "pretrained"})
 # Batch norm over several machines is batch norm: the libraries' own switch for one machine.
 _ONE_MACHINE = {"SyncBN": "BN", "MMSyncBN": "BN", "NaiveSyncBatchNorm3d": "BN3d"}
+
+
+def composed_entry(
+    library: str,
+    name: str,
+    task: str,
+    *,
+    defining: Callable[[Config], str],
+    build: Callable[[Config], nn.Module],
+    inputs: Callable[[Config, nn.Module], CaptureInputs],
+) -> Entry | None:
+    """The entry of a listed configuration that puts a head on a backbone, else None.
+
+    Args:
+        library: Import name.
+        name: Of the configuration.
+        task: See `Entry`.
+        defining: The class that names the design, from the configuration's ``model``.
+        build: The network, from the same.
+        inputs: The example, from the whole configuration and the network.
+    """
+    config = read_config(library, name)
+    if config is None:
+        return None
+    model = config["model"]
+    return Entry(
+        defining(model),
+        task,
+        by_sizes(partial(build, model), partial(inputs, config)),
+        backbone=family_of(library, plain_type(model["backbone"])),
+    )
 
 
 def build(library: str, model: Mapping[str, Any]) -> nn.Module:

@@ -96,8 +96,8 @@ def _cascade(heads: Any, maps: Sequence[Tensor], boxes: Tensor) -> list[object]:
         further["semantic_feat"] = heads.semantic_head(maps)[1]
     predictions = []
     for stage in range(heads.num_stages):
-        found = heads._bbox_forward(stage, maps, regions, **further)
-        predictions += [found["cls_score"], found["bbox_pred"]]
+        results = heads._bbox_forward(stage, maps, regions, **further)
+        predictions += [results["cls_score"], results["bbox_pred"]]
         if heads.with_mask:
             masks = heads._mask_forward(stage, maps, regions[:_MASKED], **further)
             predictions.append(masks["mask_preds"])

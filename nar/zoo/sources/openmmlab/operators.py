@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
-from torch.nn.modules.utils import _pair
 
+from nar.capture.torch_internals import pair
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.torchvision_heads import roi_align
 
@@ -110,7 +110,7 @@ def _convolve(
     is_modulated: bool,
 ) -> Tensor:
     _define_deform_conv()
-    pixels = [pixel for side in sides for pixel in _pair(side)]
+    pixels = [pixel for side in sides for pixel in pair(side)]
     operator = torch.ops.torchvision.deform_conv2d
     result: Tensor = operator(
         features, weight, offset, *mask_and_bias, *pixels, *groups, is_modulated
@@ -128,7 +128,7 @@ def _windows(
     aligned: bool = True,
 ) -> Tensor:
     """`mmcv.ops.roi_align`, by torchvision's operator."""
-    height, width = _pair(output_size)
+    height, width = pair(output_size)
     result: Tensor = roi_align()(
         features, rois, spatial_scale, height, width, sampling_ratio, aligned
     )
@@ -138,7 +138,7 @@ def _windows(
 def _psa_mask(features: Tensor, psa_type: int, mask_size: Sides) -> Tensor:
     """`mmcv.ops.psa_mask`, an operator of mmcv's own that only capture can run."""
     _define_own()
-    result: Tensor = torch.ops.mmcv.psa_mask(features, psa_type, *_pair(mask_size))
+    result: Tensor = torch.ops.mmcv.psa_mask(features, psa_type, *pair(mask_size))
     return result
 
 

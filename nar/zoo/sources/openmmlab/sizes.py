@@ -8,6 +8,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from nar.capture import Capture, CaptureInputs
+from nar.capture.torch_internals import SHAPE_AS_TENSOR
 from nar.zoo.building import Built, Plan, on_meta
 from nar.zoo.source import CaptureNamed, by_forward
 from nar.zoo.sources.transformers.known_values import known_values
@@ -17,7 +18,7 @@ def by_sizes(
     build: Callable[[], nn.Module], inputs: Callable[[nn.Module], CaptureInputs]
 ) -> CaptureNamed:
     """As `by_forward`, with sizes that can be read. Arguments as there."""
-    inner = by_forward(build, inputs, place=_all_on_meta)
+    inner = by_forward(build, inputs, follow=_all_on_meta)
 
     def capture(name: str) -> Capture:
         with known_values(), _Sizes():
@@ -43,6 +44,6 @@ class _Sizes(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> object:
         """Run a function, `torch._shape_as_tensor` by another."""
-        if func is torch._shape_as_tensor:
+        if func is SHAPE_AS_TENSOR:
             return torch.as_tensor(args[0].shape, device=args[0].device)
         return func(*args, **(kwargs or {}))

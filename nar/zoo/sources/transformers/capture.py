@@ -79,7 +79,7 @@ def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config
     except Exception as error:
         raise CaptureError(name, "-", one_line(error)) from error
     narrow = partial(_build_narrow, config_of, class_name, by) if by > 1 else build
-    capture = capture_plan(name, Plan(narrow, example_inputs), place=_with_real_weights)
+    capture = capture_plan(name, Plan(narrow, example_inputs), follow=_with_real_weights)
     if by == 1:
         return capture
     # An estimate: products with weights grow with the square of the width, attention less.

@@ -11,15 +11,21 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from nar.capture.forward.forms import run
 from nar.capture.forward.recorder import tensors_of
+from nar.capture.torch_internals import (
+    FakeTensor,
+    OpOverload,
+    TorchDispatchMode,
+    schema_of,
+    storage_address,
+    tree_leaves,
+    tree_map_only,
+    written_arguments,
+)
 
 # Larger tensors are states, not sizes or positions; a mask over an image is still read.
 MAX_ELEMENTS = 1 << 22
@@ -110,7 +116,7 @@ class _KnownValues(TorchDispatchMode):
         can_follow = (
             not is_random and any(tensor.is_meta for tensor in results) and elements <= MAX_ELEMENTS
         )
-        if can_follow and "empty" in func._schema.name:
+        if can_follow and "empty" in schema_of(func).name:
             self._follow_empty(results)
             return
         if can_follow and _wants(func, *_FILLS):
@@ -120,7 +126,7 @@ class _KnownValues(TorchDispatchMode):
             for tensor, real in zip(tree_leaves(result), reals, strict=True):
                 if isinstance(tensor, Tensor) and tensor.is_meta:
                     self._values[tensor] = real
-        elif func._schema.is_mutable:
+        elif schema_of(func).is_mutable:
             self._spoil(func, args, options)
 
     def _follow_empty(self, results: list[Tensor]) -> None:
@@ -130,15 +136,13 @@ class _KnownValues(TorchDispatchMode):
                 self._values[tensor] = torch.zeros(tensor.shape, dtype=tensor.dtype, device=_CPU)
 
     def _spoil(self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-        for position, argument in enumerate(func._schema.arguments):
-            if argument.alias_info is None or not argument.alias_info.is_write:
-                continue
-            written = args[position] if position < len(args) else options.get(argument.name)
+        for position, name in written_arguments(func):
+            written = args[position] if position < len(args) else options.get(name)
             for tensor in tensors_of((written,)):
                 value = self._noted(tensor)
                 if value is not None:
                     storage = value.untyped_storage()
-                    self._spoilt[storage._cdata] = storage
+                    self._spoilt[storage_address(storage)] = storage
 
     def _noted(self, tensor: Tensor) -> Tensor | None:
         value: Tensor | None = self._values.get(tensor)
@@ -149,7 +153,7 @@ class _KnownValues(TorchDispatchMode):
         if not tensor.is_meta:
             return tensor
         value = self._noted(tensor)
-        if value is None or value.untyped_storage()._cdata in self._spoilt:
+        if value is None or storage_address(value.untyped_storage()) in self._spoilt:
             return None
         return value
 
@@ -236,10 +240,10 @@ class _Constants(TorchFunctionMode):
 
 @cache
 def _wants(func: OpOverload, *names: str) -> bool:
-    return func._schema.name.removeprefix("aten::") in names
+    return schema_of(func).name.removeprefix("aten::") in names
 
 
 @cache
 def _makes_known(func: OpOverload) -> bool:
     """Whether a result may be known though no argument is."""
-    return _wants(func, *_FILLS) or "empty" in func._schema.name
+    return _wants(func, *_FILLS) or "empty" in schema_of(func).name

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map_only
 
 from nar.capture.forward.placement import inference
+from nar.capture.torch_internals import tree_map_only
 from nar.zoo.sources.transformers.configs import Config, Model, parts, vocabulary_size
 from nar.zoo.sources.transformers.settings import FIRST_TOKEN, TOKENS, setting
 

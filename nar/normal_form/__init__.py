@@ -1,0 +1,9 @@
+"""The graph that a deployed model shares with its source: a view beside the graph as written.
+
+Who deploys a model folds its batch norms into the layers before them and merges parallel branches
+into one convolution. Both graphs have the same normal form.
+"""
+
+from nar.normal_form.folding import inference_fingerprint, normal_form
+
+__all__ = ["inference_fingerprint", "normal_form"]

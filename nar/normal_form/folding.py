@@ -1,0 +1,82 @@
+"""From a graph to its normal form: sums upwards from the inputs, then layers in their place.
+
+Cost: linear in nodes and edges. Every rule is in `nar.normal_form.rules`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from nar.canonical import canonical, exact_fingerprint
+from nar.graph import ComputationalGraph
+from nar.normal_form.linear_sums import LinearSum
+from nar.normal_form.rules import LinearSums
+
+
+def normal_form(graph: ComputationalGraph) -> ComputationalGraph:
+    """The graph that a deployed model shares with its source.
+
+    Parameter total and operations stay those of the graph as written: graphs hold no counts for
+    each node.
+
+    Args:
+        graph: A valid graph in any numbering.
+
+    Returns:
+        In canonical order; the graph itself where there is nothing to fold.
+    """
+    folded = _folded(graph)
+    return graph if folded is graph else canonical(folded)
+
+
+def inference_fingerprint(graph: ComputationalGraph) -> str:
+    """Sha256 (hex) of the normal form with its attributes: "the same at inference".
+
+    The parameter total is left out, because folding changes it and graphs hold no counts for each
+    node: who compares looks at the totals, too. Beyond a quarter of an octave two networks are
+    hardly the same.
+    """
+    return exact_fingerprint(replace(_folded(graph), parameters=0))
+
+
+def _folded(graph: ComputationalGraph) -> ComputationalGraph:
+    """The normal form in some numbering; the graph itself where there is nothing to fold."""
+    sums = LinearSums(graph)
+    layers, gone = _layers_for_sums(sums)
+    if not gone:
+        return graph
+    kept = [node for node in range(graph.nodes) if node not in gone]
+    number = {node: position for position, node in enumerate(kept)}
+    edges = [
+        (number[sums.behind_norms[source]], number[node])
+        for node in kept
+        for source in ([layers[node].source] if node in layers else sums.operands[node])
+    ]
+    op_ids, attributes = graph.op_ids.copy(), graph.attributes.copy()
+    for node, total in layers.items():
+        if total.layer is not None:
+            op_ids[node], attributes[node] = total.layer.op_id, total.layer.attributes
+    return replace(
+        graph,
+        op_ids=op_ids[kept],
+        attributes=attributes[kept],
+        edge_index=np.array(edges, dtype=np.int32).reshape(-1, 2).T.copy(),
+    )
+
+
+def _layers_for_sums(sums: LinearSums) -> tuple[dict[int, LinearSum], set[int]]:
+    """What becomes one layer, each the last node of its sum, and the nodes that go for it."""
+    layers: dict[int, LinearSum] = {}
+    gone: set[int] = set()
+    for node in reversed(sums.order):
+        if sums.behind_norms[node] != node:
+            gone.add(node)
+            continue
+        total = sums.of[node]
+        if total is None or not total.parts:
+            continue
+        if node not in gone and total.is_one_layer:
+            layers[node] = total
+        if node in gone or node in layers:
+            gone.update(total.parts)
+    return layers, gone
