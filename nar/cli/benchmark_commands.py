@@ -43,18 +43,17 @@ def cell(
     as_json: AsJson = False,
 ) -> None:
     """Run one cell, as `cluster.evaluate` runs many, and show what it reached by protocol."""
-    from nar.evaluation.benchmark.tasks import find_protocol, load_task
-    from nar.evaluation.cells import Cell, run_on
+    from nar.evaluation.benchmark.tasks import find_protocol
+    from nar.evaluation.cells import Cell, run_on, task_of
     from nar.evaluation.methods.registry import find_method
     from nar.evaluation.scoring.evaluate import summarise
 
     held: Held = "validation" if validation else "test"
-    chosen = Cell(data, split, find_method(method).name, seed)
+    chosen = Cell(data, split, find_method(method).name, seed, held)
     for name in protocol or ():
         find_protocol(data, name)
     with stderr.status(f"{method} on {data}/{split}"):
-        directory = Workspace(work).evaluation
-        task = load_task(data, split, seed, cache_directory=directory, held=held)
+        task = task_of(chosen, cache_directory=Workspace(work).evaluation)
         ranked = run_on(chosen, task)
         scored = {
             name: summarise([ranked.scored(asked).scored])
@@ -64,7 +63,7 @@ def cell(
     if as_json:
         cost = {"learned": ranked.learned, "dim": ranked.dim, "seconds": round(ranked.seconds, 1)}
         shown = {name: whole.to_dict() for name, whole in scored.items()}
-        _print_json({**asdict(chosen), "held": held, **cost, "protocols": shown})
+        _print_json({**asdict(chosen), **cost, "protocols": shown})
     else:
         headlines = {name: find_protocol(data, name).headline for name in scored}
         stdout.print(_scores(f"{chosen}, {ranked.seconds:.0f} s", scored, headlines))

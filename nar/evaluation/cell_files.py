@@ -6,7 +6,7 @@ how long. Some of its vectors stand in another file beside it, to be drawn.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -129,7 +129,7 @@ def read_cell(path: Path) -> RankedCell:
     try:
         table = pq.read_table(path)
         about = _about(table.schema)
-        cell = Cell(about["data"], about["split"], about["method"], about["seed"])
+        cell = Cell(*(about[field.name] for field in fields(Cell)))
         rankings = _rankings(table, about["rankings"])
         return RankedCell(cell, rankings, about["learned"], about["dim"], about["seconds"])
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:

@@ -28,16 +28,19 @@ class Cell:
         split: One of `nar.evaluation.benchmark.tasks.splits_of` it.
         method: One of `nar.evaluation.methods.registry.METHODS`.
         seed: One of `nar.evaluation.benchmark.frozen.SEEDS`.
+        held: Who asks: the test, or what selects a model.
     """
 
     data: str
     split: str
     method: str
     seed: int
+    held: Held = "test"
 
     def __str__(self) -> str:
         """As files and messages name it."""
-        return f"{self.data}.{self.split}.{self.method}.{self.seed}"
+        ending = "" if self.held == "test" else f".{self.held}"
+        return f"{self.data}.{self.split}.{self.method}.{self.seed}{ending}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,20 +120,29 @@ class RankedCell:
         return found
 
 
-def run_cell(cell: Cell, *, cache_directory: Path, held: Held = "test") -> RankedCell:
+def run_cell(cell: Cell, *, cache_directory: Path) -> RankedCell:
     """Learn, embed, ask.
 
     Args:
         cell: What to run.
         cache_directory: See `nar.evaluation.benchmark.datasets.load_dataset`.
-        held: See `load_task`.
 
     Raises:
         InvalidInputError: There is no such cell.
     """
     find_method(cell.method)
-    task = load_task(cell.data, cell.split, cell.seed, cache_directory=cache_directory, held=held)
-    return run_on(cell, task)
+    return run_on(cell, task_of(cell, cache_directory=cache_directory))
+
+
+def task_of(cell: Cell, *, cache_directory: Path) -> Task:
+    """What a cell learns and is asked.
+
+    Raises:
+        InvalidInputError: There is no such cell.
+    """
+    return load_task(
+        cell.data, cell.split, cell.seed, cache_directory=cache_directory, held=cell.held
+    )
 
 
 def run_on(cell: Cell, task: Task) -> RankedCell:
@@ -155,7 +167,7 @@ def questions_of(cell: Cell, *, cache_directory: Path) -> Mapping[str, Questions
     Raises:
         InvalidInputError: There is no such cell.
     """
-    return load_task(cell.data, cell.split, cell.seed, cache_directory=cache_directory).asked
+    return task_of(cell, cache_directory=cache_directory).asked
 
 
 def _sample(task: Task, vectors: Matrix) -> Sample | None:

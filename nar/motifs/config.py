@@ -17,3 +17,9 @@ class MotifConfig(Settings):
     steps: int = Field(2, ge=1, le=8, description="s of Eq. 2: radius of the neighbour encoding")
     max_remainder_nodes: int = Field(16, ge=1, description="bound of what repeats nowhere")
     context_hops: int = Field(1, ge=1, description="k of the context graph (section 3.4)")
+    # Left out where it is as in the checkpoints that do not know it, for their fingerprints.
+    border_widths: bool = Field(
+        True,
+        exclude_if=bool,
+        description="whether widths at inputs, words and classes, and numbers of heads, are read",
+    )

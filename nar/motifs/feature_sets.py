@@ -24,11 +24,16 @@ from numpy.typing import NDArray
 
 from nar.graph import ComputationalGraph
 from nar.hashing import ATTRIBUTE, OWNER, STREAM, Codes, operator_codes, salted
+from nar.motifs.borders import at_border
 from nar.motifs.config import FeatureKind
 from nar.motifs.neighbours import refine, wiring
 from nar.motifs.partition import MotifPartition
 from nar.motifs.paths import levels, paths
+from nar.ops import ATTRIBUTES
 from nar.ragged import Integers, offsets, owners, slices
+
+_CHANNEL_RATIO: Final = ATTRIBUTES.index("channel_ratio")
+_HEADS: Final = ATTRIBUTES.index("heads")
 
 _log = logging.getLogger(__name__)
 
@@ -75,21 +80,24 @@ class FeatureSets:
         return owners(np.diff(self.start))
 
 
-def feature_sets(partitions: Sequence[MotifPartition]) -> FeatureSets:
+def feature_sets(
+    partitions: Sequence[MotifPartition], *, border_widths: bool = True
+) -> FeatureSets:
     """The features of canonical graphs and of their motifs.
 
     Args:
         partitions: At least one graph, cut into motifs.
+        border_widths: See `nar.motifs.config.MotifConfig`.
     """
     graphs = [partition.graph for partition in partitions]
     of_node = owners([graph.nodes for graph in graphs])
     of_motif = owners([part.motifs for part in partitions])
     motif_codes = np.concatenate([part.motif_codes for part in partitions])
-    return _sets(graphs, of_node, (of_motif, motif_codes), len(graphs))
+    return _sets(graphs, of_node, (of_motif, motif_codes), len(graphs), border_widths)
 
 
 def motif_feature_sets(
-    partitions: Sequence[MotifPartition],
+    partitions: Sequence[MotifPartition], *, border_widths: bool = True
 ) -> tuple[FeatureSets, list[Integers]]:
     """The features inside each motif type of each graph, as `feature_sets` gives them for graphs.
 
@@ -109,7 +117,7 @@ def motif_feature_sets(
         [own[partition.node_to_motif] for own, partition in zip(sets, partitions, strict=True)]
     )
     motifs = (np.arange(count), np.concatenate(codes))
-    return _sets(graphs, of_node, motifs, count), sets
+    return _sets(graphs, of_node, motifs, count, border_widths), sets
 
 
 def joined(parts: Sequence[FeatureSets]) -> FeatureSets:
@@ -129,11 +137,12 @@ def _sets(
     of_node: Integers,
     motifs: tuple[Integers, Codes],
     count: int,
+    border_widths: bool,
 ) -> FeatureSets:
     """The sets of so many owners, given the owner of each node, and motifs with theirs."""
     wires = wiring(graphs)
     operators = operator_codes(wires.op_ids)
-    attributes = _with_attributes(operators, graphs)
+    attributes = _with_attributes(operators, graphs, None if border_widths else at_border(wires))
     walked = paths(attributes, wires)
     if walked.cut:
         _log.info("paths of %d graphs leave out %d neighbours of hubs", len(graphs), walked.cut)
@@ -148,8 +157,14 @@ def _sets(
     return _together(streams, count)
 
 
-def _with_attributes(codes: Codes, graphs: Sequence[ComputationalGraph]) -> Codes:
+def _with_attributes(
+    codes: Codes, graphs: Sequence[ComputationalGraph], borders: NDArray[np.bool_] | None
+) -> Codes:
+    """With all attributes; where borders are given, without their widths and numbers of heads."""
     attributes = np.concatenate([graph.attributes for graph in graphs]).astype(np.int64)
+    if borders is not None:
+        attributes[borders, _CHANNEL_RATIO] = 0
+        attributes[:, _HEADS] = 0
     for column in attributes.T:
         codes = salted(codes, column, ATTRIBUTE)
     return codes

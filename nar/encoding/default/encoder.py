@@ -120,7 +120,7 @@ class DefaultEncoder:
     def encode(self, partitions: Sequence[MotifPartition]) -> NDArray[np.float32]:
         """Unit vectors of graphs that are cut into motifs: shape (graphs, dim)."""
         config = self.config
-        sets = feature_sets(partitions)
+        sets = feature_sets(partitions, border_widths=config.motifs.border_widths)
         known = self.vocabulary.knows(sets)
         is_unknown = self.table.reads[sets.streams] & ~known
         with torch.inference_mode():

@@ -11,6 +11,7 @@ from nar.encoding.batches import Share
 from nar.encoding.default.encoder import FeatureBatch, FeatureTable
 from nar.encoding.default.recipe import GraphRecipe
 from nar.encoding.default.samples import FeatureSamples, MotifOccurrences
+from nar.encoding.default.vocabulary import Mask
 from nar.encoding.losses import (
     structural_negatives,
     supervised_contrastive_loss,
@@ -20,6 +21,7 @@ from nar.motifs.feature_sets import FeatureSets
 from nar.ragged import offsets
 
 _CONTEXT_STREAM = 1
+_LEAVE_OUT_STREAM = 2
 
 
 class MotifBatches:
@@ -103,11 +105,24 @@ class FamilyBatches:
         batches = np.array_split(order, max(1, round(len(order) / recipe.batch_size)))
         return [batch[share.rank :: share.world] for batch in batches]
 
-    def __call__(self, rows: NDArray[np.int64], _epoch: int) -> FamilyBatch:
-        """The architectures of these rows."""
-        sets, families = self._samples.graphs, self._samples.targets.families
-        graphs = self._table.batch(sets.take(rows))
+    def __call__(self, rows: NDArray[np.int64], epoch: int) -> FamilyBatch:
+        """The architectures of these rows, each without some of its features."""
+        families = self._samples.targets.families
+        sets = self._samples.graphs.take(rows)
+        graphs = self._table.batch(sets, self._seen(sets, rows, epoch))
         return FamilyBatch(graphs, torch.from_numpy(families[rows]).to(graphs.rows.device))
+
+    def _seen(self, sets: FeatureSets, rows: NDArray[np.int64], epoch: int) -> Mask | None:
+        """Which features a step sees: a part of a design is to stand where the whole one does.
+
+        Every graph loses a share of its own, from none to ``leave_out``.
+        """
+        if not self._recipe.leave_out:
+            return None
+        rng = np.random.default_rng([self._recipe.seed, epoch, int(rows[0]), _LEAVE_OUT_STREAM])
+        lost = rng.uniform(0, self._recipe.leave_out, len(rows))
+        seen: Mask = rng.random(len(sets.codes)) >= lost[sets.graph()]
+        return seen
 
 
 def relatives_together(

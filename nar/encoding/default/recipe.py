@@ -29,6 +29,9 @@ class GraphRecipe(StageRecipe):
     relatives: int = Field(4, ge=1, description="members of a family that come together")
     learning_rate: float = Field(5e-3, gt=0)
     temperature: float = Field(0.1, gt=0)
+    leave_out: float = Field(
+        0.0, ge=0, lt=1, description="largest share of its features that a step does not see"
+    )
 
 
 class DefaultRecipe(EncoderRecipe):

@@ -66,8 +66,8 @@ def collect_feature_samples(
     occurrences = _Occurrences()
     for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
         cut = split_all(graphs[part], config)
-        of_graphs.append(feature_sets(cut))
-        of_motifs, owners = motif_feature_sets(cut)
+        of_graphs.append(feature_sets(cut, border_widths=config.border_widths))
+        of_motifs, owners = motif_feature_sets(cut, border_widths=config.border_widths)
         for partition, types in zip(cut, owners, strict=True):
             occurrences.add(macro_graph(partition), types)
         occurrences.keep(of_motifs)

@@ -12,6 +12,7 @@ from nar.evaluation.scoring.ranking import Matrix
 from nar.motifs.config import FeatureKind, MotifConfig
 
 PLAIN: Final = DefaultRecipe()
+MOTIFS: Final = MotifConfig()
 
 
 def _with_stage(stage: str, **changes: Any) -> DefaultRecipe:  # noqa: ANN401
@@ -34,13 +35,32 @@ ABLATIONS: Final[Mapping[str, DefaultRecipe]] = {
     "no-size": PLAIN.model_copy(update={"size_weight": 0.0}),
     "random-batches": _with_stage("graph", relatives=1),
 }
+# One trained linear projection of which operators with their neighbours occur, and nothing else.
+LINEAR: Final = PLAIN.model_copy(
+    update={
+        "features": ("operators",),
+        "unknown_weight": 0.0,
+        "size_weight": 0.0,
+        "motif": PLAIN.motif.model_copy(update={"epochs": 0}),
+    }
+)
+# What was tried, on what selects a model: the names are those of the methods.
+TRIALS: Final[Mapping[str, tuple[DefaultRecipe, MotifConfig]]] = {
+    "trial-leave-out-30": (_with_stage("graph", leave_out=0.3), MOTIFS),
+    "trial-leave-out-70": (_with_stage("graph", leave_out=0.7), MOTIFS),
+    "trial-no-border-widths": (PLAIN, MotifConfig(border_widths=False)),
+    "trial-no-border-widths-leave-out-70": (
+        _with_stage("graph", leave_out=0.7),
+        MotifConfig(border_widths=False),
+    ),
+}
 UNTRAINED: Final = _with_stage("motif", epochs=0).model_copy(
     update={"graph": PLAIN.graph.model_copy(update={"epochs": 0})}
 )
 
 
-def trained(task: Task, recipe: DefaultRecipe) -> Matrix:
+def trained(task: Task, recipe: DefaultRecipe, motifs: MotifConfig = MOTIFS) -> Matrix:
     """Vectors of an encoder that went through both stages on the training rows of a task."""
-    samples = collect_feature_samples(task.learned(), task.targets, MotifConfig())
+    samples = collect_feature_samples(task.learned(), task.targets, motifs)
     encoder = pretrain_default(samples, recipe.with_seed(task.seed))
     return Embedder(encoder).embed(task.graphs)

@@ -9,6 +9,7 @@ from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.tasks import Task
 from nar.evaluation.methods import baselines, default, gnn, paper
 from nar.evaluation.scoring.ranking import Matrix
+from nar.motifs.config import MotifConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,20 @@ def _paper(name: str, title: str, variant: paper.Variant) -> Method:
     )
 
 
-def _default(name: str, title: str, recipe: DefaultRecipe, *, learns: bool = True) -> Method:
+def _default(
+    name: str,
+    title: str,
+    recipe: DefaultRecipe,
+    motifs: MotifConfig = default.MOTIFS,
+    *,
+    learns: bool = True,
+) -> Method:
     return Method(
-        name, title, lambda task: default.trained(task, recipe), repr(recipe), learns=learns
+        name,
+        title,
+        lambda task: default.trained(task, recipe, motifs),
+        f"{recipe!r} {motifs!r}",
+        learns=learns,
     )
 
 
@@ -110,6 +122,11 @@ _ROWS: Final[Sequence[Method]] = (
         _default(f"default-{name}", f"NAR default, {name.replace('-', ' ')}", recipe)
         for name, recipe in default.ABLATIONS.items()
     ),
+    *(
+        _default(name, f"NAR default, {name.partition('-')[2].replace('-', ' ')}", *trial)
+        for name, trial in default.TRIALS.items()
+    ),
+    _default("linear", "presence, s<=1, one trained projection", default.LINEAR),
     _default("default", "NAR default", default.PLAIN),
 )
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ROWS}

@@ -7,9 +7,9 @@ from typing import Final, Literal
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.datasets import NAS, REAL
 from nar.evaluation.benchmark.frozen import SEEDS
-from nar.evaluation.benchmark.tasks import find_protocol
+from nar.evaluation.benchmark.tasks import Held, find_protocol
 from nar.evaluation.cells import Cell
-from nar.evaluation.methods.default import ABLATIONS
+from nar.evaluation.methods.default import ABLATIONS, TRIALS
 
 BASELINES: Final = (
     "random",
@@ -25,6 +25,7 @@ BASELINES: Final = (
     "gat-untrained",
     "paper-untrained",
     "default-untrained",
+    "linear",
     "gin",
     "gcn",
     "gat",
@@ -78,6 +79,7 @@ class CellSet:
         shows: What becomes of the cells: a table, the curve of the NAS distances, maps, or the
             accuracy against the time it takes.
         seeds: One to draw, all to pool.
+        held: Who asks: the test, or what selects a model.
     """
 
     title: str
@@ -86,6 +88,7 @@ class CellSet:
     printed: int | None = None
     shows: tuple[Shown, ...] = ("table",)
     seeds: tuple[int, ...] = SEEDS
+    held: Held = "test"
 
     def cells(self) -> list[Cell]:
         """Every method that learned the split of a task, with every seed; each once."""
@@ -100,7 +103,7 @@ class CellSet:
     def cells_of(self, data: str, protocol: str, method: str) -> list[Cell]:
         """A method that learned the split of a task, with every seed."""
         split = find_protocol(data, protocol).split
-        return [Cell(data, split, method, seed) for seed in self.seeds]
+        return [Cell(data, split, method, seed, self.held) for seed in self.seeds]
 
 
 _PRINTED_TASKS: Final = ((REAL, "paper"), ("nas-4", "nas"))
@@ -118,6 +121,23 @@ def _changed(source: str) -> tuple[tuple[str, str], ...]:
     held_out = (f"{name}-unseen" for name in protocols)
     return tuple((REAL, name) for name in (*protocols, *held_out))
 
+
+# What settings are chosen by.
+SELECTED_ON: Final = (
+    (REAL, "distinct-named"),
+    (REAL, "distinct-composed-decoder"),
+    (REAL, "distinct-composed-encoder"),
+    (REAL, "unseen-named"),
+    (REAL, "lineage-parents"),
+    (REAL, "twins"),
+    (REAL, "rewrites"),
+    (REAL, "edits-original"),
+    (REAL, "edits-family"),
+    (REAL, "edits-family-unseen"),
+    (REAL, "parts-original"),
+    (REAL, "parts-family"),
+    (REAL, "parts-family-unseen"),
+)
 
 SETS: Final[Mapping[str, CellSet]] = {
     "table1": CellSet("Table 1: comparison with baselines", _PRINTED_TASKS, EVERY, 1),
@@ -147,6 +167,13 @@ SETS: Final[Mapping[str, CellSet]] = {
         "NAR default without the parts that NAS networks need",
         (("nas-12", "nas"),),
         ("default-untrained", *(f"default-{name}" for name in NAS_ABLATIONS), "default"),
+    ),
+    "trials": CellSet(
+        "How NAR default was set: what was tried, on what selects a model",
+        SELECTED_ON,
+        ("linear", "default-untrained", *TRIALS, "default"),
+        seeds=SEEDS[:2],
+        held="validation",
     ),
     "curve": CellSet(
         "NAS difficulty curve",

@@ -1,0 +1,56 @@
+"""Borders: layers where a design meets what it is used for, its inputs, its words, its classes.
+
+How wide these are depends on the data, not on the design, so that their ratios of widths tell
+nothing of it. Layers inside the design keep theirs. Six nodes, and the layers at the borders:
+
+      input ─> conv ─> relu ─> conv ─> mean ─> linear
+               border          inside          border
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.motifs.neighbours import Wiring
+from nar.ops import MAX_OP_ID, op_id
+from nar.ragged import Integers
+
+# Operators without weights that may stand between a layer and the border, at most.
+REACH: Final = 4
+
+_WEIGHTED: Final = (
+    "conv", "conv_grouped", "conv_depthwise", "conv_transpose", "deform_conv", "linear",
+    "bilinear", "embedding", "lstm", "gru", "rnn",
+)  # fmt: skip
+_HAS_WEIGHTS: Final = np.isin(np.arange(MAX_OP_ID + 1), [op_id(name) for name in _WEIGHTED])
+_INPUT: Final = op_id("input")
+_EMBEDDING: Final = op_id("embedding")
+
+
+def at_border(wires: Wiring) -> NDArray[np.bool_]:
+    """Layers with weights that read an input or words, or whose result nobody transforms further.
+
+    Args:
+        wires: Canonical graphs, laid end to end.
+
+    Returns:
+        Shape (nodes,).
+    """
+    weighted: NDArray[np.bool_] = _HAS_WEIGHTS[wires.op_ids]
+    is_read = np.zeros(len(weighted), dtype=np.bool_)
+    is_read[wires.source] = True
+    given = _spread(wires.op_ids == _INPUT, wires.source, wires.target, weighted)
+    told = _spread(~is_read, wires.target, wires.source, weighted)
+    return weighted & (given | told | (wires.op_ids == _EMBEDDING))
+
+
+def _spread(
+    marked: NDArray[np.bool_], start: Integers, end: Integers, weighted: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Marks carried along edges, through operators without weights, to the first layers."""
+    marked = marked.copy()
+    for _ in range(REACH + 1):
+        carries = marked[start] & ~weighted[start]
+        marked[end[carries]] = True
+    return marked
