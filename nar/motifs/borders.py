@@ -37,12 +37,13 @@ def at_border(wires: Wiring) -> NDArray[np.bool_]:
     Returns:
         Shape (nodes,).
     """
-    weighted: NDArray[np.bool_] = _HAS_WEIGHTS[wires.op_ids]
+    weighted = _HAS_WEIGHTS[wires.op_ids]
     is_read = np.zeros(len(weighted), dtype=np.bool_)
     is_read[wires.source] = True
     given = _spread(wires.op_ids == _INPUT, wires.source, wires.target, weighted)
     told = _spread(~is_read, wires.target, wires.source, weighted)
-    return weighted & (given | told | (wires.op_ids == _EMBEDDING))
+    borders: NDArray[np.bool_] = weighted & (given | told | (wires.op_ids == _EMBEDDING))
+    return borders
 
 
 def _spread(

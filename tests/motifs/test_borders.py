@@ -23,10 +23,10 @@ def names_at_border(text):
     [
         ("input; conv 0; relu 1; conv 2; mean 3; linear 4", ["conv", "linear"]),
         ("input; embedding 0; layer_norm 1; linear 2; gelu 3; linear 4", ["embedding", "linear"]),
-        # Two outputs, and a layer that reads the input beside the stem.
+        # Three outputs, one of them a sum, and a layer that reads the input beside the stem.
         (
             "input; conv 0; linear 1; conv 2; linear 2; conv 0; add 5 2",
-            ["conv", "conv", "conv", "linear"],
+            ["conv", "conv", "conv", "linear", "linear"],
         ),
         ("input; relu 0", []),
     ],
