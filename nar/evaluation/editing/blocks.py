@@ -1,6 +1,7 @@
 """Edits of the blocks that a model repeats: a scale, squeeze-and-excitation, half of them."""
 
 from itertools import pairwise
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -37,7 +38,8 @@ def layer_scale(module: nn.Module, inputs: CaptureInputs) -> Built:
 
 
 def _scaled(block: nn.Module, _args: object, output: object) -> object:
-    scale = block.get_parameter("added_scale")
+    # Not always a parameter: where a model runs, other tensors may stand for its weights.
+    scale = cast("Tensor", block.added_scale)
     return on_first_tensor(output, lambda tensor: tensor * scale)
 
 

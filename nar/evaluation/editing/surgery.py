@@ -112,7 +112,7 @@ def replace_modules(module: nn.Module, replacement: Callable[[nn.Module], nn.Mod
         for name, child in list(parent._modules.items()):
             if child is None or child in new.values():
                 continue
-            other = new.get(id(child)) or replacement(child)
+            other = new[id(child)] if id(child) in new else replacement(child)
             if other is not None:
                 new[id(child)] = other
                 parent._modules[name] = other

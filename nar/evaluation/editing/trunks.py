@@ -12,9 +12,6 @@ from nar.evaluation.editing.surgery import run_once
 from nar.evaluation.rewriting.rewrite import NotApplicableError
 from nar.zoo.building import Built
 
-# What models call their two trunks.
-_NAMES = (("encoder", "decoder"), ("backbone", "decode_head"))
-
 
 def module_parts() -> tuple[Change, ...]:
     """The trunks of models that have two."""
@@ -39,12 +36,13 @@ def _alone(which: int, module: nn.Module, inputs: CaptureInputs) -> Built:
 def trunks(module: nn.Module) -> tuple[nn.Module, nn.Module]:
     """Encoder and decoder of a model, which are attributes of it or of one of its children.
 
+    A backbone with a head is no such pair: the backbone alone is another model's design.
+
     Raises:
         NotApplicableError: It has not both.
     """
     for owner in (module, *module.children()):
-        for names in _NAMES:
-            encoder, decoder = (getattr(owner, name, None) for name in names)
-            if isinstance(encoder, nn.Module) and isinstance(decoder, nn.Module):
-                return encoder, decoder
+        encoder, decoder = (getattr(owner, name, None) for name in ("encoder", "decoder"))
+        if isinstance(encoder, nn.Module) and isinstance(decoder, nn.Module):
+            return encoder, decoder
     raise NotApplicableError("it has no encoder and decoder")
