@@ -64,10 +64,26 @@ def test_without_embedding_the_sum_of_embeddings_is_the_input():
     assert is_drawn(part, ";".join(drawn.lines))
 
 
-def test_biases_of_attention_are_no_embedding_of_tokens():
-    graph = graph_of("input; linear 0; embedding; attention 1 2")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "input; linear 0; embedding; attention 1 2",
+        "input; conv 0; embedding; add 1 2; linear 3",
+        "input; linear 0",
+    ],
+)
+def test_biases_and_positions_of_features_are_no_embedding_of_tokens(text):
     with pytest.raises(NotApplicableError, match="no embedding"):
-        without_embedding(graph)
+        without_embedding(graph_of(text))
+
+
+def test_an_embedding_that_a_residual_sum_reads_as_well_is_of_tokens():
+    part = without_embedding(graph_of("embedding; rms_norm 0; linear 1; add 2 0; linear 3"))
+    assert is_drawn(part, "input; rms_norm 0; linear 1; add 2 0; linear 3")
+
+
+def test_a_scaled_embedding_is_one_still():
+    assert is_drawn(without_embedding(graph_of("embedding; mul 0; linear 1")), "input; linear 0")
 
 
 def test_without_head_a_network_ends_in_its_pooling():

@@ -71,22 +71,36 @@ def run(graph: ComputationalGraph, *, begin: float, end: float) -> Computational
 def without_embedding(graph: ComputationalGraph) -> ComputationalGraph:
     """Embeddings go, and what only adds and scales them: features are the input.
 
-    Embeddings that an attention reads are biases of positions and stay.
+    An embedding that an attention reads, or that is only added to other values, is a bias or a
+    position of features: it stays.
+
+    Args:
+        graph: In canonical order.
 
     Raises:
-        NotApplicableError: There is no embedding.
+        NotApplicableError: There is no other embedding.
     """
-    readers, attention = readers_of(graph), op_id("attention")
     is_embedding = graph.op_ids == op_id("embedding")
-    kept = np.ones(graph.nodes, dtype=np.bool_)
+    embedded, readers = _made_of(graph, is_embedding), readers_of(graph)
+    of_tokens = np.zeros(graph.nodes, dtype=np.bool_)
     for node in np.flatnonzero(is_embedding).tolist():
-        kept[node] = any(graph.op_ids[reader] == attention for reader in readers[node])
-    if kept.all():
+        is_bias = any(graph.op_ids[reader] == op_id("attention") for reader in readers[node])
+        is_position = all(
+            graph.op_ids[reader] in _SUMS and not embedded[reader] for reader in readers[node]
+        )
+        of_tokens[node] = not is_bias and not is_position
+    if not of_tokens.any():
         raise NotApplicableError("no embedding of tokens")
+    return cut(graph, ~_made_of(graph, of_tokens))
+
+
+def _made_of(graph: ComputationalGraph, values: Mask) -> Mask:
+    """Which nodes are some values, or sums and products of nothing but those."""
+    made = values.copy()
     for node, operands in enumerate(operand_lists(graph.nodes, graph.edge_index)):
         if graph.op_ids[node] in _SUMS and operands:
-            kept[node] = any(kept[operand] for operand in operands)
-    return cut(graph, kept)
+            made[node] = all(made[operand] for operand in operands)
+    return made
 
 
 def without_head(graph: ComputationalGraph) -> ComputationalGraph:
