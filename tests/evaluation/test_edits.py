@@ -93,7 +93,7 @@ def test_fewer_keys_have_fewer_weights(originals):
         (TEXT, "pre_convolution", "no convolution reads its input"),
         (LLAMA, "rotary_positions", "it learns no positions"),
         (LLAMA, "gated_mlp", "no plain MLP of two linear layers"),
-        (CNN, "grouped_queries", "it is not made from a configuration"),
+        (CNN, "grouped_queries", "no attention that makes keys of its own for four heads or more"),
         (VIT, "large_windows", "no convolution with windows of 3"),
         (CNN, "encoder_alone", "it has no encoder and decoder"),
     ],

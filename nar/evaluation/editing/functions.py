@@ -115,8 +115,9 @@ class _Norm(nn.Module):
 
     def forward(self, values: Tensor) -> Tensor:
         """Normalise."""
+        is_other_axis = values.shape[-1] != self.weight.shape[-1]
         result: Tensor
-        if self._is_channels_first and values.ndim > 2:
+        if values.ndim > 2 and (self._is_channels_first or is_other_axis):
             result = self.norm(values.movedim(1, -1)).movedim(-1, 1)
         else:
             result = self.norm(values)

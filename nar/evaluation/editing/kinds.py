@@ -5,10 +5,10 @@ from nar.evaluation.editing.blocks import half_depth, layer_scale, squeeze_excit
 from nar.evaluation.editing.change import EDITS, Change, by_surgery
 from nar.evaluation.editing.ends import features_only, mlp_head, pre_convolution, stem_of_two
 from nar.evaluation.editing.functions import both, other_activation, other_norm
+from nar.evaluation.editing.heads import grouped_queries
 from nar.evaluation.editing.layers import attention_in_last_stage, gated_mlp, large_windows
 from nar.evaluation.editing.parts import graph_parts
 from nar.evaluation.editing.positions import rotary_positions
-from nar.evaluation.editing.settings import grouped_queries
 from nar.evaluation.editing.trunks import module_parts
 from nar.zoo.building import Surgery
 

@@ -35,6 +35,8 @@ class _Nothing:
         """As of a tensor."""
         return self
 
+    expand = expand_as = type_as = repeat = unsqueeze = to
+
 
 class _NoPositions(nn.Module):
     """Stands for an embedding of positions."""
