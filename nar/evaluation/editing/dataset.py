@@ -10,11 +10,12 @@ from typing import get_args
 
 from nar.architecture import Architecture
 from nar.corpus import write_shard
+from nar.evaluation.editing.change import EDITS, PARTS
 from nar.evaluation.editing.kinds import changes, chosen_changes
 from nar.evaluation.editing.protocol import Outcome, Verdict, attempts, model_names
 
 
-def write_changed(target: Path, *, limit: int | None = None, kinds: list[str]) -> Iterator[str]:
+def write_changed(target: Path, *, limit: int | None = None, kinds: list[str]) -> list[str]:
     """Change every model of the frozen list, and write models and what became of them to a shard.
 
     Args:
@@ -22,7 +23,7 @@ def write_changed(target: Path, *, limit: int | None = None, kinds: list[str]) -
         limit: So many models, from the first on; all if None.
         kinds: Names of changes; all if empty.
 
-    Yields:
+    Returns:
         The lines of a report: a table with a row for each change, then every failure.
 
     Raises:
@@ -32,12 +33,14 @@ def write_changed(target: Path, *, limit: int | None = None, kinds: list[str]) -
     items = architectures_of(outcomes)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_shard(target, items)
-    yield from table(outcomes)
-    for each in outcomes:
-        if each.verdict in ("failed", "unchanged"):
-            yield f"{each.name}@{each.change.name}: {each.verdict}: {each.reason}"
-    originals = sum("@" not in item.labels.name for item in items)
-    yield f"{len(items) - originals:,} changed models of {originals:,}, in {target}"
+    failures = [
+        f"{each.name}@{each.change.name}: {each.verdict}: {each.reason}"
+        for each in outcomes
+        if each.verdict in ("failed", "unchanged")
+    ]
+    changed = sum(item.labels.source in (EDITS, PARTS) for item in items)
+    said = f"{changed:,} changed models of {len(items) - changed:,}, in {target}"
+    return [*table(outcomes), *failures, said]
 
 
 def architectures_of(outcomes: Iterable[Outcome]) -> list[Architecture]:
