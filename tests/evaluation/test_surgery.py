@@ -140,3 +140,10 @@ def test_a_norm_keeps_its_layout():
 def test_without_norms_there_is_no_other_norm():
     with pytest.raises(NotApplicableError, match="no norm"):
         other_norm(nn.Linear(1, 1), CaptureInputs())
+
+
+@pytest.mark.parametrize(("width", "groups"), [(64, 32), (32, 16), (48, 24), (7, 1), (1, 1)])
+def test_groups_of_a_norm_hold_several_channels(width, groups):
+    changed, _ = other_norm(nn.Sequential(nn.BatchNorm2d(width)), CaptureInputs())
+    norms = [each for each in changed.modules() if isinstance(each, nn.GroupNorm)]
+    assert [norm.num_groups for norm in norms] == [groups]

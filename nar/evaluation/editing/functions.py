@@ -90,8 +90,9 @@ def _next_norm(layer: nn.Module) -> nn.Module | None:
 
 
 def _group_norm(width: int) -> nn.GroupNorm:
-    """Of 32 groups, or of the largest number below that divides the width."""
-    groups = next(groups for groups in range(GROUPS, 0, -1) if width % groups == 0)
+    """Of 32 groups, or of the largest number below that divides the width into more than ones."""
+    most = min(GROUPS, max(width // 2, 1))
+    groups = next(groups for groups in range(most, 0, -1) if width % groups == 0)
     return nn.GroupNorm(groups, width)
 
 
