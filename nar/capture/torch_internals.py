@@ -18,6 +18,7 @@ from torch.distributions import Distribution
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.nn.attention import flex_attention as _flex
 from torch.nn.modules.batchnorm import _BatchNorm as AnyBatchNorm
+from torch.nn.modules.conv import _ConvNd as AnyConvolution
 from torch.nn.modules.utils import _pair as pair
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
@@ -29,6 +30,7 @@ __all__ = [
     "SHAPE_AS_TENSOR",
     "VARIABLE_FUNCTIONS",
     "AnyBatchNorm",  # what batch norms of every rank inherit from
+    "AnyConvolution",  # what convolutions of every rank inherit from
     "FakeTensor",
     "FakeTensorMode",
     "OpOverload",
@@ -116,6 +118,11 @@ def registered_parameters(module: nn.Module) -> dict[str, nn.Parameter | None]:
 def registered_buffers(module: nn.Module) -> dict[str, Tensor | None]:
     """The buffers of a module itself, in the dictionary that it reads them from."""
     return module._buffers
+
+
+def registered_modules(module: nn.Module) -> dict[str, nn.Module | None]:
+    """The children of a module by all their names, in the dictionary that it reads them from."""
+    return module._modules
 
 
 def disable_onnx_log() -> None:

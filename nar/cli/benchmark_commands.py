@@ -167,6 +167,34 @@ def rewritten(target: Target) -> None:
 
 @app.command()
 @reporting_errors
+def edited(
+    target: Target,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many, from the first on.")] = None,
+    kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only this change.")] = None,
+) -> None:
+    """Capture what asks under `edits` and `parts` anew, in some forty minutes: a decision."""
+    from nar.evaluation.editing.dataset import write_changed
+
+    lines = write_changed(target, limit=limit, kinds=kinds or [])
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+@app.command()
+@reporting_errors
+def draw_edited(
+    target: Target,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Directory; default: the shipped one.")
+    ] = None,
+) -> None:
+    """Draw the models that `edited` changes anew from a corpus: a decision."""
+    from nar.evaluation.editing.selection import write_selection
+
+    stdout.print(write_selection(target, corpus), soft_wrap=True)
+
+
+@app.command()
+@reporting_errors
 def darts(
     target: Target,
     seed: Annotated[int, typer.Option(help="Fixes centres and members.")] = 0,

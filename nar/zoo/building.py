@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,10 @@ class Plan:
 
 
 Built = tuple[nn.Module, CaptureInputs]
+# From a model and its call to another model and its call, on the same device.
+Surgery = Callable[[nn.Module, CaptureInputs], Built]
+
+_surgery: ContextVar[Surgery | None] = ContextVar("surgery", default=None)
 
 # What initialisers are made of, and those that torch hands over whole. Each returns the tensor that
 # it was called on.
@@ -132,6 +137,19 @@ def on_fake_cpu(plan: Plan) -> Built:
         return module, plan.inputs(module)
 
 
+@contextmanager
+def operating(surgery: Surgery) -> Iterator[None]:
+    """Inside, every model that is built is changed before it is captured, whoever registers it.
+
+    Sources build and capture in surroundings of their own; a changed model keeps them all.
+    """
+    token = _surgery.set(surgery)
+    try:
+        yield
+    finally:
+        _surgery.reset(token)
+
+
 def capture_plan(name: str, plan: Plan, *, follow: Callable[[Plan], Built] = on_meta) -> Capture:
     """Build a model of a library and capture it, without the warnings it makes on the way.
 
@@ -142,6 +160,7 @@ def capture_plan(name: str, plan: Plan, *, follow: Callable[[Plan], Built] = on_
 
     Raises:
         CaptureError: The model could not be built, or not be captured.
+        Exception: Whatever a surgery raises: see `operating`.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -151,6 +170,9 @@ def capture_plan(name: str, plan: Plan, *, follow: Callable[[Plan], Built] = on_
                 module, inputs = follow(plan)
         except Exception as error:
             raise CaptureError(name, "-", one_line(error)) from error
+        surgery = _surgery.get()
+        if surgery is not None:
+            module, inputs = surgery(module, inputs)
         with lap("forward"):
             trace = trace_module(module, inputs, name=name)
         with lap("graph"):

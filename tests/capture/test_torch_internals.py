@@ -181,6 +181,19 @@ def test_hooks_parameters_and_buffers_are_where_a_module_keeps_them():
     assert [len(vars(layer)[name]) for name in internals.HOOKS] == [1, 1, 1, 1]
 
 
+def test_children_stand_under_all_their_names():
+    layer = nn.Linear(1, 1)
+    both = nn.Sequential(layer, layer)
+    assert internals.registered_modules(both) == {"0": layer, "1": layer}
+    del internals.registered_modules(both)["1"]
+    assert len(both) == 1
+
+
+def test_convolutions_have_one_base():
+    for kind in (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose2d):
+        assert issubclass(kind, internals.AnyConvolution)
+
+
 def test_batch_norms_have_one_base():
     for kind in (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm):
         assert issubclass(kind, internals.AnyBatchNorm)

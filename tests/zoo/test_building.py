@@ -8,7 +8,8 @@ from torch import nn
 
 from nar.capture import CaptureInputs
 from nar.errors import CaptureError
-from nar.zoo.building import Plan, capture_plan, weightless
+from nar.zoo import capture_architecture
+from nar.zoo.building import Plan, capture_plan, operating, weightless
 
 
 class Tied(nn.Module):
@@ -55,3 +56,25 @@ def test_warnings_of_a_library_stay_inside():
 
     plan = Plan(build, lambda _: CaptureInputs((torch.zeros(1, 2),)))
     assert capture_plan("noisy", plan).graph.nodes == 2
+
+
+@pytest.mark.parametrize("name", ["timm:test_resnet", "vit_pytorch:simple_vit.SimpleViT"])
+def test_a_surgery_changes_the_models_of_any_source_before_they_are_captured(name):
+    def surgery(module, inputs):
+        return nn.Sequential(nn.Identity(), nn.Flatten(), nn.LazyLinear(2)), CaptureInputs(
+            (torch.zeros(1, 3, device="meta"),)
+        )
+
+    before = capture_architecture(name).architecture
+    with operating(surgery):
+        assert capture_architecture(name).architecture.nodes == 2
+    assert capture_architecture(name).architecture.exact == before.exact
+
+
+def test_what_a_surgery_raises_is_no_failure_of_capture():
+    def surgery(module, inputs):
+        raise LookupError("no head")
+
+    plan = Plan(nn.ReLU, lambda _: CaptureInputs((torch.zeros(1, 2),)))
+    with pytest.raises(LookupError, match="no head"), operating(surgery):
+        capture_plan("headless", plan)
