@@ -19,6 +19,7 @@ from nar.evaluation.rewriting.rewrite import NotApplicableError
 
 MIN_BLOCKS = 2
 MIN_BLOCK_LAYERS = 2
+_TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 
 
 @contextmanager
@@ -54,8 +55,7 @@ def convolutions(module: nn.Module) -> list[AnyConvolution]:
     return [
         layer
         for layer in module.modules()
-        if isinstance(layer, AnyConvolution)
-        and not isinstance(layer, nn.modules.conv._ConvTransposeNd)
+        if isinstance(layer, AnyConvolution) and not isinstance(layer, _TRANSPOSED)
     ]
 
 
