@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nar.capture import CaptureInputs
+from nar.capture.torch_internals import registered_parameters
 from nar.evaluation.editing.surgery import replace_modules, run_once
 from nar.evaluation.rewriting.rewrite import NotApplicableError
 from nar.evaluation.rewriting.spelled import Spelled, Spelling
@@ -56,8 +57,8 @@ def rotary_positions(module: nn.Module, inputs: CaptureInputs) -> Built:
     replaced = replace_modules(module, lambda layer: _NoPositions() if layer in positions else None)
     for owner in module.modules():
         for name in _NAMES:
-            if owner._parameters.get(name) is not None:
-                del owner._parameters[name]
+            if registered_parameters(owner).get(name) is not None:
+                delattr(owner, name)
                 setattr(owner, name, _Nothing())
                 replaced += 1
     if not replaced:
