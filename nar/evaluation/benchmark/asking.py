@@ -30,9 +30,9 @@ Roles = Mapping[str, Role]
 Words = Callable[[Sequence[Card]], Sequence[str]]
 # Sources of models that only ask; their names are ``<original>@<how it was changed>``.
 REWRITTEN: Final = "rewrites"
-EDITED: Final = "edits"
+EDITS: Final = "edits"
 PARTS: Final = "parts"
-ASKING: Final = frozenset({REWRITTEN, EDITED, PARTS})
+ASKING: Final = frozenset({REWRITTEN, EDITS, PARTS})
 
 
 def member(card: Card) -> Member:
@@ -172,7 +172,7 @@ def twin_questions(cards: Sequence[Card], roles: Roles) -> Questions:
         [group.get(name, name) for name in names],
         apart=[card.labels.source for card in cards],
         cluster=families(cards),
-        queries=_tests(cards, roles) & _known(cards),
+        queries=_tests(cards, roles),
         gallery=_known(cards),
     )
 
@@ -192,7 +192,7 @@ def changed_questions(
         source: How they were changed: one of `ASKING`.
         right: What is right for the original is right for whatever is made from it.
     """
-    asks = _tests(cards, roles) & np.array([card.labels.source == source for card in cards])
+    asks = _asking(cards, roles) & np.array([card.labels.source == source for card in cards])
     by_name = {card.labels.name: card for card in cards}
     originals = [by_name.get(original_name(card), card) for card in cards]
     named = _named(cards) if source != REWRITTEN else _known(cards)
@@ -223,8 +223,13 @@ def _topologies(cards: Sequence[Card]) -> Numbers:
     return numbered(designs(cards))
 
 
-def _tests(cards: Sequence[Card], roles: Roles) -> Mask:
+def _asking(cards: Sequence[Card], roles: Roles) -> Mask:
     return np.array([roles[card.labels.name] == "test" for card in cards], dtype=np.bool_)
+
+
+def _tests(cards: Sequence[Card], roles: Roles) -> Mask:
+    """Who asks, of the models as a library gives them."""
+    return _asking(cards, roles) & _known(cards)
 
 
 def _known(cards: Sequence[Card]) -> Mask:

@@ -25,7 +25,7 @@ from nar.zoo.sources.darts.network import darts_graph
 REAL: Final = "real"
 NAS: Final = {f"nas-{distance}": distance for distance in DISTANCES}
 # Files of what only asks.
-ASKING_FILES: Final = ("rewrites.parquet",)
+ASKING_FILES: Final = ("rewrites.parquet", "changed.parquet")
 DATASETS: Final = (REAL, *NAS)
 
 

@@ -26,7 +26,8 @@ from nar.evaluation.benchmark.splits import (
     split_paper,
     split_unseen,
 )
-from nar.evaluation.rewriting import model_names
+from nar.evaluation.editing.protocol import model_names as changed_names
+from nar.evaluation.rewriting import model_names as rewritten_names
 from nar.files import package_path, write_whole
 from nar.labels.twins import twins
 
@@ -61,14 +62,15 @@ def without_aliases(cards: Sequence[Card]) -> Iterator[Card]:
 
 
 def _asked_by_name() -> frozenset[str]:
-    """Twins, and models that are written otherwise."""
-    return frozenset(name for group in twins() for name in group.members).union(model_names())
+    """Twins, and models that are written otherwise or changed."""
+    members = (name for group in twins() for name in group.members)
+    return frozenset(members).union(rewritten_names(), changed_names())
 
 
 def _roles(split: str, members: Sequence[Member], reserved: Reserved, seed: int) -> dict[str, Role]:
     if split == "copies":
         groups = [group.members for group in twins()]
-        rewritten = frozenset(model_names())
+        rewritten = frozenset(rewritten_names())
         return split_copies(members, reserved, seed, groups=groups, rewritten=rewritten)
     draws = {"paper": split_paper, "distinct": split_distinct, "unseen": split_unseen}
     return draws[split](members, reserved, seed)

@@ -11,7 +11,7 @@ from typing import Final
 
 from nar.corpus import Card
 from nar.evaluation.benchmark import asking
-from nar.evaluation.benchmark.asking import EDITED, PARTS, REWRITTEN, Roles, Words
+from nar.evaluation.benchmark.asking import EDITS, PARTS, REWRITTEN, Roles, Words
 from nar.evaluation.benchmark.questions import Questions
 
 
@@ -48,7 +48,7 @@ _TRACKS: Final[Mapping[str, tuple[str, Words, str]]] = {
     "all": ("", asking.kin, "All. Right: the family; of composed models the encoder as well."),
 }
 _CHANGED: Final = {
-    EDITED: "Models that a person has changed ask",
+    EDITS: "Models that a person has changed ask",
     PARTS: "Parts of models ask",
 }
 # Protocol -> what is right for a changed model, and the headline.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal
+from typing import Literal
 
 from nar.architecture import Architecture
 from nar.graph import ComputationalGraph
@@ -11,8 +11,6 @@ from nar.zoo import resolve
 from nar.zoo.building import Surgery, operating
 
 DataSetName = Literal["edits", "parts"]
-EDITS: Final[DataSetName] = "edits"
-PARTS: Final[DataSetName] = "parts"
 
 
 @dataclass(frozen=True, slots=True)

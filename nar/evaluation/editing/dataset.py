@@ -10,7 +10,7 @@ from typing import get_args
 
 from nar.architecture import Architecture
 from nar.corpus import write_shard
-from nar.evaluation.editing.change import EDITS, PARTS
+from nar.evaluation.benchmark.asking import EDITS, PARTS
 from nar.evaluation.editing.kinds import changes, chosen_changes
 from nar.evaluation.editing.protocol import Outcome, Verdict, attempts, model_names
 

@@ -1,8 +1,9 @@
 """Every change: edits of the module, parts of the module, parts of the graph."""
 
 from nar.errors import UnknownArchitectureError
+from nar.evaluation.benchmark.asking import EDITS
 from nar.evaluation.editing.blocks import half_depth, layer_scale, squeeze_excitation
-from nar.evaluation.editing.change import EDITS, Change, by_surgery
+from nar.evaluation.editing.change import Change, by_surgery
 from nar.evaluation.editing.ends import features_only, mlp_head, pre_convolution, stem_of_two
 from nar.evaluation.editing.functions import both, other_activation, other_norm
 from nar.evaluation.editing.heads import grouped_queries

@@ -6,7 +6,8 @@ from functools import partial
 import numpy as np
 
 from nar.architecture import Architecture
-from nar.evaluation.editing.change import PARTS, Change
+from nar.evaluation.benchmark.asking import PARTS
+from nar.evaluation.editing.change import Change
 from nar.evaluation.editing.cutting import Mask, cut, readers_of
 from nar.evaluation.rewriting.rewrite import NotApplicableError
 from nar.graph import ComputationalGraph, operand_lists

@@ -8,8 +8,9 @@ from typing import Literal
 from nar.architecture import Architecture, architecture
 from nar.capture.forward.dispatch import one_line
 from nar.errors import CaptureError
+from nar.evaluation.benchmark.asking import EDITS
 from nar.evaluation.benchmark.splits import order
-from nar.evaluation.editing.change import EDITS, Change
+from nar.evaluation.editing.change import Change
 from nar.evaluation.rewriting.rewrite import NotApplicableError
 from nar.files import package_lines
 from nar.zoo import capture_architecture

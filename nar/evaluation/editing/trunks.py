@@ -7,7 +7,8 @@ from typing import Any
 from torch import nn
 
 from nar.capture import CaptureInputs
-from nar.evaluation.editing.change import PARTS, Change, by_surgery
+from nar.evaluation.benchmark.asking import PARTS
+from nar.evaluation.editing.change import Change, by_surgery
 from nar.evaluation.editing.surgery import run_once
 from nar.evaluation.rewriting.rewrite import NotApplicableError
 from nar.zoo.building import Built
