@@ -172,7 +172,7 @@ def edited(
     limit: Annotated[int | None, typer.Option(min=1, help="So many, from the first on.")] = None,
     kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only this change.")] = None,
 ) -> None:
-    """Capture what asks under `edits` and `parts` anew, in some forty minutes: a decision."""
+    """Capture what asks under `edits` and `parts` anew, in some 25 minutes: a decision."""
     from nar.evaluation.editing.dataset import write_changed
 
     lines = write_changed(target, limit=limit, kinds=kinds or [])
