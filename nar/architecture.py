@@ -50,6 +50,11 @@ class Labels:
         """
         return f"{self.family}/{self.backbone}" if self.backbone else self.family
 
+    @property
+    def trunk(self) -> str:
+        """What the largest part of it is: the family of a composed model's encoder, or its own."""
+        return self.backbone or self.family
+
 
 @dataclass(frozen=True, slots=True)
 class Architecture:

@@ -59,4 +59,4 @@ def three_family_samples() -> Samples:
 def three_family_targets() -> Targets:
     """The labels of `three_families`."""
     families = np.repeat(np.arange(3), 3)
-    return Targets(np.minimum(families, 1), families)
+    return Targets(np.minimum(families, 1), families, families, families)

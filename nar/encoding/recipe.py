@@ -10,6 +10,8 @@ from nar.motifs.config import MotifConfig
 from nar.ops import FEATURE_DIM
 from nar.settings import Settings
 
+# What a search asks for: the whole design, what it is for, what it stands on, or copies of it.
+By = Literal["design", "family", "trunk", "copy"]
 # Parts of Eq. 6: cross-entropy of the classifier head, contrast of families.
 Losses = Literal["ce+cl", "ce", "cl"]
 

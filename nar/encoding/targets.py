@@ -16,15 +16,26 @@ class Targets:
     Attributes:
         classes: Shape (architectures,), int64, 0 to classes - 1: the target of the classifier head.
         families: Shape (architectures,), int64: who is a positive of whom.
+        decoders: The same by what a composed architecture is for; of others the family.
+        trunks: The same by what a composed architecture stands on; of others the family.
     """
 
     classes: NDArray[np.int64]
     families: NDArray[np.int64]
+    decoders: NDArray[np.int64]
+    trunks: NDArray[np.int64]
 
     @classmethod
-    def of(cls, blocks: Sequence[str], families: Sequence[str]) -> "Targets":
-        """Number the coarse class and the fine class of each architecture."""
-        return cls(_numbered(blocks), _numbered(families))
+    def of(
+        cls,
+        blocks: Sequence[str],
+        families: Sequence[str],
+        decoders: Sequence[str] | None = None,
+        trunks: Sequence[str] | None = None,
+    ) -> "Targets":
+        """Number the coarse class and the fine classes of each architecture."""
+        others = (families if names is None else names for names in (decoders, trunks))
+        return cls(*map(_numbered, (blocks, families, *others)))
 
 
 def printed_targets(architectures: Sequence[Architecture]) -> Targets:
@@ -36,8 +47,12 @@ def printed_targets(architectures: Sequence[Architecture]) -> Targets:
 
 def kin_targets(architectures: Sequence[Architecture]) -> Targets:
     """The same with kin for contrast: composed models by their encoders, too."""
+    labels = [item.labels for item in architectures]
     return Targets.of(
-        [item.block for item in architectures], [item.labels.kin for item in architectures]
+        [item.block for item in architectures],
+        [each.kin for each in labels],
+        [each.family for each in labels],
+        [each.trunk for each in labels],
     )
 
 

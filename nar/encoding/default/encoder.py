@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from nar.encoding.default.parts import size_features, sketch
+from nar.encoding.default.parts import equal_halves, size_features, sketch
 from nar.encoding.default.recipe import DefaultConfig
 from nar.encoding.default.vocabulary import Mask, Vocabulary
 from nar.motifs.feature_sets import STREAM_KINDS, FeatureSets, feature_sets
@@ -125,10 +125,14 @@ class DefaultEncoder:
         is_unknown = self.table.reads[sets.streams] & ~known
         with torch.inference_mode():
             learned = self.table(self.table.batch(sets, known)).cpu()
+        if config.halves:
+            learned = equal_halves(learned)
         unknown = sketch(sets, np.where(is_unknown, sets.weights, 0), config.unknown_dim)
         design = torch.cat([learned, config.unknown_weight * torch.from_numpy(unknown)], dim=1)
         size = torch.from_numpy(size_features([partition.graph for partition in partitions]))
-        whole = torch.cat([normalize(design, dim=1), config.size_weight * size], dim=1)
+        identity = torch.from_numpy(sketch(sets, sets.weights, config.identity_dim))
+        parts = [normalize(design, dim=1), normalize(identity, dim=1), config.size_weight * size]
+        whole = torch.cat(parts, dim=1)
         unit: NDArray[np.float32] = normalize(whole, dim=1).numpy()
         return unit
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from nar.encoding.batches import Share
 from nar.encoding.default.encoder import FeatureBatch, FeatureTable
+from nar.encoding.default.parts import equal_halves
 from nar.encoding.default.recipe import GraphRecipe
 from nar.encoding.default.samples import FeatureSamples, MotifOccurrences
 from nar.encoding.default.vocabulary import Mask
@@ -63,24 +64,47 @@ def _united(sets: FeatureSets, groups: list[NDArray[np.int64]]) -> FeatureSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FamilyBatch:
-    """Architectures with their families: features of each, and shape (batch,)."""
+    """Architectures with what they are called: features of each, and shape (batch,) of the others.
+
+    Attributes:
+        graphs: Features.
+        families: Who is alike.
+        decoders: Who is alike by what it is for.
+        trunks: Who is alike by what it stands on.
+    """
 
     graphs: FeatureBatch
     families: Tensor
+    decoders: Tensor
+    trunks: Tensor
 
 
 class FamilyObjective(nn.Module):
-    """Stage 2: the contrast of families, for every anchor."""
+    """Stage 2: the contrast of families, for every anchor.
 
-    def __init__(self, table: FeatureTable, *, temperature: float) -> None:
+    Where the learned part has two halves, one learns what composed models are for, the other what
+    they stand on, and both together who is alike:
+
+        decoders   ███░░░        families   ██████
+        trunks     ░░░███
+    """
+
+    def __init__(self, table: FeatureTable, *, temperature: float, halves: bool) -> None:
         super().__init__()
-        self.table, self.temperature = table, temperature
+        self.table, self.temperature, self.halves = table, temperature, halves
 
     def forward(self, batch: FamilyBatch) -> Tensor:
         """The loss of a batch."""
-        return supervised_contrastive_loss(
-            self.table(batch.graphs), batch.families, temperature=self.temperature
-        )
+        learned = self.table(batch.graphs)
+        if not self.halves:
+            return self._contrast(learned, batch.families)
+        of_decoder, of_trunk = equal_halves(learned).chunk(2, dim=1)
+        whole = self._contrast(torch.cat([of_decoder, of_trunk], dim=1), batch.families)
+        parts = self._contrast(of_decoder, batch.decoders) + self._contrast(of_trunk, batch.trunks)
+        return (whole + parts) / 3
+
+    def _contrast(self, vectors: Tensor, names: Tensor) -> Tensor:
+        return supervised_contrastive_loss(vectors, names, temperature=self.temperature)
 
 
 class FamilyBatches:
@@ -107,10 +131,12 @@ class FamilyBatches:
 
     def __call__(self, rows: NDArray[np.int64], epoch: int) -> FamilyBatch:
         """The architectures of these rows, each without some of its features."""
-        families = self._samples.targets.families
+        targets = self._samples.targets
         sets = self._samples.graphs.take(rows)
         graphs = self._table.batch(sets, self._seen(sets, rows, epoch))
-        return FamilyBatch(graphs, torch.from_numpy(families[rows]).to(graphs.rows.device))
+        names = (targets.families, targets.decoders, targets.trunks)
+        device = graphs.rows.device
+        return FamilyBatch(graphs, *(torch.from_numpy(each[rows]).to(device) for each in names))
 
     def _seen(self, sets: FeatureSets, rows: NDArray[np.int64], epoch: int) -> Mask | None:
         """Which features a step sees: a part of a design is to stand where the whole one does.

@@ -5,8 +5,11 @@ from statistics import NormalDist
 from typing import Final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
+from torch import Tensor
+from torch.nn.functional import normalize
 
 from nar.encoding.default.recipe import SIZE_DIM
 from nar.graph import ComputationalGraph
@@ -19,6 +22,16 @@ Vectors = NDArray[np.float32]
 SIZE_WIDTH_OCTAVES: Final = 0.25
 _COUNTS: Final = 2
 _FREQUENCIES: Final = SIZE_DIM // (2 * _COUNTS)
+
+
+def equal_halves(learned: Tensor) -> Tensor:
+    """The two halves of learned vectors, made equally long; the whole keeps its length.
+
+    Args:
+        learned: Shape (graphs, dim), of an even dim.
+    """
+    lengths = learned.norm(dim=1, keepdim=True) / 2**0.5
+    return torch.cat([lengths * normalize(half, dim=1) for half in learned.chunk(2, dim=1)], dim=1)
 
 
 def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:

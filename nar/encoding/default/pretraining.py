@@ -115,7 +115,7 @@ def _graph_stage(
     return Stage(
         "graphs",
         stage,
-        FamilyObjective(tables.table, temperature=stage.temperature),
+        FamilyObjective(tables.table, temperature=stage.temperature, halves=recipe.halves),
         lambda epoch: batches.rows(epoch, worker.share),
         batches,
         warm_up_and_anneal,

@@ -1,13 +1,23 @@
 """Settings of the default encoder: how it learns, and what its checkpoint states."""
 
+import operator
 from collections.abc import Mapping
 from typing import Final, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from nar.encoding.recipe import EncoderConfig, EncoderRecipe, StageRecipe
+from nar.encoding.recipe import By, EncoderConfig, EncoderRecipe, StageRecipe
 from nar.motifs.config import FeatureKind, MotifConfig
 
+# What counts, by what is asked for: decoder half, trunk half, unknown features, identity, size.
+_WEIGHTS: Final[Mapping[By, tuple[float, ...]]] = {
+    "design": (1, 1, 1, 0, 1),
+    "family": (1, 0, 1, 0, 1),
+    "trunk": (0, 1, 1, 0, 1),
+    "copy": (1, 1, 1, 1, 2),
+}
 # Of the waves that stand for parameters and FLOPs: see `nar.encoding.default.parts`.
 SIZE_DIM: Final = 32
 
@@ -48,6 +58,12 @@ class DefaultRecipe(EncoderRecipe):
     unknown_dim: int = Field(128, ge=0, multiple_of=64)
     unknown_weight: float = Field(1.0, ge=0)
     size_weight: float = Field(0.1, ge=0)
+    halves: bool = Field(
+        False, description="whether decoders and trunks are learned by a half of the vector each"
+    )
+    identity_dim: int = Field(
+        0, ge=0, multiple_of=64, description="of a sketch of all features, which only copies share"
+    )
     motif: MotifRecipe = MotifRecipe()
     graph: GraphRecipe = GraphRecipe()
 
@@ -71,11 +87,27 @@ class DefaultConfig(EncoderConfig):
     unknown_dim: int = Field(ge=0, multiple_of=64)
     unknown_weight: float = Field(ge=0)
     size_weight: float = Field(ge=0)
+    # Left out where they are as in the checkpoints that do not know them, for their fingerprints.
+    halves: bool = Field(False, exclude_if=operator.not_)
+    identity_dim: int = Field(0, ge=0, multiple_of=64, exclude_if=operator.not_)
 
     @property
     def dim(self) -> int:
         """Length of a vector."""
-        return self.learned_dim + self.unknown_dim + SIZE_DIM
+        return self.learned_dim + self.unknown_dim + self.identity_dim + SIZE_DIM
+
+    def weights(self, by: By) -> NDArray[np.float32]:
+        """What a query's vector is multiplied with: shape (dim,).
+
+            decoder half | trunk half | unknown | identity | size
+
+        Args:
+            by: What is asked for.
+        """
+        half = self.learned_dim // 2
+        widths = (half, self.learned_dim - half, self.unknown_dim, self.identity_dim, SIZE_DIM)
+        chosen = _WEIGHTS[by] if self.halves else _WEIGHTS["design"]
+        return np.repeat(np.array(chosen, dtype=np.float32), widths)
 
     @classmethod
     def of(cls, motifs: MotifConfig, recipe: DefaultRecipe) -> "DefaultConfig":
@@ -88,4 +120,6 @@ class DefaultConfig(EncoderConfig):
             unknown_dim=recipe.unknown_dim,
             unknown_weight=recipe.unknown_weight,
             size_weight=recipe.size_weight,
+            halves=recipe.halves,
+            identity_dim=recipe.identity_dim,
         )

@@ -5,11 +5,12 @@ questions, this module their table.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from nar.corpus import Card
+from nar.encoding.recipe import By
 from nar.evaluation.benchmark import asking
 from nar.evaluation.benchmark.asking import EDITS, PARTS, REWRITTEN, Roles, Words
 from nar.evaluation.benchmark.questions import Questions
@@ -24,12 +25,18 @@ class Protocol:
         ask: The questions, from the cards of a data set and their roles.
         headline: The metric that it is judged by, as in ``map@20``.
         said: Who asks, who answers and what is right, as tables say it.
+        by: What a search would ask for, to encoders whose vectors know the difference.
     """
 
     split: str
     ask: Callable[[Sequence[Card], Roles], Questions]
     headline: str
     said: str
+    by: By = "design"
+
+    def questions(self, cards: Sequence[Card], roles: Roles) -> Questions:
+        """What is asked of a data set."""
+        return replace(self.ask(cards, roles), by=self.by)
 
 
 _TENTH: Final = "A tenth of each family asks; everything else answers, copies of a design too."
@@ -39,22 +46,23 @@ _HELD: Final = {
     "unseen": "A fifth of the families asks; nothing is learned of these, of their twins, or of "
     f"what stands on one of them. {_ONCE}",
 }
-# Track -> tier of who asks and answers, what is right, and both in words.
-_TRACKS: Final[Mapping[str, tuple[str, Words, str]]] = {
-    "named": ("named", asking.families, "Named models. Right: the family."),
-    "composed": ("composed", asking.kin, "Composed models. Right: decoder and encoder."),
-    "composed-decoder": ("composed", asking.families, "Composed models. Right: the decoder."),
-    "composed-encoder": ("composed", asking.encoders, "Composed models. Right: the encoder."),
-    "all": ("", asking.kin, "All. Right: the family; of composed models the encoder as well."),
+_COMPOSED: Final = "Composed models. Right: the"
+# Track -> tier of who asks and answers, what is right, both in words, and what is asked for.
+_TRACKS: Final[Mapping[str, tuple[str, Words, str, By]]] = {
+    "named": ("named", asking.families, "Named models. Right: the family.", "design"),
+    "composed": ("composed", asking.kin, f"{_COMPOSED} decoder on that encoder.", "design"),
+    "composed-decoder": ("composed", asking.families, f"{_COMPOSED} decoder.", "family"),
+    "composed-encoder": ("composed", asking.encoders, f"{_COMPOSED} encoder.", "trunk"),
+    "all": ("", asking.kin, "All. Right: the family; of composed ones the encoder too.", "design"),
 }
 _CHANGED: Final = {
     EDITS: "Models that a person has changed ask",
     PARTS: "Parts of models ask",
 }
-# Protocol -> what is right for a changed model, and the headline.
-_RIGHT: Final[Mapping[str, tuple[Words, str]]] = {
-    "original": (asking.exact_graphs, "success@5"),
-    "family": (asking.families, "success@1"),
+# Protocol -> what is right for a changed model, the headline, and what is asked for.
+_RIGHT: Final[Mapping[str, tuple[Words, str, By]]] = {
+    "original": (asking.exact_graphs, "success@5", "copy"),
+    "family": (asking.families, "success@1", "design"),
 }
 _KNOWN: Final = {
     "distinct": ("", "the original may have been learned"),
@@ -63,18 +71,18 @@ _KNOWN: Final = {
 
 
 def _of_tracks(split: str) -> Iterator[tuple[str, Protocol]]:
-    for track, (tier, right, said) in _TRACKS.items():
+    for track, (tier, right, said, by) in _TRACKS.items():
         ask = partial(asking.design_questions, right=right, tier=tier, fresh=split == "unseen")
-        yield f"{split}-{track}", Protocol(split, ask, "map@20", f"{_HELD[split]} {said}")
+        yield f"{split}-{track}", Protocol(split, ask, "map@20", f"{_HELD[split]} {said}", by)
 
 
 def _of_changed(split: str) -> Iterator[tuple[str, Protocol]]:
     ending, known = _KNOWN[split]
     for source, who in _CHANGED.items():
-        for what, (right, headline) in _RIGHT.items():
+        for what, (right, headline, by) in _RIGHT.items():
             ask = partial(asking.changed_questions, source=source, right=right)
             said = f"{who}; {known}. Named models answer. Right: the {what}."
-            yield f"{source}-{what}{ending}", Protocol(split, ask, headline, said)
+            yield f"{source}-{what}{ending}", Protocol(split, ask, headline, said, by)
 
 
 PROTOCOLS: Final[Mapping[str, Protocol]] = {
@@ -120,6 +128,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
         "mrr@20",
         "Designs that several libraries implement ask, and are not learned from; all architectures "
         "of other libraries answer. Right: the same design.",
+        "copy",
     ),
     "rewrites": Protocol(
         "copies",
@@ -127,6 +136,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
         "success@1",
         "Models that were written otherwise ask (`results/rewritten_graphs.md` says how), and "
         "their designs are not learned from. Right: the original, or what has its graph.",
+        "copy",
     ),
     "rewrites-design": Protocol(
         "copies",
@@ -134,6 +144,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
         "success@1",
         "As `rewrites`, but what has the original's design is as good, of whatever size: twice the "
         "width of one network is often another that exists.",
+        "copy",
     ),
     **dict(_of_changed("distinct")),
     **dict(_of_changed("unseen")),

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from nar.encoding.recipe import By
 from nar.errors import InvalidInputError
 
 # To be raised when a protocol asks otherwise, or lets others answer: cells are then run anew.
@@ -39,6 +40,7 @@ class Questions:
             members are alike.
         queries: Shape (items,), who asks; those without a relevant item do not count.
         gallery: Shape (items,), who may answer.
+        by: What is asked for, to encoders whose vectors know the difference.
     """
 
     ids: tuple[str, ...]
@@ -47,10 +49,11 @@ class Questions:
     cluster: tuple[str, ...]
     queries: Mask
     gallery: Mask
+    by: By = "design"
 
     def digest(self) -> str:
-        """Sha256 (hex) of who asks and who may answer; what answers are worth does not count."""
-        told = sha256("\n".join(self.ids).encode())
+        """Sha256 (hex) of who asks, for what, and who may answer; not of what answers are worth."""
+        told = sha256("\n".join((self.by, *self.ids)).encode())
         for column in (self.apart, self.queries, self.gallery):
             told.update(column.tobytes())
         return told.hexdigest()
@@ -81,6 +84,7 @@ def questions(
     cluster: Sequence[object] | None = None,
     queries: Mask | None = None,
     gallery: Mask | None = None,
+    by: By = "design",
 ) -> Questions:
     """Questions from labels of any kind.
 
@@ -92,6 +96,7 @@ def questions(
         cluster: Shape (items,), names; None takes the labels.
         queries: Shape (items,); None lets every item ask.
         gallery: Shape (items,); None lets every item answer.
+        by: What is asked for.
 
     Raises:
         InvalidInputError: Lengths differ, or ids repeat.
@@ -119,6 +124,7 @@ def questions(
         tuple(map(str, names if cluster is None else cluster)),
         asking,
         answering,
+        by,
     )
 
 

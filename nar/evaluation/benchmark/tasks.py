@@ -11,7 +11,15 @@ from nar.corpus import Card
 from nar.encoding.targets import Targets
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark import frozen
-from nar.evaluation.benchmark.asking import ASKING, Roles, Words, kin, member, original_name
+from nar.evaluation.benchmark.asking import (
+    ASKING,
+    Roles,
+    Words,
+    families,
+    kin,
+    member,
+    original_name,
+)
 from nar.evaluation.benchmark.datasets import DATASETS, NAS, DataSet, load_dataset
 from nar.evaluation.benchmark.protocols import NAS_PROTOCOL, PROTOCOLS, Protocol
 from nar.evaluation.benchmark.questions import Numbers, Questions
@@ -54,10 +62,14 @@ class Aims:
     Attributes:
         families: Who is alike.
         blocks: The coarse class.
+        decoders: Who is alike by what it is for; None takes the families.
+        trunks: Who is alike by what it stands on; None takes the families.
     """
 
     families: Words
     blocks: Words
+    decoders: Words | None = None
+    trunks: Words | None = None
 
 
 def _printed_families(cards: Sequence[Card]) -> list[str]:
@@ -75,7 +87,11 @@ def _blocks(cards: Sequence[Card]) -> list[str]:
     return [card.block for card in cards]
 
 
-_OF_CODE: Final = Aims(kin, _blocks)
+def _trunks(cards: Sequence[Card]) -> list[str]:
+    return [card.labels.trunk for card in cards]
+
+
+_OF_CODE: Final = Aims(kin, _blocks, families, _trunks)
 # Splits that are learned otherwise than by the defining code.
 _AIMS: Final[Mapping[str, Aims]] = {"paper": Aims(_printed_families, _printed_blocks)}
 _OF_NAS: Final = Aims(kin, kin)
@@ -149,16 +165,24 @@ def make_task(
     cards = dataset.cards
     train = [row for row, card in enumerate(cards) if roles[card.labels.name] == "train"]
     aims = _OF_NAS if dataset.name in NAS else _AIMS.get(split, _OF_CODE)
-    words = (aims.blocks(cards), aims.families(cards))
     asking = roles if held == "test" else _for_validation(roles)
     return Task(
         f"{dataset.name}/{split}",
         seed,
         dataset.graphs,
         np.array(train, dtype=np.int64),
-        Targets.of(*([each[row] for row in train] for each in words)),
+        _targets(aims, cards, train),
         dict(_asked(cards, asking, protocols_of(dataset.name, split))),
     )
+
+
+def _targets(aims: Aims, cards: Sequence[Card], train: Sequence[int]) -> Targets:
+    def of(words: Words) -> list[str]:
+        named = words(cards)
+        return [named[row] for row in train]
+
+    decoders, trunks = (aims.decoders or aims.families), (aims.trunks or aims.families)
+    return Targets.of(*map(of, (aims.blocks, aims.families, decoders, trunks)))
 
 
 def _asked(
@@ -166,7 +190,7 @@ def _asked(
 ) -> list[tuple[str, Questions]]:
     asked = []
     for name, protocol in protocols.items():
-        questions = protocol.ask(cards, roles)
+        questions = protocol.questions(cards, roles)
         if questions.asked().size:
             asked.append((name, questions))
     return asked

@@ -45,14 +45,15 @@ LINEAR: Final = PLAIN.model_copy(
     }
 )
 # What was tried, on what selects a model: the names are those of the methods.
+_NO_BORDERS: Final = MotifConfig(border_widths=False)
+_LESS: Final = _with_stage("graph", leave_out=0.7)
+_BLOCKS: Final = {"halves": True, "identity_dim": 64}
 TRIALS: Final[Mapping[str, tuple[DefaultRecipe, MotifConfig]]] = {
-    "trial-leave-out-30": (_with_stage("graph", leave_out=0.3), MOTIFS),
-    "trial-leave-out-70": (_with_stage("graph", leave_out=0.7), MOTIFS),
-    "trial-no-border-widths": (PLAIN, MotifConfig(border_widths=False)),
-    "trial-no-border-widths-leave-out-70": (
-        _with_stage("graph", leave_out=0.7),
-        MotifConfig(border_widths=False),
-    ),
+    "trial-leave-out-70": (_LESS, MOTIFS),
+    "trial-no-border-widths": (PLAIN, _NO_BORDERS),
+    "trial-blocks": (PLAIN.model_copy(update=_BLOCKS), MOTIFS),
+    "trial-blocks-leave-out-70": (_LESS.model_copy(update=_BLOCKS), MOTIFS),
+    "trial-all-three": (_LESS.model_copy(update=_BLOCKS), _NO_BORDERS),
 }
 UNTRAINED: Final = _with_stage("motif", epochs=0).model_copy(
     update={"graph": PLAIN.graph.model_copy(update={"epochs": 0})}

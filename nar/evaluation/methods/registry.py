@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from nar.encoding.default.recipe import DefaultRecipe
+from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe
+from nar.encoding.recipe import By
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.tasks import Task
 from nar.evaluation.methods import baselines, default, gnn, paper
-from nar.evaluation.scoring.ranking import Matrix
+from nar.evaluation.scoring.ranking import Matrix, Weights
 from nar.motifs.config import MotifConfig
 
 
@@ -23,6 +24,8 @@ class Method:
         settings: What it is made with, as text.
         learns: Whether it reads targets of the training rows.
         version: To be raised by whoever changes what comes out: its cells are then run anew.
+        weights: What the vectors of queries are multiplied with, by what is asked for; None where
+            they answer all questions alike.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Method:
     settings: str = ""
     learns: bool = False
     version: int = 1
+    weights: Callable[[By], Weights | None] = lambda _: None
 
     @property
     def identity(self) -> str:
@@ -79,6 +83,7 @@ def _default(
         lambda task: default.trained(task, recipe, motifs),
         f"{recipe!r} {motifs!r}",
         learns=learns,
+        weights=DefaultConfig.of(motifs, recipe).weights,
     )
 
 

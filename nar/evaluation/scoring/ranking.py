@@ -21,6 +21,7 @@ from nar.evaluation.benchmark.questions import Numbers, Questions, numbered
 from nar.evaluation.scoring.metrics import DEEPEST, Judged
 
 Matrix = NDArray[np.float32] | csr_array
+Weights = NDArray[np.float32]
 
 DEPTH: Final = 1_000
 CHUNK_ROWS: Final = 256
@@ -71,12 +72,15 @@ def _family_ranks(families: Numbers) -> Numbers:
     return ranks
 
 
-def rank(embeddings: Matrix, asked: Questions, *, depth: int = DEPTH) -> Ranking:
+def rank(
+    embeddings: Matrix, asked: Questions, weights: Weights | None = None, *, depth: int = DEPTH
+) -> Ranking:
     """Rank the gallery of every query by cosine to six decimals, equal ones by id.
 
     Args:
         embeddings: Shape (items, dim), dense or sparse.
         asked: About these items, in the same order.
+        weights: Shape (dim,), what the vectors of queries are multiplied with.
         depth: How many answers are kept.
 
     Raises:
@@ -87,7 +91,11 @@ def rank(embeddings: Matrix, asked: Questions, *, depth: int = DEPTH) -> Ranking
     items = np.full((len(queries), min(depth, int(asked.gallery.sum()))), NOBODY, dtype=np.int32)
     nearest = np.full(len(queries), -np.inf, dtype=np.float32)
     start = 0
-    for part, scores in _ranked(unit_rows(embeddings), asked, queries, items.shape[1]):
+    unit = unit_rows(embeddings)
+    asking = unit[queries]
+    if weights is not None:
+        asking = unit_rows(np.asarray(asking) * weights)
+    for part, scores in _ranked(asking, unit, asked, items.shape[1]):
         items[start : start + len(part)] = part
         nearest[start : start + len(part)] = scores
         start += len(part)
@@ -95,15 +103,16 @@ def rank(embeddings: Matrix, asked: Questions, *, depth: int = DEPTH) -> Ranking
 
 
 def _ranked(
-    unit: Matrix, asked: Questions, queries: Numbers, depth: int
+    asking: Matrix, unit: Matrix, asked: Questions, depth: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.floating]]]:
     """The answers to a few queries at a time, and the cosine of the first one."""
     answers = np.flatnonzero(asked.gallery)
     answers = answers[np.argsort(np.array(asked.ids)[answers])]
     others = unit[answers].T
+    queries = np.flatnonzero(asked.queries)
     for start in range(0, len(queries), CHUNK_ROWS):
         rows = queries[start : start + CHUNK_ROWS]
-        product = unit[rows] @ others
+        product = asking[start : start + CHUNK_ROWS] @ others
         # Rounded as in the index, or equal vectors would not tie.
         scores = np.round(product.toarray() if issparse(product) else product, 6)
         scores[asked.apart[rows][:, None] == asked.apart[answers]] = -np.inf
