@@ -57,9 +57,13 @@ def _untrained_network(kind: gnn.Kind) -> Method:
     )
 
 
-def _trained_network(kind: gnn.Kind) -> Method:
+def _trained_network(kind: gnn.Kind, ending: str, title: str, recipe: gnn.GnnRecipe) -> Method:
     return Method(
-        kind, kind.upper(), lambda task: gnn.trained(task, kind), repr(gnn.GnnRecipe()), learns=True
+        f"{kind}{ending}",
+        f"{kind.upper()}{title}",
+        lambda task: gnn.trained(task, kind, recipe),
+        repr(recipe),
+        learns=True,
     )
 
 
@@ -99,9 +103,11 @@ _ROWS: Final[Sequence[Method]] = (
     _untrained_network("gin"),
     _untrained_network("gcn"),
     _untrained_network("gat"),
-    _trained_network("gin"),
-    _trained_network("gcn"),
-    _trained_network("gat"),
+    *(
+        _trained_network(kind, ending, title, recipe)
+        for ending, title, recipe in (("", "", gnn.PRINTED), ("-ours", ", our recipe", gnn.OURS))
+        for kind in gnn.KINDS
+    ),
     Method("paper-untrained", "NAR paper, untrained", paper.untrained, repr(paper.Variant())),
     _paper("paper", "NAR paper", paper.Variant()),
     _paper("paper-ce", "NAR paper, CE alone", paper.Variant(losses="ce")),

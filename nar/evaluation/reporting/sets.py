@@ -29,6 +29,9 @@ BASELINES: Final = (
     "gin",
     "gcn",
     "gat",
+    "gin-ours",
+    "gcn-ours",
+    "gat-ours",
 )
 SPLITTINGS: Final = (
     "paper-untrained",
