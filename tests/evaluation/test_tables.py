@@ -1,6 +1,7 @@
 """Tables: what a reader finds in them, from cells whose every query reached what its method did."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,7 +43,8 @@ def ceilings(name):
 
 
 def table(directory, name, reached, queries=QUERIES):
-    write_table(directory / "results", name, cells(name, reached, queries), ceilings(name))
+    found = cells(name, reached, queries)
+    write_table(directory / "results", name, find_set(name), found, ceilings(name))
     told = json.loads((directory / "results" / f"{name}.json").read_text())
     return (directory / "results" / f"{name}.md").read_text(), told
 
@@ -160,15 +162,24 @@ def test_differences_are_to_the_last_method_and_none_where_they_may_be_chance(tm
 def test_the_same_cells_give_the_same_files(tmp_path):
     found = cells("table3", REACHED)
     for directory, given in (("one", found), ("two", dict(reversed(found.items())))):
-        write_table(tmp_path / directory, "table3", given, ceilings("table3"))
+        chosen = find_set("table3")
+        write_table(tmp_path / directory, "table3", chosen, given, ceilings("table3"))
     for ending in ("md", "json"):
         one, two = (tmp_path / name / f"table3.{ending}" for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()
 
 
-def test_an_unknown_set_is_refused(tmp_path):
+def test_an_unknown_set_is_refused():
     with pytest.raises(InvalidInputError, match="table9"):
-        write_table(tmp_path, "table9", {}, {})
+        find_set("table9")
+
+
+def test_methods_that_were_not_run_are_named(tmp_path):
+    chosen = replace(find_set("table3"), methods=("paper-untrained", "paper"))
+    write_table(tmp_path, "table3", chosen, cells("table3", REACHED), ceilings("table3"))
+    text = (tmp_path / "table3.md").read_text()
+    assert "Not run yet: NAR paper, CL alone, as printed, NAR paper, as printed" in text
+    assert json.loads((tmp_path / "table3.json").read_text())["not_run"][-1] == "paper-cl"
 
 
 def test_every_protocol_stands_in_a_table_and_is_explained_there():

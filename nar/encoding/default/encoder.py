@@ -1,13 +1,18 @@
-"""The default encoder: from feature sets to one unit vector.
+"""The default encoder: from feature sets to one unit vector of blocks.
 
-Three parts side by side, compared by one cosine:
+    decoder half | trunk half | unknown | identity | size
 
-- *learned*: the sum of the vectors of all features in the vocabulary. What occurs counts, not how
-  often, but for paths, which bring a code for every time their number doubles. Every stream of
-  features weighs the same.
+- *learned*, in two halves of equal length: the sum of the vectors of all features in the
+  vocabulary. What occurs counts, not how often, but for paths, which bring a code for every time
+  their number doubles. Every stream of features weighs the same. One half tells what a model is
+  for, the other what it stands on: they differ for composed models, a decoder on an encoder.
 - *unknown*: a random projection of the features that are not in the vocabulary. Designs unlike all
   that was learned from are told apart by it.
+- *identity*: a random projection of all features, known or not. Training draws a family together;
+  this part keeps its members apart, and a part of a model near the whole.
 - *size*: parameters and FLOPs, a little: which member of a family.
+
+A query may weigh the blocks by what it asks for (`DefaultConfig.weights`); the index stays one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -131,8 +136,8 @@ class DefaultEncoder:
         design = torch.cat([learned, config.unknown_weight * torch.from_numpy(unknown)], dim=1)
         size = torch.from_numpy(size_features([partition.graph for partition in partitions]))
         identity = torch.from_numpy(sketch(sets, sets.weights, config.identity_dim))
-        parts = [normalize(design, dim=1), normalize(identity, dim=1), config.size_weight * size]
-        whole = torch.cat(parts, dim=1)
+        weighed = (config.identity_weight * normalize(identity, dim=1), config.size_weight * size)
+        whole = torch.cat([normalize(design, dim=1), *weighed], dim=1)
         unit: NDArray[np.float32] = normalize(whole, dim=1).numpy()
         return unit
 

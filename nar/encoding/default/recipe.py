@@ -13,10 +13,10 @@ from nar.motifs.config import FeatureKind, MotifConfig
 
 # What counts, by what is asked for: decoder half, trunk half, unknown features, identity, size.
 _WEIGHTS: Final[Mapping[By, tuple[float, ...]]] = {
-    "design": (1, 1, 1, 0, 1),
+    "design": (1, 1, 1, 1, 1),
     "family": (1, 0, 1, 0, 1),
     "trunk": (0, 1, 1, 0, 1),
-    "copy": (1, 1, 1, 1, 2),
+    "copy": (1, 1, 1, 3, 1),
 }
 # Of the waves that stand for parameters and FLOPs: see `nar.encoding.default.parts`.
 SIZE_DIM: Final = 32
@@ -40,7 +40,7 @@ class GraphRecipe(StageRecipe):
     learning_rate: float = Field(5e-3, gt=0)
     temperature: float = Field(0.1, gt=0)
     leave_out: float = Field(
-        0.0, ge=0, lt=1, description="largest share of its features that a step does not see"
+        0.3, ge=0, lt=1, description="largest share of its features that a step does not see"
     )
 
 
@@ -55,15 +55,19 @@ class DefaultRecipe(EncoderRecipe):
     )
     rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of features")
     learned_dim: int = Field(256, ge=1)
-    unknown_dim: int = Field(128, ge=0, multiple_of=64)
+    unknown_dim: int = Field(64, ge=0, multiple_of=64)
     unknown_weight: float = Field(1.0, ge=0)
     size_weight: float = Field(0.1, ge=0)
     halves: bool = Field(
-        False, description="whether decoders and trunks are learned by a half of the vector each"
+        True, description="whether decoders and trunks are learned by a half of the vector each"
     )
     identity_dim: int = Field(
-        0, ge=0, multiple_of=64, description="of a sketch of all features, which only copies share"
+        128,
+        ge=0,
+        multiple_of=64,
+        description="of a sketch of all features, which tells members of a family apart",
     )
+    identity_weight: float = Field(0.55, ge=0)
     motif: MotifRecipe = MotifRecipe()
     graph: GraphRecipe = GraphRecipe()
 
@@ -90,6 +94,7 @@ class DefaultConfig(EncoderConfig):
     # Left out where they are as in the checkpoints that do not know them, for their fingerprints.
     halves: bool = Field(False, exclude_if=operator.not_)
     identity_dim: int = Field(0, ge=0, multiple_of=64, exclude_if=operator.not_)
+    identity_weight: float = Field(0.0, ge=0, exclude_if=operator.not_)
 
     @property
     def dim(self) -> int:
@@ -122,4 +127,5 @@ class DefaultConfig(EncoderConfig):
             size_weight=recipe.size_weight,
             halves=recipe.halves,
             identity_dim=recipe.identity_dim,
+            identity_weight=recipe.identity_weight if recipe.identity_dim else 0.0,
         )

@@ -32,7 +32,10 @@ ABLATIONS: Final[Mapping[str, DefaultRecipe]] = {
     "no-motif-types": _without("motifs"),
     "no-paths": _without("paths"),
     "no-unknown": PLAIN.model_copy(update={"unknown_weight": 0.0}),
+    "no-identity": PLAIN.model_copy(update={"identity_dim": 0}),
     "no-size": PLAIN.model_copy(update={"size_weight": 0.0}),
+    "no-halves": PLAIN.model_copy(update={"halves": False}),
+    "whole-graphs": _with_stage("graph", leave_out=0.0),
     "random-batches": _with_stage("graph", relatives=1),
 }
 # One trained linear projection of which operators with their neighbours occur, and nothing else.
@@ -41,19 +44,32 @@ LINEAR: Final = PLAIN.model_copy(
         "features": ("operators",),
         "unknown_weight": 0.0,
         "size_weight": 0.0,
+        "halves": False,
+        "identity_dim": 0,
+        "graph": PLAIN.graph.model_copy(update={"leave_out": 0.0}),
         "motif": PLAIN.motif.model_copy(update={"epochs": 0}),
     }
 )
 # What was tried, on what selects a model: the names are those of the methods.
-_NO_BORDERS: Final = MotifConfig(border_widths=False)
-_LESS: Final = _with_stage("graph", leave_out=0.7)
-_BLOCKS: Final = {"halves": True, "identity_dim": 64}
 TRIALS: Final[Mapping[str, tuple[DefaultRecipe, MotifConfig]]] = {
-    "trial-leave-out-70": (_LESS, MOTIFS),
-    "trial-no-border-widths": (PLAIN, _NO_BORDERS),
-    "trial-blocks": (PLAIN.model_copy(update=_BLOCKS), MOTIFS),
-    "trial-blocks-leave-out-70": (_LESS.model_copy(update=_BLOCKS), MOTIFS),
-    "trial-all-three": (_LESS.model_copy(update=_BLOCKS), _NO_BORDERS),
+    "trial-0-1-0": (
+        _with_stage("graph", leave_out=0.0).model_copy(
+            update={"halves": False, "identity_dim": 0, "unknown_dim": 128}
+        ),
+        MOTIFS,
+    ),
+    "trial-no-halves": (PLAIN.model_copy(update={"halves": False}), MOTIFS),
+    "trial-no-identity": (
+        PLAIN.model_copy(update={"identity_dim": 0, "unknown_dim": 128}),
+        MOTIFS,
+    ),
+    "trial-unknown-128-identity-64": (
+        PLAIN.model_copy(update={"identity_dim": 64, "unknown_dim": 128}),
+        MOTIFS,
+    ),
+    "trial-leave-out-0": (_with_stage("graph", leave_out=0.0), MOTIFS),
+    "trial-leave-out-70": (_with_stage("graph", leave_out=0.7), MOTIFS),
+    "trial-no-border-widths": (PLAIN, MotifConfig(border_widths=False)),
 }
 UNTRAINED: Final = _with_stage("motif", epochs=0).model_copy(
     update={"graph": PLAIN.graph.model_copy(update={"epochs": 0})}

@@ -19,7 +19,7 @@ def result_blocks(
     whole, reference = rows[-1].evaluation, rows[-1].method.title
     asked = f"{whole.queries:,} queries of {whole.clusters:,} families over {whole.seeds} seeds"
     best = best_idle(rows, headline)
-    idle = f"{best.method.title}, {best.evaluation.scores[headline].mean:.3f}"
+    idle = f"{best.method.title}, {best.evaluation.scores[headline].mean:.3f}" if best else "none"
     quoted = [[row.title, *map(_shown, row.scores.values())] for row in printed]
     metrics = _metrics(headline)
     header = ("method", *map(metric_title, metrics), f"{title}, 95%", f"{title}, macro", *_COST)
@@ -48,7 +48,7 @@ def _against_printed(rows: Sequence[Row], printed: Sequence[PrintedRow]) -> list
     return ["By how much they differ:", markdown_table(header, lines)] if lines else []
 
 
-def _kinds(rows: Sequence[Row], headline: str, best: Row) -> list[str]:
+def _kinds(rows: Sequence[Row], headline: str, best: Row | None) -> list[str]:
     """The headline by kind of change, of the best untrained baseline and of the last row."""
     shown = [row for row in rows if row is best or row is rows[-1]]
     header = ("change", "queries", *(row.method.title for row in shown))

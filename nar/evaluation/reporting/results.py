@@ -1,6 +1,7 @@
 """What becomes of a set of cells: its table, its curve or its maps, as files."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,8 @@ Read = Found
 def write_results(results: Path, name: str, directory: Path) -> None:
     """Write everything that a set shows, as files called after it; nothing is learned.
 
+    Methods of which a cell is missing are left out, and the table names them.
+
     Args:
         results: Gets the files.
         name: Of the set.
@@ -31,29 +34,38 @@ def write_results(results: Path, name: str, directory: Path) -> None:
 
     Raises:
         InvalidInputError: There is no such set, or its cells answer other questions.
-        CorpusError: Cells are missing or damaged.
+        CorpusError: The cells of its last method, with which all are compared, are missing, or some
+            are damaged.
         MissingLibraryError: The library that draws is not installed.
     """
-    chosen = find_set(name)
-    cells = _read(chosen, name, directory)
-    for shown in chosen.shows:
-        _WRITERS[shown](results, name, cells, directory)
+    whole = find_set(name)
+    chosen = replace(whole, methods=tuple(_complete(whole, directory)))
+    if whole.methods[-1] not in chosen.methods:
+        raise CorpusError(
+            f"{name} lacks cells of {whole.methods[-1]}; run them with "
+            f"`python -m cluster.evaluate {name}`"
+        )
+    cells = _read(chosen, directory)
+    for shown in whole.shows:
+        _WRITERS[shown](results, name, chosen, cells, directory)
 
 
-def _read(chosen: CellSet, name: str, directory: Path) -> Read:
+def _complete(chosen: CellSet, directory: Path) -> Iterator[str]:
+    """The methods that have every cell."""
+    missing = {cell.method for cell in chosen.cells() if not cell_path(directory, cell).exists()}
+    return (method for method in chosen.methods if method not in missing)
+
+
+def _read(chosen: CellSet, directory: Path) -> Read:
     cells = chosen.cells()
-    missing = [str(cell) for cell in cells if not cell_path(directory, cell).exists()]
-    if missing:
-        which = f"{name} lacks {len(missing)} cells, {', '.join(missing)}"
-        raise CorpusError(f"{which}; run them with `python -m cluster.evaluate {name}`")
     asked = _asked(cells, directory)
-    found = {}
+    read = {}
     for cell in cells:
         ranked = read_cell(cell_path(directory, cell))
         for protocol, questions in asked[cell.data, cell.split, cell.seed].items():
             if (cell.data, protocol) in chosen.tasks:
-                found[cell, protocol] = ranked.scored(questions)
-    return found
+                read[cell, protocol] = ranked.scored(questions)
+    return read
 
 
 def _asked(
@@ -77,20 +89,19 @@ def _ceilings(chosen: CellSet, directory: Path) -> dict[tuple[str, str], Evaluat
     return found
 
 
-def _table(results: Path, name: str, cells: Read, directory: Path) -> None:
-    write_table(results, name, cells, _ceilings(find_set(name), directory))
+def _table(results: Path, name: str, chosen: CellSet, cells: Read, directory: Path) -> None:
+    write_table(results, name, chosen, cells, _ceilings(chosen, directory))
 
 
-def _curve(results: Path, name: str, cells: Read, _: Path) -> None:
+def _curve(results: Path, name: str, _: CellSet, cells: Read, __: Path) -> None:
     difficulty_curve(results / f"{name}.png", list(cells.values()))
 
 
-def _maps(results: Path, name: str, cells: Read, directory: Path) -> None:
+def _maps(results: Path, name: str, _: CellSet, cells: Read, directory: Path) -> None:
     neighbourhood_map(results / f"{name}.png", [_panel(cell, directory) for cell, _ in cells])
 
 
-def _trade_off(results: Path, name: str, cells: Read, _: Path) -> None:
-    chosen = find_set(name)
+def _trade_off(results: Path, name: str, chosen: CellSet, cells: Read, _: Path) -> None:
     tasks = {}
     for data, protocol in chosen.tasks:
         of_methods = [
@@ -116,7 +127,7 @@ def _panel(cell: Cell, directory: Path) -> Panel:
     return Panel(title + few, sample.vectors, tuple(classes[name] for name in sample.names))
 
 
-_WRITERS: Final[Mapping[Shown, Callable[[Path, str, Read, Path], None]]] = {
+_WRITERS: Final[Mapping[Shown, Callable[[Path, str, CellSet, Read, Path], None]]] = {
     "table": _table,
     "curve": _curve,
     "maps": _maps,

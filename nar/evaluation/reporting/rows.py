@@ -85,10 +85,10 @@ def rows_of(
     return [_row(*each) for each in zip(methods, apart, kinds, strict=True)]
 
 
-def best_idle(rows: Sequence[Row], metric: str) -> Row:
-    """The best of the rows that are not trained; every table has one."""
+def best_idle(rows: Sequence[Row], metric: str) -> Row | None:
+    """The best of the rows that are not trained, if there are any."""
     idle = [row for row in rows if not row.method.learns]
-    return max(idle, key=lambda row: row.evaluation.scores[metric].mean)
+    return max(idle, key=lambda row: row.evaluation.scores[metric].mean, default=None)
 
 
 def _row(seeds: Sequence[CellResult], apart: Difference | None, kinds: Mapping[str, Kind]) -> Row:

@@ -11,10 +11,11 @@ from nar.corpus.manifest import Manifest
 from nar.evaluation.benchmark.asking import ASKING
 from nar.evaluation.benchmark.tasks import find_protocol
 from nar.evaluation.cells import Cell, CellResult
+from nar.evaluation.methods.registry import find_method
 from nar.evaluation.reporting.markdown import result_blocks
 from nar.evaluation.reporting.printed import printed_rows
 from nar.evaluation.reporting.rows import rows_of
-from nar.evaluation.reporting.sets import find_set
+from nar.evaluation.reporting.sets import CellSet, find_set
 from nar.evaluation.scoring.evaluate import Evaluation
 
 DEFINITIONS: Final = (
@@ -41,24 +42,32 @@ Found = Mapping[tuple[Cell, str], CellResult]
 
 
 def write_table(
-    directory: Path, name: str, found: Found, ceilings: Mapping[tuple[str, str], Evaluation]
+    directory: Path,
+    name: str,
+    chosen: CellSet,
+    found: Found,
+    ceilings: Mapping[tuple[str, str], Evaluation],
 ) -> None:
     """Pool the seeds of a set, and write what they say as ``{name}.md`` and ``{name}.json``.
 
     Args:
         directory: Gets the files.
         name: Of the set.
+        chosen: The set, with the methods that have all their cells.
         found: What came of every cell of it under every protocol.
         ceilings: What a perfect ranking reaches, by data and protocol.
 
     Raises:
         InvalidInputError: There is no such set, or its methods were not asked the same.
     """
-    chosen = find_set(name)
     command = f"python -m cluster.evaluate {name} --results results"
     definitions = [*DEFINITIONS, *([PRINTED.format(chosen.printed)] if chosen.printed else [])]
     listed = "\n".join(f"- {each}" for each in definitions)
     blocks, parts = [f"# {chosen.title}", f"```sh\n{command}\n```", listed], []
+    not_run = [each for each in find_set(name).methods if each not in chosen.methods]
+    if not_run:
+        titles = ", ".join(find_method(each).title for each in not_run)
+        blocks.append(f"Not run yet: {titles}.")
     for data, protocol in chosen.tasks:
         about = find_protocol(data, protocol)
         cells = [chosen.cells_of(data, protocol, method) for method in chosen.methods]
@@ -78,7 +87,7 @@ def write_table(
         parts.append({**part, "rows": [row.to_dict() for row in rows], "printed": quoted})
     corpus = Manifest.read(shipped_corpus()).digest
     told = {"name": name, "title": chosen.title, "command": command, "corpus": corpus}
-    whole = {**told, "definitions": definitions, "parts": parts}
+    whole = {**told, "not_run": not_run, "definitions": definitions, "parts": parts}
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"{name}.json").write_text(json.dumps(whole, indent=2) + "\n")
     (directory / f"{name}.md").write_text("\n\n".join(blocks) + "\n")
