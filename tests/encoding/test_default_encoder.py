@@ -15,6 +15,7 @@ from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoin
 from nar.encoding.default.parts import SIZE_DIM, signs, size_features
 from nar.encoding.default.vocabulary import Vocabulary
 from nar.encoding.embed import Embedder
+from nar.encoding.registry import to_config
 from nar.motifs.feature_sets import STREAM_KINDS, feature_sets
 from nar.motifs.partition import partition_all
 
@@ -24,7 +25,7 @@ STREAMS = len(STREAM_KINDS)
 
 def test_vectors_have_length_one():
     vectors = EMBEDDER.embed(three_families())
-    assert vectors.shape == (9, 32 + 64 + SIZE_DIM)
+    assert vectors.shape == (9, 32 + 64 + 128 + SIZE_DIM)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
     assert np.linalg.norm(EMBEDDER.embed([graph_of("input")])) == pytest.approx(1)
     assert EMBEDDER.embed([]).shape == (0, EMBEDDER.dim)
@@ -87,3 +88,32 @@ def test_sizes_are_alike_when_they_are_near():
     vectors = size_features([base, near, far])
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
     assert vectors[0] @ vectors[1] > 0.9 > 0.7 > vectors[0] @ vectors[2]
+
+
+def test_the_halves_of_a_vector_are_equally_long():
+    vectors = EMBEDDER.embed(three_families())
+    of_decoder, of_trunk = (
+        np.linalg.norm(vectors[:, part], axis=1) for part in (np.s_[:16], np.s_[16:32])
+    )
+    assert of_decoder == pytest.approx(of_trunk, rel=1e-5)
+
+
+def test_a_query_weighs_the_blocks_by_what_it_asks_for():
+    config = small_default().config
+    assert (config.weights("design") == 1).all()
+    family, trunk = config.weights("family"), config.weights("trunk")
+    assert (family[:16], trunk[16:32]) == (pytest.approx(1), pytest.approx(1))
+    assert not family[16:32].any()
+    assert not trunk[:16].any()
+    assert (config.weights("copy")[96:224] > 1).all()
+
+
+def test_settings_that_older_checkpoints_do_not_know_leave_no_trace_in_them():
+    old = small_default().config.model_copy(
+        update={"halves": False, "identity_dim": 0, "identity_weight": 0.0}
+    )
+    told = old.model_dump(mode="json")
+    assert told.keys().isdisjoint({"halves", "identity_dim", "identity_weight"})
+    assert "border_widths" not in told["motifs"]
+    assert to_config(told) == old
+    assert old.dim == 32 + 64 + SIZE_DIM

@@ -10,9 +10,10 @@ from nar.encoding.checkpoint import fingerprint
 from nar.encoding.default.encoder import FeatureTable
 from nar.encoding.default.objectives import FamilyBatches, relatives_together
 from nar.encoding.default.pretraining import pretrain_default
-from nar.encoding.default.recipe import DefaultConfig
+from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe, MotifRecipe
 from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_feature_samples
 from nar.encoding.embed import Embedder
+from nar.encoding.targets import Targets
 from nar.encoding.training_state import load_state, save_state
 from nar.motifs.config import MotifConfig
 
@@ -113,3 +114,35 @@ def test_motifs_have_few_contexts_and_every_row_is_there():
     assert counts.max() <= CONTEXTS_A_MOTIF
     assert motifs.motifs.max() < motifs.sets.count
     assert all(len(around) and around.max() < motifs.sets.count for around in motifs.neighbours)
+
+
+def test_features_that_are_left_out_differ_by_epoch_and_none_are_without_it():
+    whole, less = (
+        FamilyBatches(SAMPLES, FeatureTable(SMALL), GraphRecipe(leave_out=share))
+        for share in (0.0, 0.5)
+    )
+    rows = np.arange(9)
+    seen = [batches(rows, epoch).graphs.rows for batches in (whole, less) for epoch in (0, 1)]
+    assert len(seen[0]) == len(seen[1]) > len(seen[2])
+    assert not torch.equal(seen[2], seen[3])
+    assert torch.equal(less(rows, 0).graphs.rows, seen[2])
+
+
+def test_each_half_learns_its_own_names():
+    """Two decoders on two encoders: what one half brings together, the other keeps apart."""
+    graphs = three_families()[:4]
+    names = Targets.of(
+        ["cnn"] * 4, ["ax", "ay", "bx", "by"], ["a", "a", "b", "b"], ["x", "y", "x", "y"]
+    )
+    samples = collect_feature_samples(graphs, names, MotifConfig())
+    recipe = DefaultRecipe(
+        learned_dim=32, motif=MotifRecipe(epochs=0), graph=GraphRecipe(epochs=60, leave_out=0.0)
+    )
+    vectors = Embedder(pretrain_default(samples, recipe)).embed(graphs)
+    decoders, trunks = vectors[:, :16], vectors[:, 16:32]
+    assert alike(decoders, 0, 1) > alike(decoders, 0, 2) + 0.05
+    assert alike(trunks, 0, 2) > alike(trunks, 0, 1) + 0.05
+
+
+def alike(vectors, one, other):
+    return float(vectors[one] @ vectors[other] / np.square(vectors[one]).sum())

@@ -40,6 +40,8 @@ def _against_printed(rows: Sequence[Row], printed: Sequence[PrintedRow]) -> list
     reached = {row.method.name: row for row in rows}
     lines = []
     for quoted in printed:
+        if quoted.method not in reached:
+            continue
         ours = reached[quoted.method]
         means = {name: score.mean for name, score in ours.evaluation.scores.items()}
         apart = (f"{means[name] - value:+.3f}" for name, value in quoted.scores.items())
