@@ -12,15 +12,14 @@ from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
-from nar.architecture import Architecture
-from nar.canonical import Fingerprinted
+from nar.by import By
 from nar.errors import InvalidQueryError, NarError
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
-from nar.serve.convert import encode_filter
+from nar.serve.convert import encode_query
 from nar.serve.graphs import encode_graph
 from nar.serve.limits import Limits, decode_limits
 from nar.serve.remote import error_of_call, error_of_status
@@ -63,7 +62,6 @@ OPTIONS: Final = (
     # Requests are kept within the server's limits; answers are as long as was asked for.
     ("grpc.max_receive_message_length", -1),
 )
-MAX_UINT32: Final = 2**32 - 1
 ANYTHING: Final = Filter()
 # Room for tags and lengths around the items of a request.
 ENVELOPE_BYTES: Final = 16
@@ -141,7 +139,12 @@ class Client:
         )
 
     def search(
-        self, target: Target, *, top_k: int | None = None, wanted: Filter = ANYTHING
+        self,
+        target: Target,
+        *,
+        top_k: int | None = None,
+        wanted: Filter = ANYTHING,
+        by: By = "design",
     ) -> Answer:
         """The nearest architectures of one graph, name, id or vector.
 
@@ -150,6 +153,7 @@ class Client:
                 indexed architecture, or a vector of shape (dim,).
             top_k: Number of hits; without one, the server's own default.
             wanted: What hits must be; by default anything.
+            by: What hits should share with it: see `nar.query.Query`.
 
         Raises:
             InvalidQueryError: Names the field at fault.
@@ -157,13 +161,18 @@ class Client:
             IndexUnavailableError: Nobody answers; the call was tried several times.
             ServiceError: Anything else; `code` says what.
         """
-        return _value(self.search_many([target], top_k=top_k, wanted=wanted)[0])
+        return _value(self.search_many([target], top_k=top_k, wanted=wanted, by=by)[0])
 
     def search_many(
-        self, targets: Sequence[Target], *, top_k: int | None = None, wanted: Filter = ANYTHING
+        self,
+        targets: Sequence[Target],
+        *,
+        top_k: int | None = None,
+        wanted: Filter = ANYTHING,
+        by: By = "design",
     ) -> list[Answer | NarError]:
         """For each of any number of targets its answer, or the error that `search` raises."""
-        queries = [_encode_query(target, top_k, wanted) for target in targets]
+        queries = [encode_query(target, top_k, wanted, by) for target in targets]
 
         def ask(batch: Sequence[retrieval_pb2.Query]) -> Sequence[retrieval_pb2.SearchResult]:
             request = retrieval_pb2.SearchRequest(queries=batch)
@@ -280,18 +289,3 @@ def _value(outcome: Record | NarError) -> Record:
     if isinstance(outcome, NarError):
         raise outcome
     return outcome
-
-
-def _encode_query(target: Target, top_k: int | None, wanted: Filter) -> retrieval_pb2.Query:
-    if top_k is not None and not 1 <= top_k <= MAX_UINT32:
-        raise InvalidQueryError("top_k", f"wanted 1 to {MAX_UINT32}, came {top_k}")
-    query = retrieval_pb2.Query(top_k=top_k or 0, filter=encode_filter(wanted))
-    if isinstance(target, str):
-        query.architecture = target
-    elif isinstance(target, Architecture | Fingerprinted):
-        query.graph.CopyFrom(encode_graph(target.graph))
-    elif isinstance(target, ComputationalGraph):
-        query.graph.CopyFrom(encode_graph(target))
-    else:
-        query.vector.values.extend(np.asarray(target, dtype=np.float32).tolist())
-    return query

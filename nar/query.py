@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.architecture import Architecture
+from nar.by import By
 from nar.canonical import Fingerprinted
 from nar.errors import NarError
 from nar.graph import ComputationalGraph
@@ -28,6 +29,9 @@ class Query:
             name or id of an indexed architecture, or a vector of shape (dim,).
         top_k: Number of hits wanted.
         filter: What hits must be.
+        by: What hits should share with it: the whole design, what it is for (its decoder), what it
+            stands on (its trunk), or as much as a copy would. Encoders that do not know the
+            difference answer by design.
 
     Example:
         >>> Query("timm:resnet50", top_k=3).filter == Filter()
@@ -37,6 +41,7 @@ class Query:
     target: Target
     top_k: int = 10
     filter: Filter = field(default_factory=Filter)
+    by: By = "design"
 
 
 @dataclass(frozen=True, slots=True)

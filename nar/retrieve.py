@@ -1,13 +1,14 @@
 """Retriever: queries go in, ranked relatives come out (paper, Eq. 1)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nar.architecture import Architecture
+from nar.by import By
 from nar.canonical import Fingerprinted, exact_fingerprint, topology_fingerprint
 from nar.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.graph import ComputationalGraph
@@ -23,6 +24,9 @@ class Embeds(Protocol):
 
     def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
         """Shape (graphs, dim), of length 1."""
+
+    def weights(self, by: By) -> NDArray[np.float32]:
+        """What a query's vector is multiplied with, by what is asked for: shape (dim,)."""
 
 
 class Searches(Protocol):
@@ -60,9 +64,9 @@ class _Resolved:
     own_id: str | None = None
 
     @property
-    def is_filtered(self) -> bool:
-        """Whether hits must be anything."""
-        return any(True for _ in self.query.filter.conditions())
+    def is_plain(self) -> bool:
+        """Whether hits may be anything and share the whole design, as novelty has it."""
+        return self.query.by == "design" and not any(True for _ in self.query.filter.conditions())
 
 
 class Retriever:
@@ -134,7 +138,7 @@ class Retriever:
         return None
 
     def _answer(self, resolved: Sequence[_Resolved]) -> list[Answer]:
-        hits = self._search([(one, one.query.top_k, one.query.filter) for one in resolved])
+        hits = self._search([(one, one.query) for one in resolved])
         known = [
             _split(one, rows) for one, rows in zip(resolved, self._designs(resolved), strict=True)
         ]
@@ -144,20 +148,36 @@ class Retriever:
             for mine, same, percentile in zip(hits, known, percentiles, strict=True)
         ]
 
-    def _search(self, asked: Sequence[tuple[_Resolved, int, Filter]]) -> list[list[Hit]]:
-        """One call to the index for all queries of equal ``top_k`` and filter."""
-        groups: dict[tuple[int, Filter], list[int]] = {}
-        for position, (_, top_k, wanted) in enumerate(asked):
-            groups.setdefault((top_k, wanted), []).append(position)
+    def _search(self, asked: Sequence[tuple[_Resolved, Query]]) -> list[list[Hit]]:
+        """One call to the index for all queries of equal ``top_k``, filter and what is shared."""
+        groups: dict[tuple[int, Filter, By], list[int]] = {}
+        for position, (_, query) in enumerate(asked):
+            groups.setdefault((query.top_k, query.filter, query.by), []).append(position)
         hits: list[list[Hit]] = [[] for _ in asked]
-        for (top_k, wanted), positions in groups.items():
+        for (top_k, wanted, by), positions in groups.items():
             group = [asked[position][0] for position in positions]
             own = any(one.own_id for one in group)
             vectors = np.stack([one.vector for one in group])
-            answers = self.index.search(vectors, min(top_k + own, MAX_TOP_K), wanted)
+            answers = self._nearest(vectors, min(top_k + own, MAX_TOP_K), wanted, by)
             for position, one, nearest in zip(positions, group, answers, strict=True):
                 hits[position] = [hit for hit in nearest if hit.id != one.own_id][:top_k]
         return hits
+
+    def _nearest(
+        self, vectors: NDArray[np.float32], top_k: int, wanted: Filter, by: By
+    ) -> list[list[Hit]]:
+        """The nearest rows by what is asked for; a copy has score 1 whatever that is."""
+        if by == "design":
+            return self.index.search(vectors, top_k, wanted)
+        weighed = vectors * self.embedder.weights(by)
+        # A vector that has nothing of what is asked for has a design all the same.
+        weighed = np.where(weighed.any(axis=1, keepdims=True), weighed, vectors)
+        answers = self.index.search(weighed, top_k, wanted)
+        copies = [_cosine(*pair) for pair in zip(weighed, vectors, strict=True)]
+        return [
+            [replace(hit, score=min(hit.score / copy, 1.0)) for hit in hits]
+            for hits, copy in zip(answers, copies, strict=True)
+        ]
 
     def _designs(self, resolved: Sequence[_Resolved]) -> list[list[IndexRow]]:
         """Indexed rows of each query's design."""
@@ -171,14 +191,14 @@ class Retriever:
     def _percentiles(
         self, resolved: Sequence[_Resolved], hits: Sequence[list[Hit]], known: Sequence[Known]
     ) -> list[float | None]:
-        """The novelty of each query: its first hit tells, unless a filter chose the hits."""
+        """The novelty of each query: its first hit tells, unless something chose the hits."""
         if self.novelty is None:
             return [None] * len(resolved)
         new = [position for position, same in enumerate(known) if not any(same)]
-        filtered = [position for position in new if resolved[position].is_filtered]
-        unfiltered = self._search([(resolved[position], 1, Filter()) for position in filtered])
+        chosen = [position for position in new if not resolved[position].is_plain]
+        plain = [(one, Query(one.query.target, 1)) for one in (resolved[each] for each in chosen)]
         nearest = {position: hits[position] for position in new}
-        nearest |= dict(zip(filtered, unfiltered, strict=True))
+        nearest |= dict(zip(chosen, self._search(plain), strict=True))
         percentiles: list[float | None] = [0.0] * len(resolved)
         for position, others in nearest.items():
             if others:

@@ -16,7 +16,7 @@ MAX_LINES = 300
 
 # One line a rank, in the order of the data's way: a module imports from lines above its own only.
 RANKS = """
-    errors v1 files
+    errors v1 files by
     settings ops hashing ragged
     graph
     canonical

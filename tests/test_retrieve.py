@@ -49,6 +49,11 @@ class CountOperators:
             counts[position, : len(OPERATORS)] = [(one.op_ids == op).sum() for op in OPERATORS]
         return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
+    def weights(self, by):
+        """By trunk linear layers alone count, by family everything else."""
+        linear = np.arange(DIM) == OPERATORS.index(op_id("linear"))
+        return {"trunk": linear, "family": ~linear}[by].astype(np.float32)
+
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
@@ -228,3 +233,47 @@ def test_a_filter_does_not_change_how_new_a_design_is(index):
     counting.searches.clear()
     assert retriever.search(graph(KNOWN["timm:plain"][2], 100), wanted=wanted).novelty == 0
     assert len(counting.searches) == 1
+
+
+def test_what_is_asked_for_decides_who_is_near(retriever):
+    asked = graph("input; conv 0; relu 1; linear 2; relu 3; linear 4")
+    by_trunk, by_family = (
+        retriever.answer(Query(asked, top_k=1, by=by)).hits[0] for by in ("trunk", "family")
+    )
+    assert (by_trunk.name, by_family.family) == ("timm:mlp", "resnet")
+
+
+@pytest.mark.parametrize("by", ["design", "family", "trunk", "copy"])
+def test_a_copy_has_the_full_score_whatever_is_asked_for(index, by):
+    class Halved(CountOperators):
+        def weights(self, by):
+            return np.linspace(0.1, 1, DIM, dtype=np.float32)
+
+    known = graph(KNOWN["timm:mlp"][2], 9)
+    answer = Retriever(Halved(), index).answer(Query(known, top_k=5, by=by))
+    of_copy = {hit.name: hit.score for hit in answer.hits}["timm:mlp"]
+    assert of_copy == pytest.approx(1, abs=1e-5)
+    assert max(scores(answer.hits)) <= 1
+
+
+def test_queries_of_one_call_may_ask_for_different_things(retriever):
+    asked = graph("input; conv 0; relu 1; linear 2; relu 3; linear 4")
+    queries = [Query(asked, top_k=2, by=by) for by in ("design", "trunk", "family", "trunk")]
+    together = retriever.search_all(queries)
+    assert together == [retriever.answer(query) for query in queries]
+
+
+def test_who_has_nothing_of_what_is_asked_for_is_asked_by_design(retriever):
+    plain = graph("input; conv 0; relu 1")
+    by_trunk, by_design = (
+        names(retriever.answer(Query(plain, top_k=3, by=by)).hits) for by in ("trunk", "design")
+    )
+    assert by_trunk == by_design
+
+
+def test_novelty_does_not_depend_on_what_is_asked_for(index):
+    novelty = Novelty(np.linspace(0, 1, 11, dtype=np.float32))
+    retriever = Retriever(CountOperators(), index, novelty)
+    asked = graph("input; conv 0; relu 1; linear 2")
+    told = {retriever.answer(Query(asked, by=by)).novelty for by in ("design", "family", "trunk")}
+    assert len(told) == 1

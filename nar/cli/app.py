@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from nar.by import By
 from nar.cli import benchmark_commands
 from nar.cli.filter_options import filtering
 from nar.console import DEFAULT_WORK, AsJson, Verbose, Work, reporting_errors
@@ -206,6 +207,13 @@ def search(
         str | None,
         typer.Option(help="HOST:PORT of a server to ask; by default the index of --work."),
     ] = None,
+    by: Annotated[
+        By,
+        typer.Option(
+            help="What they share: the design, the family (what it is for), the trunk (what it "
+            "stands on), or all that a copy would."
+        ),
+    ] = "design",
     *,
     wanted: Filter,
     work: Work = DEFAULT_WORK,
@@ -222,7 +230,7 @@ def search(
     from nar.cli.search_command import search as run_search
 
     choice = IndexChoice(work, uri, config)
-    run_search(name, top_k, wanted, choice, server=server, explain=explain, as_json=as_json)
+    run_search(name, top_k, wanted, by, choice, server=server, explain=explain, as_json=as_json)
 
 
 @app.command()

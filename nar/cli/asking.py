@@ -48,4 +48,4 @@ def ask_server(query: Query, config: ServerConfig, address: str) -> Answer:
 
     token = config.token.get_secret_value() if config.token else None
     with Client(address, token=token) as client:
-        return client.search(query.target, top_k=query.top_k, wanted=query.filter)
+        return client.search(query.target, top_k=query.top_k, wanted=query.filter, by=query.by)

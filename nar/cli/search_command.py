@@ -6,6 +6,7 @@ from dataclasses import asdict
 from rich.console import Group
 
 from nar.architecture import Architecture
+from nar.by import By
 from nar.cli import corpus_display, display, reports
 from nar.cli.asking import ask_atlas, ask_index, ask_server
 from nar.cli.choices import CorpusChoice, IndexChoice
@@ -24,6 +25,7 @@ def search(
     name: str,
     top_k: int,
     wanted: Filter,
+    by: By,
     choice: IndexChoice,
     *,
     server: str | None,
@@ -36,13 +38,14 @@ def search(
         name: Spec of the model to capture.
         top_k: Number of relatives.
         wanted: What they must be.
+        by: What they should share with it.
         choice: The index to ask where no server is named.
         server: HOST:PORT of the server to ask; None for the atlas or the workspace.
         explain: Whether to name the motifs that the first hits share with the model.
         as_json: Whether a program reads the answer.
     """
     asked = captured(name).architecture
-    answer = _ask(Query(asked, top_k, wanted), choice, server)
+    answer = _ask(Query(asked, top_k, wanted, by), choice, server)
     corpus, hits = CorpusChoice(choice.work), answer.hits[:EXPLAINED_HITS]
     reasons = _reasons(asked, hits, corpus) if explain else []
     show(

@@ -33,6 +33,7 @@ class Embedder:
         self.fingerprint = fingerprint(encoder)
         self.name = encoder.config.name
         self.dim = encoder.config.dim
+        self.weights = encoder.config.weights
         self._motif_config = encoder.config.motifs
         encoder.to(device or torch.device("cuda" if torch.cuda.is_available() else "cpu"))
         self._encoder = encoder

@@ -4,14 +4,15 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
+from nar.by import By
 from nar.motifs.config import MotifConfig
 from nar.ops import FEATURE_DIM
 from nar.settings import Settings
 
-# What a search asks for: the whole design, what it is for, what it stands on, or copies of it.
-By = Literal["design", "family", "trunk", "copy"]
 # Parts of Eq. 6: cross-entropy of the classifier head, contrast of families.
 Losses = Literal["ce+cl", "ce", "cl"]
 
@@ -61,3 +62,7 @@ class EncoderConfig(Settings):
     @abstractmethod
     def dim(self) -> int:
         """Length of a vector."""
+
+    def weights(self, _by: By) -> NDArray[np.float32]:
+        """What a query's vector is multiplied with, by what is asked for: shape (dim,)."""
+        return np.ones(self.dim, dtype=np.float32)

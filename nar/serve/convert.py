@@ -3,16 +3,20 @@
 Errors name their field by its path from the message that was given.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.typing import NDArray
 
+from nar.architecture import Architecture
+from nar.by import By
+from nar.canonical import Fingerprinted
 from nar.errors import InvalidInputError, InvalidQueryError, NarError
+from nar.graph import ComputationalGraph
 from nar.index.filters import (
     MAX_VALUE_BYTES,
     Condition,
@@ -24,10 +28,18 @@ from nar.index.filters import (
 )
 from nar.index.ranking import check_vector
 from nar.query import Query, Target
-from nar.serve.graphs import decode_graph
+from nar.serve.graphs import decode_graph, encode_graph
 from nar.serve.limits import Limits
 from nar.v1 import retrieval_pb2
 
+_BY: Final[Mapping[int, By]] = {
+    retrieval_pb2.BY_UNSPECIFIED: "design",
+    retrieval_pb2.BY_DESIGN: "design",
+    retrieval_pb2.BY_FAMILY: "family",
+    retrieval_pb2.BY_TRUNK: "trunk",
+    retrieval_pb2.BY_COPY: "copy",
+}
+MAX_UINT32: Final = 2**32 - 1
 Item = TypeVar("Item")
 Record = TypeVar("Record")
 
@@ -79,7 +91,31 @@ def decode_query(message: retrieval_pb2.Query, limits: Limits, dim: int) -> Quer
         top_k = _decode_top_k(message.top_k, limits)
     with at("filter"):
         wanted = decode_filter(message.filter)
-    return Query(_decode_target(message, limits, dim), top_k, wanted)
+    with at("by"):
+        by = decode_by(message.by)
+    return Query(_decode_target(message, limits, dim), top_k, wanted, by)
+
+
+def encode_query(target: Target, top_k: int | None, wanted: Filter, by: By) -> retrieval_pb2.Query:
+    """The message of a question; without ``top_k`` the server chooses.
+
+    Raises:
+        InvalidQueryError: ``top_k`` is no number that a message can hold.
+    """
+    if top_k is not None and not 1 <= top_k <= MAX_UINT32:
+        raise InvalidQueryError("top_k", f"wanted 1 to {MAX_UINT32}, came {top_k}")
+    query = retrieval_pb2.Query(
+        top_k=top_k or 0, filter=encode_filter(wanted), by=f"BY_{by.upper()}"
+    )
+    if isinstance(target, str):
+        query.architecture = target
+    elif isinstance(target, Architecture | Fingerprinted):
+        query.graph.CopyFrom(encode_graph(target.graph))
+    elif isinstance(target, ComputationalGraph):
+        query.graph.CopyFrom(encode_graph(target))
+    else:
+        query.vector.values.extend(np.asarray(target, dtype=np.float32).tolist())
+    return query
 
 
 def _decode_target(message: retrieval_pb2.Query, limits: Limits, dim: int) -> Target:
@@ -97,6 +133,18 @@ def _decode_target(message: retrieval_pb2.Query, limits: Limits, dim: int) -> Ta
             if kind == "architecture"
             else decode_vector(message.vector, dim)
         )
+
+
+def decode_by(number: int) -> By:
+    """What hits should share, by its number on the wire.
+
+    Example:
+        >>> decode_by(retrieval_pb2.BY_TRUNK)
+        'trunk'
+    """
+    if number not in _BY:
+        raise InvalidQueryError("", f"wanted {', '.join(_BY.values())}, came number {number}")
+    return _BY[number]
 
 
 def _decode_top_k(top_k: int, limits: Limits) -> int:

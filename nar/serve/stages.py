@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.by import By
 from nar.encoding.embed import Embedder
 from nar.graph import ComputationalGraph
 from nar.serve.telemetry import STAGES, Telemetry
@@ -53,3 +54,7 @@ class TimedEmbedder:
     def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
         """As the embedder does: shape (graphs, dim)."""
         return self.embedder.embed(graphs, observe=self.clock.add)
+
+    def weights(self, by: By) -> NDArray[np.float32]:
+        """As the embedder says: shape (dim,)."""
+        return self.embedder.weights(by)

@@ -1,11 +1,25 @@
 from google.rpc import status_pb2 as _status_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class By(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    BY_UNSPECIFIED: _ClassVar[By]
+    BY_DESIGN: _ClassVar[By]
+    BY_FAMILY: _ClassVar[By]
+    BY_TRUNK: _ClassVar[By]
+    BY_COPY: _ClassVar[By]
+BY_UNSPECIFIED: By
+BY_DESIGN: By
+BY_FAMILY: By
+BY_TRUNK: By
+BY_COPY: By
 
 class Graph(_message.Message):
     __slots__ = ("operators", "nodes", "edge_index", "attribute_names", "attributes", "parameters", "flops")
@@ -74,18 +88,20 @@ class Filter(_message.Message):
     def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ...) -> None: ...
 
 class Query(_message.Message):
-    __slots__ = ("graph", "architecture", "vector", "top_k", "filter")
+    __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
     TOP_K_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
+    BY_FIELD_NUMBER: _ClassVar[int]
     graph: Graph
     architecture: str
     vector: Vector
     top_k: int
     filter: Filter
-    def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ...) -> None: ...
+    by: By
+    def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., by: _Optional[_Union[By, str]] = ...) -> None: ...
 
 class Architecture(_message.Message):
     __slots__ = ("id", "name", "source", "library", "family", "block", "task", "parameters", "flops", "nodes", "topology", "exact")

@@ -1,10 +1,19 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 
+from nar.by import By
 from nar.config import ServerConfig
 from nar.errors import InvalidInputError, InvalidQueryError
 from nar.index.filters import Filter, Range
-from nar.serve.convert import decode_each, decode_filter, decode_query, encode_filter
+from nar.serve.convert import (
+    decode_each,
+    decode_filter,
+    decode_query,
+    encode_filter,
+    encode_query,
+)
 from nar.serve.limits import decode_limits, encode_limits, limits_of
 from nar.v1 import retrieval_pb2 as wire
 
@@ -77,6 +86,23 @@ def test_a_fault_is_named_by_its_field(fields, field, reason):
 def test_tiny_and_huge_vectors_are_directions_too():
     for size in (1e-45, 3e38):
         assert decoded(vector=vector(size, size, size)).target.all()
+
+
+@pytest.mark.parametrize("by", get_args(By))
+def test_what_hits_share_there_and_back(by):
+    message = encode_query("timm:x", 3, Filter(), by)
+    assert decode_query(message, LIMITS, 3).by == by
+
+
+def test_what_hits_share_is_the_design_where_nothing_is_said():
+    assert decoded(architecture="timm:x").by == "design"
+
+
+def test_what_hits_share_is_a_number_that_is_known():
+    with pytest.raises(InvalidQueryError) as caught:
+        decoded(architecture="timm:x", by=9)
+    assert caught.value.field == "by"
+    assert "came number 9" in caught.value.reason
 
 
 def test_filter_there_and_back():

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from nar.encoding.recipe import By, EncoderConfig, EncoderRecipe, StageRecipe
+from nar.by import By
+from nar.encoding.recipe import EncoderConfig, EncoderRecipe, StageRecipe
 from nar.motifs.config import FeatureKind, MotifConfig
 
 # What counts, by what is asked for: decoder half, trunk half, unknown features, identity, size.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from nar.by import By
 from nar.corpus import Card
-from nar.encoding.recipe import By
 from nar.evaluation.benchmark import asking
 from nar.evaluation.benchmark.asking import EDITS, PARTS, REWRITTEN, Roles, Words
 from nar.evaluation.benchmark.questions import Questions

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from nar.encoding.recipe import By
+from nar.by import By
 from nar.errors import InvalidInputError
 
 # To be raised when a protocol asks otherwise, or lets others answer: cells are then run anew.

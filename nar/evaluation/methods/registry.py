@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from nar.by import By
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe
-from nar.encoding.recipe import By
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.tasks import Task
 from nar.evaluation.methods import baselines, default, gnn, paper
