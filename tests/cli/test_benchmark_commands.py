@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from nar.cli.app import app
 
-CELL = ("benchmark", "cell", "real", "twins", "size")
+CELL = ("benchmark", "cell", "real", "copies", "size")
 
 
 def run(*arguments):
@@ -17,26 +17,31 @@ def run(*arguments):
 def test_a_cell_is_run_and_told(tmp_path):
     done = run(*CELL, "--seed", "1", "--work", str(tmp_path), "--json")
     told = json.loads(done.stdout)
-    assert (told["method"], told["protocol"], told["seed"]) == ("size", "twins", 1)
-    assert 0.3 < told["scores"]["mrr@20"]["mean"] < 0.9
-    table = run(*CELL, "--seed", "1", "--work", str(tmp_path)).stdout
-    assert f"{told['scores']['mrr@20']['mean']:.3f}" in table
-    assert "real.twins.size.1" in table
+    assert (told["method"], told["split"], told["seed"]) == ("size", "copies", 1)
+    assert told["protocols"].keys() == {"twins", "rewrites", "rewrites-design"}
+    reached = told["protocols"]["twins"]["scores"]["mrr@20"]["mean"]
+    assert 0.3 < reached < 0.9
+    only = ("--seed", "1", "--protocol", "twins", "--work", str(tmp_path))
+    table = run(*CELL, *only).stdout
+    assert f"{reached:.3f}" in table
+    assert "real.copies.size.1" in table
+    assert "rewrites" not in table
 
 
 def test_what_selects_a_model_is_not_what_is_tested(tmp_path):
     held = json.loads(run(*CELL, "--work", str(tmp_path), "--validation", "--json").stdout)
     test = json.loads(run(*CELL, "--work", str(tmp_path), "--json").stdout)
     assert (held["held"], test["held"]) == ("validation", "test")
-    assert held["queries"] < test["queries"]
+    counts = [told["protocols"]["twins"]["queries"] for told in (held, test)]
+    assert counts[0] < counts[1]
 
 
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        (("real", "twins", "magic"), "method: wanted one of random, size"),
-        (("real", "hearsay", "size"), "protocol: wanted one of paper, family"),
-        (("unreal", "twins", "size"), "data: wanted one of real, rewrites, nas-2"),
+        (("real", "copies", "magic"), "method: wanted one of random, size"),
+        (("real", "hearsay", "size"), "split: wanted one of paper, distinct"),
+        (("unreal", "copies", "size"), "data: wanted one of real, nas-2"),
     ],
 )
 def test_what_there_is_not_is_one_line(tmp_path, cell, message):
