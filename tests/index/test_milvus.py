@@ -156,8 +156,18 @@ def test_a_server_that_went_away_is_noticed_in_time_by_all_threads(served, fault
         return time.monotonic() - started
 
     os.kill(process.pid, fault)
+    wait_for(lambda: is_still(process.pid))
     with ThreadPoolExecutor(8) as pool:
         assert max(pool.map(ask, range(16))) < TIMEOUT_S + 2
+
+
+def is_still(pid):
+    """Whether a signal has reached every thread of a process: stopped, dead, or gone."""
+    threads = Path(f"/proc/{pid}/task").glob("*/stat")
+    try:
+        return all(stat.read_text().rpartition(")")[2].split()[0] in "TtXZ" for stat in threads)
+    except OSError:  # it is dying while it is looked at
+        return False
 
 
 def test_a_server_that_comes_back_is_used_again(served):
