@@ -51,13 +51,17 @@ proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part
 	$(BIN)/pytest tests/test_generated.py
 
 pytest: $(STAMP) prometheus milvus  ## the tests, against the real Prometheus and Milvus
-	@# Those of the cluster wait for processes most of the time: they run beside the others.
+	@# Those of the cluster and of the index wait for processes most of the time: they run beside
+	@# the others, and what they printed comes at the end.
 	@mkdir -p build
-	@$(BIN)/pytest tests/cluster > build/pytest-cluster.log 2>&1 & cluster=$$!; \
+	@for part in cluster index; do \
+	   { $(BIN)/pytest tests/$$part > build/pytest-$$part.log 2>&1; \
+	     echo $$? > build/pytest-$$part.rc; } & \
+	 done; \
 	 $(BIN)/pytest --doctest-modules nar; examples=$$?; \
-	 $(BIN)/pytest --ignore tests/cluster; others=$$?; \
-	 wait $$cluster; of_cluster=$$?; cat build/pytest-cluster.log; \
-	 exit $$((examples | others | of_cluster))
+	 $(BIN)/pytest --ignore tests/cluster --ignore tests/index; others=$$?; \
+	 wait; cat build/pytest-cluster.log build/pytest-index.log; \
+	 exit $$((examples | others | $$(cat build/pytest-cluster.rc) | $$(cat build/pytest-index.rc)))
 
 faults: $(STAMP)  ## campaigns that kill what runs, again and again: minutes
 	$(BIN)/pytest -m faults tests/faults
