@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import ray
@@ -15,8 +16,7 @@ from cluster.items import Done, Item
 from cluster.ledger import digest, file_digest
 from cluster.resources import bound_memory, pool_size, worker_share
 from nar.console import progress
-from nar.corpus import shipped_corpus
-from nar.corpus.manifest import Manifest
+from nar.corpus import iterate_cards, read_cards, shipped_corpus
 from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.datasets import ASKING_FILES
 from nar.evaluation.benchmark.questions import QUESTIONS_VERSION
@@ -69,7 +69,8 @@ def evaluate(cells: Sequence[Cell], directory: Path, config: EvaluateConfig) -> 
         WorkerStartError: The cluster has no room.
     """
     started = time.monotonic()
-    contents = {str(cell): content(cell) for cell in cells}
+    data = data_digest()
+    contents = {str(cell): content(cell, data) for cell in cells}
     waiting = {
         str(cell): cell
         for cell in cells
@@ -107,12 +108,20 @@ def _items(waiting: dict[str, Cell]) -> list[Item]:
     return [Item(key, group=cell.data) for key, cell in waiting.items()]
 
 
-def content(cell: Cell) -> str:
+def content(cell: Cell, data: str) -> str:
     """Digest of everything that decides the ranking of a cell, as it is stated.
 
     Its names; what its method says of itself; the version of the questions; the data.
     """
-    names = (frozen.FILE, *ASKING_FILES)
-    files = [package_path("evaluation", "data", name) for name in names]
-    data = (*map(file_digest, files), Manifest.read(shipped_corpus()).digest)
-    return digest(str(cell), find_method(cell.method).identity, str(QUESTIONS_VERSION), *data)
+    return digest(str(cell), find_method(cell.method).identity, str(QUESTIONS_VERSION), data)
+
+
+def data_digest() -> str:
+    """Digest of what the benchmark reads of its data: labels and networks, not how they are kept.
+
+    A corpus that gains a column keeps the cells that were run on it.
+    """
+    asking = (read_cards(package_path("evaluation", "data", name)) for name in ASKING_FILES)
+    cards = chain(iterate_cards(shipped_corpus()), *asking)
+    networks = (f"{card.labels} {card.block} {card.topology} {card.exact}" for card in cards)
+    return digest(file_digest(package_path("evaluation", "data", frozen.FILE)), *networks)

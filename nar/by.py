@@ -3,7 +3,7 @@
 - ``design``: the whole of it.
 - ``family``: what it is for, which of a composed model is its decoder or head.
 - ``trunk``: what it stands on, which of a composed model is its encoder.
-- ``copy``: as much as a copy of it would.
+- ``copy``: as much of its structure as can be: what it is a copy, a change or a part of.
 """
 
 from typing import Literal

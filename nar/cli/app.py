@@ -211,7 +211,7 @@ def search(
         By,
         typer.Option(
             help="What they share: the design, the family (what it is for), the trunk (what it "
-            "stands on), or all that a copy would."
+            "stands on), or the most of its structure (what it is a copy, change or part of)."
         ),
     ] = "design",
     *,

@@ -8,13 +8,14 @@ from typer.testing import CliRunner
 
 from cluster.config import EvaluateConfig
 from cluster.evaluate import app, chosen
-from cluster.evaluation import content, evaluate
+from cluster.evaluation import content, data_digest, evaluate
 from nar.errors import InvalidInputError
 from nar.evaluation.cell_files import cell_path, content_of, read_cell
 from nar.evaluation.cells import Cell, questions_of
 from nar.evaluation.methods.registry import METHODS
 
 CELLS = [Cell("real", "copies", method, seed) for method in ("random", "size") for seed in (0, 1)]
+DATA = "any"
 
 
 @pytest.mark.ray
@@ -28,7 +29,7 @@ def test_cells_run_once_and_again_when_one_is_gone(tmp_path, ray_cluster):
     results = [read_cell(path).scored(each) for path, each in zip(paths, asked, strict=True)]
     random, _, size, _ = (result.scored.values["mrr@20"].mean() for result in results)
     assert size > random
-    assert [content_of(path) for path in paths] == [content(cell) for cell in CELLS]
+    assert [content_of(path) for path in paths] == [content(cell, data_digest()) for cell in CELLS]
 
     paths[1].write_bytes(b"damaged")
     again = evaluate(CELLS, tmp_path, config)
@@ -46,21 +47,21 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_kept(tmp_path, ray_cluster):
 
 def test_a_cell_is_run_anew_when_its_method_says_so(monkeypatch):
     cell = CELLS[0]
-    before, other = content(cell), content(CELLS[1])
+    before, other = content(cell, DATA), content(CELLS[1], DATA)
     changed = replace(METHODS["random"], version=2)
     monkeypatch.setitem(METHODS, "random", changed)
-    assert content(cell) != before
+    assert content(cell, DATA) != before
     monkeypatch.setitem(METHODS, "random", replace(changed, version=1, settings="dim=8"))
-    assert content(cell) != before
+    assert content(cell, DATA) != before
     monkeypatch.undo()
-    assert (content(cell), content(CELLS[1])) == (before, other)
+    assert (content(cell, DATA), content(CELLS[1], DATA)) == (before, other)
 
 
 def test_a_new_metric_or_another_module_runs_no_cell_anew(monkeypatch):
-    before = [content(cell) for cell in CELLS]
+    before = [content(cell, DATA) for cell in CELLS]
     monkeypatch.setattr("nar.evaluation.scoring.metrics.METRICS", ())
     monkeypatch.setattr("nar.evaluation.methods.baselines.__name__", "nar.evaluation.moved")
-    assert [content(cell) for cell in CELLS] == before
+    assert [content(cell, DATA) for cell in CELLS] == before
 
 
 def test_the_command_takes_sets_methods_and_seeds():

@@ -25,7 +25,7 @@ STREAMS = len(STREAM_KINDS)
 
 def test_vectors_have_length_one():
     vectors = EMBEDDER.embed(three_families())
-    assert vectors.shape == (9, 32 + 64 + 128 + SIZE_DIM)
+    assert vectors.shape == (9, 32 + 64 + 320 + SIZE_DIM)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
     assert np.linalg.norm(EMBEDDER.embed([graph_of("input")])) == pytest.approx(1)
     assert EMBEDDER.embed([]).shape == (0, EMBEDDER.dim)
@@ -117,3 +117,18 @@ def test_settings_that_older_checkpoints_do_not_know_leave_no_trace_in_them():
     assert "border_widths" not in told["motifs"]
     assert to_config(told) == old
     assert old.dim == 32 + 64 + SIZE_DIM
+
+
+def test_attributes_count_in_the_identity_as_much_as_the_settings_say():
+    encoder = small_default()
+    small = canonical(graph_of("input; conv 0; relu 1"))
+    large = replace(small, attributes=small.attributes + np.int16(1))
+
+    def likeness(attributes: float) -> float:
+        config = encoder.config.model_copy(update={"identity_attributes": attributes})
+        vectors = Embedder(replace(encoder, config=config)).embed([small, large])
+        identity = vectors[:, -config.identity_dim - SIZE_DIM : -SIZE_DIM]
+        one, other = identity / np.linalg.norm(identity, axis=1, keepdims=True)
+        return float(one @ other)
+
+    assert likeness(0.0) == pytest.approx(1) > likeness(1.0) > likeness(100.0)

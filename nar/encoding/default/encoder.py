@@ -9,7 +9,9 @@
 - *unknown*: a random projection of the features that are not in the vocabulary. Designs unlike all
   that was learned from are told apart by it.
 - *identity*: a random projection of all features, known or not. Training draws a family together;
-  this part keeps its members apart, and a part of a model near the whole.
+  this part keeps its members apart, and a part of a model near the whole. Operators with their
+  attributes count most in it: they are the same when a model is cut, or the operators around them
+  are exchanged.
 - *size*: parameters and FLOPs, a little: which member of a family.
 
 A query may weigh the blocks by what it asks for (`DefaultConfig.weights`); the index stays one.
@@ -135,11 +137,18 @@ class DefaultEncoder:
         unknown = sketch(sets, np.where(is_unknown, sets.weights, 0), config.unknown_dim)
         design = torch.cat([learned, config.unknown_weight * torch.from_numpy(unknown)], dim=1)
         size = torch.from_numpy(size_features([partition.graph for partition in partitions]))
-        identity = torch.from_numpy(sketch(sets, sets.weights, config.identity_dim))
+        identity = torch.from_numpy(sketch(sets, self._told(sets), config.identity_dim))
         weighed = (config.identity_weight * normalize(identity, dim=1), config.size_weight * size)
         whole = torch.cat([normalize(design, dim=1), *weighed], dim=1)
         unit: NDArray[np.float32] = normalize(whole, dim=1).numpy()
         return unit
+
+    def _told(self, sets: FeatureSets) -> NDArray[np.float32]:
+        """What each feature counts in the identity: shape (features,)."""
+        attributes = self.config.identity_attributes
+        of_stream = np.array([attributes if kind == "attributes" else 1 for kind in STREAM_KINDS])
+        told: NDArray[np.float32] = sets.weights * (of_stream * self.table.reads)[sets.streams]
+        return told.astype(np.float32)
 
 
 def default_encoder(config: DefaultConfig) -> DefaultEncoder:

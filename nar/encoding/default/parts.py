@@ -21,6 +21,7 @@ Vectors = NDArray[np.float32]
 # Sizes a quarter of an octave apart are much alike, sizes an octave apart not at all.
 SIZE_WIDTH_OCTAVES: Final = 0.25
 _COUNTS: Final = 2
+_WORD_BITS: Final = 64
 _FREQUENCIES: Final = SIZE_DIM // (2 * _COUNTS)
 
 
@@ -42,7 +43,7 @@ def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:
     Args:
         sets: Features of graphs.
         weights: Shape (features,); a feature of weight 0 is left out.
-        dim: A multiple of 64.
+        dim: A multiple of 32.
 
     Returns:
         Shape (graphs, dim).
@@ -57,8 +58,8 @@ def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:
 
 def signs(codes: Codes, dim: int) -> Vectors:
     """Vectors of length 1 whose signs are bits of each code: shape (codes, dim)."""
-    words = salted(codes[:, None], np.arange(dim // 64), WORD)
-    bits = np.unpackbits(words.view(np.uint8).reshape(len(codes), dim // 8), axis=1)
+    words = salted(codes[:, None], np.arange(-(-dim // _WORD_BITS)), WORD)
+    bits = np.unpackbits(words.view(np.uint8), axis=1)[:, :dim]
     units: Vectors = (2 * bits.astype(np.float32) - 1) / np.float32(np.sqrt(dim))
     return units
 

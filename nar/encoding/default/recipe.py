@@ -12,12 +12,13 @@ from nar.by import By
 from nar.encoding.recipe import EncoderConfig, EncoderRecipe, StageRecipe
 from nar.motifs.config import FeatureKind, MotifConfig
 
+BlockWeights = Mapping[By, tuple[float, ...]]
 # What counts, by what is asked for: decoder half, trunk half, unknown features, identity, size.
-_WEIGHTS: Final[Mapping[By, tuple[float, ...]]] = {
+WEIGHTS: Final[BlockWeights] = {
     "design": (1, 1, 1, 1, 1),
     "family": (1, 0, 1, 0, 1),
     "trunk": (0, 1, 1, 0, 1),
-    "copy": (1, 1, 1, 3, 1),
+    "copy": (1, 1, 1, 20, 5),
 }
 # Of the waves that stand for parameters and FLOPs: see `nar.encoding.default.parts`.
 SIZE_DIM: Final = 32
@@ -39,7 +40,7 @@ class GraphRecipe(StageRecipe):
     batch_size: int = Field(512, ge=2, description="architectures a step")
     relatives: int = Field(4, ge=1, description="members of a family that come together")
     learning_rate: float = Field(5e-3, gt=0)
-    temperature: float = Field(0.1, gt=0)
+    temperature: float = Field(0.05, gt=0)
     leave_out: float = Field(
         0.3, ge=0, lt=1, description="largest share of its features that a step does not see"
     )
@@ -55,20 +56,23 @@ class DefaultRecipe(EncoderRecipe):
         description="which features are read",
     )
     rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of features")
-    learned_dim: int = Field(256, ge=1)
-    unknown_dim: int = Field(64, ge=0, multiple_of=64)
+    learned_dim: int = Field(128, ge=1)
+    unknown_dim: int = Field(32, ge=0, multiple_of=32)
     unknown_weight: float = Field(1.0, ge=0)
     size_weight: float = Field(0.1, ge=0)
     halves: bool = Field(
         True, description="whether decoders and trunks are learned by a half of the vector each"
     )
     identity_dim: int = Field(
-        128,
+        320,
         ge=0,
-        multiple_of=64,
+        multiple_of=32,
         description="of a sketch of all features, which tells members of a family apart",
     )
-    identity_weight: float = Field(0.55, ge=0)
+    identity_weight: float = Field(0.4, ge=0)
+    identity_attributes: float = Field(
+        3.0, ge=0, description="how much operators with their attributes count in that sketch"
+    )
     motif: MotifRecipe = MotifRecipe()
     graph: GraphRecipe = GraphRecipe()
 
@@ -89,30 +93,32 @@ class DefaultConfig(EncoderConfig):
     features: tuple[FeatureKind, ...] = Field(DefaultRecipe().features, alias="labels")
     rows_log2: int = Field(ge=4, le=20)
     learned_dim: int = Field(ge=1)
-    unknown_dim: int = Field(ge=0, multiple_of=64)
+    unknown_dim: int = Field(ge=0, multiple_of=32)
     unknown_weight: float = Field(ge=0)
     size_weight: float = Field(ge=0)
     # Left out where they are as in the checkpoints that do not know them, for their fingerprints.
     halves: bool = Field(False, exclude_if=operator.not_)
-    identity_dim: int = Field(0, ge=0, multiple_of=64, exclude_if=operator.not_)
+    identity_dim: int = Field(0, ge=0, multiple_of=32, exclude_if=operator.not_)
     identity_weight: float = Field(0.0, ge=0, exclude_if=operator.not_)
+    identity_attributes: float = Field(1.0, ge=0, exclude_if=lambda value: value == 1)
 
     @property
     def dim(self) -> int:
         """Length of a vector."""
         return self.learned_dim + self.unknown_dim + self.identity_dim + SIZE_DIM
 
-    def weights(self, by: By) -> NDArray[np.float32]:
+    def weights(self, by: By, blocks: BlockWeights = WEIGHTS) -> NDArray[np.float32]:
         """What a query's vector is multiplied with: shape (dim,).
 
             decoder half | trunk half | unknown | identity | size
 
         Args:
             by: What is asked for.
+            blocks: What each block counts.
         """
         half = self.learned_dim // 2
         widths = (half, self.learned_dim - half, self.unknown_dim, self.identity_dim, SIZE_DIM)
-        chosen = _WEIGHTS[by] if self.halves else _WEIGHTS["design"]
+        chosen = blocks[by] if self.halves else blocks["design"]
         return np.repeat(np.array(chosen, dtype=np.float32), widths)
 
     @classmethod
@@ -129,4 +135,5 @@ class DefaultConfig(EncoderConfig):
             halves=recipe.halves,
             identity_dim=recipe.identity_dim,
             identity_weight=recipe.identity_weight if recipe.identity_dim else 0.0,
+            identity_attributes=recipe.identity_attributes if recipe.identity_dim else 1.0,
         )

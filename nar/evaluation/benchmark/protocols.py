@@ -59,10 +59,11 @@ _CHANGED: Final = {
     EDITS: "Models that a person has changed ask",
     PARTS: "Parts of models ask",
 }
-# Protocol -> what is right for a changed model, the headline, and what is asked for.
-_RIGHT: Final[Mapping[str, tuple[Words, str, By]]] = {
-    "original": (asking.exact_graphs, "success@5", "copy"),
-    "family": (asking.families, "success@1", "design"),
+# Protocol -> what is right for a changed model, and the headline. It is one question: what is this
+# made from?
+_RIGHT: Final[Mapping[str, tuple[Words, str]]] = {
+    "original": (asking.exact_graphs, "success@5"),
+    "family": (asking.families, "success@1"),
 }
 _KNOWN: Final = {
     "distinct": ("", "the original may have been learned"),
@@ -79,10 +80,10 @@ def _of_tracks(split: str) -> Iterator[tuple[str, Protocol]]:
 def _of_changed(split: str) -> Iterator[tuple[str, Protocol]]:
     ending, known = _KNOWN[split]
     for source, who in _CHANGED.items():
-        for what, (right, headline, by) in _RIGHT.items():
+        for what, (right, headline) in _RIGHT.items():
             ask = partial(asking.changed_questions, source=source, right=right)
             said = f"{who}; {known}. Named models answer. Right: the {what}."
-            yield f"{source}-{what}{ending}", Protocol(split, ask, headline, said, by)
+            yield f"{source}-{what}{ending}", Protocol(split, ask, headline, said, "copy")
 
 
 PROTOCOLS: Final[Mapping[str, Protocol]] = {
@@ -114,6 +115,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
         "families@5",
         f"{_HELD['unseen']} Named models; the own family does not answer. Right: a family that it "
         "was made from, among the first 1, 5, 10 families.",
+        "copy",
     ),
     "novelty": Protocol(
         "unseen",

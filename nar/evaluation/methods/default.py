@@ -1,10 +1,11 @@
 """The default encoder as a method of the tables, and what it is without each of its parts."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from nar.encoding.default.pretraining import pretrain_default
-from nar.encoding.default.recipe import DefaultRecipe
+from nar.encoding.default.recipe import WEIGHTS, BlockWeights, DefaultRecipe
 from nar.encoding.default.samples import collect_feature_samples
 from nar.encoding.embed import Embedder
 from nar.evaluation.benchmark.tasks import Task
@@ -42,34 +43,57 @@ ABLATIONS: Final[Mapping[str, DefaultRecipe]] = {
 LINEAR: Final = PLAIN.model_copy(
     update={
         "features": ("operators",),
+        "learned_dim": 256,
         "unknown_weight": 0.0,
         "size_weight": 0.0,
         "halves": False,
         "identity_dim": 0,
-        "graph": PLAIN.graph.model_copy(update={"leave_out": 0.0}),
+        "graph": PLAIN.graph.model_copy(update={"leave_out": 0.0, "temperature": 0.1}),
         "motif": PLAIN.motif.model_copy(update={"epochs": 0}),
     }
 )
-# What was tried, on what selects a model: the names are those of the methods.
-TRIALS: Final[Mapping[str, tuple[DefaultRecipe, MotifConfig]]] = {
-    "trial-0-1-0": (
-        _with_stage("graph", leave_out=0.0).model_copy(
-            update={"halves": False, "identity_dim": 0, "unknown_dim": 128}
-        ),
-        MOTIFS,
-    ),
-    "trial-no-halves": (PLAIN.model_copy(update={"halves": False}), MOTIFS),
-    "trial-no-identity": (
-        PLAIN.model_copy(update={"identity_dim": 0, "unknown_dim": 128}),
-        MOTIFS,
-    ),
-    "trial-unknown-128-identity-64": (
-        PLAIN.model_copy(update={"identity_dim": 64, "unknown_dim": 128}),
-        MOTIFS,
-    ),
-    "trial-leave-out-0": (_with_stage("graph", leave_out=0.0), MOTIFS),
-    "trial-leave-out-70": (_with_stage("graph", leave_out=0.7), MOTIFS),
-    "trial-no-border-widths": (PLAIN, MotifConfig(border_widths=False)),
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Other settings than those of the default encoder, tried on what selects a model.
+
+    Attributes:
+        recipe: Of pretraining.
+        motifs: How graphs are cut and read.
+        blocks: What the blocks of a query count.
+    """
+
+    recipe: DefaultRecipe = PLAIN
+    motifs: MotifConfig = MOTIFS
+    blocks: BlockWeights = field(default_factory=lambda: WEIGHTS)
+
+
+def _with(**changes: Any) -> Trial:  # noqa: ANN401
+    return Trial(PLAIN.model_copy(update=changes))
+
+
+def _copies_by(identity: float, size: float) -> Trial:
+    return Trial(blocks={**WEIGHTS, "copy": (1, 1, 1, identity, size)})
+
+
+# The names are those of the methods, after ``trial-``.
+TRIALS: Final[Mapping[str, Trial]] = {
+    "learned-192-identity-256": _with(learned_dim=192, identity_dim=256),
+    "learned-256-identity-192": _with(learned_dim=256, identity_dim=192),
+    "no-halves": _with(halves=False),
+    "no-identity": _with(identity_dim=0, learned_dim=256),
+    "identity-weight-55": _with(identity_weight=0.55),
+    "identity-attributes-1": _with(identity_attributes=1.0),
+    "identity-attributes-2": _with(identity_attributes=2.0),
+    "temperature-10": Trial(_with_stage("graph", temperature=0.1)),
+    "leave-out-0": Trial(_with_stage("graph", leave_out=0.0)),
+    "leave-out-50": Trial(_with_stage("graph", leave_out=0.5)),
+    "epochs-15": Trial(_with_stage("graph", epochs=15)),
+    "no-border-widths": Trial(motifs=MotifConfig(border_widths=False)),
+    "copy-3": _copies_by(3, 1),
+    "copy-10": _copies_by(10, 1),
+    "copy-100": _copies_by(100, 25),
 }
 UNTRAINED: Final = _with_stage("motif", epochs=0).model_copy(
     update={"graph": PLAIN.graph.model_copy(update={"epochs": 0})}

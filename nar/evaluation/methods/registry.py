@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from nar.by import By
-from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe
+from nar.encoding.default.recipe import DefaultConfig
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.tasks import Task
 from nar.evaluation.methods import baselines, default, gnn, paper
+from nar.evaluation.methods.default import Trial
 from nar.evaluation.scoring.ranking import Matrix, Weights
-from nar.motifs.config import MotifConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +76,18 @@ def _paper(name: str, title: str, variant: paper.Variant) -> Method:
 def _default(
     name: str,
     title: str,
-    recipe: DefaultRecipe,
-    motifs: MotifConfig = default.MOTIFS,
+    trial: Trial,
     *,
     learns: bool = True,
 ) -> Method:
+    config = DefaultConfig.of(trial.motifs, trial.recipe)
     return Method(
         name,
         title,
-        lambda task: default.trained(task, recipe, motifs),
-        f"{recipe!r} {motifs!r}",
+        lambda task: default.trained(task, trial.recipe, trial.motifs),
+        f"{trial.recipe!r} {trial.motifs!r} {trial.blocks!r}",
         learns=learns,
-        weights=DefaultConfig.of(motifs, recipe).weights,
+        weights=lambda by: config.weights(by, trial.blocks),
     )
 
 
@@ -128,17 +128,17 @@ _ROWS: Final[Sequence[Method]] = (
         f"{paper.Variant()!r} {paper.NAS_NETWORKS} networks at {paper.NAS_DISTANCE} edits",
         learns=True,
     ),
-    _default("default-untrained", "NAR default, untrained", default.UNTRAINED, learns=False),
+    _default("default-untrained", "NAR default, untrained", Trial(default.UNTRAINED), learns=False),
     *(
-        _default(f"default-{name}", f"NAR default, {name.replace('-', ' ')}", recipe)
+        _default(f"default-{name}", f"NAR default, {name.replace('-', ' ')}", Trial(recipe))
         for name, recipe in default.ABLATIONS.items()
     ),
     *(
-        _default(name, f"NAR default, {name.partition('-')[2].replace('-', ' ')}", *trial)
+        _default(f"trial-{name}", f"NAR default, {name.replace('-', ' ')}", trial)
         for name, trial in default.TRIALS.items()
     ),
-    _default("linear", "presence, s<=1, one trained projection", default.LINEAR),
-    _default("default", "NAR default", default.PLAIN),
+    _default("linear", "presence, s<=1, one trained projection", Trial(default.LINEAR)),
+    _default("default", "NAR default", Trial()),
 )
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ROWS}
 

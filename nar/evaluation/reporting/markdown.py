@@ -79,12 +79,24 @@ def _lines(rows: Sequence[Row], metrics: Sequence[str], headline: str) -> Iterat
         pairs = zip(map(_shown, mine), best, strict=True)
         *means, macro = (f"**{text}**" if text == most else text for text, most in pairs)
         interval = _interval(row.evaluation.scores[headline])
-        yield [row.method.title, *means, interval, macro, f"{row.dim:,}", f"{row.seconds:,.1f}"]
+        title = _title(row, rows[-1])
+        yield [title, *means, interval, macro, f"{row.dim:,}", f"{row.seconds:,.1f}"]
+
+
+def _title(row: Row, reference: Row) -> str:
+    """What a method is called; where it was run with fewer seeds than the last row, with how many.
+
+    Such a row is compared with the same seeds of the last one, under "differences".
+    """
+    seeds = row.evaluation.seeds
+    if seeds == reference.evaluation.seeds:
+        return row.method.title
+    return f"{row.method.title} ({seeds} seed{'s' if seeds > 1 else ''})"
 
 
 def _differences(rows: Sequence[Row]) -> list[list[str]]:
     return [
-        [row.method.title, "none" if apart.is_none else f"{apart.mean:+.3f}", _interval(apart)]
+        [_title(row, rows[-1]), "none" if apart.is_none else f"{apart.mean:+.3f}", _interval(apart)]
         for row in rows
         if (apart := row.difference)
     ]

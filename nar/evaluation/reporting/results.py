@@ -15,7 +15,7 @@ from nar.evaluation.methods.registry import find_method
 from nar.evaluation.reporting.figures import Panel, difficulty_curve, neighbourhood_map, trade_off
 from nar.evaluation.reporting.rows import rows_of
 from nar.evaluation.reporting.sets import CellSet, Shown, find_set
-from nar.evaluation.reporting.tables import Found, write_table
+from nar.evaluation.reporting.tables import Found, reached_by, write_table
 from nar.evaluation.scoring.ceiling import best_ranking
 from nar.evaluation.scoring.evaluate import Evaluation, score, summarise
 
@@ -25,7 +25,8 @@ Read = Found
 def write_results(results: Path, name: str, directory: Path) -> None:
     """Write everything that a set shows, as files called after it; nothing is learned.
 
-    Methods of which a cell is missing are left out, and the table names them.
+    A method shows the seeds that it was run with; one that was run with none is left out, and the
+    table names it.
 
     Args:
         results: Gets the files.
@@ -39,25 +40,29 @@ def write_results(results: Path, name: str, directory: Path) -> None:
         MissingLibraryError: The library that draws is not installed.
     """
     whole = find_set(name)
-    chosen = replace(whole, methods=tuple(_complete(whole, directory)))
-    if whole.methods[-1] not in chosen.methods:
+    present = [cell for cell in whole.cells() if cell_path(directory, cell).exists()]
+    reference = [cell for cell in whole.cells() if cell.method == whole.methods[-1]]
+    if not set(reference) <= set(present):
         raise CorpusError(
             f"{name} lacks cells of {whole.methods[-1]}; run them with "
             f"`python -m cluster.evaluate {name}`"
         )
-    cells = _read(chosen, directory)
+    chosen = replace(whole, methods=tuple(_run(whole, present)))
+    cells = _read(chosen, present, directory)
     for shown in whole.shows:
         _WRITERS[shown](results, name, chosen, cells, directory)
 
 
-def _complete(chosen: CellSet, directory: Path) -> Iterator[str]:
-    """The methods that have every cell."""
-    missing = {cell.method for cell in chosen.cells() if not cell_path(directory, cell).exists()}
-    return (method for method in chosen.methods if method not in missing)
+def _run(whole: CellSet, present: Sequence[Cell]) -> Iterator[str]:
+    """The methods that were run on every task, with one seed at least."""
+    for method in whole.methods:
+        tasks = (whole.cells_of(data, protocol, method) for data, protocol in whole.tasks)
+        if all(set(seeds) & set(present) for seeds in tasks):
+            yield method
 
 
-def _read(chosen: CellSet, directory: Path) -> Read:
-    cells = chosen.cells()
+def _read(chosen: CellSet, present: Sequence[Cell], directory: Path) -> Read:
+    cells = [cell for cell in present if cell.method in chosen.methods]
     asked = _asked(cells, directory)
     read = {}
     for cell in cells:
@@ -104,10 +109,7 @@ def _maps(results: Path, name: str, _: CellSet, cells: Read, directory: Path) ->
 def _trade_off(results: Path, name: str, chosen: CellSet, cells: Read, _: Path) -> None:
     tasks = {}
     for data, protocol in chosen.tasks:
-        of_methods = [
-            [cells[cell, protocol] for cell in chosen.cells_of(data, protocol, m)]
-            for m in chosen.methods
-        ]
+        of_methods = reached_by(chosen, cells, data, protocol)
         rows = rows_of(of_methods, find_protocol(data, protocol).headline)
         reached = {r.method.title: (r.seconds, r.evaluation.scores["map@20"].mean) for r in rows}
         tasks[f"{data}, {protocol}"] = reached

@@ -75,12 +75,15 @@ def rows_of(
     """A row a method; all are compared with the last.
 
     Args:
-        methods: Cells of each method, a seed each, on one task.
+        methods: Cells of each method, a seed each, on one task; the last has every seed.
         headline: The metric that the task is judged by.
         by_kind: Whether queries are models that were changed in several ways.
     """
     scored = [[seed.scored for seed in seeds] for seeds in methods]
-    apart = [*(difference(mine, scored[-1], headline) for mine in scored[:-1]), None]
+    reference = {seed.cell.seed: seed.scored for seed in methods[-1]}
+    theirs = [[reference[seed.cell.seed] for seed in seeds] for seeds in methods]
+    pairs = zip(scored[:-1], theirs[:-1], strict=True)
+    apart = [*(difference(*pair, headline) for pair in pairs), None]
     kinds = [_by_kind(mine, headline) if by_kind else {} for mine in scored]
     return [_row(*each) for each in zip(methods, apart, kinds, strict=True)]
 

@@ -174,8 +174,8 @@ SETS: Final[Mapping[str, CellSet]] = {
     "trials": CellSet(
         "How NAR default was set: what was tried, on what selects a model",
         SELECTED_ON,
-        ("linear", "default-untrained", *TRIALS, "default"),
-        seeds=SEEDS[:2],
+        ("linear", "default-untrained", *(f"trial-{name}" for name in TRIALS), "default"),
+        seeds=SEEDS[:1],
         held="validation",
     ),
     "curve": CellSet(

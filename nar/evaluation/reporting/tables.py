@@ -53,8 +53,8 @@ def write_table(
     Args:
         directory: Gets the files.
         name: Of the set.
-        chosen: The set, with the methods that have all their cells.
-        found: What came of every cell of it under every protocol.
+        chosen: The set, with the methods that were run.
+        found: What came of their cells under every protocol.
         ceilings: What a perfect ranking reaches, by data and protocol.
 
     Raises:
@@ -70,8 +70,7 @@ def write_table(
         blocks.append(f"Not run yet: {titles}.")
     for data, protocol in chosen.tasks:
         about = find_protocol(data, protocol)
-        cells = [chosen.cells_of(data, protocol, method) for method in chosen.methods]
-        reached = [[found[cell, protocol] for cell in seeds] for seeds in cells]
+        reached = reached_by(chosen, found, data, protocol)
         rows = rows_of(reached, about.headline, by_kind=has_kinds(protocol))
         printed = printed_rows(chosen.printed, data)
         ceiling = ceilings[data, protocol]
@@ -91,6 +90,14 @@ def write_table(
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"{name}.json").write_text(json.dumps(whole, indent=2) + "\n")
     (directory / f"{name}.md").write_text("\n\n".join(blocks) + "\n")
+
+
+def reached_by(chosen: CellSet, found: Found, data: str, protocol: str) -> list[list[CellResult]]:
+    """What each method reached on a task, with each seed that it was run with."""
+    cells = (chosen.cells_of(data, protocol, method) for method in chosen.methods)
+    return [
+        [found[each, protocol] for each in seeds if (each, protocol) in found] for seeds in cells
+    ]
 
 
 def has_kinds(protocol: str) -> bool:
