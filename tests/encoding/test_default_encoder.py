@@ -131,4 +131,4 @@ def test_attributes_count_in_the_identity_as_much_as_the_settings_say():
         one, other = identity / np.linalg.norm(identity, axis=1, keepdims=True)
         return float(one @ other)
 
-    assert likeness(0.0) == pytest.approx(1) > likeness(1.0) > likeness(100.0)
+    assert likeness(0.0) > likeness(1.0) > likeness(100.0)
