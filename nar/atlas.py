@@ -22,10 +22,11 @@ from nar.encoding.encoder import Encoder
 from nar.errors import CorpusError
 from nar.files import package_path, write_whole
 from nar.index.rows import IndexRow, index_row
-from nar.novelty import Novelty
+from nar.novelty import Novelty, read_novelty
 
 ENCODER: Final = "encoder"
 VECTORS: Final = "vectors.parquet"
+NOVELTY: Final = "novelty.json"
 _KEY: Final = b"nar.atlas"
 _LEVEL: Final = 19
 _AGAIN: Final = "pack it again with `nar atlas pack`"
@@ -48,6 +49,11 @@ class Atlas:
         """Directory of the checkpoint."""
         return self.directory / ENCODER
 
+    @property
+    def novelty(self) -> Path:
+        """File of the distances that novelty is measured by."""
+        return self.directory / NOVELTY
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AtlasContent:
@@ -56,12 +62,13 @@ class AtlasContent:
     Attributes:
         encoder: What made the vectors.
         rows: One of each architecture, in the order of the corpus.
-        novelty: How far its designs are from each other.
+        novelty: How far designs of known families are from the nearest known one, if that was
+            measured.
     """
 
     encoder: Encoder
     rows: tuple[IndexRow, ...]
-    novelty: Novelty
+    novelty: Novelty | None
 
 
 def shipped_atlas() -> Atlas:
@@ -79,16 +86,14 @@ def shipped_atlas() -> Atlas:
     return atlas
 
 
-def write_vectors(atlas: Atlas, vectors: NDArray[np.float32], novelty: Novelty) -> None:
+def write_vectors(atlas: Atlas, vectors: NDArray[np.float32]) -> None:
     """Write the vectors of a corpus whole or not at all, in half precision.
 
     Args:
         atlas: Where; its encoder made the vectors.
         vectors: Shape (architectures, dim), in the order of the corpus.
-        novelty: Of these vectors.
     """
-    identity = _identity(atlas, load_checkpoint(atlas.encoder))
-    about = {**identity, "distances": [round(float(d), 6) for d in novelty.distances]}
+    about = _identity(atlas, load_checkpoint(atlas.encoder))
     values = pa.array(vectors.astype(np.float16).ravel())
     column = pa.FixedSizeListArray.from_arrays(values, vectors.shape[1])
     table = pa.table({"vector": column}).replace_schema_metadata({_KEY: json.dumps(about)})
@@ -111,30 +116,29 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
         raise _damaged(path, error) from error
     cards = list(iterate_cards(atlas.corpus))
-    distances = np.array(about.pop("distances"), dtype=np.float32)
     encoder = load_checkpoint(atlas.encoder)
     if about != _identity(atlas, encoder) or len(cards) != len(vectors):
         raise CorpusError(f"{path} was made from another corpus or encoder; {_AGAIN}")
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = tuple(index_row(*pair) for pair in zip(cards, vectors, strict=True))
-    return AtlasContent(encoder, rows, Novelty(distances))
+    return AtlasContent(encoder, rows, atlas_novelty(atlas))
 
 
-def atlas_novelty(atlas: Atlas) -> Novelty:
-    """How far the designs of an atlas are from each other; no vector is read.
+def atlas_novelty(atlas: Atlas) -> Novelty | None:
+    """What novelty is measured by in an atlas; no vector is read.
 
     Raises:
         CorpusError: It is missing or damaged.
     """
-    distances = _about(atlas.directory / VECTORS)["distances"]
-    return Novelty(np.array(distances, dtype=np.float32))
+    encoder = _about(atlas.directory / VECTORS)["encoder"]
+    return read_novelty(atlas.novelty, encoder=str(encoder))
 
 
 def _about(path: Path) -> dict[str, Any]:
     """What the file of vectors says of itself."""
     try:
         about: dict[str, Any] = json.loads((pq.read_schema(path).metadata or {})[_KEY])
-        return {**about, "distances": [float(each) for each in about["distances"]]}
+        return about
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         raise _damaged(path, error) from error
 

@@ -52,8 +52,8 @@ class Answer:
         hits: Nearest first, equal scores by id.
         same_network: Known architectures of the same exact fingerprint. Filters do not apply.
         same_design: Further known ones of the same topology fingerprint. Filters do not apply.
-        novelty: How many of a hundred known designs have a nearer neighbour; 0 for a known one.
-            None where the distances of known designs were not measured. Filters do not apply.
+        novelty: How many of a hundred designs of known families have a nearer neighbour; 0 for a
+            known one. None where their distances were not measured. Filters do not apply.
     """
 
     hits: tuple[Hit, ...]

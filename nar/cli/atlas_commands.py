@@ -15,7 +15,7 @@ from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import SCHEMA_VERSION
-from nar.novelty import calibrate
+from nar.novelty import calibrate, write_novelty
 from nar.workspace import Workspace
 
 
@@ -33,7 +33,9 @@ def pack(work: Path, target: Path) -> int:
         designs.append(item.topology)
     every = np.stack(vectors)
     copytree(workspace.checkpoint, target / ENCODER, dirs_exist_ok=True)
-    write_vectors(Atlas(target, workspace.corpus), every, calibrate(every, designs))
+    atlas = Atlas(target, workspace.corpus)
+    write_vectors(atlas, every)
+    write_novelty(atlas.novelty, calibrate(every, designs), encoder=embedder.fingerprint)
     return len(designs)
 
 

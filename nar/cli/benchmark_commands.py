@@ -102,6 +102,15 @@ def novelty(
 
 @app.command()
 @reporting_errors
+def calibrate(work: Work = DEFAULT_WORK) -> None:
+    """Measure what novelty the shipped atlas gives to what is not new, from cells: a decision."""
+    from nar.evaluation.calibration import calibrate_atlas
+
+    sys.stdout.write(calibrate_atlas(Workspace(work).evaluation) + "\n")
+
+
+@app.command()
+@reporting_errors
 def misses(results: Results, work: Work = DEFAULT_WORK) -> None:
     """Say of which families the wrong answers of NAR default are, from its cells."""
     from nar.evaluation.misses import write_misses

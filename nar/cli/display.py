@@ -85,9 +85,8 @@ def _known(result: Answer) -> Iterable[Text]:
     else:
         yield Text("No architecture in the index has this exact design.", "green")
         if result.novelty is not None:
-            share = f"{result.novelty:.0f}% of the known designs"
-            told = f"It is more unusual than {share}, whose nearest relatives are nearer."
-            yield Text(told, "green")
+            told = f"Novelty {result.novelty:.0f}: so many of 100 designs of known families have a"
+            yield Text(f"{told} nearer relative.", "green")
 
 
 def _names(hits: Sequence[Hit]) -> str:

@@ -20,7 +20,7 @@ from nar.evaluation.cell_files import cell_path, read_cell
 from nar.evaluation.cells import Cell, questions_of
 from nar.evaluation.methods.registry import find_method
 from nar.evaluation.reporting.markdown import markdown_table
-from nar.evaluation.scoring.roc import Area, Asked, pooled
+from nar.evaluation.scoring.roc import Area, Asked, Floats, pooled
 
 PROTOCOL: Final = "novelty"
 METHODS: Final = ("size", "operators", "codes-1-presence", "default-no-unknown", "default")
@@ -47,13 +47,28 @@ def measure(method: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS) -
         CorpusError: A cell is missing or damaged.
         InvalidInputError: A cell answers other questions than are asked today.
     """
-    pairs = []
-    for seed in seeds:
-        cell = Cell(REAL, "unseen", method, seed)
-        asked = questions_of(cell, cache_directory=directory)[PROTOCOL]
-        ranking = read_cell(cell_path(directory, cell)).ranking(asked)
-        pairs.append((1 - ranking.nearest.astype(np.float64), asked_of(asked)))
-    return pooled(method, pairs)
+    return pooled(method, [asked_with_distances(method, directory, seed) for seed in seeds])
+
+
+def asked_with_distances(method: str, directory: Path, seed: int) -> tuple[Floats, Asked]:
+    """Who asks with one seed, and how far each is from the nearest learned design.
+
+    Args:
+        method: Name of a method.
+        directory: Of the evaluation.
+        seed: Of the cell.
+
+    Returns:
+        Shape (designs,), 1 - cosine, and who they are.
+
+    Raises:
+        CorpusError: The cell is missing or damaged.
+        InvalidInputError: It answers other questions than are asked today.
+    """
+    cell = Cell(REAL, "unseen", method, seed)
+    asked = questions_of(cell, cache_directory=directory)[PROTOCOL]
+    ranking = read_cell(cell_path(directory, cell)).ranking(asked)
+    return 1 - ranking.nearest.astype(np.float64), asked_of(asked)
 
 
 def asked_of(asked: Questions) -> Asked:
