@@ -42,7 +42,7 @@ class GraphRecipe(StageRecipe):
     learning_rate: float = Field(5e-3, gt=0)
     temperature: float = Field(0.05, gt=0)
     leave_out: float = Field(
-        0.3, ge=0, lt=1, description="largest share of its features that a step does not see"
+        0.0, ge=0, lt=1, description="largest share of its features that a step does not see"
     )
 
 

@@ -36,7 +36,6 @@ ABLATIONS: Final[Mapping[str, DefaultRecipe]] = {
     "no-identity": PLAIN.model_copy(update={"identity_dim": 0}),
     "no-size": PLAIN.model_copy(update={"size_weight": 0.0}),
     "no-halves": PLAIN.model_copy(update={"halves": False}),
-    "whole-graphs": _with_stage("graph", leave_out=0.0),
     "random-batches": _with_stage("graph", relatives=1),
 }
 # One trained linear projection of which operators with their neighbours occur, and nothing else.
@@ -48,7 +47,7 @@ LINEAR: Final = PLAIN.model_copy(
         "size_weight": 0.0,
         "halves": False,
         "identity_dim": 0,
-        "graph": PLAIN.graph.model_copy(update={"leave_out": 0.0, "temperature": 0.1}),
+        "graph": PLAIN.graph.model_copy(update={"temperature": 0.1}),
         "motif": PLAIN.motif.model_copy(update={"epochs": 0}),
     }
 )
@@ -87,8 +86,8 @@ TRIALS: Final[Mapping[str, Trial]] = {
     "identity-attributes-1": _with(identity_attributes=1.0),
     "identity-attributes-2": _with(identity_attributes=2.0),
     "temperature-10": Trial(_with_stage("graph", temperature=0.1)),
-    "leave-out-0": Trial(_with_stage("graph", leave_out=0.0)),
-    "leave-out-50": Trial(_with_stage("graph", leave_out=0.5)),
+    "leave-out-15": Trial(_with_stage("graph", leave_out=0.15)),
+    "leave-out-30": Trial(_with_stage("graph", leave_out=0.3)),
     "epochs-15": Trial(_with_stage("graph", epochs=15)),
     "no-border-widths": Trial(motifs=MotifConfig(border_widths=False)),
     "copy-3": _copies_by(3, 1),
