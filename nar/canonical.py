@@ -1,4 +1,4 @@
-"""One numbering and two fingerprints for every graph, however its nodes came numbered.
+"""One numbering and two of the fingerprints of every graph, however its nodes came numbered.
 
 Each node gets a code from everything above it and everything below it. Codes name the design: they
 do not depend on numbering, and they change with direction, operator and operand order. Operands of
@@ -18,18 +18,26 @@ Code = bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Fingerprinted:
-    """A graph in canonical order with its fingerprints.
+class Coded:
+    """A graph with the exact code of each node: its order and its exact fingerprint come of them.
 
     Attributes:
-        graph: Canonical graph.
-        topology: Topology fingerprint, sha256 hex.
-        exact: Exact fingerprint, sha256 hex.
+        graph: In whatever numbering it came.
+        operands: Of each node.
+        codes: Of each node, from operators, wiring and attributes.
     """
 
     graph: ComputationalGraph
-    topology: str
-    exact: str
+    operands: list[list[int]]
+    codes: list[Code]
+
+    def canonical(self) -> ComputationalGraph:
+        """The graph in canonical order."""
+        return _ordered(self.graph, self.operands, self.codes)
+
+    def exact(self, parameters: int) -> str:
+        """Exact fingerprint of the graph, as if this were its parameter total."""
+        return _digest_of_all(self.codes, f"exact:{parameters}".encode())
 
 
 def canonical(graph: ComputationalGraph) -> ComputationalGraph:
@@ -41,23 +49,19 @@ def canonical(graph: ComputationalGraph) -> ComputationalGraph:
     Args:
         graph: A valid graph in any numbering.
     """
-    operands = operand_lists(graph.nodes, graph.edge_index)
-    return _ordered(graph, operands, _exact_codes(graph, operands))
+    return coded(graph).canonical()
 
 
-def fingerprinted(graph: ComputationalGraph) -> Fingerprinted:
-    """`canonical` and both fingerprints, for less: the order and the exact one share their codes.
+def coded(graph: ComputationalGraph) -> Coded:
+    """The exact code of each node, which whoever wants order and fingerprint has to know once.
 
     Args:
         graph: A valid graph in any numbering.
     """
     operands = operand_lists(graph.nodes, graph.edge_index)
-    codes = _exact_codes(graph, operands)
-    return Fingerprinted(
-        _ordered(graph, operands, codes),
-        topology_fingerprint(graph),
-        _exact_digest(graph, codes),
-    )
+    ids, rows = graph.op_ids.astype("<u2"), graph.attributes.astype("<i2")
+    initial = [number.tobytes() + row.tobytes() for number, row in zip(ids, rows, strict=True)]
+    return Coded(graph, operands, _node_codes(graph, operands, initial))
 
 
 def _ordered(
@@ -91,12 +95,7 @@ def exact_fingerprint(graph: ComputationalGraph) -> str:
 
     Attributes hold ratios of widths, the parameter total pins the widths themselves.
     """
-    operands = operand_lists(graph.nodes, graph.edge_index)
-    return _exact_digest(graph, _exact_codes(graph, operands))
-
-
-def _exact_digest(graph: ComputationalGraph, codes: list[Code]) -> str:
-    return _digest_of_all(codes, f"exact:{graph.parameters}".encode())
+    return coded(graph).exact(graph.parameters)
 
 
 def _digest_of_all(codes: list[Code], kind: bytes) -> str:
@@ -105,13 +104,6 @@ def _digest_of_all(codes: list[Code], kind: bytes) -> str:
 
 def _digest(parts: Iterable[bytes]) -> Code:
     return blake2b(b"".join(parts), digest_size=16).digest()
-
-
-def _exact_codes(graph: ComputationalGraph, operands: list[list[int]]) -> list[Code]:
-    """Code of each node from operators, wiring and attributes."""
-    ids, rows = graph.op_ids.astype("<u2"), graph.attributes.astype("<i2")
-    initial = [number.tobytes() + row.tobytes() for number, row in zip(ids, rows, strict=True)]
-    return _node_codes(graph, operands, initial)
 
 
 def _node_codes(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nar.canonical import canonical, exact_fingerprint
+from nar.canonical import Coded, canonical, coded
 from nar.graph import ComputationalGraph
 from nar.normal_form.linear_sums import LinearSum
 from nar.normal_form.rules import LinearSums
@@ -29,14 +29,19 @@ def normal_form(graph: ComputationalGraph) -> ComputationalGraph:
     return graph if folded is graph else canonical(folded)
 
 
-def inference_fingerprint(graph: ComputationalGraph) -> str:
+def inference_fingerprint(graph: ComputationalGraph, written: Coded | None = None) -> str:
     """Sha256 (hex) of the normal form with its attributes: "the same at inference".
 
     The parameter total is left out, because folding changes it and graphs hold no counts for each
-    node: who compares looks at the totals, too. Beyond a quarter of an octave two networks are
-    hardly the same.
+    node: who compares looks at the totals, too, as `nar.fingerprints.same_at_inference` does.
+
+    Args:
+        graph: A valid graph in any numbering.
+        written: Its codes, if they are known: they serve where there is nothing to fold.
     """
-    return exact_fingerprint(replace(_folded(graph), parameters=0))
+    folded = _folded(graph)
+    form = written if written and folded is graph else coded(folded)
+    return form.exact(parameters=0)
 
 
 def _folded(graph: ComputationalGraph) -> ComputationalGraph:
