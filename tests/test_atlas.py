@@ -19,6 +19,7 @@ from nar.encoding.checkpoint import load_checkpoint, save_checkpoint
 from nar.encoding.embed import Embedder
 from nar.errors import CorpusError
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.collection import SCHEMA_VERSION
 from nar.zoo import capture_architecture
 from nar.zoo.selections import select
 
@@ -92,11 +93,12 @@ def test_an_atlas_that_was_unpacked_with_an_older_schema_is_unpacked_again(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     old = atlas_commands.unpacked(atlas)
     for module in ("cli.atlas_commands", "index.collection", "index.architecture_index"):
-        monkeypatch.setattr(f"nar.{module}.SCHEMA_VERSION", 2)
+        monkeypatch.setattr(f"nar.{module}.SCHEMA_VERSION", SCHEMA_VERSION + 1)
     new = atlas_commands.unpacked(atlas)
-    assert (old.parent.name[-3:], new.parent.name[-3:]) == ("-v1", "-v2")
+    digest, version = old.parent.name.split("-v")
+    assert (int(version), new.parent.name) == (SCHEMA_VERSION, f"{digest}-v{SCHEMA_VERSION + 1}")
     with ArchitectureIndex(IndexConfig(uri=str(new))) as index:
-        assert (index.count(), index.live.schema_version) == (20, 2)
+        assert (index.count(), index.live.schema_version) == (20, SCHEMA_VERSION + 1)
 
 
 @pytest.fixture(scope="module")

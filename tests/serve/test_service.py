@@ -15,6 +15,7 @@ from tiny_index import KNOWN, known
 
 from nar import canonical as canonical_module
 from nar.canonical import exact_fingerprint, topology_fingerprint
+from nar.normal_form import inference_fingerprint
 from nar.ops import ATTRIBUTES, OPS
 from nar.retrieve import Retriever
 from nar.serve.answers import decode_answer
@@ -132,6 +133,7 @@ def test_embed(stub, embedder):
     assert violation(bad.status) == "graphs[1].edge_index"
     assert first.topology == topology_fingerprint(known("timm:plain"))
     assert first.exact == exact_fingerprint(known("timm:plain"))
+    assert first.inference == inference_fingerprint(known("timm:plain"))
 
 
 @pytest.fixture
@@ -159,7 +161,10 @@ def ask_search(stub, graph):
 def test_the_codes_of_a_graph_are_hashed_once_a_query(stub, hashed, ask):
     ask(stub, encode_graph(graph_of(SHUFFLED_PLAIN)))
     # Operators with attributes, these codes again for ties, operators alone: none of them twice.
-    assert [len(initial[0]) for initial in hashed] == [2 + 2 * len(ATTRIBUTES), 16, 2]
+    # Then the normal form, which has no batch norms.
+    exact = 2 + 2 * len(ATTRIBUTES)
+    assert [len(initial[0]) for initial in hashed] == [exact, 16, 2, exact]
+    assert [len(initial) for initial in hashed] == [7, 7, 7, 5]
 
 
 def test_get(stub, index):
