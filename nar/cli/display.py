@@ -24,6 +24,11 @@ _NOBODY = (
     "No architecture in the index has what the options ask for; `nar corpus list` shows the family "
     "of each architecture, and `nar corpus stats` shows sources and tasks."
 )
+_SAME_NETWORK = "This network is already known as {}."
+_SAME_AT_INFERENCE = (
+    "At inference this is the same network as {}: a batch norm folded or branches merged."
+)
+_SAME_DESIGN = "This design is already known, in other widths, as {}."
 
 
 def human(value: float) -> str:
@@ -73,21 +78,23 @@ def _numbers(hit: Hit) -> tuple[str, str]:
 
 
 def _known(result: Answer) -> Iterable[Text]:
-    if result.same_network:
-        yield Text(
-            f"This network is already known as {_names(result.same_network)}.", "bold yellow"
+    same = [
+        Text(said.format(_names(hits)), style)
+        for hits, said, style in (
+            (result.same_network, _SAME_NETWORK, "bold yellow"),
+            (result.same_at_inference, _SAME_AT_INFERENCE, "bold yellow"),
+            (result.same_design, _SAME_DESIGN, "yellow"),
         )
-    elif result.same_design:
-        yield Text(
-            f"This design is already known, in other widths, as {_names(result.same_design)}.",
-            "yellow",
-        )
-    else:
-        yield Text("No architecture in the index has this exact design.", "green")
-        if result.novelty is not None:
-            share = f"{result.novelty:.0f}% of the known designs"
-            told = f"It is more unusual than {share}, whose nearest relatives are nearer."
-            yield Text(told, "green")
+        if hits
+    ]
+    if same:
+        yield same[0]
+        return
+    yield Text("No architecture in the index has this exact design.", "green")
+    if result.novelty is not None:
+        share = f"{result.novelty:.0f}% of the known designs"
+        told = f"It is more unusual than {share}, whose nearest relatives are nearer."
+        yield Text(told, "green")
 
 
 def _names(hits: Sequence[Hit]) -> str:
@@ -112,6 +119,7 @@ def capture(captured: ZooCapture) -> RenderableType:
         "unknown": ", ".join(f"{name} {n}" for name, n in unknown.items()) or "none",
         "topology": item.topology,
         "exact": item.exact,
+        "inference": item.inference,
     }
     return _properties(labels.name, rows)
 

@@ -26,6 +26,7 @@ def hit(name: str, library: str) -> Hit:
         nodes=1,
         topology="-",
         exact="-",
+        inference="-",
         score=0.991,
     )
 
