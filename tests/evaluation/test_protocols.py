@@ -28,9 +28,7 @@ from nar.labels.twins import TwinGroup
 def card(name, family, topology, tier="named", backbone="", source=None):
     library = source or name.partition(":")[0]
     labels = Labels(name, library, f"{library} 1", family, "image-classification", tier, backbone)
-    return Card(
-        labels, "cnn", paper_family(name), paper_block(name), 1, 1, 1, 0, topology, topology
-    )
+    return Card(labels, "cnn", paper_family(name), paper_block(name), 1, 1, 1, 0, *[topology] * 3)
 
 
 CARDS = [
