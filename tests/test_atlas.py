@@ -142,6 +142,35 @@ def test_a_search_without_any_build_step_answers_from_it(tmp_path, monkeypatch):
     assert {hit["family"] for hit in answer["hits"][:3]} == {"resnet"}
 
 
+DEPLOYED = """
+import timm
+import torch
+from torch.fx.experimental.optimization import fuse
+
+
+def factory():
+    return fuse(timm.create_model("resnet18").eval()), torch.zeros(1, 3, 224, 224)
+"""
+
+
+def test_a_model_whose_batch_norms_were_folded_finds_what_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(DEPLOYED)
+    asked = ["search", "model.py:factory", "--top-k", "100", "--source", "timm"]
+    told = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
+    assert told["same_network"] == told["same_design"] == []
+    assert {"timm:resnet18", "torchvision:resnet18"} <= set(told["same_at_inference"])
+    assert told["novelty"] == 0
+    alone = [*asked, "--name", "timm:resnet18", "--explain"]
+    done = CliRunner().invoke(app, alone)
+    said = " ".join(done.stdout.split())
+    assert "At inference this is the same network as" in said
+    assert "Motifs that timm:resnet18 shares at inference" in said
+    assert "Motifs of the query or of timm:resnet18 only at inference: none" in said
+    diff = CliRunner().invoke(app, ["diff", "model.py:factory", "timm:resnet18"])
+    assert "They are the same network at inference" in " ".join(diff.stdout.split())
+
+
 def test_a_workspace_that_is_named_is_meant(tmp_path):
     missing = ["search", "torchvision:resnet18", "--work", str(tmp_path / "mine")]
     done = CliRunner().invoke(app, missing)

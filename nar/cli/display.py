@@ -78,17 +78,15 @@ def _numbers(hit: Hit) -> tuple[str, str]:
 
 
 def _known(result: Answer) -> Iterable[Text]:
-    same = [
-        Text(said.format(_names(hits)), style)
-        for hits, said, style in (
-            (result.same_network, _SAME_NETWORK, "bold yellow"),
-            (result.same_at_inference, _SAME_AT_INFERENCE, "bold yellow"),
-            (result.same_design, _SAME_DESIGN, "yellow"),
-        )
-        if hits
-    ]
-    if same:
-        yield same[0]
+    """What is known of the query; of a known network, its design goes without saying."""
+    if result.same_network:
+        yield Text(_SAME_NETWORK.format(_names(result.same_network)), "bold yellow")
+    if result.same_at_inference:
+        yield Text(_SAME_AT_INFERENCE.format(_names(result.same_at_inference)), "bold yellow")
+    if result.same_network or result.same_at_inference:
+        return
+    if result.same_design:
+        yield Text(_SAME_DESIGN.format(_names(result.same_design)), "yellow")
         return
     yield Text("No architecture in the index has this exact design.", "green")
     if result.novelty is not None:
