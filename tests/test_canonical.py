@@ -1,4 +1,4 @@
-"""One numbering and two fingerprints: what they must not see, and what they must."""
+"""One numbering and what is digested of it: what they must not see, and what they must."""
 
 import numpy as np
 import pytest

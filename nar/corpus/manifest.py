@@ -200,7 +200,7 @@ def count_corpus(
     failures: Iterable[Failure] = (),
     seconds: Mapping[str, float] | None = None,
 ) -> CorpusCounts:
-    """Count a corpus in one pass; of each row only its two fingerprints are kept.
+    """Count a corpus in one pass; of each row only two fingerprints are kept.
 
     Args:
         rows: Architectures or their cards; an iterator is read once.
