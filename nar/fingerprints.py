@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import log2
 from typing import Final, Literal, Protocol
 
-from nar.canonical import coded, topology_fingerprint
+from nar.canonical import Wiring
 from nar.graph import ComputationalGraph
-from nar.normal_form import inference_fingerprint
+from nar.normal_form.folding import inference_fingerprint_of
 
 Sameness = Literal["network", "design", "inference"]
 # In octaves: folding takes less of a parameter total, the next width of a design mostly more.
@@ -66,12 +66,13 @@ def fingerprinted(graph: ComputationalGraph) -> Fingerprinted:
     Args:
         graph: A valid graph in any numbering.
     """
-    written = coded(graph)
+    wiring = Wiring(graph)
+    written = wiring.coded()
     return Fingerprinted(
         written.canonical(),
-        topology_fingerprint(graph),
+        wiring.topology(),
         written.exact(graph.parameters),
-        inference_fingerprint(graph, written),
+        inference_fingerprint_of(written),
     )
 
 

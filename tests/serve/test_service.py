@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_index import KNOWN, known
 
-from nar import canonical as canonical_module
-from nar.canonical import exact_fingerprint, topology_fingerprint
+from nar.canonical import Wiring, exact_fingerprint, topology_fingerprint
 from nar.normal_form import inference_fingerprint
 from nar.ops import ATTRIBUTES, OPS
 from nar.retrieve import Retriever
@@ -139,13 +138,13 @@ def test_embed(stub, embedder):
 @pytest.fixture
 def hashed(monkeypatch):
     """What the codes of nodes were hashed from, a list for every time that they were."""
-    runs, hash_nodes = [], canonical_module._node_codes
+    runs, hash_nodes = [], Wiring.codes
 
-    def counted(graph, operands, initial):
+    def counted(wiring, initial):
         runs.append(sorted(initial))
-        return hash_nodes(graph, operands, initial)
+        return hash_nodes(wiring, initial)
 
-    monkeypatch.setattr(canonical_module, "_node_codes", counted)
+    monkeypatch.setattr(Wiring, "codes", counted)
     return runs
 
 
