@@ -134,7 +134,7 @@ def pretrain_on_cluster(
 
 def run_name(manifest: Manifest, config: NarConfig) -> str:
     """Digest of everything that decides the result but rounding: corpus, cutting and recipe."""
-    parts = [entry.sha256 for entry in manifest.shards]
+    parts = [entry.identity for entry in manifest.shards]
     parts += [config.motifs.model_dump_json(), config.pretraining.model_dump_json()]
     return sha256("\n".join(parts).encode()).hexdigest()[:16]
 

@@ -16,6 +16,7 @@ from cluster.ledger import digest, file_digest
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import SCHEMA_VERSION
 from nar.files import package_path
+from nar.normal_form import NORMAL_FORM_VERSION
 from nar.zoo.sources import package_of, source_of
 from nar.zoo.sources.file import SOURCE as FILE
 
@@ -56,7 +57,11 @@ def labels_identity() -> str:
 @cache
 def files_identity() -> str:
     """Digest of everything but the rows that decides the bytes of a shard."""
-    return digest(f"schema {SCHEMA_VERSION}", f"pyarrow {metadata.version('pyarrow')}")
+    return digest(
+        f"schema {SCHEMA_VERSION}",
+        f"normal form {NORMAL_FORM_VERSION}",
+        f"pyarrow {metadata.version('pyarrow')}",
+    )
 
 
 def packages(sources: Iterable[str]) -> dict[str, str]:

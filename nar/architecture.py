@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from nar.canonical import exact_fingerprint, topology_fingerprint
+from nar.fingerprints import fingerprinted
 from nar.graph import ComputationalGraph
 from nar.ops import op_id
 
@@ -66,6 +66,7 @@ class Architecture:
         graph: Canonical graph.
         topology: Topology fingerprint, sha256 hex.
         exact: Exact fingerprint, sha256 hex.
+        inference: Inference fingerprint, sha256 hex.
     """
 
     labels: Labels
@@ -73,6 +74,7 @@ class Architecture:
     graph: ComputationalGraph
     topology: str
     exact: str
+    inference: str
 
     @property
     def parameters(self) -> int:
@@ -97,8 +99,9 @@ def architecture(labels: Labels, graph: ComputationalGraph) -> Architecture:
         labels: Name and labels.
         graph: Graph in canonical order.
     """
+    prints = fingerprinted(graph)
     return Architecture(
-        labels, coarse_block(graph), graph, topology_fingerprint(graph), exact_fingerprint(graph)
+        labels, coarse_block(graph), graph, prints.topology, prints.exact, prints.inference
     )
 
 

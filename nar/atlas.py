@@ -151,5 +151,5 @@ def _identity(atlas: Atlas, encoder: Encoder) -> dict[str, object]:
     """What the vectors depend on."""
     return {
         "encoder": fingerprint(encoder),
-        "shards": [entry.sha256 for entry in Manifest.read(atlas.corpus).shards],
+        "shards": [entry.identity for entry in Manifest.read(atlas.corpus).shards],
     }

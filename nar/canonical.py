@@ -1,4 +1,4 @@
-"""One numbering and two fingerprints for every graph, however its nodes came numbered.
+"""One numbering and two of the fingerprints of every graph, however its nodes came numbered.
 
 Each node gets a code from everything above it and everything below it. Codes name the design: they
 do not depend on numbering, and they change with direction, operator and operand order. Operands of
@@ -17,19 +17,98 @@ from nar.ops import COMMUTATIVE_IDS
 Code = bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprinted:
-    """A graph in canonical order with its fingerprints.
+class Wiring:
+    """Who reads whom in a graph, looked up once for all that is made from it.
 
     Attributes:
-        graph: Canonical graph.
-        topology: Topology fingerprint, sha256 hex.
-        exact: Exact fingerprint, sha256 hex.
+        graph: A valid graph in any numbering.
+        operands: Of each node, in their order.
+        order: Nodes, each after its operands.
+        commutative: Of each node, whether its operands have no order.
+
+    Args:
+        graph: The graph.
     """
 
-    graph: ComputationalGraph
-    topology: str
-    exact: str
+    def __init__(self, graph: ComputationalGraph) -> None:
+        self.graph = graph
+        self.operands = operand_lists(graph.nodes, graph.edge_index)
+        self.commutative = [number in COMMUTATIVE_IDS for number in graph.op_ids.tolist()]
+        self._readers = self._read()
+        self.order = self._topological_order()
+
+    def _read(self) -> list[list[tuple[int, bytes]]]:
+        """Of each node its readers, each with the slot that it reads it in."""
+        readers: list[list[tuple[int, bytes]]] = [[] for _ in self.operands]
+        most = max(map(len, self.operands), default=0)
+        slots = [slot.to_bytes(4, "little") for slot in range(most)]
+        for node, sources in enumerate(self.operands):
+            for slot, source in enumerate(sources):
+                readers[source].append((node, slots[0 if self.commutative[node] else slot]))
+        return readers
+
+    def _topological_order(self) -> list[int]:
+        waiting = [len(sources) for sources in self.operands]
+        ready = [node for node, count in enumerate(waiting) if not count]
+        order: list[int] = []
+        while ready:
+            node = ready.pop()
+            order.append(node)
+            for reader, _ in self._readers[node]:
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    ready.append(reader)
+        return order
+
+    def codes(self, initial: list[Code]) -> list[Code]:
+        """Code of each node from its whole past (ordered operands), then from its whole future.
+
+        Args:
+            initial: What is known of each node by itself.
+        """
+        past: list[Code] = [b""] * len(initial)
+        for node in self.order:
+            read = [past[source] for source in self.operands[node]]
+            if self.commutative[node]:
+                read.sort()
+            past[node] = _digest([initial[node], *read])
+        whole: list[Code] = [b""] * len(initial)
+        for node in reversed(self.order):
+            future = sorted(whole[reader] + slot for reader, slot in self._readers[node])
+            whole[node] = _digest([past[node], *future])
+        return whole
+
+    def topology(self) -> str:
+        """Topology fingerprint of the graph."""
+        initial = [identifier.tobytes() for identifier in self.graph.op_ids.astype("<u2")]
+        return _digest_of_all(self.codes(initial), b"topology")
+
+    def coded(self) -> "Coded":
+        """The exact code of each node."""
+        ids, rows = self.graph.op_ids.astype("<u2"), self.graph.attributes.astype("<i2")
+        initial = [number.tobytes() + row.tobytes() for number, row in zip(ids, rows, strict=True)]
+        return Coded(self, self.codes(initial))
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A graph with the exact code of each node: its order and its exact fingerprint come of them.
+
+    Attributes:
+        wiring: Of the graph, in whatever numbering it came.
+        codes: Of each node, from operators, wiring and attributes.
+    """
+
+    wiring: Wiring
+    codes: list[Code]
+
+    def canonical(self) -> ComputationalGraph:
+        """The graph in canonical order."""
+        return _ordered(self.wiring, self.codes)
+
+    def exact(self, parameters: int) -> str:
+        """Exact fingerprint of the graph, as if this were its parameter total."""
+        return _digest_of_all(self.codes, f"exact:{parameters}".encode())
 
 
 def canonical(graph: ComputationalGraph) -> ComputationalGraph:
@@ -41,49 +120,12 @@ def canonical(graph: ComputationalGraph) -> ComputationalGraph:
     Args:
         graph: A valid graph in any numbering.
     """
-    operands = operand_lists(graph.nodes, graph.edge_index)
-    return _ordered(graph, operands, _exact_codes(graph, operands))
-
-
-def fingerprinted(graph: ComputationalGraph) -> Fingerprinted:
-    """`canonical` and both fingerprints, for less: the order and the exact one share their codes.
-
-    Args:
-        graph: A valid graph in any numbering.
-    """
-    operands = operand_lists(graph.nodes, graph.edge_index)
-    codes = _exact_codes(graph, operands)
-    return Fingerprinted(
-        _ordered(graph, operands, codes),
-        topology_fingerprint(graph),
-        _exact_digest(graph, codes),
-    )
-
-
-def _ordered(
-    graph: ComputationalGraph, operands: list[list[int]], codes: list[Code]
-) -> ComputationalGraph:
-    depths = _depths(operands)
-    # Equal codes that look once more tell apart operands by who else reads them.
-    refined = _node_codes(graph, operands, codes)
-    codes = [code + again for code, again in zip(codes, refined, strict=True)]
-    order = _deepest_first_order(graph, operands, depths, codes)
-    position = np.empty(graph.nodes, dtype=np.int32)
-    position[order] = np.arange(graph.nodes, dtype=np.int32)
-    edges = _renumbered_edges(graph, operands, order, position.tolist())
-    return replace(
-        graph,
-        op_ids=np.ascontiguousarray(graph.op_ids[order]),
-        attributes=np.ascontiguousarray(graph.attributes[order]),
-        edge_index=np.array(edges, dtype=np.int32).reshape(-1, 2).T.copy(),
-    )
+    return Wiring(graph).coded().canonical()
 
 
 def topology_fingerprint(graph: ComputationalGraph) -> str:
     """Sha256 (hex) of operators and wiring: equal for "the same design"."""
-    operands = operand_lists(graph.nodes, graph.edge_index)
-    initial = [identifier.tobytes() for identifier in graph.op_ids.astype("<u2")]
-    return _digest_of_all(_node_codes(graph, operands, initial), b"topology")
+    return Wiring(graph).topology()
 
 
 def exact_fingerprint(graph: ComputationalGraph) -> str:
@@ -91,12 +133,7 @@ def exact_fingerprint(graph: ComputationalGraph) -> str:
 
     Attributes hold ratios of widths, the parameter total pins the widths themselves.
     """
-    operands = operand_lists(graph.nodes, graph.edge_index)
-    return _exact_digest(graph, _exact_codes(graph, operands))
-
-
-def _exact_digest(graph: ComputationalGraph, codes: list[Code]) -> str:
-    return _digest_of_all(codes, f"exact:{graph.parameters}".encode())
+    return Wiring(graph).coded().exact(graph.parameters)
 
 
 def _digest_of_all(codes: list[Code], kind: bytes) -> str:
@@ -107,73 +144,38 @@ def _digest(parts: Iterable[bytes]) -> Code:
     return blake2b(b"".join(parts), digest_size=16).digest()
 
 
-def _exact_codes(graph: ComputationalGraph, operands: list[list[int]]) -> list[Code]:
-    """Code of each node from operators, wiring and attributes."""
-    ids, rows = graph.op_ids.astype("<u2"), graph.attributes.astype("<i2")
-    initial = [number.tobytes() + row.tobytes() for number, row in zip(ids, rows, strict=True)]
-    return _node_codes(graph, operands, initial)
+def _ordered(wiring: Wiring, codes: list[Code]) -> ComputationalGraph:
+    graph, depths = wiring.graph, _depths(wiring)
+    # Equal codes that look once more tell apart operands by who else reads them.
+    refined = wiring.codes(codes)
+    codes = [code + again for code, again in zip(codes, refined, strict=True)]
+    order = _deepest_first_order(wiring, depths, codes)
+    position = np.empty(graph.nodes, dtype=np.int32)
+    position[order] = np.arange(graph.nodes, dtype=np.int32)
+    edges = _renumbered_edges(wiring, order, position.tolist())
+    return replace(
+        graph,
+        op_ids=np.ascontiguousarray(graph.op_ids[order]),
+        attributes=np.ascontiguousarray(graph.attributes[order]),
+        edge_index=np.array(edges, dtype=np.int32).reshape(-1, 2).T.copy(),
+    )
 
 
-def _node_codes(
-    graph: ComputationalGraph, operands: list[list[int]], initial: list[Code]
-) -> list[Code]:
-    """Code of each node from its whole past (ordered operands), then from its whole future."""
-    order = topological_order(operands)
-    commutative = [identifier in COMMUTATIVE_IDS for identifier in graph.op_ids.tolist()]
-    past: list[Code] = [b""] * graph.nodes
-    for node in order:
-        read = [past[source] for source in operands[node]]
-        if commutative[node]:
-            read.sort()
-        past[node] = _digest([initial[node], *read])
-    readers: list[list[tuple[int, int]]] = [[] for _ in range(graph.nodes)]
-    for node, sources in enumerate(operands):
-        for slot, source in enumerate(sources):
-            readers[source].append((node, 0 if commutative[node] else slot))
-    whole: list[Code] = [b""] * graph.nodes
-    for node in reversed(order):
-        future = sorted(
-            whole[reader] + slot.to_bytes(4, "little") for reader, slot in readers[node]
-        )
-        whole[node] = _digest([past[node], *future])
-    return whole
-
-
-def topological_order(operands: list[list[int]]) -> list[int]:
-    """Some order in which every node follows its operands."""
-    readers: list[list[int]] = [[] for _ in operands]
-    for node, sources in enumerate(operands):
-        for source in sources:
-            readers[source].append(node)
-    waiting = [len(sources) for sources in operands]
-    ready = [node for node, count in enumerate(waiting) if not count]
-    order: list[int] = []
-    while ready:
-        node = ready.pop()
-        order.append(node)
-        for reader in readers[node]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                ready.append(reader)
-    return order
-
-
-def _depths(operands: list[list[int]]) -> list[int]:
-    depths = [0] * len(operands)
-    for node in topological_order(operands):
-        depths[node] = 1 + max((depths[source] for source in operands[node]), default=-1)
+def _depths(wiring: Wiring) -> list[int]:
+    depths = [0] * len(wiring.order)
+    for node in wiring.order:
+        read = wiring.operands[node]
+        depths[node] = 1 + max((depths[source] for source in read), default=-1)
     return depths
 
 
-def _deepest_first_order(
-    graph: ComputationalGraph, operands: list[list[int]], depths: list[int], codes: list[Code]
-) -> list[int]:
+def _deepest_first_order(wiring: Wiring, depths: list[int], codes: list[Code]) -> list[int]:
     """Post-order from the outputs; ties fall to operand order, or to codes where there is none."""
-    outputs = set(range(graph.nodes)).difference(*operands) if graph.nodes else set()
+    outputs = set(wiring.order).difference(*wiring.operands)
     roots = sorted(outputs, key=lambda node: (-depths[node], codes[node]))
-    visit = _visiting_order(graph, operands, depths, codes)
+    visit = _visiting_order(wiring, depths, codes)
     order: list[int] = []
-    seen = [False] * graph.nodes
+    seen = [False] * len(depths)
     for root in roots:
         stack = [(root, iter(visit(root)))]
         seen[root] = True
@@ -190,23 +192,25 @@ def _deepest_first_order(
 
 
 def _visiting_order(
-    graph: ComputationalGraph, operands: list[list[int]], depths: list[int], codes: list[Code]
+    wiring: Wiring, depths: list[int], codes: list[Code]
 ) -> Callable[[int], list[int]]:
     def visit(node: int) -> list[int]:
-        if int(graph.op_ids[node]) in COMMUTATIVE_IDS:
-            return sorted(operands[node], key=lambda source: (-depths[source], codes[source]))
-        return sorted(operands[node], key=lambda source: -depths[source])
+        if wiring.commutative[node]:
+            return sorted(
+                wiring.operands[node], key=lambda source: (-depths[source], codes[source])
+            )
+        return sorted(wiring.operands[node], key=lambda source: -depths[source])
 
     return visit
 
 
 def _renumbered_edges(
-    graph: ComputationalGraph, operands: list[list[int]], order: list[int], position: list[int]
+    wiring: Wiring, order: list[int], position: list[int]
 ) -> list[tuple[int, int]]:
     edges: list[tuple[int, int]] = []
     for new, old in enumerate(order):
-        sources = [position[source] for source in operands[old]]
-        if int(graph.op_ids[old]) in COMMUTATIVE_IDS:
+        sources = [position[source] for source in wiring.operands[old]]
+        if wiring.commutative[old]:
             sources.sort()
         edges.extend((source, new) for source in sources)
     return edges

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from nar.architecture import Architecture
 from nar.by import By
-from nar.canonical import Fingerprinted
 from nar.errors import NarError
+from nar.fingerprints import Fingerprinted
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.index.rows import Hit
@@ -51,13 +51,17 @@ class Answer:
     Attributes:
         hits: Nearest first, equal scores by id.
         same_network: Known architectures of the same exact fingerprint. Filters do not apply.
+        same_at_inference: Known ones of another topology that deployment makes the same network,
+            as `nar.fingerprints.same_at_inference` has it. Filters do not apply.
         same_design: Further known ones of the same topology fingerprint. Filters do not apply.
-        novelty: How many of a hundred designs of known families have a nearer neighbour; 0 for a
-            known one. None where their distances were not measured. Filters do not apply.
+        novelty: How many of a hundred designs of known families have a nearer neighbour; 0 where
+            one of the lists of the same is not empty. None where their distances were not measured.
+            Filters do not apply.
     """
 
     hits: tuple[Hit, ...]
     same_network: tuple[Hit, ...] = ()
+    same_at_inference: tuple[Hit, ...] = ()
     same_design: tuple[Hit, ...] = ()
     novelty: float | None = None
 

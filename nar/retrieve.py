@@ -1,16 +1,16 @@
 """Retriever: queries go in, ranked relatives come out (paper, Eq. 1)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nar.architecture import Architecture
 from nar.by import By
-from nar.canonical import Fingerprinted, exact_fingerprint, topology_fingerprint
 from nar.errors import InvalidQueryError, NarError, UnknownArchitectureError
+from nar.fingerprints import Fingerprinted, Known, Sameness, fingerprinted, sameness
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vector, rank
@@ -40,9 +40,9 @@ class Searches(Protocol):
         """Rows by name or id."""
 
     def find_by_fingerprint(
-        self, *, topologies: Sequence[str] = (), exacts: Sequence[str] = ()
+        self, *, topologies: Sequence[str] = (), inferences: Sequence[str] = ()
     ) -> list[IndexRow]:
-        """Rows of the same designs or networks, by id."""
+        """Rows of these designs, or with these normal forms, by id."""
 
     def search(
         self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = ...
@@ -50,7 +50,7 @@ class Searches(Protocol):
         """The nearest rows of each vector."""
 
 
-Known = tuple[tuple[Hit, ...], tuple[Hit, ...]]
+Same = dict[Sameness, tuple[Hit, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +59,7 @@ class _Resolved:
 
     query: Query
     vector: NDArray[np.float32]
-    topology: str | None = None
-    exact: str | None = None
+    network: Known | None = None
     own_id: str | None = None
 
     @property
@@ -139,13 +138,17 @@ class Retriever:
 
     def _answer(self, resolved: Sequence[_Resolved]) -> list[Answer]:
         hits = self._search([(one, one.query) for one in resolved])
-        known = [
-            _split(one, rows) for one, rows in zip(resolved, self._designs(resolved), strict=True)
-        ]
-        percentiles = self._percentiles(resolved, hits, known)
+        same = self._same(resolved)
+        percentiles = self._percentiles(resolved, hits, same)
         return [
-            Answer(tuple(mine), *same, percentile)
-            for mine, same, percentile in zip(hits, known, percentiles, strict=True)
+            Answer(
+                tuple(mine),
+                same_network=known["network"],
+                same_at_inference=known["inference"],
+                same_design=known["design"],
+                novelty=percentile,
+            )
+            for mine, known, percentile in zip(hits, same, percentiles, strict=True)
         ]
 
     def _search(self, asked: Sequence[tuple[_Resolved, Query]]) -> list[list[Hit]]:
@@ -179,22 +182,27 @@ class Retriever:
             for hits, copy in zip(answers, copies, strict=True)
         ]
 
-    def _designs(self, resolved: Sequence[_Resolved]) -> list[list[IndexRow]]:
-        """Indexed rows of each query's design."""
-        topologies = sorted({one.topology for one in resolved if one.topology})
+    def _same(self, resolved: Sequence[_Resolved]) -> list[Same]:
+        """What is the same as each query, in one way or another."""
+        networks = [one.network for one in resolved if one.network]
         rows: dict[str, list[IndexRow]] = {}
-        if topologies:
-            for row in self.index.find_by_fingerprint(topologies=topologies):
-                rows.setdefault(row.topology, []).append(row)
-        return [rows.get(one.topology or "", []) for one in resolved]
+        if networks:
+            indexed = self.index.find_by_fingerprint(
+                topologies=sorted({network.topology for network in networks}),
+                inferences=sorted({network.inference for network in networks}),
+            )
+            for row in indexed:
+                for fingerprint in (row.topology, row.inference):
+                    rows.setdefault(fingerprint, []).append(row)
+        return [_same_as(one, rows) for one in resolved]
 
     def _percentiles(
-        self, resolved: Sequence[_Resolved], hits: Sequence[list[Hit]], known: Sequence[Known]
+        self, resolved: Sequence[_Resolved], hits: Sequence[list[Hit]], same: Sequence[Same]
     ) -> list[float | None]:
         """The novelty of each query: its first hit tells, unless something chose the hits."""
         if self.novelty is None:
             return [None] * len(resolved)
-        new = [position for position, same in enumerate(known) if not any(same)]
+        new = [position for position, known in enumerate(same) if not any(known.values())]
         chosen = [position for position in new if not resolved[position].is_plain]
         plain = [(one, Query(one.query.target, 1)) for one in (resolved[each] for each in chosen)]
         nearest = {position: hits[position] for position in new}
@@ -222,26 +230,36 @@ def _resolve_one(
 ) -> _Resolved | NarError:
     match query.target:
         case Architecture() | Fingerprinted() as item:
-            return _Resolved(query, next(vectors), item.topology, item.exact)
+            return _Resolved(query, next(vectors), item)
         case ComputationalGraph() as graph:
-            prints = topology_fingerprint(graph), exact_fingerprint(graph)
-            return _Resolved(query, next(vectors), *prints)
+            return _Resolved(query, next(vectors), fingerprinted(graph))
         case str(name):
             row = rows.get(name)
             if row is None:
                 return unknown(name)
-            return _Resolved(query, row.embedding, row.topology, row.exact, row.id)
+            return _Resolved(query, row.embedding, row, row.id)
         case vector:
             return _Resolved(query, vector)
 
 
-def _split(one: _Resolved, rows: Sequence[IndexRow]) -> Known:
-    """Rows of the query's topology as hits: those of its exact fingerprint, and the others."""
-    others = [row for row in rows if row.id != one.own_id]
-    scored = [row.hit(_cosine(one.vector, row.embedding)) for row in others]
-    ranked = rank(scored, len(scored), complete=True) or []
-    same = tuple(hit for hit in ranked if hit.exact == one.exact)
-    return same, tuple(hit for hit in ranked if hit.exact != one.exact)
+def _same_as(one: _Resolved, rows: Mapping[str, Sequence[IndexRow]]) -> Same:
+    """What is the same as a query, the nearest first.
+
+    Args:
+        one: The query.
+        rows: Of the index, by topology and by inference fingerprint.
+    """
+    same: dict[Sameness, list[Hit]] = {kind: [] for kind in get_args(Sameness)}
+    network = one.network
+    if network:
+        alike = [*rows.get(network.topology, ()), *rows.get(network.inference, ())]
+        others = {row.id: row for row in alike if row.id != one.own_id}
+        scored = [row.hit(_cosine(one.vector, row.embedding)) for row in others.values()]
+        for hit in rank(scored, len(scored), complete=True) or []:
+            kind = sameness(network, hit)
+            if kind:
+                same[kind].append(hit)
+    return {kind: tuple(hits) for kind, hits in same.items()}
 
 
 def _cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:

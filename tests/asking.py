@@ -51,7 +51,7 @@ def assert_alike(given: Sequence[Answer], wanted: Sequence[Answer]) -> None:
 
 
 def lists(answer: Answer) -> tuple[tuple[Hit, ...], ...]:
-    return answer.hits, answer.same_network, answer.same_design
+    return answer.hits, answer.same_network, answer.same_at_inference, answer.same_design
 
 
 def unscored(hits: tuple[Hit, ...]) -> list[Hit]:

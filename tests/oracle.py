@@ -22,6 +22,7 @@ PLAIN: dict[str, object] = {
     "nodes": 30,
     "topology": "a" * 64,
     "exact": "b" * 64,
+    "inference": "c" * 64,
 }
 
 
@@ -73,12 +74,16 @@ class Oracle:
         return {key: self.rows[one] for key, one in ids.items() if one in self.rows}
 
     def find_by_fingerprint(
-        self, *, topologies: Sequence[str] = (), exacts: Sequence[str] = ()
+        self,
+        *,
+        topologies: Sequence[str] = (),
+        exacts: Sequence[str] = (),
+        inferences: Sequence[str] = (),
     ) -> list[IndexRow]:
         matching = [
             item
             for item in self.rows.values()
-            if item.topology in topologies or item.exact in exacts
+            if item.topology in topologies or item.exact in exacts or item.inference in inferences
         ]
         return sorted(matching, key=lambda item: item.id)
 

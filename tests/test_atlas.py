@@ -19,6 +19,7 @@ from nar.encoding.checkpoint import load_checkpoint, save_checkpoint
 from nar.encoding.embed import Embedder
 from nar.errors import CorpusError
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.collection import SCHEMA_VERSION
 from nar.zoo import capture_architecture
 from nar.zoo.selections import select
 
@@ -92,11 +93,12 @@ def test_an_atlas_that_was_unpacked_with_an_older_schema_is_unpacked_again(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     old = atlas_commands.unpacked(atlas)
     for module in ("cli.atlas_commands", "index.collection", "index.architecture_index"):
-        monkeypatch.setattr(f"nar.{module}.SCHEMA_VERSION", 2)
+        monkeypatch.setattr(f"nar.{module}.SCHEMA_VERSION", SCHEMA_VERSION + 1)
     new = atlas_commands.unpacked(atlas)
-    assert (old.parent.name[-3:], new.parent.name[-3:]) == ("-v1", "-v2")
+    digest, version = old.parent.name.split("-v")
+    assert (int(version), new.parent.name) == (SCHEMA_VERSION, f"{digest}-v{SCHEMA_VERSION + 1}")
     with ArchitectureIndex(IndexConfig(uri=str(new))) as index:
-        assert (index.count(), index.live.schema_version) == (20, 2)
+        assert (index.count(), index.live.schema_version) == (20, SCHEMA_VERSION + 1)
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +140,35 @@ def test_a_search_without_any_build_step_answers_from_it(tmp_path, monkeypatch):
     assert "torchvision:resnet18" in answer["same_network"]
     assert answer["novelty"] == 0
     assert {hit["family"] for hit in answer["hits"][:3]} == {"resnet"}
+
+
+DEPLOYED = """
+import timm
+import torch
+from torch.fx.experimental.optimization import fuse
+
+
+def factory():
+    return fuse(timm.create_model("resnet18").eval()), torch.zeros(1, 3, 224, 224)
+"""
+
+
+def test_a_model_whose_batch_norms_were_folded_finds_what_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").write_text(DEPLOYED)
+    asked = ["search", "model.py:factory", "--top-k", "100", "--source", "timm"]
+    told = json.loads(CliRunner().invoke(app, [*asked, "--json"]).stdout)
+    assert told["same_network"] == told["same_design"] == []
+    assert {"timm:resnet18", "torchvision:resnet18"} <= set(told["same_at_inference"])
+    assert told["novelty"] == 0
+    alone = [*asked, "--name", "timm:resnet18", "--explain"]
+    done = CliRunner().invoke(app, alone)
+    said = " ".join(done.stdout.split())
+    assert "At inference this is the same network as" in said
+    assert "Motifs that timm:resnet18 shares at inference" in said
+    assert "Motifs of the query or of timm:resnet18 only at inference: none" in said
+    diff = CliRunner().invoke(app, ["diff", "model.py:factory", "timm:resnet18"])
+    assert "They are the same network at inference" in " ".join(diff.stdout.split())
 
 
 def test_a_workspace_that_is_named_is_meant(tmp_path):

@@ -21,6 +21,7 @@ RANKS = """
     graph
     canonical
     normal_form
+    fingerprints
     architecture labels
     motifs.config
     motifs.neighbours
@@ -68,7 +69,8 @@ RANKS = """
 RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in line.split()}
 
 # What captures models and what searches them meet in the records only.
-RECORDS = {"errors", "files", "settings", "ops", "graph", "canonical", "architecture"}
+RECORDS = {"errors", "files", "settings", "ops", "graph", "architecture"}
+RECORDS |= {"canonical", "normal_form", "fingerprints"}
 SOURCES = {"capture", "labels", "zoo", "corpus"}
 BOTH = {"workspace", "atlas", "evaluation", "console", "__init__"}
 BOTH |= {name for name in RANK if name.startswith("cli")}

@@ -4,67 +4,25 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from graphs import graph_of
+from counting import KNOWN, CountOperators, graph, names, rows
 from oracle import DIM
 
 from nar.architecture import Labels, architecture
-from nar.canonical import canonical
 from nar.config import IndexConfig
 from nar.errors import InvalidQueryError, UnknownArchitectureError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.filters import Filter
-from nar.index.rows import architecture_id, index_row
+from nar.index.rows import architecture_id
 from nar.novelty import Novelty
-from nar.ops import op_id
 from nar.query import Query
 from nar.retrieve import Retriever
-
-OPERATORS = [op_id(name) for name in ("input", "conv", "relu", "add", "linear", "gelu")]
-KNOWN = {
-    "timm:plain": ("resnet", 100, "input; conv 0; relu 1; conv 2; relu 3"),
-    "timm:wide": ("resnet", 400, "input; conv 0; relu 1; conv 2; relu 3"),
-    "torchvision:plain": ("resnet", 100, "input; conv 0; relu 1; conv 2; relu 3"),
-    "timm:residual": ("resnet", 100, "input; conv 0; relu 1; add 2 0"),
-    "timm:mlp": ("mixer", 9, "input; linear 0; gelu 1; linear 2"),
-}
-
-
-def graph(text, parameters=0):
-    drawn = graph_of(text)
-    kernels = drawn.attributes.copy()
-    kernels[:, 0] = parameters  # stands for a width that shows in the exact fingerprint
-    return canonical(type(drawn)(drawn.op_ids, kernels, drawn.edge_index, parameters))
-
-
-class CountOperators:
-    """Embeds by counts of operators; remembers the sizes of its batches."""
-
-    def __init__(self):
-        self.batches = []
-
-    def embed(self, graphs):
-        self.batches.append(len(graphs))
-        counts = np.zeros((len(graphs), DIM), dtype=np.float32)
-        for position, one in enumerate(graphs):
-            counts[position, : len(OPERATORS)] = [(one.op_ids == op).sum() for op in OPERATORS]
-        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
-
-    def weights(self, by):
-        """By trunk linear layers alone count, by family everything else."""
-        linear = np.arange(DIM) == OPERATORS.index(op_id("linear"))
-        return {"trunk": linear, "family": ~linear}[by].astype(np.float32)
 
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
-    items = [
-        architecture(Labels(name, name.split(":")[0], "lib 1", family, "t"), graph(text, width))
-        for name, (family, width, text) in KNOWN.items()
-    ]
-    vectors = CountOperators().embed([item.graph for item in items])
     uri = str(tmp_path_factory.mktemp("retrieve") / "index.db")
     with ArchitectureIndex(IndexConfig(uri=uri)) as index, index.build("e" * 64, DIM) as build:
-        build.upsert([index_row(*pair) for pair in zip(items, vectors, strict=True)])
+        build.upsert(rows(KNOWN))
         build.publish()
         yield index
 
@@ -72,10 +30,6 @@ def index(tmp_path_factory):
 @pytest.fixture
 def retriever(index):
     return Retriever(CountOperators(), index)
-
-
-def names(hits):
-    return [hit.name for hit in hits]
 
 
 def scores(hits):
@@ -140,6 +94,7 @@ def test_queries_together_are_answered_as_alone(retriever):
         assert names(answer.hits) == names(alone.hits)
         assert scores(answer.hits) == pytest.approx(scores(alone.hits))
         assert answer.same_network == alone.same_network
+        assert answer.same_at_inference == alone.same_at_inference
         assert answer.same_design == alone.same_design
     assert retriever.search_all([]) == []
 

@@ -160,6 +160,21 @@ def corpus_pack(
     corpus_commands.pack_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
 
 
+@corpus_app.command("renew")
+@reporting_errors
+def corpus_renew(
+    target: Annotated[Path, typer.Argument(help="Directory that gets the renewed corpus.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a corpus in today's columns; graphs, labels and order stay, and it is the same one."""
+    from nar.cli import corpus_commands
+    from nar.cli.choices import CorpusChoice
+
+    corpus_commands.renew_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
+
+
 @atlas_app.command("pack")
 @reporting_errors
 def atlas_pack(

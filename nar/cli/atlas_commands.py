@@ -11,6 +11,7 @@ from nar.atlas import ENCODER, VECTORS, Atlas, read_atlas, write_vectors
 from nar.cli.index_commands import embedded
 from nar.config import IndexConfig
 from nar.console import progress, stderr
+from nar.corpus.manifest import FILE_NAME
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
@@ -42,12 +43,14 @@ def pack(work: Path, target: Path) -> int:
 def unpacked(atlas: Atlas) -> Path:
     """The atlas as an embedded index, in the user's cache; made on the first call.
 
-    An index of other vectors or of another schema version lies in another directory.
+    An index of other vectors, of a renewed corpus or of another schema version lies in another
+    directory.
 
     Returns:
         Path of the index.
     """
-    digest = sha256((atlas.directory / VECTORS).read_bytes()).hexdigest()
+    parts = (atlas.directory / VECTORS, atlas.corpus / FILE_NAME)
+    digest = sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()
     directory = cache_directory() / f"{digest[:16]}-v{SCHEMA_VERSION}"
     uri, done = directory / "index.db", directory / "complete"
     if not done.exists():

@@ -216,5 +216,22 @@ def darts(
     stdout.print(f"{target}: {target.stat().st_size:,} bytes", soft_wrap=True)
 
 
+@app.command()
+@reporting_errors
+def renew(
+    target: Annotated[Path, typer.Argument(help="Directory that gets the files.")],
+) -> None:
+    """Write the models that only ask in today's columns; who answered them stays as it was."""
+    from nar.corpus import read_shard, write_shard
+    from nar.evaluation.benchmark.datasets import ASKING_FILES
+    from nar.files import package_path
+
+    target.mkdir(parents=True, exist_ok=True)
+    for file in ASKING_FILES:
+        items = read_shard(package_path("evaluation", "data", file))
+        entry = write_shard(target / file, items)
+        stdout.print(f"{entry.rows:,} models, in {target / file}")
+
+
 def _print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")

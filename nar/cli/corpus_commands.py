@@ -18,9 +18,11 @@ from nar.corpus.comparison import compare
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest
 from nar.corpus.packing import pack
+from nar.corpus.renewing import renew
 from nar.corpus.summary import Summary, summarise
 from nar.errors import InvalidInputError
 from nar.files import write_whole
+from nar.fingerprints import same_at_inference
 from nar.labels.twins import twins
 
 
@@ -79,12 +81,21 @@ def compare_corpora(older: Path, newer: CorpusChoice, *, as_json: bool) -> None:
 
 def pack_corpus(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
     """Write a corpus in as few bytes as possible, with its datasheet."""
-    packed = pack(corpus.directory(), target)
-    text = datasheet(packed)
+    _finish(pack(corpus.directory(), target), target, as_json=as_json)
+
+
+def renew_corpus(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
+    """Write a corpus in today's columns, with its datasheet."""
+    _finish(renew(corpus.directory(), target), target, as_json=as_json)
+
+
+def _finish(written: Manifest, target: Path, *, as_json: bool) -> None:
+    """Write the datasheet of a corpus that was just written, and say how large it is."""
+    text = datasheet(written)
     write_whole(target / "DATASHEET.md", lambda part: part.write_text(text, encoding="utf-8"))
     size = sum(path.stat().st_size for path in target.iterdir())
-    rows = sum(entry.rows for entry in packed.shards)
-    result = {"corpus": str(target), "rows": rows, "bytes": size, "shards": len(packed.shards)}
+    rows = sum(entry.rows for entry in written.shards)
+    result = {"corpus": str(target), "rows": rows, "bytes": size, "shards": len(written.shards)}
     show(result, lambda: f"{rows:,} architectures, {size:,} bytes, in {target}", as_json=as_json)
 
 
@@ -117,8 +128,9 @@ def _difference(compared: Difference) -> reports.Report:
     sides = {"first": compared.first, "second": compared.second}
     return {
         **{name: reports.architecture(side, {}) for name, side in sides.items()},
-        "same_exact": compared.same_exact,
-        "same_topology": compared.same_topology,
+        "same_exact": compared.first.exact == compared.second.exact,
+        "same_topology": compared.first.topology == compared.second.topology,
+        "same_at_inference": same_at_inference(compared.first, compared.second),
         "alike": round(compared.alike, 4),
         "operators": [asdict(count) for count in compared.operators],
         "shared_motifs": [asdict(motif) for motif in compared.shared_motifs],

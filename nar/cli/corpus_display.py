@@ -157,6 +157,7 @@ def portrait(subject: Portrait) -> RenderableType:
         "published twins": _names(subject.published_twins),
         "topology": card.topology,
         "exact": card.exact,
+        "inference": card.inference,
     }
     return Group(display.properties(labels.name, rows), display.motifs(labels.name, subject.cut))
 
@@ -183,18 +184,22 @@ def explanation(compared: Difference) -> RenderableType:
     """Why a hit is near: the motifs that it shares with the query, and those of one only."""
     name = compared.second.labels.name
     heads = ("query", "hit")
+    form = " at inference" if compared.at_inference else ""
     return Group(
-        _motifs(f"Motifs that {name} shares", compared.shared_motifs, heads),
-        _motifs(f"Motifs of the query or of {name} only", compared.other_motifs, heads),
+        _motifs(f"Motifs that {name} shares{form}", compared.shared_motifs, heads),
+        _motifs(f"Motifs of the query or of {name} only{form}", compared.other_motifs, heads),
     )
 
 
 def _verdict(compared: Difference) -> str:
-    if compared.same_exact:
-        return "They are the same network: equal exact fingerprint."
-    if compared.same_topology:
-        return "They have the same design in other widths: equal topology, other attributes."
-    return f"They are different designs; {100 * compared.alike:.0f}% of the nodes are alike."
+    alike = f"{100 * compared.alike:.0f}% of the nodes are alike"
+    return {
+        "network": "They are the same network: equal exact fingerprint.",
+        "design": "They have the same design in other widths: equal topology, other attributes.",
+        "inference": "They are the same network at inference: equal normal forms, where batch "
+        f"norms are folded and branches merged. As they are written, {alike}.",
+        None: f"They are different designs; {alike}.",
+    }[compared.sameness]
 
 
 def _side_by_side(compared: Difference) -> Table:
@@ -212,6 +217,7 @@ def _side_by_side(compared: Difference) -> Table:
         "edges": [f"{side.graph.edges:,}" for side in sides],
         "topology": [side.topology[:16] for side in sides],
         "exact": [side.exact[:16] for side in sides],
+        "inference": [side.inference[:16] for side in sides],
     }.items():
         table.add_row(name, *cells, style="" if cells[0] == cells[1] else "yellow")
     return table

@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 
 from nar.architecture import Architecture
 from nar.cli.reports import operators_of
+from nar.fingerprints import Sameness, sameness
 from nar.graph import ComputationalGraph, operand_lists
 from nar.motifs.partition import partition
+from nar.normal_form import normal_form
 from nar.ops import ATTRIBUTES, op_name
 
 # Share of the nodes that must be alike before a listing of the rest says anything.
@@ -57,6 +59,7 @@ class Difference:
         alike: Share of the nodes that have a counterpart with the same operator, attributes and
             operands at the same distances, 0 to 1.
         listing: Unified diff of the nodes; empty where too few are alike or too many to list.
+        at_inference: Whether the graphs are the normal forms of what was written.
     """
 
     first: Architecture
@@ -66,20 +69,16 @@ class Difference:
     other_motifs: tuple[MotifCounts, ...]
     alike: float
     listing: tuple[str, ...]
+    at_inference: bool = False
 
     @property
-    def same_exact(self) -> bool:
-        """Whether both are one network."""
-        return self.first.exact == self.second.exact
-
-    @property
-    def same_topology(self) -> bool:
-        """Whether both have one design, in whatever widths."""
-        return self.first.topology == self.second.topology
+    def sameness(self) -> Sameness | None:
+        """What both have in common, as `nar.fingerprints.sameness` has it."""
+        return sameness(self.first, self.second)
 
 
 def difference(first: Architecture, second: Architecture) -> Difference:
-    """Compare two architectures."""
+    """Compare two architectures as they are written."""
     lines = (node_lines(first.graph), node_lines(second.graph))
     alike = _alike(*lines)
     motifs = _motifs(first.graph, second.graph)
@@ -92,6 +91,14 @@ def difference(first: Architecture, second: Architecture) -> Difference:
         alike=alike,
         listing=_listing(first, second, *lines) if alike >= _NEARLY_EQUAL else (),
     )
+
+
+def explaining_difference(first: Architecture, second: Architecture) -> Difference:
+    """Compare two architectures as that says most: by normal forms where these alone are equal."""
+    if sameness(first, second) != "inference":
+        return difference(first, second)
+    deployed = (replace(item, graph=normal_form(item.graph)) for item in (first, second))
+    return replace(difference(*deployed), at_inference=True)
 
 
 def node_lines(graph: ComputationalGraph) -> list[str]:

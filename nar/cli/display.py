@@ -24,6 +24,11 @@ _NOBODY = (
     "No architecture in the index has what the options ask for; `nar corpus list` shows the family "
     "of each architecture, and `nar corpus stats` shows sources and tasks."
 )
+_SAME_NETWORK = "This network is already known as {}."
+_SAME_AT_INFERENCE = (
+    "At inference this is the same network as {}: a batch norm folded or branches merged."
+)
+_SAME_DESIGN = "This design is already known, in other widths, as {}."
 
 
 def human(value: float) -> str:
@@ -73,20 +78,20 @@ def _numbers(hit: Hit) -> tuple[str, str]:
 
 
 def _known(result: Answer) -> Iterable[Text]:
+    """What is known of the query; of a known network, its design goes without saying."""
     if result.same_network:
-        yield Text(
-            f"This network is already known as {_names(result.same_network)}.", "bold yellow"
-        )
-    elif result.same_design:
-        yield Text(
-            f"This design is already known, in other widths, as {_names(result.same_design)}.",
-            "yellow",
-        )
-    else:
-        yield Text("No architecture in the index has this exact design.", "green")
-        if result.novelty is not None:
-            told = f"Novelty {result.novelty:.0f}: so many of 100 designs of known families have a"
-            yield Text(f"{told} nearer relative.", "green")
+        yield Text(_SAME_NETWORK.format(_names(result.same_network)), "bold yellow")
+    if result.same_at_inference:
+        yield Text(_SAME_AT_INFERENCE.format(_names(result.same_at_inference)), "bold yellow")
+    if result.same_network or result.same_at_inference:
+        return
+    if result.same_design:
+        yield Text(_SAME_DESIGN.format(_names(result.same_design)), "yellow")
+        return
+    yield Text("No architecture in the index has this exact design.", "green")
+    if result.novelty is not None:
+        told = f"Novelty {result.novelty:.0f}: so many of 100 designs of known families have a"
+        yield Text(f"{told} nearer relative.", "green")
 
 
 def _names(hits: Sequence[Hit]) -> str:
@@ -111,6 +116,7 @@ def capture(captured: ZooCapture) -> RenderableType:
         "unknown": ", ".join(f"{name} {n}" for name, n in unknown.items()) or "none",
         "topology": item.topology,
         "exact": item.exact,
+        "inference": item.inference,
     }
     return _properties(labels.name, rows)
 

@@ -34,6 +34,7 @@ def architecture(item: Architecture, unknown_operators: dict[str, int]) -> Repor
         "unknown_operators": unknown_operators,
         "topology": item.topology,
         "exact": item.exact,
+        "inference": item.inference,
     }
 
 
@@ -62,6 +63,7 @@ def answer(query: str, result: Answer) -> Report:
         "query": query,
         "hits": [asdict(hit) for hit in result.hits],
         "same_network": [hit.name for hit in result.same_network],
+        "same_at_inference": [hit.name for hit in result.same_at_inference],
         "same_design": [hit.name for hit in result.same_design],
         "novelty": result.novelty,
     }

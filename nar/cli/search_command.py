@@ -10,7 +10,7 @@ from nar.by import By
 from nar.cli import corpus_display, display, reports
 from nar.cli.asking import ask_atlas, ask_index, ask_server
 from nar.cli.choices import CorpusChoice, IndexChoice
-from nar.cli.difference import Difference, difference
+from nar.cli.difference import Difference, explaining_difference
 from nar.cli.lookup import captured, looked_up
 from nar.console import show, stderr
 from nar.errors import NarError
@@ -67,7 +67,7 @@ def _reasons(asked: Architecture, hits: Sequence[Hit], corpus: CorpusChoice) -> 
     reasons: list[Difference] = []
     try:
         for item in looked_up(corpus, names):
-            reasons.append(difference(asked, item))
+            reasons.append(explaining_difference(asked, item))
     except NarError as error:
         stderr.print(f"{names[len(reasons)]} is not explained: {error}", style="yellow")
     return reasons
@@ -76,6 +76,7 @@ def _reasons(asked: Architecture, hits: Sequence[Hit], corpus: CorpusChoice) -> 
 def _explanation(compared: Difference) -> reports.Report:
     return {
         "name": compared.second.labels.name,
+        "at_inference": compared.at_inference,
         "shared_motifs": [asdict(motif) for motif in compared.shared_motifs],
         "other_motifs": [asdict(motif) for motif in compared.other_motifs],
     }

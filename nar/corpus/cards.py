@@ -1,13 +1,25 @@
 """Cards: what a corpus says of an architecture besides its graph, quick to read for all of them."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import pyarrow as pa
 
 from nar.architecture import Architecture, Labels
+from nar.corpus.columns import graphs_of
+from nar.corpus.schema import CARD_COLUMNS, INFERENCE
 from nar.labels.paper_labels import paper_block, paper_family
+from nar.normal_form import inference_fingerprint
 
 _LABELS = tuple(field.name for field in fields(Labels))
+_FINGERPRINTS = ("topology", "exact", INFERENCE)
+# Field of a card -> column, of those that are stored as they are.
+_COLUMNS = {
+    **{name: name for name in ("block", "paper_family", "paper_block", "parameters", "flops")},
+    "nodes": "node_count",
+    "edges": "edge_count",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +37,7 @@ class Card:
         edges: Values passed.
         topology: Topology fingerprint, sha256 hex.
         exact: Exact fingerprint, sha256 hex.
+        inference: Inference fingerprint, sha256 hex.
     """
 
     labels: Labels
@@ -37,39 +50,52 @@ class Card:
     edges: int
     topology: str
     exact: str
+    inference: str
 
 
-def card_row(item: Architecture) -> dict[str, object]:
-    """The card columns of one architecture."""
-    labels, graph = item.labels, item.graph
+def card_of(item: Architecture) -> Card:
+    """The card of an architecture."""
+    name, graph = item.labels.name, item.graph
+    return Card(
+        labels=item.labels,
+        block=item.block,
+        paper_family=paper_family(name),
+        paper_block=paper_block(name),
+        parameters=graph.parameters,
+        flops=graph.flops,
+        nodes=graph.nodes,
+        edges=graph.edges,
+        topology=item.topology,
+        exact=item.exact,
+        inference=item.inference,
+    )
+
+
+def card_row(card: Card) -> dict[str, object]:
+    """What a card says, column by column."""
     return {
-        **{name: getattr(labels, name) for name in _LABELS},
-        "block": item.block,
-        "paper_family": paper_family(labels.name),
-        "paper_block": paper_block(labels.name),
-        "parameters": graph.parameters,
-        "flops": graph.flops,
-        "node_count": graph.nodes,
-        "edge_count": graph.edges,
-        "topology": bytes.fromhex(item.topology),
-        "exact": bytes.fromhex(item.exact),
+        **{name: getattr(card.labels, name) for name in _LABELS},
+        **{column: getattr(card, name) for name, column in _COLUMNS.items()},
+        **{name: bytes.fromhex(getattr(card, name)) for name in _FINGERPRINTS},
     }
 
 
 def cards_of(table: pa.Table) -> list[Card]:
-    """The cards of a table that has the card columns."""
-    return [
-        Card(
-            labels=Labels(*(row[name] for name in _LABELS)),
-            block=row["block"],
-            paper_family=row["paper_family"],
-            paper_block=row["paper_block"],
-            parameters=row["parameters"],
-            flops=row["flops"],
-            nodes=row["node_count"],
-            edges=row["edge_count"],
-            topology=row["topology"].hex(),
-            exact=row["exact"].hex(),
-        )
-        for row in table.to_pylist()
-    ]
+    """The cards of a table that has the card columns.
+
+    Without the column of inference fingerprints it has the graph columns, which these are made of.
+    """
+    columns = [name for name in CARD_COLUMNS if name in table.column_names]
+    cards = [_card(row) for row in table.select(columns).to_pylist()]
+    if INFERENCE in columns:
+        return cards
+    pairs = zip(cards, graphs_of(table), strict=True)
+    return [replace(card, inference=inference_fingerprint(graph)) for card, graph in pairs]
+
+
+def _card(row: Mapping[str, Any]) -> Card:
+    return Card(
+        Labels(*(row[name] for name in _LABELS)),
+        **{name: row[column] for name, column in _COLUMNS.items()},
+        **{name: row.get(name, b"").hex() for name in _FINGERPRINTS},
+    )

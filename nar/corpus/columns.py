@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nar.corpus.cards import Card
 from nar.corpus.schema import KIND_WIDTH, SCHEMA
 from nar.errors import CorpusError, InvalidGraphError
 from nar.graph import ComputationalGraph
@@ -62,21 +61,20 @@ def _list_array(rows: Sequence[NDArray[np.integer]], kind: pa.ListType) -> pa.Li
     )
 
 
-def graphs_of(table: pa.Table, cards: Sequence[Card]) -> list[ComputationalGraph]:
+def graphs_of(table: pa.Table) -> list[ComputationalGraph]:
     """The graphs of some rows.
 
     Args:
-        table: Has the graph columns.
-        cards: Of the same rows.
+        table: Has the graph columns and the sizes of cards.
 
     Raises:
         CorpusError: The lists of a row do not fit together.
     """
-    if not cards:
+    if not len(table):
         return []
     columns = {name: _ragged(table, name) for name in ("kinds", "nodes", "operands", "distances")}
-    nodes = np.array([card.nodes for card in cards], dtype=np.int64)
-    edges = np.array([card.edges for card in cards], dtype=np.int64)
+    nodes, edges = (_counts(table, name) for name in ("node_count", "edge_count"))
+    parameters, flops = (_counts(table, name).tolist() for name in ("parameters", "flops"))
     _require("nodes", columns["nodes"].lengths == nodes)
     _require("operands", columns["operands"].lengths == nodes)
     _require("distances", columns["distances"].lengths == edges)
@@ -89,11 +87,19 @@ def graphs_of(table: pa.Table, cards: Sequence[Card]) -> list[ComputationalGraph
             op_ids=op_ids[low:high],
             attributes=attributes[low:high],
             edge_index=np.ascontiguousarray(edge_index[:, start:stop]),
-            parameters=card.parameters,
-            flops=card.flops,
+            parameters=total,
+            flops=operations,
         )
-        for card, (low, high), (start, stop) in zip(cards, node_cuts, edge_cuts, strict=True)
+        for total, operations, (low, high), (start, stop) in zip(
+            parameters, flops, node_cuts, edge_cuts, strict=True
+        )
     ]
+
+
+def _counts(table: pa.Table, name: str) -> NDArray[np.int64]:
+    """A column of whole numbers. Shape (rows,)."""
+    counts: NDArray[np.int64] = table.column(name).to_numpy().astype(np.int64)
+    return counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,20 @@ class ShardEntry(_Record):
         rows: Architectures in it.
         sha256: Of its bytes, hex.
         source: Who registers its architectures; empty where there are several.
+        renewed: Sha256 of the first file that it was renewed from (`nar.corpus.renewing`); empty
+            where it was not.
     """
 
     file: str
     rows: int
     sha256: str
     source: str = ""
+    renewed: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Sha256 (hex) that stays when a shard is renewed: of its labels and graphs, in order."""
+        return self.renewed or self.sha256
 
 
 class Failure(_Record):
@@ -131,8 +139,8 @@ class Manifest(_Record):
 
     @property
     def digest(self) -> str:
-        """Sha256 (hex) over the rows of the corpus: equal for equal shards."""
-        return sha256("\n".join(entry.sha256 for entry in self.shards).encode()).hexdigest()
+        """Sha256 (hex) over the rows of the corpus: equal for equal shards, renewed or not."""
+        return sha256("\n".join(entry.identity for entry in self.shards).encode()).hexdigest()
 
     def write(self, directory: Path) -> None:
         """Write ``manifest.json`` atomically."""
@@ -192,7 +200,7 @@ def count_corpus(
     failures: Iterable[Failure] = (),
     seconds: Mapping[str, float] | None = None,
 ) -> CorpusCounts:
-    """Count a corpus in one pass; of each row only its two fingerprints are kept.
+    """Count a corpus in one pass; of each row only two fingerprints are kept.
 
     Args:
         rows: Architectures or their cards; an iterator is read once.

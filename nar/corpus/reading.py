@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nar.architecture import Architecture
-from nar.corpus.cards import Card, cards_of
+from nar.corpus.cards import Card, card_of, cards_of
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
 from nar.corpus.schema import CARD_COLUMNS
 from nar.corpus.shards import architectures_of, parsed, shard_bytes
@@ -146,7 +146,8 @@ def _names(table: pa.Table) -> pa.ChunkedArray:
 
 def _row(row: int, table: pa.Table) -> tuple[Architecture, Card]:
     alone = table.slice(row, 1)
-    return architectures_of(alone)[0], cards_of(alone.select(CARD_COLUMNS))[0]
+    [item] = architectures_of(alone)
+    return item, card_of(item)
 
 
 def _of_topology(path: Path, content: bytes, topology: str) -> list[Card]:

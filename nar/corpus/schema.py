@@ -2,12 +2,17 @@
 
 import pyarrow as pa
 
+from nar.normal_form import NORMAL_FORM_VERSION
 from nar.ops import ATTRIBUTES
 
 SCHEMA_VERSION = 2
 VERSION_KEY = b"nar.corpus.schema"
 ATTRIBUTES_KEY = b"nar.corpus.attributes"
+NORMAL_FORM_KEY = b"nar.corpus.normal_form"
 ATTRIBUTE_NAMES = ",".join(ATTRIBUTES).encode()
+# The column that is made from the graphs of others: shards without it, or with that of another
+# version of the normal form, are read all the same.
+INFERENCE = "inference"
 # Numbers of one kind: the operator, then each attribute.
 KIND_WIDTH = 1 + len(ATTRIBUTES)
 
@@ -33,6 +38,7 @@ _CARD_FIELDS = (
     _field("edge_count", pa.int32(), "values passed from one operator to another"),
     _field("topology", pa.binary(32), "sha256 of operators and wiring"),
     _field("exact", pa.binary(32), "sha256 of operators, wiring, attributes and parameters"),
+    _field(INFERENCE, pa.binary(32), "sha256 of the normal form and its attributes"),
 )
 # A graph repeats few kinds of node, so each row names its kinds once and numbers them in the order
 # of their first node; edges stand by ascending target, so targets need no column of their own.
@@ -54,5 +60,6 @@ SCHEMA = pa.schema(
     metadata={
         VERSION_KEY: str(SCHEMA_VERSION).encode(),
         ATTRIBUTES_KEY: ATTRIBUTE_NAMES,
+        NORMAL_FORM_KEY: str(NORMAL_FORM_VERSION).encode(),
     },
 )

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nar.architecture import Architecture
-from nar.corpus.cards import Card, card_row, cards_of
+from nar.corpus.cards import Card, card_of, card_row, cards_of
 from nar.corpus.columns import graph_columns, graphs_of
 from nar.corpus.manifest import ShardEntry
 from nar.corpus.schema import (
@@ -17,6 +17,8 @@ from nar.corpus.schema import (
     ATTRIBUTES_KEY,
     CARD_COLUMNS,
     GRAPH_COLUMNS,
+    INFERENCE,
+    NORMAL_FORM_KEY,
     SCHEMA,
     SCHEMA_VERSION,
     VERSION_KEY,
@@ -67,7 +69,7 @@ def _write_table(table: pa.Table, path: Path) -> None:
 
 
 def _table(architectures: Sequence[Architecture]) -> pa.Table:
-    rows = [card_row(item) for item in architectures]
+    rows = [card_row(card_of(item)) for item in architectures]
     columns = {
         name: pa.array([row[name] for row in rows], SCHEMA.field(name).type)
         for name in CARD_COLUMNS
@@ -123,7 +125,8 @@ def parsed(
         path: Where the shard lies, for errors.
         content: Its bytes.
         parse: Reads the table; may raise whatever damage leads to.
-        columns: The columns to read; all if None.
+        columns: The columns to read; all if None. Where inference fingerprints are wanted that
+            the shard does not have, it is read whole, without them.
 
     Raises:
         CorpusError: The content is damaged, foreign, or of another schema version.
@@ -131,13 +134,25 @@ def parsed(
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         _check_schema(file.schema_arrow)
-        return parse(_whole(file.read(columns=columns)))
+        return parse(_whole(_read(file, columns)))
     # Damage that slips past the checksums of Parquet shows as any of these in what reads it.
     except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
         raise CorpusError(f"shard {path} cannot be read ({reason}); extract it again") from error
     except CorpusError as error:
         raise CorpusError(f"shard {path} cannot be read: {error}; extract it again") from error
+
+
+def _read(file: pq.ParquetFile, columns: Sequence[str] | None) -> pa.Table:
+    if _has_inference(file.schema_arrow) or not (columns is None or INFERENCE in columns):
+        return file.read(columns=columns)
+    return file.read(columns=[name for name in SCHEMA.names if name != INFERENCE])
+
+
+def _has_inference(schema: pa.Schema) -> bool:
+    """Whether the inference fingerprints of a shard are those of this version of normal forms."""
+    versions = [(each.metadata or {}).get(NORMAL_FORM_KEY) for each in (schema, SCHEMA)]
+    return versions[0] == versions[1]
 
 
 def _check_schema(came: pa.Schema) -> None:
@@ -148,6 +163,8 @@ def _check_schema(came: pa.Schema) -> None:
     if metadata.get(ATTRIBUTES_KEY) != ATTRIBUTE_NAMES:
         raise CorpusError("it has other node attributes than this version of NAR")
     for field in SCHEMA:
+        if field.name == INFERENCE and not _has_inference(came):
+            continue
         if field.name not in came.names:
             raise CorpusError(f"it has no column {field.name}")
         if came.field(field.name).type != field.type:
@@ -164,8 +181,7 @@ def _whole(table: pa.Table) -> pa.Table:
 
 def architectures_of(table: pa.Table) -> list[Architecture]:
     """The architectures of a table with all columns."""
-    cards = cards_of(table.select(CARD_COLUMNS))
     return [
-        Architecture(card.labels, card.block, graph, card.topology, card.exact)
-        for card, graph in zip(cards, graphs_of(table, cards), strict=True)
+        Architecture(card.labels, card.block, graph, card.topology, card.exact, card.inference)
+        for card, graph in zip(cards_of(table), graphs_of(table), strict=True)
     ]

@@ -129,7 +129,7 @@ class ArchitectureIndex:
         """Rows by name or id; a key that nothing has is left out."""
         ids = ids_of(keys)
         wanted = sorted({one for several in ids.values() for one in several})
-        held = self._read(lambda live: live.rows("id", wanted))
+        held = self._read(lambda live: live.rows({"id": wanted}))
         rows = {stored.row.id: stored.row for stored in held}
         return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
 
@@ -138,15 +138,17 @@ class ArchitectureIndex:
         return self._read(partial(_first_rows, count=count))
 
     def find_by_fingerprint(
-        self, *, topologies: Sequence[str] = (), exacts: Sequence[str] = ()
+        self,
+        *,
+        topologies: Sequence[str] = (),
+        exacts: Sequence[str] = (),
+        inferences: Sequence[str] = (),
     ) -> list[IndexRow]:
-        """Rows of the same designs (``topologies``) or the same networks (``exacts``), by id."""
-        rows: dict[str, IndexRow] = {}
-        for column, values in (("topology", topologies), ("exact", exacts)):
+        """Rows that have any of these fingerprints, by id; one question, whatever is asked for."""
+        wanted = {"topology": topologies, "exact": exacts, "inference": inferences}
+        for column, values in wanted.items():
             check_fingerprints(column, values)
-            for stored in self._read(partial(Collection.rows, column=column, values=values)):
-                rows[stored.row.id] = stored.row
-        return [rows[key] for key in sorted(rows)]
+        return [stored.row for stored in self._read(lambda live: live.rows(wanted))]
 
     def search(
         self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = _EVERYTHING

@@ -1,7 +1,7 @@
 """One collection of Milvus: its schema, and rows in and out of it."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymilvus import DataType, MilvusClient
 
 from nar.errors import IndexMismatchError, IndexUnavailableError
-from nar.index.expressions import any_of
+from nar.index.expressions import any_of, any_pair
 from nar.index.filters import MAX_VALUES
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, TEXT_BYTES, Embedding, Hit, IndexRow
@@ -20,7 +20,7 @@ IndexKind = Literal["FLAT", "HNSW"]
 # What a Milvus server gives at most in one answer.
 MAX_ROWS: Final = 16_384
 # Of the columns and what they mean: one more with every change of either.
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 _ENCODER: Final = "nar.encoder"
 _SCHEMA: Final = "nar.schema"
 # Collections that state no version have the columns of the first.
@@ -102,13 +102,19 @@ class Collection:
         """
         return int(self._query("", ("count(*)",), settled=settled)[0]["count(*)"])
 
-    def rows(self, column: str, values: Sequence[str]) -> list[StoredRow]:
-        """Rows whose column equals one of the values, in the order of their ids."""
-        held: list[StoredRow] = []
-        for start in range(0, len(values), MAX_VALUES):
-            expression = any_of(column, tuple(values[start : start + MAX_VALUES]))
-            held.extend(map(_stored, self._query(expression, _STORED)))
-        return sorted(held, key=lambda stored: stored.row.id)
+    def rows(self, wanted: Mapping[str, Sequence[str]]) -> list[StoredRow]:
+        """Rows of which some column equals one of its values, in the order of their ids.
+
+        Args:
+            wanted: Column -> values.
+        """
+        pairs = [(column, value) for column, values in wanted.items() for value in values]
+        held: dict[str, StoredRow] = {}
+        for start in range(0, len(pairs), MAX_VALUES):
+            expression = any_pair(pairs[start : start + MAX_VALUES])
+            for stored in map(_stored, self._query(expression, _STORED)):
+                held[stored.row.id] = stored
+        return [held[key] for key in sorted(held)]
 
     def present(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids, checked before, that have a row."""

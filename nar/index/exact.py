@@ -48,7 +48,7 @@ class ExactIndex:
         ...     columns = {"id": architecture_id(name), "name": name, "family": family}
         ...     texts = dict.fromkeys(("source", "library", "block", "task"), "")
         ...     sizes = dict.fromkeys(("parameters", "flops", "nodes"), 1)
-        ...     prints = {"topology": "a" * 64, "exact": "b" * 64}
+        ...     prints = dict.fromkeys(("topology", "exact", "inference"), "a" * 64)
         ...     vectors = {"embedding": np.array(vector, dtype=np.float32)}
         ...     return IndexRow(**columns, **texts, **sizes, **prints, **vectors)
         >>> index = ExactIndex([row("timm:a", "resnet", 1, 0), row("timm:b", "vit", 0, 1)], dim=2)
@@ -82,10 +82,17 @@ class ExactIndex:
         }
 
     def find_by_fingerprint(
-        self, *, topologies: Sequence[str] = (), exacts: Sequence[str] = ()
+        self,
+        *,
+        topologies: Sequence[str] = (),
+        exacts: Sequence[str] = (),
+        inferences: Sequence[str] = (),
     ) -> list[IndexRow]:
-        """Rows of the same designs (``topologies``) or the same networks (``exacts``), by id."""
-        same = self._text("topology").equal_any(topologies) | self._text("exact").equal_any(exacts)
+        """Rows that have any of these fingerprints, by id."""
+        wanted = {"topology": topologies, "exact": exacts, "inference": inferences}
+        same = np.zeros(len(self._rows), dtype=np.bool_)
+        for column, values in wanted.items():
+            same |= self._text(column).equal_any(values)
         rows = [self._rows[position] for position in np.flatnonzero(same).tolist()]
         return sorted(rows, key=lambda row: row.id)
 

@@ -1,6 +1,6 @@
 """The boolean expressions that ask Milvus and Milvus Lite for rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from nar.index.filters import Condition, Range, Wanted
@@ -23,7 +23,7 @@ def expression(conditions: Iterable[tuple[Condition, Wanted]]) -> str:
     return " and ".join(_part(condition.column, wanted) for condition, wanted in conditions)
 
 
-def any_of(column: str, values: tuple[str, ...]) -> str:
+def any_of(column: str, values: Iterable[str]) -> str:
     """The expression for a column that equals one of the values.
 
     Args:
@@ -31,6 +31,22 @@ def any_of(column: str, values: tuple[str, ...]) -> str:
         values: Any text without surrogates; escaped here.
     """
     return f"{column} in [{', '.join(map(_literal, values))}]"
+
+
+def any_pair(pairs: Sequence[tuple[str, str]]) -> str:
+    """The expression for rows of which some column has a value of its own.
+
+    Args:
+        pairs: Columns, which are ours, and values, which are any text without surrogates.
+
+    Example:
+        >>> any_pair([("topology", "a"), ("inference", "c"), ("topology", "b")])
+        "topology in ['a', 'b'] or inference in ['c']"
+    """
+    columns: dict[str, list[str]] = {}
+    for column, value in pairs:
+        columns.setdefault(column, []).append(value)
+    return " or ".join(any_of(column, values) for column, values in columns.items())
 
 
 def _part(column: str, wanted: Wanted) -> str:

@@ -95,6 +95,7 @@ class Filter:
     tasks: Texts = field(default=(), metadata=on("task", "task, such as image-classification"))
     topologies: Texts = field(default=(), metadata=on("topology", "fingerprint of the design"))
     exacts: Texts = field(default=(), metadata=on("exact", "fingerprint of the network"))
+    inferences: Texts = field(default=(), metadata=on("inference", "fingerprint at inference"))
     parameters: Range = field(default=Range(), metadata=on("parameters", "learned scalars"))
     flops: Range = field(default=Range(), metadata=on("flops", "FLOPs of one forward pass"))
     nodes: Range = field(default=Range(), metadata=on("nodes", "operators in the graph"))

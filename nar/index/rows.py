@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nar.architecture import Labels
 from nar.errors import InvalidInputError
+from nar.fingerprints import Known
 from nar.index.filters import text_fault
 
 Embedding = NDArray[np.float32]
@@ -74,6 +75,7 @@ class IndexEntry:
         nodes: Operators in the graph.
         topology: Topology fingerprint.
         exact: Exact fingerprint.
+        inference: Inference fingerprint.
     """
 
     id: str
@@ -88,6 +90,7 @@ class IndexEntry:
     nodes: int
     topology: str = field(metadata={_IS_FINGERPRINT: True})
     exact: str = field(metadata={_IS_FINGERPRINT: True})
+    inference: str = field(metadata={_IS_FINGERPRINT: True})
 
 
 # The scalar columns of the index, and those of each kind: bytes of a text, counts, fingerprints.
@@ -136,7 +139,7 @@ class IndexRow(IndexEntry):
         return told.hexdigest()[:32]
 
 
-class Described(Protocol):
+class Described(Known, Protocol):
     """What a row says besides the vector: an `Architecture`, or its card in a corpus."""
 
     @property
@@ -148,24 +151,12 @@ class Described(Protocol):
         """Coarse class."""
 
     @property
-    def parameters(self) -> int:
-        """Learned scalars."""
-
-    @property
     def flops(self) -> int:
         """Floating-point operations."""
 
     @property
     def nodes(self) -> int:
         """Operators."""
-
-    @property
-    def topology(self) -> str:
-        """Topology fingerprint."""
-
-    @property
-    def exact(self) -> str:
-        """Exact fingerprint."""
 
 
 def index_row(item: Described, embedding: Embedding) -> IndexRow:
@@ -189,5 +180,6 @@ def index_row(item: Described, embedding: Embedding) -> IndexRow:
         nodes=item.nodes,
         topology=item.topology,
         exact=item.exact,
+        inference=item.inference,
         embedding=embedding,
     )

@@ -4,6 +4,11 @@ Who deploys a model folds its batch norms into the layers before them and merges
 into one convolution. Both graphs have the same normal form.
 """
 
+from typing import Final
+
 from nar.normal_form.folding import inference_fingerprint, normal_form
 
-__all__ = ["inference_fingerprint", "normal_form"]
+__all__ = ["NORMAL_FORM_VERSION", "inference_fingerprint", "normal_form"]
+
+# To be raised when some graph gets another normal form: what is stored of the others is made anew.
+NORMAL_FORM_VERSION: Final = 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nar.canonical import canonical, exact_fingerprint
+from nar.canonical import Coded, Wiring, canonical
 from nar.graph import ComputationalGraph
 from nar.normal_form.linear_sums import LinearSum
 from nar.normal_form.rules import LinearSums
@@ -25,7 +25,7 @@ def normal_form(graph: ComputationalGraph) -> ComputationalGraph:
     Returns:
         In canonical order; the graph itself where there is nothing to fold.
     """
-    folded = _folded(graph)
+    folded = _folded(Wiring(graph))
     return graph if folded is graph else canonical(folded)
 
 
@@ -33,15 +33,24 @@ def inference_fingerprint(graph: ComputationalGraph) -> str:
     """Sha256 (hex) of the normal form with its attributes: "the same at inference".
 
     The parameter total is left out, because folding changes it and graphs hold no counts for each
-    node: who compares looks at the totals, too. Beyond a quarter of an octave two networks are
-    hardly the same.
+    node: who compares looks at the totals, too, as `nar.fingerprints.same_at_inference` does.
+
+    Args:
+        graph: A valid graph in any numbering.
     """
-    return exact_fingerprint(replace(_folded(graph), parameters=0))
+    return inference_fingerprint_of(Wiring(graph).coded())
 
 
-def _folded(graph: ComputationalGraph) -> ComputationalGraph:
+def inference_fingerprint_of(written: Coded) -> str:
+    """The same of a graph whose codes are known: they serve where there is nothing to fold."""
+    folded = _folded(written.wiring)
+    form = written if folded is written.wiring.graph else Wiring(folded).coded()
+    return form.exact(parameters=0)
+
+
+def _folded(wiring: Wiring) -> ComputationalGraph:
     """The normal form in some numbering; the graph itself where there is nothing to fold."""
-    sums = LinearSums(graph)
+    graph, sums = wiring.graph, LinearSums(wiring)
     layers, gone = _layers_for_sums(sums)
     if not gone:
         return graph

@@ -7,8 +7,7 @@ counts channels as the layer before it does.
 
 from collections.abc import Callable
 
-from nar.canonical import topological_order
-from nar.graph import ComputationalGraph, operand_lists
+from nar.canonical import Wiring
 from nar.normal_form.linear_sums import Layer, LinearSum
 from nar.ops import ATTRIBUTES, op_id
 
@@ -29,12 +28,11 @@ class LinearSums:
         of: What each node gives, as a sum; None where it is none.
 
     Args:
-        graph: A valid graph in any numbering.
+        wiring: Of the graph.
     """
 
-    def __init__(self, graph: ComputationalGraph) -> None:
-        self.operands = operand_lists(graph.nodes, graph.edge_index)
-        self.order = topological_order(self.operands)
+    def __init__(self, wiring: Wiring) -> None:
+        graph, self.operands, self.order = wiring.graph, wiring.operands, wiring.order
         self.behind_norms = list(range(graph.nodes))
         self.of: list[LinearSum | None] = [None] * graph.nodes
         self._op_ids = graph.op_ids.tolist()

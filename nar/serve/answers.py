@@ -26,6 +26,7 @@ def encode_answer(answer: Answer) -> retrieval_pb2.SearchResult:
     return retrieval_pb2.SearchResult(
         hits=_encode_hits(answer.hits),
         same_network=_encode_hits(answer.same_network),
+        same_at_inference=_encode_hits(answer.same_at_inference),
         same_design=_encode_hits(answer.same_design),
         novelty=answer.novelty,
     )
@@ -36,6 +37,7 @@ def decode_answer(message: retrieval_pb2.SearchResult) -> Answer:
     return Answer(
         hits=_decode_hits(message.hits),
         same_network=_decode_hits(message.same_network),
+        same_at_inference=_decode_hits(message.same_at_inference),
         same_design=_decode_hits(message.same_design),
         novelty=message.novelty if message.HasField("novelty") else None,
     )

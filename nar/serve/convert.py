@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from nar.architecture import Architecture
 from nar.by import By
-from nar.canonical import Fingerprinted
 from nar.errors import InvalidInputError, InvalidQueryError, NarError
+from nar.fingerprints import Fingerprinted
 from nar.graph import ComputationalGraph
 from nar.index.filters import (
     MAX_VALUE_BYTES,

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.canonical import Fingerprinted, fingerprinted
 from nar.errors import InvalidGraphError
+from nar.fingerprints import Fingerprinted, fingerprinted
 from nar.graph import ComputationalGraph
 from nar.ops import ATTRIBUTES, FIRST_HASHED_ID, MAX_OP_ID, op_id, op_name
 from nar.v1.retrieval_pb2 import EdgeIndex, Graph

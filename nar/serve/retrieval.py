@@ -10,10 +10,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.canonical import Fingerprinted
 from nar.config import ServerConfig
 from nar.encoding.embed import Embedder
 from nar.errors import NarError
+from nar.fingerprints import Fingerprinted
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.rows import IndexRow
 from nar.novelty import Novelty
@@ -158,5 +158,8 @@ def _encode_row(row: IndexRow) -> wire.GetResult:
 def _encode_embedding(embedded: tuple[Fingerprinted, Embedding]) -> wire.EmbedResult:
     graph, vector = embedded
     return wire.EmbedResult(
-        vector=wire.Vector(values=vector.tolist()), topology=graph.topology, exact=graph.exact
+        vector=wire.Vector(values=vector.tolist()),
+        topology=graph.topology,
+        exact=graph.exact,
+        inference=graph.inference,
     )

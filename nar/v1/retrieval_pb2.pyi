@@ -62,7 +62,7 @@ class Range(_message.Message):
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class Filter(_message.Message):
-    __slots__ = ("names", "sources", "libraries", "families", "blocks", "tasks", "topologies", "exacts", "parameters", "flops", "nodes")
+    __slots__ = ("names", "sources", "libraries", "families", "blocks", "tasks", "topologies", "exacts", "inferences", "parameters", "flops", "nodes")
     NAMES_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     LIBRARIES_FIELD_NUMBER: _ClassVar[int]
@@ -71,6 +71,7 @@ class Filter(_message.Message):
     TASKS_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGIES_FIELD_NUMBER: _ClassVar[int]
     EXACTS_FIELD_NUMBER: _ClassVar[int]
+    INFERENCES_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     FLOPS_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -82,10 +83,11 @@ class Filter(_message.Message):
     tasks: _containers.RepeatedScalarFieldContainer[str]
     topologies: _containers.RepeatedScalarFieldContainer[str]
     exacts: _containers.RepeatedScalarFieldContainer[str]
+    inferences: _containers.RepeatedScalarFieldContainer[str]
     parameters: Range
     flops: Range
     nodes: Range
-    def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ...) -> None: ...
+    def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ...) -> None: ...
 
 class Query(_message.Message):
     __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by")
@@ -104,7 +106,7 @@ class Query(_message.Message):
     def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., by: _Optional[_Union[By, str]] = ...) -> None: ...
 
 class Architecture(_message.Message):
-    __slots__ = ("id", "name", "source", "library", "family", "block", "task", "parameters", "flops", "nodes", "topology", "exact")
+    __slots__ = ("id", "name", "source", "library", "family", "block", "task", "parameters", "flops", "nodes", "topology", "exact", "inference")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -117,6 +119,7 @@ class Architecture(_message.Message):
     NODES_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     EXACT_FIELD_NUMBER: _ClassVar[int]
+    INFERENCE_FIELD_NUMBER: _ClassVar[int]
     id: str
     name: str
     source: str
@@ -129,7 +132,8 @@ class Architecture(_message.Message):
     nodes: int
     topology: str
     exact: str
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., parameters: _Optional[int] = ..., flops: _Optional[int] = ..., nodes: _Optional[int] = ..., topology: _Optional[str] = ..., exact: _Optional[str] = ...) -> None: ...
+    inference: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., parameters: _Optional[int] = ..., flops: _Optional[int] = ..., nodes: _Optional[int] = ..., topology: _Optional[str] = ..., exact: _Optional[str] = ..., inference: _Optional[str] = ...) -> None: ...
 
 class Hit(_message.Message):
     __slots__ = ("architecture", "score")
@@ -166,18 +170,20 @@ class SearchResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[SearchResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
 
 class SearchResult(_message.Message):
-    __slots__ = ("status", "hits", "same_network", "same_design", "novelty")
+    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     HITS_FIELD_NUMBER: _ClassVar[int]
     SAME_NETWORK_FIELD_NUMBER: _ClassVar[int]
     SAME_DESIGN_FIELD_NUMBER: _ClassVar[int]
+    SAME_AT_INFERENCE_FIELD_NUMBER: _ClassVar[int]
     NOVELTY_FIELD_NUMBER: _ClassVar[int]
     status: _status_pb2.Status
     hits: _containers.RepeatedCompositeFieldContainer[Hit]
     same_network: _containers.RepeatedCompositeFieldContainer[Hit]
     same_design: _containers.RepeatedCompositeFieldContainer[Hit]
+    same_at_inference: _containers.RepeatedCompositeFieldContainer[Hit]
     novelty: float
-    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ...) -> None: ...
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ...) -> None: ...
 
 class EmbedRequest(_message.Message):
     __slots__ = ("graphs",)
@@ -194,16 +200,18 @@ class EmbedResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[EmbedResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
 
 class EmbedResult(_message.Message):
-    __slots__ = ("status", "vector", "topology", "exact")
+    __slots__ = ("status", "vector", "topology", "exact", "inference")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     EXACT_FIELD_NUMBER: _ClassVar[int]
+    INFERENCE_FIELD_NUMBER: _ClassVar[int]
     status: _status_pb2.Status
     vector: Vector
     topology: str
     exact: str
-    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., topology: _Optional[str] = ..., exact: _Optional[str] = ...) -> None: ...
+    inference: str
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., topology: _Optional[str] = ..., exact: _Optional[str] = ..., inference: _Optional[str] = ...) -> None: ...
 
 class GetRequest(_message.Message):
     __slots__ = ("architectures",)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from nar.cli import corpus_display
 from nar.cli.app import app
-from nar.cli.difference import difference, node_lines
+from nar.cli.difference import difference, explaining_difference, node_lines
 from nar.cli.portrait import portrait
 from nar.corpus import find
 from nar.labels.twins import TwinGroup
@@ -145,6 +145,39 @@ def test_diff_of_two_depths(work):
 def test_diff_of_the_same_network(work):
     assert "the same network" in run("diff", "timm:deep", "tv:deep", "--work", work).stdout
     assert answer("diff", "timm:deep", "tv:deep", "--work", work)["listing"] == []
+
+
+def test_diff_of_what_is_the_same_at_inference(tmp_path):
+    trained = graph_of("input; conv 0; batch_norm 1; relu 2; linear 3")
+    deployed = graph_of("input; conv 0; relu 1; linear 2")
+    directory = corpus(tmp_path / "c", [item("x:trained", trained), item("x:deployed", deployed)])
+    told = answer("diff", "x:trained", "x:deployed", "--corpus", directory)
+    assert (told["same_exact"], told["same_topology"]) == (False, False)
+    assert told["same_at_inference"]
+    assert told["first"]["inference"] == told["second"]["inference"]
+    text = " ".join(run("diff", "x:trained", "x:deployed", "--corpus", directory).stdout.split())
+    assert "They are the same network at inference" in text
+
+
+def test_an_explanation_compares_normal_forms_where_only_these_are_equal():
+    trained = item("x:trained", graph_of("input; conv 0; batch_norm 1; relu 2; linear 3"))
+    deployed = item("x:deployed", graph_of("input; conv 0; relu 1; linear 2"))
+    other = item("x:other", graph_of("input; conv 0; batch_norm 1; relu 2; linear 3; relu 4"))
+    explained = explaining_difference(deployed, trained)
+    assert (explained.at_inference, explained.alike, explained.other_motifs) == (True, 1, ())
+    assert explained.sameness == "inference"
+    for second in (other, deployed):
+        as_written = explaining_difference(deployed, second)
+        assert as_written == difference(deployed, second)
+        assert not as_written.at_inference
+
+
+def test_renew_writes_the_same_corpus(work, tmp_path):
+    told = answer("renew", tmp_path / "new", "--work", work)
+    assert (told["rows"], told["shards"]) == (5, 2)
+    compared = answer("compare", work / "corpus", "--corpus", tmp_path / "new")
+    assert (compared["equal"], compared["changed"], compared["new"]) == (5, [], [])
+    assert (tmp_path / "new" / "DATASHEET.md").exists()
 
 
 def test_diff_of_unlike_designs_lists_no_nodes(work):

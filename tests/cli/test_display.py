@@ -26,13 +26,14 @@ def hit(name: str, library: str) -> Hit:
         nodes=1,
         topology="-",
         exact="-",
+        inference="-",
         score=0.991,
     )
 
 
-def shown(*hits: Hit, width: int) -> list[str]:
+def shown(*hits: Hit, width: int, **same: tuple[Hit, ...]) -> list[str]:
     console = Console(file=StringIO(), width=width)
-    console.print(answer("mine", Answer(hits)))
+    console.print(answer("mine", Answer(hits, **same)))
     return [line for line in console.file.getvalue().splitlines() if line.strip()]
 
 
@@ -58,3 +59,35 @@ def test_where_nothing_is_what_was_asked_for_it_says_so():
     lines = " ".join(shown(width=100))
     assert lines.startswith("No architecture in the index has what the options ask for")
     assert "Relatives" not in lines
+
+
+NET, FOLDED, WIDE = (hit(f"timm:{name}", "timm 1") for name in ("net", "folded", "wide"))
+
+
+@pytest.mark.parametrize(
+    ("same", "said"),
+    [
+        (
+            {"same_network": (NET,), "same_design": (WIDE,)},
+            "This network is already known as timm:net.",
+        ),
+        (
+            {"same_at_inference": (FOLDED,), "same_design": (WIDE,)},
+            "At inference this is the same network as timm:folded: a batch norm folded or "
+            "branches merged.",
+        ),
+        (
+            {"same_network": (NET,), "same_at_inference": (FOLDED,)},
+            "This network is already known as timm:net. At inference this is the same network as "
+            "timm:folded: a batch norm folded or branches merged.",
+        ),
+        (
+            {"same_design": (WIDE,)},
+            "This design is already known, in other widths, as timm:wide.",
+        ),
+        ({}, "No architecture in the index has this exact design."),
+    ],
+)
+def test_the_most_that_is_known_of_a_query_is_said(same, said):
+    lines = " ".join(shown(NET, width=200, **same))
+    assert " ".join(lines.split()).endswith(f"0.991 {said}")

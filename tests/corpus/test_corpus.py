@@ -71,7 +71,7 @@ def test_a_graph_out_of_canonical_order_is_refused(tmp_path):
     graph = resnet([1])
     turned = replace(graph, edge_index=np.ascontiguousarray(graph.edge_index[:, ::-1]))
     labels = Labels("x:a", "x", "x 1", "f", "t")
-    unordered = Architecture(labels, "cnn", turned, "00" * 32, "00" * 32)
+    unordered = Architecture(labels, "cnn", turned, *["00" * 32] * 3)
     with pytest.raises(InvalidGraphError, match="canonical order"):
         write_shard(tmp_path / "x.parquet", [unordered])
 
@@ -80,7 +80,7 @@ def test_a_graph_whose_edges_lead_nowhere_is_refused(tmp_path):
     graph = resnet([1])
     shifted = replace(graph, edge_index=graph.edge_index + 1)
     labels = Labels("x:a", "x", "x 1", "f", "t")
-    broken = Architecture(labels, "cnn", shifted, "00" * 32, "00" * 32)
+    broken = Architecture(labels, "cnn", shifted, *["00" * 32] * 3)
     with pytest.raises(InvalidGraphError, match="wanted readers 0 to"):
         write_shard(tmp_path / "x.parquet", [broken])
 
@@ -135,7 +135,7 @@ def test_a_name_is_found_with_those_of_its_design(held):
 def test_a_name_is_found_without_reading_another_graph(held, monkeypatch):
     read = []
     monkeypatch.setattr(
-        "nar.corpus.shards.graphs_of", lambda table, cards: read.append(len(cards)) or [resnet([1])]
+        "nar.corpus.shards.graphs_of", lambda table: read.append(len(table)) or [resnet([1])]
     )
     find(held, "smp:unet/swin")
     assert read == [1]

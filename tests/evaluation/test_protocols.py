@@ -1,5 +1,6 @@
 """Protocols: who asks and who answers, on a corpus small enough to see."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -25,12 +26,13 @@ from nar.labels.paper_labels import paper_block, paper_family
 from nar.labels.twins import TwinGroup
 
 
-def card(name, family, topology, tier="named", backbone="", source=None):
+def card(name, family, topology, tier="named", backbone="", source=None, **others):
     library = source or name.partition(":")[0]
     labels = Labels(name, library, f"{library} 1", family, "image-classification", tier, backbone)
-    return Card(
-        labels, "cnn", paper_family(name), paper_block(name), 1, 1, 1, 0, topology, topology
-    )
+    sizes = dict.fromkeys(("parameters", "flops", "nodes", "edges"), 1)
+    prints = dict.fromkeys(("topology", "exact", "inference"), topology)
+    words = {"paper_family": paper_family(name), "paper_block": paper_block(name)}
+    return Card(labels, "cnn", **{**words, **sizes, **prints, **others})
 
 
 CARDS = [
@@ -191,6 +193,27 @@ def test_a_changed_model_asks_for_its_original_or_its_family():
     family = right(ask(right=asking.families), "timm:resnet18@gelu")
     assert family.keys() == {"tv:resnet18", "timm:resnet18", "timm:resnet50"}
     assert not original.gallery[-1]
+
+
+def test_what_is_right_for_a_rewritten_model_has_the_normal_form_of_its_original():
+    folded = {"inference": "r18", "parameters": 1_000}
+    cards = [
+        *(replace(each, parameters=1_000) for each in CARDS),
+        card("mm:resnet18_deploy", "resnet", "d18", **folded),
+        card("mm:resnet18_wide", "resnet", "w18", **{**folded, "parameters": 4_000}),
+        card("timm:resnet18@folded", "resnet", "f18", source="rewrites", **folded),
+        card("timm:resnet18@wide", "resnet", "x18", source="rewrites", parameters=4_000),
+    ]
+    names = [each.labels.name for each in cards]
+    roles = {**dict.fromkeys(names, "gallery"), **dict.fromkeys(names[-2:], "test")}
+    questions = PROTOCOLS["rewrites"].ask(cards, roles)
+    same = {"tv:resnet18": 1, "timm:resnet18": 1, "mm:resnet18_deploy": 1}
+    # However it was changed: what is right is what its original is.
+    assert right(questions, "timm:resnet18@folded") == same
+    assert right(questions, "timm:resnet18@wide") == same
+    by_graph = changed_questions(cards, roles, source="rewrites", right=asking.exact_graphs)
+    assert right(by_graph, "timm:resnet18@folded").keys() == {"tv:resnet18", "timm:resnet18"}
+    assert by_graph.digest() == questions.digest()  # rankings do not ask what is right
 
 
 def test_a_changed_model_answers_nobody():

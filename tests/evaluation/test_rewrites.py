@@ -40,7 +40,8 @@ def test_what_was_rewritten_asks_for_its_original(cards):
 
 def test_another_size_of_a_design_is_as_good_where_designs_are_asked_for(cards):
     (first, *others) = cards
-    wider = replace(first, labels=replace(first.labels, name="wider"), exact="another")
+    labels, parameters = replace(first.labels, name="wider"), 2 * first.parameters
+    wider = replace(first, labels=labels, exact="another", parameters=parameters)
     every = [first, wider, *others]
     exact, design = (
         PROTOCOLS[name].ask(every, roles_of(every)) for name in ("rewrites", "rewrites-design")

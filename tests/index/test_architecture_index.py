@@ -104,14 +104,18 @@ def test_rows_come_back_by_name_and_by_id(backend):
 def test_rows_are_found_by_fingerprint(backend):
     wide = row("wide", 1, topology="c" * 64, exact="1" * 64)
     narrow = row("narrow", 1, topology="c" * 64, exact="2" * 64)
-    index = backend.fill([wide, narrow, row("other", 1)])
+    folded = row("folded", 1, topology="d" * 64, inference="3" * 64)
+    index = backend.fill([wide, narrow, folded, row("other", 1)])
 
     def names_of(**fingerprints):
         return {item.name for item in index.find_by_fingerprint(**fingerprints)}
 
     assert names_of(topologies=["c" * 64]) == {"wide", "narrow"}
     assert names_of(exacts=["2" * 64]) == {"narrow"}
-    assert names_of(topologies=["f" * 64]) == set()
+    assert names_of(inferences=["3" * 64]) == {"folded"}
+    both = {"topologies": ["c" * 64, "d" * 64], "inferences": ["3" * 64, wide.inference]}
+    assert names_of(**both) == {"wide", "narrow", "folded", "other"}
+    assert names_of(topologies=["f" * 64]) == names_of() == set()
 
 
 def test_ranges_take_in_both_ends(backend):

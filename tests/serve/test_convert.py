@@ -115,6 +115,7 @@ def test_filter_there_and_back():
         tasks=("t",),
         topologies=("a",),
         exacts=("b",),
+        inferences=("c",),
         parameters=Range(0, 10),
         flops=Range(maximum=5),
         nodes=Range(minimum=0),

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_index import KNOWN, known
 
-from nar import canonical as canonical_module
-from nar.canonical import exact_fingerprint, topology_fingerprint
+from nar.canonical import Wiring, exact_fingerprint, topology_fingerprint
+from nar.normal_form import inference_fingerprint
 from nar.ops import ATTRIBUTES, OPS
 from nar.retrieve import Retriever
 from nar.serve.answers import decode_answer
@@ -132,18 +132,19 @@ def test_embed(stub, embedder):
     assert violation(bad.status) == "graphs[1].edge_index"
     assert first.topology == topology_fingerprint(known("timm:plain"))
     assert first.exact == exact_fingerprint(known("timm:plain"))
+    assert first.inference == inference_fingerprint(known("timm:plain"))
 
 
 @pytest.fixture
 def hashed(monkeypatch):
     """What the codes of nodes were hashed from, a list for every time that they were."""
-    runs, hash_nodes = [], canonical_module._node_codes
+    runs, hash_nodes = [], Wiring.codes
 
-    def counted(graph, operands, initial):
+    def counted(wiring, initial):
         runs.append(sorted(initial))
-        return hash_nodes(graph, operands, initial)
+        return hash_nodes(wiring, initial)
 
-    monkeypatch.setattr(canonical_module, "_node_codes", counted)
+    monkeypatch.setattr(Wiring, "codes", counted)
     return runs
 
 
@@ -159,7 +160,10 @@ def ask_search(stub, graph):
 def test_the_codes_of_a_graph_are_hashed_once_a_query(stub, hashed, ask):
     ask(stub, encode_graph(graph_of(SHUFFLED_PLAIN)))
     # Operators with attributes, these codes again for ties, operators alone: none of them twice.
-    assert [len(initial[0]) for initial in hashed] == [2 + 2 * len(ATTRIBUTES), 16, 2]
+    # Then the normal form, which has no batch norms.
+    exact = 2 + 2 * len(ATTRIBUTES)
+    assert [len(initial[0]) for initial in hashed] == [exact, 16, 2, exact]
+    assert [len(initial) for initial in hashed] == [7, 7, 7, 5]
 
 
 def test_get(stub, index):

@@ -3,12 +3,14 @@
 from collections import defaultdict
 from hashlib import sha256
 
+import pyarrow.parquet as pq
 import pytest
 
 from nar.capture import CAPTURE_VERSION
-from nar.corpus import iterate_cards, shipped_corpus
+from nar.corpus import iterate_cards, read_shard, shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.labels.twins import twins
+from nar.normal_form import inference_fingerprint
 from nar.zoo import capture_architecture
 
 SLICE = 3
@@ -80,3 +82,12 @@ def test_a_slice_of_each_source_is_captured_as_it_was(source, cards, manifest):
                 card.topology,
                 card.flops,
             )
+
+
+def test_its_inference_fingerprints_are_those_of_its_graphs():
+    path = shipped_corpus() / "torchvision-000.parquet"
+    stored = pq.read_table(path, columns=["inference"])  # reading cards would mend what is stale
+    items = read_shard(path)
+    prints = [inference_fingerprint(item.graph) for item in items]
+    assert [each.hex() for each in stored.column("inference").to_pylist()] == prints
+    assert [item.inference for item in items] == prints

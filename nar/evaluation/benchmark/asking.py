@@ -16,6 +16,7 @@ from nar.evaluation.benchmark.questions import (
     Mask,
     Numbers,
     Questions,
+    kept_entries,
     numbered,
     questions,
     same_label,
@@ -182,7 +183,8 @@ def changed_questions(
     roles: Roles,
     *,
     source: str,
-    right: Callable[[Sequence[Card]], Sequence[str]],
+    right: Words,
+    if_also: Callable[[Card, Card], bool] | None = None,
 ) -> Questions:
     """Models that were changed ask for what they were made from.
 
@@ -191,23 +193,29 @@ def changed_questions(
         roles: Of each.
         source: How they were changed: one of `ASKING`.
         right: What is right for the original is right for whatever is made from it.
+        if_also: What must hold of the original and of a right answer besides.
     """
     asks = _asking(cards, roles) & np.array([card.labels.source == source for card in cards])
     by_name = {card.labels.name: card for card in cards}
     originals = [by_name.get(original_name(card), card) for card in cards]
-    named = _named(cards) if source != REWRITTEN else _known(cards)
-    return questions(
-        _names(cards),
-        list(right(originals)),
-        cluster=families(cards),
-        queries=asks,
-        gallery=named,
-    )
+    answering = _known(cards) if source == REWRITTEN else _named(cards)
+    worth = same_label(numbered(right(originals)), np.flatnonzero(asks))
+    if if_also is not None:
+        asking = [originals[item] for item in np.flatnonzero(asks)]
+        pairs = zip(*worth.tocoo().coords, strict=True)
+        holds = [if_also(asking[row], cards[item]) for row, item in pairs]
+        worth = kept_entries(worth, np.array(holds, dtype=np.bool_))
+    return questions(_names(cards), worth, cluster=families(cards), queries=asks, gallery=answering)
 
 
 def exact_graphs(cards: Sequence[Card]) -> list[str]:
     """Exact fingerprints: whatever has the original's very graph is right."""
     return [card.exact for card in cards]
+
+
+def normal_forms(cards: Sequence[Card]) -> list[str]:
+    """Inference fingerprints: whatever has the original's normal form is right."""
+    return [card.inference for card in cards]
 
 
 def designs(cards: Sequence[Card]) -> list[str]:
@@ -259,14 +267,7 @@ def _representatives(cards: Sequence[Card], among: Mask) -> Mask:
 def _labelled(cards: Sequence[Card], labels: Numbers, asks: Mask, track: Mask) -> csr_array:
     """Worth 1 where items of the track are called like the query."""
     worth = same_label(labels, np.flatnonzero(asks))
-    return _masked(worth, track)
-
-
-def _masked(worth: csr_array, track: Mask) -> csr_array:
-    pairs = worth.tocoo()
-    rows, items = pairs.coords
-    kept = track[items]
-    return coo_array((pairs.data[kept], (rows[kept], items[kept])), shape=worth.shape).tocsr()
+    return kept_entries(worth, track[worth.tocoo().coords[1]])
 
 
 def _graded(

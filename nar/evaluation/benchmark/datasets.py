@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from nar.architecture import architecture
-from nar.corpus import Card, iterate_cards, iterate_shards, shipped_corpus, write_shard
-from nar.corpus.shards import read_cards, read_shard
+from nar.architecture import Architecture, architecture
+from nar.corpus import Card, iterate_shards, shipped_corpus, write_shard
+from nar.corpus.cards import card_of
+from nar.corpus.shards import read_shard
 from nar.errors import CorpusError, InvalidInputError
 from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.asking import ASKING
@@ -66,38 +67,29 @@ def load_dataset(name: str, cache_directory: Path) -> DataSet:
 def _real() -> DataSet:
     names = frozen.read().column("name").to_pylist()
     wanted = set(names)
-    corpus = shipped_corpus()
-    cards = {card.labels.name: card for card in iterate_cards(corpus) if card.labels.name in wanted}
-    graphs = {
-        item.labels.name: item.graph
-        for _, shard in iterate_shards(corpus)
+    items = {
+        item.labels.name: item
+        for _, shard in iterate_shards(shipped_corpus())
         for item in shard
         if item.labels.name in wanted
     }
-    missing = [name for name in names if name not in graphs]
+    missing = [name for name in names if name not in items]
     if missing:
         raise CorpusError(
             f"the corpus lacks {len(missing)} frozen ids, {missing[0]} among them; "
             "draw them anew with `nar benchmark freeze`"
         )
-    for file in ASKING_FILES:
-        path = package_path("evaluation", "data", file)
-        for card, item in zip(read_cards(path), read_shard(path), strict=True):
-            if card.labels.source in ASKING:
-                names.append(card.labels.name)
-                cards[card.labels.name], graphs[card.labels.name] = card, item.graph
-    return _in_order(REAL, names, cards, graphs)
+    asking = [
+        item
+        for file in ASKING_FILES
+        for item in read_shard(package_path("evaluation", "data", file))
+        if item.labels.source in ASKING
+    ]
+    return _dataset(REAL, [*(items[name] for name in names), *asking])
 
 
-def _in_order(
-    name: str,
-    names: Sequence[str],
-    cards: dict[str, Card],
-    graphs: dict[str, ComputationalGraph],
-) -> DataSet:
-    return DataSet(
-        name, tuple(cards[each] for each in names), tuple(graphs[each] for each in names)
-    )
+def _dataset(name: str, items: Sequence[Architecture]) -> DataSet:
+    return DataSet(name, tuple(map(card_of, items)), tuple(item.graph for item in items))
 
 
 def _nas(name: str, path: Path) -> DataSet:
@@ -108,6 +100,4 @@ def _nas(name: str, path: Path) -> DataSet:
             spec = DARTS.resolve(member_name(member))
             items.append(architecture(spec.labels, darts_graph(member.genotype)))
         write_shard(path, items)
-    graphs = {item.labels.name: item.graph for item in read_shard(path)}
-    cards = {card.labels.name: card for card in read_cards(path)}
-    return _in_order(name, sorted(graphs), cards, graphs)
+    return _dataset(name, sorted(read_shard(path), key=lambda item: item.labels.name))

@@ -14,6 +14,7 @@ from nar.corpus import Card
 from nar.evaluation.benchmark import asking
 from nar.evaluation.benchmark.asking import EDITS, PARTS, REWRITTEN, Roles, Words
 from nar.evaluation.benchmark.questions import Questions
+from nar.fingerprints import same_at_inference
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +135,16 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
     ),
     "rewrites": Protocol(
         "copies",
-        partial(asking.changed_questions, source=REWRITTEN, right=asking.exact_graphs),
+        partial(
+            asking.changed_questions,
+            source=REWRITTEN,
+            right=asking.normal_forms,
+            if_also=same_at_inference,
+        ),
         "success@1",
         "Models that were written otherwise ask (`results/rewritten_graphs.md` says how), and "
-        "their designs are not learned from. Right: the original, or what has its graph.",
+        "their designs are not learned from. Right: the original, or what has its graph, as it is "
+        "written or in its normal form with parameters within a quarter of an octave.",
         "copy",
     ),
     "rewrites-design": Protocol(

@@ -168,8 +168,20 @@ def _of_gallery(gains: csr_array, apart: Numbers, who: Numbers, answering: Mask)
     """Without items that may not answer, those apart with the query among them."""
     pairs = gains.tocoo()
     rows, items = pairs.coords
-    kept = answering[items] & (apart[who[rows]] != apart[items]) & (pairs.data > 0)
-    left = (pairs.data[kept].astype(np.float32), (rows[kept], items[kept]))
+    return kept_entries(gains, answering[items] & (apart[who[rows]] != apart[items]))
+
+
+def kept_entries(gains: csr_array, kept: Mask) -> csr_array:
+    """Only some of what answers are worth, and nothing that is worth nothing.
+
+    Args:
+        gains: Shape (queries, items).
+        kept: Which of its entries, row by row.
+    """
+    pairs = gains.tocoo()
+    rows, items = pairs.coords
+    mask = kept & (pairs.data > 0)
+    left = (pairs.data[mask].astype(np.float32), (rows[mask], items[mask]))
     return coo_array(left, shape=gains.shape).tocsr()
 
 
