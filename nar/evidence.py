@@ -1,0 +1,83 @@
+"""Evidence: what the hits of a query say of it beside their scores: its family, its whole.
+
+questions(graph) ── Retriever ──> answers ──┐
+hits that a corpus has, with their graphs ──┴── evidence_of ──> Evidence
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from nar.architecture import Architecture
+from nar.by import By
+from nar.graph import ComputationalGraph
+from nar.index.rows import Hit
+from nar.part_of import Whole, whole_of
+from nar.query import Answer, Query, Target
+from nar.verdict import HITS, FamilyVerdict, family_verdict
+
+# So many first hits are compared with the query, node by node.
+COMPARED: Final = 5
+_ASKED: Final[Mapping[By, int]] = {"design": HITS, "copy": COMPARED, "family": HITS, "trunk": HITS}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the hits say of a query.
+
+    Attributes:
+        family: What the hits by design say of its family; of a composed model, those by family.
+        trunk: What the hits by trunk say of what it stands on; None of a model that is not
+            composed of decoder and encoder.
+        whole: What it is a part of; None where no hit that was compared contains it.
+    """
+
+    family: FamilyVerdict
+    trunk: FamilyVerdict | None = None
+    whole: Whole | None = None
+
+
+def questions(target: Target) -> dict[By, Query]:
+    """What has to be asked for evidence; filters would hide some of it."""
+    return {by: Query(target, top_k, by=by) for by, top_k in _ASKED.items()}
+
+
+def looked_at(answers: Mapping[By, Answer]) -> list[Hit]:
+    """The hits whose graphs and labels are evidence, each once."""
+    compared = _compared(answers)
+    hits = [*compared, *answers["design"].hits, *answers["trunk"].hits]
+    return list({hit.name: hit for hit in hits}.values())
+
+
+def evidence_of(
+    graph: ComputationalGraph, answers: Mapping[By, Answer], known: Mapping[str, Architecture]
+) -> Evidence:
+    """What the answers to `questions` say of a canonical graph.
+
+    Args:
+        graph: The query.
+        answers: To each of the questions.
+        known: Those of the hits whose graphs are at hand, by name.
+    """
+    graphs = {hit.name: known[hit.name].graph for hit in _compared(answers) if hit.name in known}
+    whole = whole_of(graph, graphs)
+    family = family_verdict(answers["design"].hits)
+    if not _is_composed(answers["design"], known):
+        return Evidence(family, None, whole)
+
+    def trunk(hit: Hit) -> str:
+        return known[hit.name].labels.trunk if hit.name in known else hit.family
+
+    decoder = family_verdict(answers["family"].hits)
+    return Evidence(decoder, family_verdict(answers["trunk"].hits, trunk), whole)
+
+
+def _compared(answers: Mapping[By, Answer]) -> list[Hit]:
+    """Those by copy first: of equals the first one is named."""
+    return [hit for by in ("copy", "design") for hit in answers[by].hits[:COMPARED]]
+
+
+def _is_composed(answer: Answer, known: Mapping[str, Architecture]) -> bool:
+    """Whether most hits are a decoder on an encoder."""
+    composed = [hit.name in known and bool(known[hit.name].labels.backbone) for hit in answer.hits]
+    return 2 * sum(composed) > len(composed)
