@@ -12,12 +12,12 @@ from nar.architecture import Architecture
 from nar.by import By
 from nar.graph import ComputationalGraph
 from nar.index.rows import Hit
-from nar.part_of import Whole, whole_of
+from nar.part_of import Whole, wholes_of
 from nar.query import Answer, Query, Target
 from nar.verdict import HITS, FamilyVerdict, family_verdict
 
 # So many first hits are compared with the query, node by node.
-COMPARED: Final = 5
+COMPARED: Final = 10
 _ASKED: Final[Mapping[By, int]] = {"design": HITS, "copy": COMPARED, "family": HITS, "trunk": HITS}
 
 
@@ -29,12 +29,12 @@ class Evidence:
         family: What the hits by design say of its family; of a composed model, those by family.
         trunk: What the hits by trunk say of what it stands on; None of a model that is not
             composed of decoder and encoder.
-        whole: What it is a part of; None where no hit that was compared contains it.
+        wholes: What it is a part of, the best first; none where no hit that was compared has it.
     """
 
     family: FamilyVerdict
     trunk: FamilyVerdict | None = None
-    whole: Whole | None = None
+    wholes: tuple[Whole, ...] = ()
 
 
 def questions(target: Target) -> dict[By, Query]:
@@ -60,16 +60,16 @@ def evidence_of(
         known: Those of the hits whose graphs are at hand, by name.
     """
     graphs = {hit.name: known[hit.name].graph for hit in _compared(answers) if hit.name in known}
-    whole = whole_of(graph, graphs)
+    wholes = wholes_of(graph, graphs)
     family = family_verdict(answers["design"].hits)
     if not _is_composed(answers["design"], known):
-        return Evidence(family, None, whole)
+        return Evidence(family, None, wholes)
 
     def trunk(hit: Hit) -> str:
         return known[hit.name].labels.trunk if hit.name in known else hit.family
 
     decoder = family_verdict(answers["family"].hits)
-    return Evidence(decoder, family_verdict(answers["trunk"].hits, trunk), whole)
+    return Evidence(decoder, family_verdict(answers["trunk"].hits, trunk), wholes)
 
 
 def _compared(answers: Mapping[By, Answer]) -> list[Hit]:

@@ -12,7 +12,7 @@ A family repeats its blocks, so the smaller member is contained in the larger on
 part: it has the stem and the head of the larger one. A part begins or ends where the whole goes on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 # Chosen on validation data: `nar benchmark parts-of`.
 RADIUS: Final = 4
-MIN_SHARE: Final = 0.8
+MIN_SHARE: Final = 0.9
 
 _INPUT: Final = op_id("input")
 _EMBEDDING: Final = op_id("embedding")
@@ -60,10 +60,9 @@ class PartOf:
     of_whole: float
     where: Where
 
-    @property
-    def is_part(self) -> bool:
+    def is_part(self, min_share: float = MIN_SHARE) -> bool:
         """Whether the query is called a part of the whole."""
-        return bool(self.where) and self.share >= MIN_SHARE
+        return bool(self.where) and self.share >= min_share
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +109,23 @@ def part_of(query: ComputationalGraph, whole: ComputationalGraph) -> PartOf:
     return compared(reading(query), reading(whole))
 
 
-def whole_of(query: ComputationalGraph, known: Mapping[str, ComputationalGraph]) -> Whole | None:
-    """What a query is a part of: what holds most of it, of these the smallest; None if nothing.
+def wholes_of(
+    query: ComputationalGraph, known: Mapping[str, ComputationalGraph]
+) -> tuple[Whole, ...]:
+    """What a query is a part of: what contains most of it first, of these the smallest.
 
     Args:
         query: Canonical graph.
-        known: Canonical graphs by name, the nearest first: of equals the first is taken.
+        known: Canonical graphs by name; equals keep their order.
     """
     own = reading(query)
-    wholes = [Whole(name, compared(own, reading(graph))) for name, graph in known.items()]
-    return first_whole(wholes)
+    return in_order([Whole(name, compared(own, reading(graph))) for name, graph in known.items()])
 
 
-def first_whole(wholes: list[Whole]) -> Whole | None:
-    """Of what a query was compared with, what it is a part of; None if there is nothing."""
-    parts = [whole for whole in wholes if whole.part.is_part]
-    return max(parts, key=lambda whole: (whole.part.share, whole.part.of_whole), default=None)
+def in_order(compared_with: Sequence[Whole], min_share: float = MIN_SHARE) -> tuple[Whole, ...]:
+    """Of what a query was compared with, what it is a part of; see `wholes_of`."""
+    parts = [whole for whole in compared_with if whole.part.is_part(min_share)]
+    return tuple(sorted(parts, key=lambda whole: (-whole.part.share, -whole.part.of_whole)))
 
 
 def reading(graph: ComputationalGraph, radius: int = RADIUS) -> Reading:

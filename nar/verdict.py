@@ -51,11 +51,13 @@ class FamilyVerdict:
     @property
     def family(self) -> str:
         """The family that stands out; empty where the hits disagree or are far."""
-        if not self.counts:
-            return ""
-        first = self.counts[0]
-        stands_out = first.vote >= MIN_AGREEMENT and first.score >= MIN_SCORE
-        return first.family if stands_out else ""
+        return self.family_at(MIN_AGREEMENT, MIN_SCORE)
+
+    def family_at(self, min_agreement: float, min_score: float) -> str:
+        """The same, where its share of the votes and its nearest hit's score are at least these."""
+        first = next(iter(self.counts), None)
+        stands_out = first and first.vote >= min_agreement and first.score >= min_score
+        return first.family if first and stands_out else ""
 
 
 def family_of(hit: Hit) -> str:

@@ -15,11 +15,11 @@ _SHOWN_FAMILIES = 3
 
 
 def report(told: Evidence) -> Report:
-    """Family, trunk and whole, each with what speaks for it; None where nothing does."""
+    """Family, trunk and wholes, each with what speaks for it."""
     return {
         "family": _verdict_report(told.family),
         "trunk": _verdict_report(told.trunk) if told.trunk else None,
-        "part_of": {"name": told.whole.name, **asdict(told.whole.part)} if told.whole else None,
+        "part_of": [{"name": whole.name, **asdict(whole.part)} for whole in told.wholes],
     }
 
 
@@ -38,8 +38,8 @@ def _lines(told: Evidence) -> Iterator[Text]:
     else:
         yield Text(_said("Family, by what it is for", told.family))
         yield Text(_said("Family of its trunk", told.trunk))
-    if told.whole is not None:
-        yield Text(_contained(told.whole), "bold")
+    if told.wholes:
+        yield Text(_contained(*told.wholes), "bold")
 
 
 def _said(subject: str, verdict: FamilyVerdict) -> str:
@@ -57,10 +57,11 @@ def _said(subject: str, verdict: FamilyVerdict) -> str:
     return f"{subject}: none stands out among the first {verdict.of} hits ({shown})."
 
 
-def _contained(whole: Whole) -> str:
+def _contained(whole: Whole, *others: Whole) -> str:
     """E.g. ``This is 97% contained in timm:resnet50: the end of it, 54% of its operators``."""
     part = whole.part
+    more = f" And in {len(others)} more of the hits." if others else ""
     return (
         f"This is {100 * part.share:.0f}% contained in {whole.name}: {part.where} of it, "
-        f"{100 * part.of_whole:.0f}% of its operators."
+        f"{100 * part.of_whole:.0f}% of its operators.{more}"
     )
