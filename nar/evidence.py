@@ -17,7 +17,7 @@ from nar.query import Answer, Query, Target
 from nar.verdict import HITS, FamilyVerdict, family_verdict
 
 # So many first hits are compared with the query, node by node.
-COMPARED: Final = 10
+COMPARED: Final = 20
 _ASKED: Final[Mapping[By, int]] = {"design": HITS, "copy": COMPARED, "family": HITS, "trunk": HITS}
 
 

@@ -183,8 +183,10 @@ def explanation(compared: Difference) -> RenderableType:
     """Why a hit is near: the motifs that it shares with the query, and those of one only."""
     name = compared.second.labels.name
     heads = ("query", "hit")
+    own, its = (f"{100 * share:.0f}%" for share in compared.in_shared_motifs)
+    shares = f"{own} of the query's operators, {its} of the hit's"
     return Group(
-        _motifs(f"Motifs that {name} shares", compared.shared_motifs, heads),
+        _motifs(f"Motifs that {name} shares: {shares}", compared.shared_motifs, heads),
         _motifs(f"Motifs of the query or of {name} only", compared.other_motifs, heads),
     )
 

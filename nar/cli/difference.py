@@ -68,6 +68,15 @@ class Difference:
     listing: tuple[str, ...]
 
     @property
+    def in_shared_motifs(self) -> tuple[float, float]:
+        """Share of the nodes of each that stand in motifs of both, 0 to 1."""
+        nodes = (
+            sum(len(motif.operators) * motif.first for motif in self.shared_motifs),
+            sum(len(motif.operators) * motif.second for motif in self.shared_motifs),
+        )
+        return nodes[0] / self.first.nodes, nodes[1] / self.second.nodes
+
+    @property
     def same_exact(self) -> bool:
         """Whether both are one network."""
         return self.first.exact == self.second.exact

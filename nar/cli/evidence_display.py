@@ -50,7 +50,7 @@ def _said(subject: str, verdict: FamilyVerdict) -> str:
     if verdict.family:
         shown = f"{first.hits} of the first {verdict.of} hits, the nearest at {first.score:.3f}"
         return f"{subject}: {verdict.family} ({shown})."
-    shown = ", ".join(
+    shown = "; ".join(
         f"{count.family} {count.hits}, at {count.score:.3f}"
         for count in verdict.counts[:_SHOWN_FAMILIES]
     )

@@ -16,7 +16,6 @@ from nar.console import show, stderr
 from nar.errors import CorpusError, NarError
 from nar.evidence import Evidence, evidence_of, looked_at, questions
 from nar.index.filters import Filter
-from nar.index.rows import Hit
 from nar.query import Answer, Query
 
 EXPLAINED_HITS = 3
@@ -48,9 +47,9 @@ def search(
     asked = captured(name).architecture
     asked_beside = questions(asked)
     answer, *beside = ask([Query(asked, top_k, wanted, by), *asked_beside.values()], choice, server)
-    corpus, hits = CorpusChoice(choice.work), answer.hits[:EXPLAINED_HITS]
+    corpus = CorpusChoice(choice.work)
     told = _evidence(asked, dict(zip(asked_beside, beside, strict=True)), corpus)
-    reasons = _reasons(asked, hits, corpus) if explain else []
+    reasons = _reasons(asked, _explained(answer, told), corpus) if explain else []
     report = {
         **reports.answer(name, answer),
         "evidence": evidence_display.report(told),
@@ -70,9 +69,14 @@ def _evidence(asked: Architecture, answers: Mapping[By, Answer], corpus: CorpusC
     return evidence_of(asked.graph, answers, known)
 
 
-def _reasons(asked: Architecture, hits: Sequence[Hit], corpus: CorpusChoice) -> list[Difference]:
-    """The query compared with each of the hits, up to the first that cannot be looked at."""
-    names = [hit.name for hit in hits]
+def _explained(answer: Answer, told: Evidence) -> list[str]:
+    """Names of the first hits, and of what contains the query."""
+    names = [hit.name for hit in answer.hits[:EXPLAINED_HITS]]
+    return list(dict.fromkeys([*names, *(whole.name for whole in told.wholes[:1])]))
+
+
+def _reasons(asked: Architecture, names: Sequence[str], corpus: CorpusChoice) -> list[Difference]:
+    """The query compared with each of some hits, up to the first that cannot be looked at."""
     reasons: list[Difference] = []
     try:
         for item in looked_up(corpus, names):
@@ -85,6 +89,7 @@ def _reasons(asked: Architecture, hits: Sequence[Hit], corpus: CorpusChoice) -> 
 def _explanation(compared: Difference) -> reports.Report:
     return {
         "name": compared.second.labels.name,
+        "in_shared_motifs": dict(zip(("first", "second"), compared.in_shared_motifs, strict=True)),
         "shared_motifs": [asdict(motif) for motif in compared.shared_motifs],
         "other_motifs": [asdict(motif) for motif in compared.other_motifs],
     }

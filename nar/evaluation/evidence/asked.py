@@ -19,6 +19,7 @@ from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.asking import EDITS, PARTS, without_change
 from nar.evaluation.benchmark.splits import order
 from nar.evaluation.benchmark.tasks import Held
+from nar.evaluation.editing.parts import has_head
 from nar.files import package_path
 from nar.graph import ComputationalGraph
 from nar.index.exact import ExactIndex
@@ -35,7 +36,7 @@ _COPIES: Final = 80
 _KIN: Final = 2_000
 _TOGETHER: Final = 256
 _SEED: Final = 0
-# A trunk without a head is a part of the model that has one.
+# What libraries call the task of a trunk.
 _TRUNKS: Final = "feature-extraction"
 
 
@@ -85,27 +86,24 @@ class Asking:
         path = package_path("evaluation", "data", "changed.parquet")
         items = [item for item in read_shard(path) if self._asks_as_changed(item)]
         graphs = [item.graph for item in items]
-        answers = zip(
-            items, self._hits(graphs, DEPTH, "design"), self._hits(graphs, DEPTH, "copy"),
-            strict=True,
-        )  # fmt: skip
-        for item, by_design, by_copy in answers:
+        by_design = self._hits(graphs, DEPTH, "design")
+        by_copy = self._hits(graphs, DEPTH, "copy")
+        for item, *hits in zip(items, by_design, by_copy, strict=True):
             name, change = without_change(item.labels.name)
             kind = EDITS if item.labels.source == EDITS else change
-            yield Asked(kind, self._rows[name], item.graph, by_design, by_copy)
+            yield Asked(kind, self._rows[name], item.graph, *hits)
 
     def wholes(self) -> Iterator[Asked]:
-        """One named model of each design that has a head."""
-        names = [name for name, card in self._designs().items() if _TRUNKS not in card.labels.task]
-        graphs = read_named(shipped_corpus(), names, sources_of(names))
-        answers = zip(
-            names, self._hits(names, DEPTH + _COPIES, "design"),
-            self._hits(names, DEPTH + _COPIES, "copy"), strict=True,
-        )  # fmt: skip
-        for name, *hits in answers:
+        """One named model of each design that has a head: others are parts of models that do."""
+        tasks = {name: card.labels.task for name, card in self._designs().items()}
+        complete = [name for name, task in tasks.items() if _TRUNKS not in task]
+        graphs = read_named(shipped_corpus(), complete, sources_of(complete))
+        names = [name for name, item in graphs.items() if has_head(item.graph)]
+        by_design = self._hits(names, DEPTH + _COPIES, "design")
+        by_copy = self._hits(names, DEPTH + _COPIES, "copy")
+        for name, *hits in zip(names, by_design, by_copy, strict=True):
             own = self._rows[name]
-            by_design, by_copy = (_others(each, own) for each in hits)
-            yield Asked(WHOLE, own, graphs[name].graph, by_design, by_copy)
+            yield Asked(WHOLE, own, graphs[name].graph, *(_others(each, own) for each in hits))
 
     def of_new_families(self) -> Iterator[Asked]:
         """A named model of each family, whose family does not answer."""

@@ -30,8 +30,8 @@ _SAID: Final = (
     "Parts of models ask the shipped atlas. *reached*: the original is among the hits that are "
     "compared; *contained*: and the part is said to be one of it; *named*: the original is what is "
     "named first; *of its family*: what is named first is of the original's family; *any*: "
-    "something is said. Of a whole, a named model with a head whose design does not answer, "
-    "whatever is said is a false alarm."
+    "something is said. A whole is a named model that ends in a head, and its own design does not "
+    "answer: whatever is said of it is a false alarm."
 )
 _FAMILIES: Final = (
     "A family is said when the first hits agree on it and are near. *speaks*: share of the queries "
