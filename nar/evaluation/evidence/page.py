@@ -20,9 +20,12 @@ from nar.verdict import MIN_AGREEMENT, MIN_SCORE
 
 COMMAND: Final = "nar benchmark parts-of --results results"
 _CHOSEN: Final = Setting(COMPARED)
-_HITS: Final = (5, 10, 20)
-_SHARES: Final = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
-_RADII: Final = (1, 2, 8)
+# What else could have been chosen, one thing at a time.
+_SETTINGS: Final[Mapping[str, Sequence[Setting]]] = {
+    "hits": [replace(_CHOSEN, hits=hits) for hits in (5, 10, 20)],
+    "min_share": [replace(_CHOSEN, min_share=share) for share in (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)],
+}
+_OTHER_RADII: Final = (1, 2, 8)
 _AGREEMENTS: Final = (0.5, 0.6, 0.7)
 _SCORES: Final = (0.0, 0.7, 0.75, 0.8, 0.9)
 _PARTS: Final = ("queries", "reached", "contained", "named", "of its family", "any")
@@ -66,19 +69,19 @@ def _chosen(asking: Asking) -> Iterator[str]:
     changed, wholes = list(asking.changed()), list(asking.wholes())
     compared = compare_all([*changed, *wholes])
     yield _SAID
-    yield _said_by_setting("hits", [replace(_CHOSEN, hits=hits) for hits in _HITS], compared)
-    shares = [replace(_CHOSEN, min_share=share) for share in _SHARES]
-    yield _said_by_setting("min_share", shares, compared)
-    radii = [replace(_CHOSEN, radius=radius) for radius in _RADII]
-    for setting in radii:
-        again = compare_all([*changed, *wholes], setting.radius)
-        yield _said_by_setting("radius", [setting], again)
+    for name, settings in _SETTINGS.items():
+        yield _said_by_setting(name, [(setting, compared) for setting in settings])
+    radii = [(_CHOSEN, compared)]
+    for radius in _OTHER_RADII:
+        again = compare_all([*changed, *wholes], radius)
+        radii.append((replace(_CHOSEN, radius=radius), again))
+    yield _said_by_setting("radius", sorted(radii, key=lambda pair: pair[0].radius))
     yield from _said_by_kind(compared)
     votes = vote_all([*changed, *wholes, *asking.of_new_families()])
     yield _FAMILIES
-    settings = [(agreement, MIN_SCORE) for agreement in _AGREEMENTS]
-    settings += [(MIN_AGREEMENT, score) for score in _SCORES if score != MIN_SCORE]
-    yield _spoken(votes, settings)
+    thresholds = [(agreement, MIN_SCORE) for agreement in _AGREEMENTS]
+    thresholds += [(MIN_AGREEMENT, score) for score in _SCORES if score != MIN_SCORE]
+    yield _spoken(votes, thresholds)
 
 
 def _tested(asking: Asking) -> Iterator[str]:
@@ -93,10 +96,10 @@ def _all_parts(compared: Compared) -> Sequence[Sequence[Comparison]]:
     return [query for kind, queries in compared.items() if kind != WHOLE for query in queries]
 
 
-def _said_by_setting(name: str, settings: Sequence[Setting], compared: Compared) -> str:
+def _said_by_setting(name: str, asked: Iterable[tuple[Setting, Compared]]) -> str:
     """All parts together, and the false alarms, a line a setting."""
     lines = []
-    for setting in settings:
+    for setting, compared in asked:
         parts, wholes = said(_all_parts(compared), setting), said(compared[WHOLE], setting)
         lines.append([str(getattr(setting, name)), *_cells(parts), _shown(wholes.any)])
     return markdown_table((name, *_PARTS, "false alarms"), lines)
@@ -117,7 +120,7 @@ def _cells(what: Said) -> list[str]:
 
 
 def _spoken(votes: Mapping[str, Sequence[Voted]], settings: Iterable[tuple[float, float]]) -> str:
-    """A line a setting and kind of query."""
+    """A line a pair of thresholds and kind of query."""
     lines = []
     for setting in settings:
         for kind, each in votes.items():
