@@ -4,7 +4,7 @@ questions(graph) ── Retriever ──> answers ──┐
 hits that a corpus has, with their graphs ──┴── evidence_of ──> Evidence
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,12 @@ from nar.verdict import HITS, FamilyVerdict, family_verdict
 
 # So many first hits are compared with the query, node by node.
 COMPARED: Final = 20
-_ASKED: Final[Mapping[By, int]] = {"design": HITS, "copy": COMPARED, "family": HITS, "trunk": HITS}
+_ASKED: Final[Mapping[By, int]] = {
+    "design": COMPARED,
+    "copy": COMPARED,
+    "family": HITS,
+    "trunk": HITS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +47,23 @@ def questions(target: Target) -> dict[By, Query]:
     return {by: Query(target, top_k, by=by) for by, top_k in _ASKED.items()}
 
 
+def compared_hits(
+    by_copy: Sequence[Hit], by_design: Sequence[Hit], count: int = COMPARED
+) -> list[Hit]:
+    """The first hits of both answers, each once; those by copy first, for of equals one is named.
+
+    Args:
+        by_copy: Hits by copy, nearest first.
+        by_design: Hits by design, nearest first.
+        count: So many of each.
+    """
+    hits = [*by_copy[:count], *by_design[:count]]
+    return list({hit.name: hit for hit in hits}.values())
+
+
 def looked_at(answers: Mapping[By, Answer]) -> list[Hit]:
-    """The hits whose graphs and labels are evidence, each once."""
-    compared = _compared(answers)
-    hits = [*compared, *answers["design"].hits, *answers["trunk"].hits]
+    """The hits whose graphs or labels are evidence, each once."""
+    hits = [*_compared(answers), *answers["trunk"].hits]
     return list({hit.name: hit for hit in hits}.values())
 
 
@@ -73,11 +91,11 @@ def evidence_of(
 
 
 def _compared(answers: Mapping[By, Answer]) -> list[Hit]:
-    """Those by copy first: of equals the first one is named."""
-    return [hit for by in ("copy", "design") for hit in answers[by].hits[:COMPARED]]
+    return compared_hits(answers["copy"].hits, answers["design"].hits)
 
 
 def _is_composed(answer: Answer, known: Mapping[str, Architecture]) -> bool:
     """Whether most hits are a decoder on an encoder."""
-    composed = [hit.name in known and bool(known[hit.name].labels.backbone) for hit in answer.hits]
-    return 2 * sum(composed) > len(composed)
+    first = answer.hits[:HITS]
+    composed = [hit.name in known and bool(known[hit.name].labels.backbone) for hit in first]
+    return 2 * sum(composed) > len(first)

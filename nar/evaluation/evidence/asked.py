@@ -20,6 +20,7 @@ from nar.evaluation.benchmark.asking import EDITS, PARTS, without_change
 from nar.evaluation.benchmark.splits import order
 from nar.evaluation.benchmark.tasks import Held
 from nar.evaluation.editing.parts import has_head
+from nar.evidence import compared_hits
 from nar.files import package_path
 from nar.graph import ComputationalGraph
 from nar.index.exact import ExactIndex
@@ -58,10 +59,9 @@ class Asked:
     by_design: tuple[Hit, ...]
     by_copy: tuple[Hit, ...] = ()
 
-    def compared(self, hits: int) -> list[Hit]:
-        """The first hits by copy and by design, each once, those by copy first."""
-        first = [*self.by_copy[:hits], *self.by_design[:hits]]
-        return list({hit.name: hit for hit in first}.values())
+    def compared(self, count: int) -> list[Hit]:
+        """So many hits of both answers, as a search compares them."""
+        return compared_hits(self.by_copy, self.by_design, count)
 
 
 class Asking:
