@@ -34,7 +34,8 @@ _SAID: Final = (
     "compared; *contained*: and the part is said to be one of it; *named*: the original is what is "
     "named first; *of its family*: what is named first is of the original's family; *any*: "
     "something is said. A whole is a named model that ends in a head, and its own design does not "
-    "answer: whatever is said of it is a false alarm."
+    "answer: whatever is said of it is a false alarm. Some are right all the same: "
+    "`timm:vit_base_mci_224` is the image tower of `open_clip:MobileCLIP2-B`."
 )
 _FAMILIES: Final = (
     "A family is said when the first hits agree on it and are near. *speaks*: share of the queries "
