@@ -70,11 +70,9 @@ class Difference:
     @property
     def in_shared_motifs(self) -> tuple[float, float]:
         """Share of the nodes of each that stand in motifs of both, 0 to 1."""
-        nodes = (
-            sum(len(motif.operators) * motif.first for motif in self.shared_motifs),
-            sum(len(motif.operators) * motif.second for motif in self.shared_motifs),
-        )
-        return nodes[0] / self.first.nodes, nodes[1] / self.second.nodes
+        shared, others = map(_nodes_in, (self.shared_motifs, self.other_motifs))
+        first, second = (own / (own + other) for own, other in zip(shared, others, strict=True))
+        return first, second
 
     @property
     def same_exact(self) -> bool:
@@ -150,6 +148,14 @@ def _operators(first: ComputationalGraph, second: ComputationalGraph) -> tuple[O
                 count.operator,
             ),
         )
+    )
+
+
+def _nodes_in(motifs: Sequence[MotifCounts]) -> tuple[int, int]:
+    """How many nodes of each stand in some motifs: every node stands in one."""
+    return (
+        sum(len(motif.operators) * motif.first for motif in motifs),
+        sum(len(motif.operators) * motif.second for motif in motifs),
     )
 
 
