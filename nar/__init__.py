@@ -6,6 +6,7 @@
     vectors = embedder.embed([graph])             # (1, dim) float32, rows of length 1
     with nar.ArchitectureIndex(nar.IndexConfig(uri="work/demo/index.db")) as index:
         answer = nar.Retriever(embedder, index).search(graph, top_k=10)
+    print(nar.family_verdict(answer.hits).family)      # what the hits agree on
 
 Names are imported when they are first used: `import nar` itself costs nothing.
 """
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from nar.capture import CaptureInputs, capture_exported, capture_module, capture_onnx
     from nar.client import Client
     from nar.config import IndexConfig
-    from nar.corpus import read_corpus
+    from nar.corpus import read_corpus, read_named
     from nar.encoding.checkpoint import load_checkpoint
     from nar.encoding.embed import Embedder
     from nar.errors import NarError
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from nar.index.filters import Filter
     from nar.motifs.macro_graph import macro_graph
     from nar.motifs.partition import partition
+    from nar.part_of import wholes_of
     from nar.retrieve import Retriever
+    from nar.verdict import family_verdict
     from nar.zoo import capture_architecture
 
 _HOME = {
@@ -37,6 +40,7 @@ _HOME = {
     "capture_onnx": "nar.capture",
     "capture_architecture": "nar.zoo",
     "read_corpus": "nar.corpus",
+    "read_named": "nar.corpus",
     "partition": "nar.motifs.partition",
     "macro_graph": "nar.motifs.macro_graph",
     "load_checkpoint": "nar.encoding.checkpoint",
@@ -45,6 +49,8 @@ _HOME = {
     "ArchitectureIndex": "nar.index.architecture_index",
     "Filter": "nar.index.filters",
     "Retriever": "nar.retrieve",
+    "wholes_of": "nar.part_of",
+    "family_verdict": "nar.verdict",
     "Client": "nar.client",
     "NarError": "nar.errors",
 }
@@ -63,10 +69,13 @@ __all__ = [
     "capture_exported",
     "capture_module",
     "capture_onnx",
+    "family_verdict",
     "load_checkpoint",
     "macro_graph",
     "partition",
     "read_corpus",
+    "read_named",
+    "wholes_of",
 ]
 
 

@@ -29,6 +29,7 @@ RANKS = """
     motifs.growth
     motifs.partition
     motifs.contexts motifs.macro_graph motifs.splitting motifs.feature_sets motifs
+    part_of
     encoding.recipe
     encoding.batches encoding.targets encoding.losses encoding.merged encoding.training_state
     encoding.motif_contrast encoding.training
@@ -44,7 +45,8 @@ RANKS = """
     index.collection
     index.bulk
     index.architecture_index index.exact index
-    novelty query
+    novelty query verdict
+    evidence
     retrieve
     capture
     zoo
@@ -55,6 +57,7 @@ RANKS = """
     serve
     client
     console cli.reports
+    cli.evidence_display
     cli.choices cli.filter_options
     cli.lookup cli.portrait cli.difference cli.plots
     cli.display

@@ -1,8 +1,10 @@
-"""Who may answer a query: the atlas, the index of a workspace, or a server.
+"""What `nar search` asks, and who may answer: the atlas, the index of a workspace, or a server.
 
 Each has libraries of its own, which take longer to import than the answer takes: only those of
 the one that is asked are imported.
 """
+
+from collections.abc import Sequence
 
 from nar.atlas import read_atlas, shipped_atlas
 from nar.cli.choices import IndexChoice
@@ -16,36 +18,45 @@ from nar.query import Answer, Query
 from nar.retrieve import Retriever
 
 
-def ask_atlas(query: Query) -> Answer:
-    """Ask the atlas that came with the package."""
+def ask(queries: Sequence[Query], choice: IndexChoice, server: str | None) -> list[Answer]:
+    """Answers to several queries, in their order.
+
+    Args:
+        queries: Their targets are graphs, architectures, names or vectors.
+        choice: The index to ask where no server is named.
+        server: HOST:PORT of the server to ask; None for the atlas or the workspace.
+    """
+    if server is not None:
+        return _ask_server(queries, choice.config().server, server)
+    return _ask_atlas(queries) if choice.wants_atlas else _ask_index(queries, choice)
+
+
+def _ask_atlas(queries: Sequence[Query]) -> list[Answer]:
     content = read_atlas(shipped_atlas())
     rows = len(content.rows)
     stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim")
     embedder = Embedder(content.encoder)
     index = ExactIndex(content.rows, dim=embedder.dim)
-    return Retriever(embedder, index, content.novelty).answer(query)
+    retriever = Retriever(embedder, index, content.novelty)
+    return [retriever.answer(query) for query in queries]
 
 
-def ask_index(query: Query, choice: IndexChoice) -> Answer:
-    """Ask the index of a workspace, in this process."""
+def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
     from nar.index.architecture_index import ArchitectureIndex
 
     embedder = Embedder(load_checkpoint(choice.workspace.checkpoint))
     with ArchitectureIndex(choice.config().index, encoder=embedder.fingerprint) as index:
         novelty = read_novelty(choice.workspace.novelty, encoder=embedder.fingerprint)
-        return Retriever(embedder, index, novelty).answer(query)
+        retriever = Retriever(embedder, index, novelty)
+        return [retriever.answer(query) for query in queries]
 
 
-def ask_server(query: Query, config: ServerConfig, address: str) -> Answer:
-    """Ask a server.
-
-    Args:
-        query: Its target is a graph, an architecture, a name or a vector.
-        config: Has the token that the server wants.
-        address: HOST:PORT.
-    """
+def _ask_server(queries: Sequence[Query], config: ServerConfig, address: str) -> list[Answer]:
     from nar.client import Client
 
     token = config.token.get_secret_value() if config.token else None
     with Client(address, token=token) as client:
-        return client.search(query.target, top_k=query.top_k, wanted=query.filter, by=query.by)
+        return [
+            client.search(each.target, top_k=each.top_k, wanted=each.filter, by=each.by)
+            for each in queries
+        ]

@@ -129,6 +129,25 @@ def targets(results: Results) -> None:
 
 @app.command()
 @reporting_errors
+def parts_of(
+    results: Annotated[
+        Path | None, typer.Option(help="Directory that gets the page, both halves of it.")
+    ] = None,
+    test: Annotated[
+        bool, typer.Option("--test", help="Ask what is held back to test, not to select.")
+    ] = False,
+) -> None:
+    """Measure how often a part is told from a whole, and its family from others; minutes."""
+    from nar.evaluation.evidence.page import as_markdown, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown(["test" if test else "validation"]))
+
+
+@app.command()
+@reporting_errors
 def rewriting(
     models: Annotated[
         list[str] | None, typer.Argument(help="Specs; the frozen list if none is given.")

@@ -185,8 +185,10 @@ def explanation(compared: Difference) -> RenderableType:
     name = compared.second.labels.name
     heads = ("query", "hit")
     form = " at inference" if compared.at_inference else ""
+    own, its = (f"{100 * share:.0f}%" for share in compared.in_shared_motifs)
+    shares = f"{own} of the query's operators, {its} of the hit's"
     return Group(
-        _motifs(f"Motifs that {name} shares{form}", compared.shared_motifs, heads),
+        _motifs(f"Motifs that {name} shares{form}: {shares}", compared.shared_motifs, heads),
         _motifs(f"Motifs of the query or of {name} only{form}", compared.other_motifs, heads),
     )
 

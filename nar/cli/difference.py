@@ -76,6 +76,13 @@ class Difference:
         """What both have in common, as `nar.fingerprints.sameness` has it."""
         return sameness(self.first, self.second)
 
+    @property
+    def in_shared_motifs(self) -> tuple[float, float]:
+        """Share of the nodes of each that stand in motifs of both, 0 to 1."""
+        shared, others = map(_nodes_in, (self.shared_motifs, self.other_motifs))
+        first, second = (own / (own + other) for own, other in zip(shared, others, strict=True))
+        return first, second
+
 
 def difference(first: Architecture, second: Architecture) -> Difference:
     """Compare two architectures as they are written."""
@@ -148,6 +155,14 @@ def _operators(first: ComputationalGraph, second: ComputationalGraph) -> tuple[O
                 count.operator,
             ),
         )
+    )
+
+
+def _nodes_in(motifs: Sequence[MotifCounts]) -> tuple[int, int]:
+    """How many nodes of each stand in some motifs: every node stands in one."""
+    return (
+        sum(len(motif.operators) * motif.first for motif in motifs),
+        sum(len(motif.operators) * motif.second for motif in motifs),
     )
 
 

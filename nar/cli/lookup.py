@@ -6,8 +6,9 @@ from pathlib import Path
 from nar.architecture import Architecture
 from nar.cli.choices import CorpusChoice
 from nar.console import stderr
-from nar.corpus import find
+from nar.corpus import find, read_named
 from nar.errors import CorpusError, UnknownArchitectureError
+from nar.index.rows import Hit
 from nar.zoo import ZooCapture, capture_architecture
 
 
@@ -24,14 +25,31 @@ def looked_up(corpus: CorpusChoice, names: Sequence[str]) -> Iterator[Architectu
         CorpusError: The corpus that was named is missing or damaged.
         CaptureError: A model could not be captured.
     """
+    directory = _directory(corpus)
+    for name in names:
+        yield _in_corpus(directory, name) or captured(name).architecture
+
+
+def at_hand(corpus: CorpusChoice, hits: Sequence[Hit]) -> dict[str, Architecture]:
+    """Those of some hits that the corpus has, by name; nothing is captured.
+
+    Raises:
+        CorpusError: The corpus that was named is missing or damaged.
+    """
+    directory = _directory(corpus)
+    if directory is None:
+        return {}
+    return read_named(directory, [hit.name for hit in hits], {hit.source for hit in hits})
+
+
+def _directory(corpus: CorpusChoice) -> Path | None:
+    """Where the corpus lies; None if none was named and none came with the package."""
     try:
-        directory = corpus.directory()
+        return corpus.directory()
     except CorpusError:
         if corpus.is_named:
             raise
-        directory = None
-    for name in names:
-        yield _in_corpus(directory, name) or captured(name).architecture
+        return None
 
 
 def _in_corpus(directory: Path | None, name: str) -> Architecture | None:

@@ -1,21 +1,21 @@
 """What `nar search` does: it captures a model, asks an index, and shows the answer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from rich.console import Group
 
 from nar.architecture import Architecture
 from nar.by import By
-from nar.cli import corpus_display, display, reports
-from nar.cli.asking import ask_atlas, ask_index, ask_server
+from nar.cli import corpus_display, display, evidence_display, reports
+from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.cli.difference import Difference, explaining_difference
-from nar.cli.lookup import captured, looked_up
+from nar.cli.lookup import at_hand, captured, looked_up
 from nar.console import show, stderr
-from nar.errors import NarError
+from nar.errors import CorpusError, NarError
+from nar.evidence import Evidence, evidence_of, looked_at, questions
 from nar.index.filters import Filter
-from nar.index.rows import Hit
 from nar.query import Answer, Query
 
 EXPLAINED_HITS = 3
@@ -45,25 +45,38 @@ def search(
         as_json: Whether a program reads the answer.
     """
     asked = captured(name).architecture
-    answer = _ask(Query(asked, top_k, wanted, by), choice, server)
-    corpus, hits = CorpusChoice(choice.work), answer.hits[:EXPLAINED_HITS]
-    reasons = _reasons(asked, hits, corpus) if explain else []
-    show(
-        {**reports.answer(name, answer), "explanations": [_explanation(each) for each in reasons]},
-        lambda: Group(display.answer(name, answer), *map(corpus_display.explanation, reasons)),
-        as_json=as_json,
-    )
+    asked_beside = questions(asked)
+    answer, *beside = ask([Query(asked, top_k, wanted, by), *asked_beside.values()], choice, server)
+    corpus = CorpusChoice(choice.work)
+    told = _evidence(asked, dict(zip(asked_beside, beside, strict=True)), corpus)
+    reasons = _reasons(asked, _explained(answer, told), corpus) if explain else []
+    report = {
+        **reports.answer(name, answer),
+        "evidence": evidence_display.report(told),
+        "explanations": [_explanation(each) for each in reasons],
+    }
+    view = (evidence_display.view(told), *map(corpus_display.explanation, reasons))
+    show(report, lambda: Group(display.answer(name, answer), *view), as_json=as_json)
 
 
-def _ask(query: Query, choice: IndexChoice, server: str | None) -> Answer:
-    if server is not None:
-        return ask_server(query, choice.config().server, server)
-    return ask_atlas(query) if choice.wants_atlas else ask_index(query, choice)
+def _evidence(asked: Architecture, answers: Mapping[By, Answer], corpus: CorpusChoice) -> Evidence:
+    """What the hits say of the query, as far as the corpus has their graphs."""
+    try:
+        known = at_hand(corpus, looked_at(answers))
+    except CorpusError as error:
+        stderr.print(f"the hits were not compared node by node: {error}", style="yellow")
+        known = {}
+    return evidence_of(asked.graph, answers, known)
 
 
-def _reasons(asked: Architecture, hits: Sequence[Hit], corpus: CorpusChoice) -> list[Difference]:
-    """The query compared with each of the hits, up to the first that cannot be looked at."""
-    names = [hit.name for hit in hits]
+def _explained(answer: Answer, told: Evidence) -> list[str]:
+    """Names of the first hits, and of what contains the query."""
+    names = [hit.name for hit in answer.hits[:EXPLAINED_HITS]]
+    return list(dict.fromkeys([*names, *(whole.name for whole in told.wholes[:1])]))
+
+
+def _reasons(asked: Architecture, names: Sequence[str], corpus: CorpusChoice) -> list[Difference]:
+    """The query compared with each of some hits, up to the first that cannot be looked at."""
     reasons: list[Difference] = []
     try:
         for item in looked_up(corpus, names):
@@ -77,6 +90,7 @@ def _explanation(compared: Difference) -> reports.Report:
     return {
         "name": compared.second.labels.name,
         "at_inference": compared.at_inference,
+        "in_shared_motifs": dict(zip(("first", "second"), compared.in_shared_motifs, strict=True)),
         "shared_motifs": [asdict(motif) for motif in compared.shared_motifs],
         "other_motifs": [asdict(motif) for motif in compared.other_motifs],
     }

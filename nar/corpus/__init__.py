@@ -12,6 +12,7 @@ from nar.corpus.reading import (
     iterate_cards,
     iterate_shards,
     read_corpus,
+    read_named,
     shipped_corpus,
 )
 from nar.corpus.schema import SCHEMA, SCHEMA_VERSION
@@ -28,6 +29,7 @@ __all__ = [
     "iterate_shards",
     "read_cards",
     "read_corpus",
+    "read_named",
     "read_shard",
     "shipped_corpus",
     "write_shard",

@@ -1,6 +1,6 @@
 """A whole corpus: where it lies, every shard checked, one name found without the others."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -132,6 +132,33 @@ def find(directory: Path, name: str) -> Found:
             return Found(item, card, others)
         names += column.to_pylist()
     raise _unknown(name, names)
+
+
+def read_named(
+    directory: Path, names: Sequence[str], sources: Collection[str]
+) -> dict[str, Architecture]:
+    """Some architectures, in the order of the names; one that the corpus lacks is left out.
+
+    Args:
+        directory: Of a finished corpus.
+        names: Of the architectures.
+        sources: Who registers them: shards of others are not read.
+
+    Raises:
+        CorpusError: Names what is missing or damaged.
+    """
+    wanted = pa.array(names, pa.string())
+    items = {
+        item.labels.name: item
+        for entry in Manifest.read(directory).shards
+        if not entry.source or entry.source in sources
+        for item in parsed(*checked(directory, entry), partial(_named, wanted))
+    }
+    return {name: items[name] for name in names if name in items}
+
+
+def _named(wanted: pa.Array, table: pa.Table) -> list[Architecture]:
+    return architectures_of(table.filter(pc.is_in(table.column("name"), wanted)))
 
 
 def _unknown(name: str, names: Sequence[str]) -> UnknownArchitectureError:

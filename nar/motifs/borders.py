@@ -23,7 +23,7 @@ _WEIGHTED: Final = (
     "conv", "conv_grouped", "conv_depthwise", "conv_transpose", "deform_conv", "linear",
     "bilinear", "embedding", "lstm", "gru", "rnn",
 )  # fmt: skip
-_HAS_WEIGHTS: Final = np.isin(np.arange(MAX_OP_ID + 1), [op_id(name) for name in _WEIGHTED])
+HAS_WEIGHTS: Final = np.isin(np.arange(MAX_OP_ID + 1), [op_id(name) for name in _WEIGHTED])
 _INPUT: Final = op_id("input")
 _EMBEDDING: Final = op_id("embedding")
 
@@ -37,7 +37,7 @@ def at_border(wires: Wiring) -> NDArray[np.bool_]:
     Returns:
         Shape (nodes,).
     """
-    weighted = _HAS_WEIGHTS[wires.op_ids]
+    weighted = HAS_WEIGHTS[wires.op_ids]
     is_read = np.zeros(len(weighted), dtype=np.bool_)
     is_read[wires.source] = True
     given = _spread(wires.op_ids == _INPUT, wires.source, wires.target, weighted)

@@ -142,7 +142,7 @@ def _sets(
     """The sets of so many owners, given the owner of each node, and motifs with theirs."""
     wires = wiring(graphs)
     operators = operator_codes(wires.op_ids)
-    attributes = _with_attributes(operators, graphs, None if border_widths else at_border(wires))
+    attributes = with_attributes(operators, graphs, None if border_widths else at_border(wires))
     walked = paths(attributes, wires)
     if walked.cut:
         _log.info("paths of %d graphs leave out %d neighbours of hubs", len(graphs), walked.cut)
@@ -157,8 +157,8 @@ def _sets(
     return _together(streams, count)
 
 
-def _with_attributes(
-    codes: Codes, graphs: Sequence[ComputationalGraph], borders: NDArray[np.bool_] | None
+def with_attributes(
+    codes: Codes, graphs: Sequence[ComputationalGraph], borders: NDArray[np.bool_] | None = None
 ) -> Codes:
     """With all attributes; where borders are given, without their widths and numbers of heads."""
     attributes = np.concatenate([graph.attributes for graph in graphs]).astype(np.int64)

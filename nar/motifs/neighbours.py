@@ -119,7 +119,12 @@ def refine(
     return codes
 
 
-def _parents(codes: Codes, wires: Wiring, inside: NDArray[np.bool_] | None) -> Codes:
+def refine_upwards(codes: Codes, wires: Wiring) -> Codes:
+    """One step that looks at ordered parents only: who reads a node is not seen."""
+    return mix(codes + _parents(codes, wires))
+
+
+def _parents(codes: Codes, wires: Wiring, inside: NDArray[np.bool_] | None = None) -> Codes:
     seen = mix(codes[wires.source] + wires.slot)
     if inside is not None:
         seen *= inside

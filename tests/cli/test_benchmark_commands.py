@@ -54,8 +54,8 @@ def test_what_there_is_not_is_one_line(tmp_path, cell, message):
 def test_what_is_made_of_many_cells_has_a_command_each():
     told = run("benchmark", "--help").stdout
     for name in (
-        "cell", "novelty", "misses", "targets", "rewriting", "freeze", "rewritten", "edited",
-        "draw-edited",
+        "cell", "novelty", "misses", "targets", "parts-of", "rewriting", "freeze",
+        "rewritten", "edited", "draw-edited",
     ):  # fmt: skip
         assert name in told
 

@@ -1,6 +1,7 @@
 """The `nar` command as a user types it, on a small real workspace without Ray."""
 
 import json
+import shutil
 
 import pytest
 import torch
@@ -110,10 +111,27 @@ def test_an_explanation_names_the_motifs_of_query_and_hit(work, names):
     assert [reason["name"] for reason in reasons] == [hit["name"] for hit in told["hits"][:3]]
     itself, other = reasons[0], reasons[2]
     assert itself["other_motifs"] == []
+    assert itself["in_shared_motifs"] == {"first": 1, "second": 1}
     assert all(motif["first"] == motif["second"] > 0 for motif in itself["shared_motifs"])
     assert all(min(motif["first"], motif["second"]) == 0 for motif in other["other_motifs"])
     told = run("search", names[3], "--work", work, "--top-k", 1, "--explain").stdout
     assert "Motifs that" in told
+
+
+def test_search_says_what_its_hits_speak_for(work, names):
+    told = answer("search", names[3], "--work", work)["evidence"]
+    assert told["family"]["name"] is None  # cells of a search space lie near one another
+    assert told["family"]["of"] == sum(each["hits"] for each in told["family"]["counts"]) == 10
+    assert (told["trunk"], told["part_of"]) == (None, [])
+    assert "Family: none stands out" in run("search", names[3], "--work", work).stdout
+
+
+def test_search_answers_where_the_corpus_is_gone(work, names, tmp_path):
+    shutil.copytree(work, tmp_path / "work", ignore=shutil.ignore_patterns("corpus"))
+    done = run("search", names[3], "--work", tmp_path / "work")
+    assert done.exit_code == 0
+    assert "already known as" in done.stdout
+    assert "were not compared node by node" in done.stderr
 
 
 def test_filters_hold(work, names):

@@ -17,10 +17,11 @@ from nar.corpus import (
     iterate_cards,
     read_cards,
     read_corpus,
+    read_named,
     read_shard,
     write_shard,
 )
-from nar.errors import InvalidGraphError, UnknownArchitectureError
+from nar.errors import CorpusError, InvalidGraphError, UnknownArchitectureError
 from nar.graph import ComputationalGraph
 
 
@@ -139,6 +140,21 @@ def test_a_name_is_found_without_reading_another_graph(held, monkeypatch):
     )
     find(held, "smp:unet/swin")
     assert read == [1]
+
+
+def test_several_names_are_read_in_their_order_and_what_is_absent_is_left_out(held):
+    wanted = ["smp:unet/swin", "timm:z", "timm:a"]
+    named = read_named(held, wanted, {"smp", "timm"})
+    assert list(named) == ["smp:unet/swin", "timm:a"]
+    assert named["timm:a"] == rows()[0]
+
+
+def test_shards_of_other_sources_are_not_read(tmp_path):
+    directory = corpus(tmp_path)
+    (directory / "shard-0.parquet").unlink()  # timm alone
+    assert list(read_named(directory, ["hf:bert"], {"hf"})) == ["hf:bert"]
+    with pytest.raises(CorpusError, match="shard-0"):
+        read_named(directory, ["hf:bert"], {"timm"})
 
 
 def test_a_misspelt_name_gets_the_nearest(held):

@@ -43,10 +43,16 @@ def member(card: Card) -> Member:
     return Member(labels.name, labels.family, card.topology, labels.backbone, is_named)
 
 
+def without_change(name: str) -> tuple[str, str]:
+    """What the name of a changed model says: the name of its original, and the change."""
+    original, _, change = name.rpartition("@")
+    return original, change
+
+
 def original_name(card: Card) -> str:
     """The name of the model that was changed, or its own."""
     name = card.labels.name
-    return name.rpartition("@")[0] if card.labels.source in ASKING else name
+    return without_change(name)[0] if card.labels.source in ASKING else name
 
 
 def kin(cards: Sequence[Card]) -> list[str]:

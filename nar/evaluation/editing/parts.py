@@ -113,12 +113,21 @@ def without_head(graph: ComputationalGraph) -> ComputationalGraph:
     Raises:
         NotApplicableError: No layer comes after those, or too much does.
     """
-    kept = _leads_to(graph, np.isin(graph.op_ids, [op_id(name) for name in _TRUNK]))
-    if not np.isin(graph.op_ids[~kept], [op_id(name) for name in _LAYERS]).any():
+    kept = _trunk(graph)
+    if not has_head(graph):
         raise NotApplicableError("no layer after the last norm, pooling or sum")
     if (~kept).mean() > MAX_HEAD:
         raise NotApplicableError("no trunk that ends in a norm, a pooling or a sum")
     return cut(graph, kept)
+
+
+def has_head(graph: ComputationalGraph) -> bool:
+    """Whether a layer with weights comes after the last norm, pooling, attention or sum."""
+    return bool(np.isin(graph.op_ids[~_trunk(graph)], [op_id(name) for name in _LAYERS]).any())
+
+
+def _trunk(graph: ComputationalGraph) -> Mask:
+    return _leads_to(graph, np.isin(graph.op_ids, [op_id(name) for name in _TRUNK]))
 
 
 def _leads_to(graph: ComputationalGraph, wanted: Mask) -> Mask:

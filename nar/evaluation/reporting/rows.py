@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, Final
 
+from nar.evaluation.benchmark.asking import without_change
 from nar.evaluation.cells import CellResult
 from nar.evaluation.methods.registry import Method, find_method
 from nar.evaluation.scoring import metrics
@@ -106,5 +107,5 @@ def _by_kind(seeds: Sequence[Scored], metric: str) -> dict[str, Kind]:
     values: defaultdict[str, list[float]] = defaultdict(list)
     for seed in seeds:
         for query, value in zip(seed.queries, seed.values[metric].tolist(), strict=True):
-            values[query.rpartition("@")[2]].append(value)
+            values[without_change(query)[1]].append(value)
     return {kind: Kind(len(reached), fmean(reached)) for kind, reached in values.items()}

@@ -1,0 +1,101 @@
+"""Evidence: what the hits of a query say of it beside their scores: its family, its whole.
+
+questions(graph) ── Retriever ──> answers ──┐
+hits that a corpus has, with their graphs ──┴── evidence_of ──> Evidence
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from nar.architecture import Architecture
+from nar.by import By
+from nar.graph import ComputationalGraph
+from nar.index.rows import Hit
+from nar.part_of import Whole, wholes_of
+from nar.query import Answer, Query, Target
+from nar.verdict import HITS, FamilyVerdict, family_verdict
+
+# So many first hits are compared with the query, node by node.
+COMPARED: Final = 20
+_ASKED: Final[Mapping[By, int]] = {
+    "design": COMPARED,
+    "copy": COMPARED,
+    "family": HITS,
+    "trunk": HITS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the hits say of a query.
+
+    Attributes:
+        family: What the hits by design say of its family; of a composed model, those by family.
+        trunk: What the hits by trunk say of what it stands on; None of a model that is not
+            composed of decoder and encoder.
+        wholes: What it is a part of, the best first; none where no hit that was compared has it.
+    """
+
+    family: FamilyVerdict
+    trunk: FamilyVerdict | None = None
+    wholes: tuple[Whole, ...] = ()
+
+
+def questions(target: Target) -> dict[By, Query]:
+    """What has to be asked for evidence; filters would hide some of it."""
+    return {by: Query(target, top_k, by=by) for by, top_k in _ASKED.items()}
+
+
+def compared_hits(
+    by_copy: Sequence[Hit], by_design: Sequence[Hit], count: int = COMPARED
+) -> list[Hit]:
+    """The first hits of both answers, each once; those by copy first, for of equals one is named.
+
+    Args:
+        by_copy: Hits by copy, nearest first.
+        by_design: Hits by design, nearest first.
+        count: So many of each.
+    """
+    hits = [*by_copy[:count], *by_design[:count]]
+    return list({hit.name: hit for hit in hits}.values())
+
+
+def looked_at(answers: Mapping[By, Answer]) -> list[Hit]:
+    """The hits whose graphs or labels are evidence, each once."""
+    hits = [*_compared(answers), *answers["trunk"].hits]
+    return list({hit.name: hit for hit in hits}.values())
+
+
+def evidence_of(
+    graph: ComputationalGraph, answers: Mapping[By, Answer], known: Mapping[str, Architecture]
+) -> Evidence:
+    """What the answers to `questions` say of a canonical graph.
+
+    Args:
+        graph: The query.
+        answers: To each of the questions.
+        known: Those of the hits whose graphs are at hand, by name.
+    """
+    graphs = {hit.name: known[hit.name].graph for hit in _compared(answers) if hit.name in known}
+    wholes = wholes_of(graph, graphs)
+    family = family_verdict(answers["design"].hits)
+    if not _is_composed(answers["design"], known):
+        return Evidence(family, None, wholes)
+
+    def trunk(hit: Hit) -> str:
+        return known[hit.name].labels.trunk if hit.name in known else hit.family
+
+    decoder = family_verdict(answers["family"].hits)
+    return Evidence(decoder, family_verdict(answers["trunk"].hits, trunk), wholes)
+
+
+def _compared(answers: Mapping[By, Answer]) -> list[Hit]:
+    return compared_hits(answers["copy"].hits, answers["design"].hits)
+
+
+def _is_composed(answer: Answer, known: Mapping[str, Architecture]) -> bool:
+    """Whether most hits are a decoder on an encoder."""
+    first = answer.hits[:HITS]
+    composed = [hit.name in known and bool(known[hit.name].labels.backbone) for hit in first]
+    return 2 * sum(composed) > len(first)

@@ -1,0 +1,70 @@
+"""Evidence of answers of a real index: family, trunk and wholes of a query."""
+
+from dataclasses import replace
+
+from tiny_index import known, tiny_embedder, tiny_index
+
+from nar.architecture import Labels, architecture
+from nar.canonical import canonical
+from nar.evaluation.editing.parts import run
+from nar.evidence import COMPARED, evidence_of, looked_at, questions
+from nar.retrieve import Retriever
+
+
+def answered(directory, graph):
+    embedder = tiny_embedder()
+    with tiny_index(directory, embedder) as index:
+        retriever = Retriever(embedder, index)
+        return {by: retriever.answer(query) for by, query in questions(graph).items()}
+
+
+def at_hand(answers, backbone=""):
+    """Every hit with its graph; composed ones if a backbone is given."""
+    return {
+        hit.name: architecture(
+            Labels(hit.name, hit.source, hit.library, hit.family, hit.task, backbone=backbone),
+            known(hit.name),
+        )
+        for hit in looked_at(answers)
+    }
+
+
+def test_a_part_names_its_whole(tmp_path):
+    part = run(known("timm:plain"), begin=0.4, end=1)
+    answers = answered(tmp_path, part)
+    told = evidence_of(part, answers, at_hand(answers))
+    assert [whole.name for whole in told.wholes] == ["timm:plain"]
+    assert told.wholes[0].part.where == "the end"
+    assert told.trunk is None
+
+
+def test_without_graphs_the_family_is_said_all_the_same(tmp_path):
+    graph = known("timm:mixer")
+    answers = answered(tmp_path, graph)
+    told = evidence_of(graph, answers, {})
+    assert (told.family.family, told.wholes) == ("mixer", ())
+    assert told.family.of == len(answers["design"].hits) == 5
+
+
+def test_a_composed_model_has_a_family_and_a_trunk(tmp_path):
+    graph = known("timm:plain")
+    answers = answered(tmp_path, graph)
+    told = evidence_of(graph, answers, at_hand(answers, backbone="resnet"))
+    assert told.trunk is not None
+    assert told.trunk.family == "resnet"
+    assert told.family.counts[0].family == "plain"
+
+
+def test_filters_and_the_number_of_hits_of_the_query_do_not_matter():
+    asked = questions("timm:resnet50")
+    assert asked.keys() == {"design", "copy", "family", "trunk"}
+    assert not any(list(query.filter.conditions()) for query in asked.values())
+    assert asked["copy"].top_k == asked["design"].top_k == COMPARED
+
+
+def test_every_hit_is_looked_at_once(tmp_path):
+    answers = answered(tmp_path, canonical(known("timm:plain")))
+    names = [hit.name for hit in looked_at(answers)]
+    assert len(names) == len(set(names)) == 5
+    first = replace(answers["copy"], hits=())
+    assert {hit.name for hit in looked_at({**answers, "copy": first})} == set(names)
