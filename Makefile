@@ -74,6 +74,7 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 	$(BIN)/python -m cluster.evaluate --work work --results results
 	$(BIN)/nar benchmark novelty --work work --results results
 	$(BIN)/nar benchmark misses --work work --results results
+	$(BIN)/nar benchmark calibrate --work work --results results
 	$(BIN)/nar benchmark targets --results results
 
 # Without a local label; OpenCV without its windows, which want libraries of a desktop; and without

@@ -102,11 +102,11 @@ def novelty(
 
 @app.command()
 @reporting_errors
-def calibrate(work: Work = DEFAULT_WORK) -> None:
-    """Measure what novelty the shipped atlas gives to what is not new, from cells: a decision."""
+def calibrate(results: Results, work: Work = DEFAULT_WORK) -> None:
+    """Measure how new the shipped atlas says things are that are not, from cells: a decision."""
     from nar.evaluation.calibration import calibrate_atlas
 
-    sys.stdout.write(calibrate_atlas(Workspace(work).evaluation) + "\n")
+    calibrate_atlas(Workspace(work).evaluation, results)
 
 
 @app.command()

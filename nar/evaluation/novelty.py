@@ -23,7 +23,14 @@ from nar.evaluation.reporting.markdown import markdown_table
 from nar.evaluation.scoring.roc import Area, Asked, Floats, pooled
 
 PROTOCOL: Final = "novelty"
-METHODS: Final = ("size", "operators", "codes-1-presence", "default-no-unknown", "default")
+METHODS: Final = (
+    "size",
+    "operators",
+    "codes-1-presence",
+    "default-untrained",
+    "linear",
+    "default",
+)
 _SAID: Final = (
     "A fifth of the families is held out whole, with their twins and with whatever stands on one "
     "of them, and of the other families a tenth of the designs; none is learned from. Named models "
