@@ -31,7 +31,7 @@ Where = Literal["the beginning", "the middle", "the end", ""]
 Mask = NDArray[np.bool_]
 
 # Chosen on validation data: `nar benchmark parts-of`.
-RADIUS: Final = 4
+RADIUS: Final = 8
 MIN_SHARE: Final = 0.9
 
 _INPUT: Final = op_id("input")

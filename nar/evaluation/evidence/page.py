@@ -25,7 +25,7 @@ _SETTINGS: Final[Mapping[str, Sequence[Setting]]] = {
     "hits": [replace(_CHOSEN, hits=hits) for hits in (5, 10, 20)],
     "min_share": [replace(_CHOSEN, min_share=share) for share in (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)],
 }
-_OTHER_RADII: Final = (1, 2, 8)
+_OTHER_RADII: Final = (1, 2, 4)
 _AGREEMENTS: Final = (0.5, 0.6, 0.7)
 _SCORES: Final = (0.0, 0.7, 0.75, 0.8, 0.9)
 _PARTS: Final = ("queries", "reached", "contained", "named", "of its family", "any")
