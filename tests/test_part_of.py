@@ -63,9 +63,9 @@ def test_a_trunk_without_its_head_is_the_beginning():
 
 
 def test_a_smaller_member_of_the_family_is_no_part():
-    """Each of its operators is there, but so are stem and head of the larger one."""
+    """Most of its operators are there, but so are stem and head of the larger one."""
     part = part_of(canonical(resnet([2, 2, 2, 2])), RESNET)
-    assert part.share > 0.9
+    assert part.share > 0.8
     assert (part.where, part.is_part()) == ("", False)
 
 
