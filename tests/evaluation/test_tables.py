@@ -67,6 +67,25 @@ def test_it_says_what_the_numbers_mean_and_how_to_get_them(tmp_path):
     assert told["parts"][0]["ceiling"]["scores"]["map@20"]["mean"] == pytest.approx(0.99)
 
 
+def test_who_was_run_with_fewer_seeds_says_so_and_does_not_compete(tmp_path):
+    few = {**REACHED, "paper-cl": [0.9, 0.9, 0.9]}
+    found = {
+        (cell, protocol): result
+        for (cell, protocol), result in cells("table3", few).items()
+        if cell.method != "paper-cl" or cell.seed == 3
+    }
+    write_table(tmp_path, "table3", find_set("table3"), found, ceilings("table3"))
+    text = (tmp_path / "table3.md").read_text()
+    assert lines(text, "NAR paper, CL alone (1 seed)")[0][0] == "0.900"
+    assert lines(text, "NAR paper")[0][0] == "**0.500**"
+    row = next(
+        row
+        for row in json.loads((tmp_path / "table3.json").read_text())["parts"][0]["rows"]
+        if row["method"] == "paper-cl"
+    )
+    assert (row["seeds"], row["difference"]["mean"]) == (1, pytest.approx(0.4))
+
+
 def test_seeds_are_pooled_into_a_row_a_method(tmp_path):
     text, told = table(tmp_path, "table3", REACHED)
     of_real, of_nas = lines(text, "NAR paper, CL alone")[::2]

@@ -72,12 +72,16 @@ def _metrics(headline: str) -> tuple[str, ...]:
 
 
 def _lines(rows: Sequence[Row], metrics: Sequence[str], headline: str) -> Iterator[list[str]]:
-    """Rows of the table, the best of each column in bold."""
+    """Rows of the table, the best of each column in bold; who has fewer seeds does not compete."""
     numbers = [_numbers(row.evaluation, metrics, headline) for row in rows]
-    best = [_shown(max(column)) for column in zip(*numbers, strict=True)]
-    for row, mine in zip(rows, numbers, strict=True):
+    whole = [_has_every_seed(row, rows[-1]) for row in rows]
+    competing = (mine for mine, competes in zip(numbers, whole, strict=True) if competes)
+    best = [_shown(max(column)) for column in zip(*competing, strict=True)]
+    for row, mine, competes in zip(rows, numbers, whole, strict=True):
         pairs = zip(map(_shown, mine), best, strict=True)
-        *means, macro = (f"**{text}**" if text == most else text for text, most in pairs)
+        *means, macro = (
+            f"**{text}**" if competes and text == most else text for text, most in pairs
+        )
         interval = _interval(row.evaluation.scores[headline])
         title = _title(row, rows[-1])
         yield [title, *means, interval, macro, f"{row.dim:,}", f"{row.seconds:,.1f}"]
@@ -88,10 +92,14 @@ def _title(row: Row, reference: Row) -> str:
 
     Such a row is compared with the same seeds of the last one, under "differences".
     """
-    seeds = row.evaluation.seeds
-    if seeds == reference.evaluation.seeds:
+    if _has_every_seed(row, reference):
         return row.method.title
+    seeds = row.evaluation.seeds
     return f"{row.method.title} ({seeds} seed{'s' if seeds > 1 else ''})"
+
+
+def _has_every_seed(row: Row, reference: Row) -> bool:
+    return row.evaluation.seeds == reference.evaluation.seeds
 
 
 def _differences(rows: Sequence[Row]) -> list[list[str]]:
