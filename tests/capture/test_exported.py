@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from nar.canonical import exact_fingerprint
 from nar.capture import CaptureInputs, capture_exported, capture_module
+from nar.capture.forward.placement import inference
 from nar.errors import CaptureError
 
 
@@ -236,3 +237,11 @@ def test_an_archive_without_a_program_is_refused(tmp_path):
         archive.writestr("other/readme.txt", "nothing")
     with pytest.raises(CaptureError, match="one program, came one with 0"):
         capture_exported(tmp_path / "empty.pt2", name="model")
+
+
+def test_an_exported_part_does_not_keep_what_stands_behind_it_in_training():
+    part = torch.export.export(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), (torch.ones(2, 4),))
+    model = nn.Sequential(nn.Linear(4, 4), part.module(), nn.Dropout(0.5))
+    with inference(model):
+        assert not model[2].training
+    assert model[2].training

@@ -160,6 +160,17 @@ def quiet() -> Iterator[None]:
         logger.disabled = was_disabled
 
 
+def _evaluating(module: nn.Module) -> None:
+    """Evaluation mode, but for exported programs: they have the one mode they were exported in."""
+    try:
+        module.eval()
+    except NotImplementedError:
+        # It stops at the first of them; what comes after that is asked by itself.
+        for child in module.modules():
+            with suppress(NotImplementedError):
+                child.eval()
+
+
 @contextmanager
 def inference(module: nn.Module) -> Iterator[None]:
     """Evaluation mode without gradients, fused encoder layers or checks of values; all restored."""
@@ -168,8 +179,7 @@ def inference(module: nn.Module) -> Iterator[None]:
     torch.backends.mha.set_fastpath_enabled(False)
     Distribution.set_default_validate_args(False)
     try:
-        with suppress(NotImplementedError):
-            module.eval()  # an exported program has the one mode that it was exported in
+        _evaluating(module)
         # Where it is installed, opt_einsum would choose the order of products by their sizes.
         in_order = torch.backends.opt_einsum.flags(enabled=False)
         with torch.no_grad(), flex_attention_in_the_open(), in_order:
