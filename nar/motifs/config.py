@@ -7,7 +7,7 @@ from pydantic import Field
 from nar.settings import Settings
 
 Splitting = Literal["repeats", "node_number", "motif_number", "random"]
-FeatureKind = Literal["operators", "attributes", "motifs", "paths"]
+FeatureKind = Literal["operators", "attributes", "motifs", "paths", "skeleton", "whole"]
 
 
 class MotifConfig(Settings):

@@ -1,8 +1,9 @@
 """Feature sets: which operators, motif types and paths occur in a graph.
 
 A graph is read in streams, from coarse to fine: operators alone, operators with their neighbours
-(Eq. 2 with s = 1), operators with their attributes, motif types, and paths of two edges. A feature
-is one code of one stream. Six nodes, and the features that are read from them:
+(Eq. 2 with s = 1), operators with their attributes, motif types, and paths of two edges; then
+neighbours and paths of the skeleton, which has no norms and activations; and two codes of the whole
+graph. A feature is one code of one stream. Six nodes, and the features that are read from them:
 
       input ─> conv ─> relu ─> conv ─> relu ─> linear
                └──── B ────┘  └──── B ────┘
@@ -12,6 +13,8 @@ is one code of one stream. Six nodes, and the features that are read from them:
       attributes    conv 3x3, conv 3x3 that doubles the channels, relu, ...
       motif types   B, and what is around it
       paths         input conv relu, conv relu conv, relu conv relu, conv relu linear
+      skeleton      (input >conv), (input> conv >conv), ...; input conv conv, conv conv linear
+      whole         the design; the skeleton with its attributes
 """
 
 import logging
@@ -23,15 +26,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.graph import ComputationalGraph
-from nar.hashing import ATTRIBUTE, OWNER, STREAM, Codes, operator_codes, salted
+from nar.hashing import ATTRIBUTE, OWNER, STREAM, Codes, mix, operator_codes, salted
 from nar.motifs.borders import at_border
 from nar.motifs.config import FeatureKind
-from nar.motifs.neighbours import refine, wiring
+from nar.motifs.neighbours import Wiring, refine, wiring
 from nar.motifs.partition import MotifPartition
 from nar.motifs.paths import levels, paths
+from nar.motifs.skeleton import skeleton
 from nar.ops import ATTRIBUTES
 from nar.ragged import Integers, offsets, owners, slices
 
+# Nodes in surroundings of so many steps, summed up, tell designs apart.
+_WHOLE_STEPS: Final = 2
 _CHANNEL_RATIO: Final = ATTRIBUTES.index("channel_ratio")
 _HEADS: Final = ATTRIBUTES.index("heads")
 
@@ -45,6 +51,10 @@ STREAM_KINDS: Final[tuple[FeatureKind, ...]] = (
     "attributes",
     "motifs",
     "paths",
+    "skeleton",
+    "skeleton",
+    "whole",
+    "whole",
 )
 
 
@@ -56,7 +66,7 @@ class FeatureSets:
         codes: Shape (features,). Codes of different streams are different.
         streams: Shape (features,), stream of each.
         weights: Shape (features,), float32: those of one stream of one graph make a vector of
-            length 1, those of a graph one of length 1 as well.
+            length 1.
         start: Shape (graphs + 1,), where the features of each graph begin.
     """
 
@@ -142,19 +152,40 @@ def _sets(
     """The sets of so many owners, given the owner of each node, and motifs with theirs."""
     wires = wiring(graphs)
     operators = operator_codes(wires.op_ids)
-    attributes = with_attributes(operators, graphs, None if border_widths else at_border(wires))
-    walked = paths(attributes, wires)
-    if walked.cut:
-        _log.info("paths of %d graphs leave out %d neighbours of hubs", len(graphs), walked.cut)
+    borderless = with_attributes(operators, graphs, at_border(wires))
+    attributes = with_attributes(operators, graphs) if border_widths else borderless
+    near = refine(operators, wires, 1)
+    kept, bones = skeleton(wires)
+    of_bone, shape = of_node[kept], refine(borderless[kept], bones, _WHOLE_STEPS)
     streams = [
         _distinct(of_node, operators),
-        _distinct(of_node, refine(operators, wires, 1)),
+        _distinct(of_node, near),
         _distinct(of_node, attributes),
         _distinct(*motifs),
-        # A path belongs to whom its middle belongs to.
-        _weighted(*levels(of_node[walked.middle], walked)),
+        _paths(of_node, attributes, wires),
+        _distinct(of_bone, refine(operators[kept], bones, 1)),
+        _paths(of_bone, attributes[kept], bones),
+        _whole(of_node, refine(near, wires, _WHOLE_STEPS - 1), count),
+        # Without widths at borders: twice the width, or other classes, leave it as it is.
+        _whole(of_bone, shape, count),
     ]
     return _together(streams, count)
+
+
+def _paths(owner: Integers, nodes: Codes, wires: Wiring) -> "_Stream":
+    """A path belongs to whom its middle belongs to."""
+    walked = paths(nodes, wires)
+    if walked.cut:
+        _log.info("paths leave out %d neighbours of hubs", walked.cut)
+    return _weighted(*levels(owner[walked.middle], walked))
+
+
+def _whole(owner: Integers, codes: Codes, count: int) -> "_Stream":
+    """One code of all nodes of each owner, however they are numbered."""
+    sums = np.zeros(count, dtype=np.uint64)
+    np.add.at(sums, owner, mix(codes))
+    owns = np.unique(owner)
+    return _weighted(owns, mix(sums[owns]))
 
 
 def with_attributes(
@@ -191,11 +222,11 @@ def _together(streams: Sequence[_Stream], count: int) -> FeatureSets:
     owner = np.concatenate([stream[0] for stream in streams])
     number = owners([len(stream[0]) for stream in streams])
     codes = np.concatenate([stream[1] for stream in streams])
-    weights = np.concatenate([stream[2] for stream in streams]) / np.sqrt(len(streams))
+    weights = np.concatenate([stream[2] for stream in streams])
     order = np.argsort(owner, kind="stable")
     return FeatureSets(
         salted(codes, number, STREAM)[order],
         number[order],
-        weights[order].astype(np.float32),
+        weights[order],
         np.searchsorted(owner[order], np.arange(count + 1)),
     )

@@ -58,6 +58,17 @@ def wiring(graphs: Sequence[ComputationalGraph]) -> Wiring:
     op_ids = np.concatenate([graph.op_ids for graph in graphs]).astype(np.int64)
     edges = [graph.edge_index + shift for graph, shift in zip(graphs, first[:-1], strict=True)]
     source, target = np.concatenate(edges, axis=1).astype(np.int64)
+    return wired(op_ids, source, target)
+
+
+def wired(op_ids: Integers, source: Integers, target: Integers) -> Wiring:
+    """Make edges ready for vector steps.
+
+    Args:
+        op_ids: Shape (nodes,).
+        source: Shape (edges,), ordered by target, then operand slot.
+        target: Shape (edges,).
+    """
     in_start = offsets(np.bincount(target, minlength=len(op_ids)))
     slot = np.arange(len(target)) - in_start[target]
     slot[_IS_COMMUTATIVE[op_ids[target]]] = 0

@@ -100,7 +100,8 @@ def test_the_halves_of_a_vector_are_equally_long():
 
 def test_a_query_weighs_the_blocks_by_what_it_asks_for():
     config = small_default().config
-    assert (config.weights("design") == 1).all()
+    assert (config.weights("design")[:32] == 1).all()
+    assert (config.weights("design")[32:96] == 2).all()
     family, trunk = config.weights("family"), config.weights("trunk")
     assert (family[:16], trunk[16:32]) == (pytest.approx(1), pytest.approx(1))
     assert not family[16:32].any()

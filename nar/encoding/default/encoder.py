@@ -8,10 +8,12 @@
   for, the other what it stands on: they differ for composed models, a decoder on an encoder.
 - *unknown*: a random projection of the features that are not in the vocabulary. Designs unlike all
   that was learned from are told apart by it.
-- *identity*: a random projection of all features, known or not. Training draws a family together;
-  this part keeps its members apart, and a part of a model near the whole. Operators with their
-  attributes count most in it: they are the same when a model is cut, or the operators around them
-  are exchanged.
+- *identity*: a random projection of all features, known or not, with those of the skeleton and of
+  the whole graph, which nothing is learned of. Training draws a family together; this part keeps
+  its members apart, and a part of a model near the whole. Operators with their attributes count
+  most in it: they are the same when a model is cut, or the operators around them are exchanged.
+  Skeletons are the same when norms and activations are exchanged; the code of the whole is, when
+  widths are.
 - *size*: parameters and FLOPs, a little: which member of a family.
 
 A query may weigh the blocks by what it asks for (`DefaultConfig.weights`); the index stays one.
@@ -60,16 +62,20 @@ class FeatureTable(nn.Module):
 
     Attributes:
         reads: Shape (streams,), whether the features of each are looked at.
+        counts: Shape (streams,), what each counts: those of one graph make a vector of length 1.
     """
 
     def __init__(self, config: DefaultConfig) -> None:
         super().__init__()
         dim = config.learned_dim
-        self.vectors = nn.EmbeddingBag(STREAMS << config.rows_log2, dim, mode="sum")
+        self.reads: Mask = np.array([kind in config.features for kind in STREAM_KINDS])
+        self.counts = (self.reads / np.sqrt(self.reads.sum())).astype(np.float32)
+        self._block = np.cumsum(self.reads) - 1
+        blocks = int(self.reads.sum())
+        self.vectors = nn.EmbeddingBag(blocks << config.rows_log2, dim, mode="sum")
         # Of length about 1, so that an untrained table is a random projection.
         nn.init.normal_(self.vectors.weight, std=dim**-0.5)
         self.rows_log2 = config.rows_log2
-        self.reads: Mask = np.array([kind in config.features for kind in STREAM_KINDS])
 
     def forward(self, batch: FeatureBatch) -> Tensor:
         """Weighted sums of vectors: shape (graphs, dim)."""
@@ -82,13 +88,14 @@ class FeatureTable(nn.Module):
         if known is not None:
             kept &= known
         rows = (sets.codes >> np.uint64(64 - self.rows_log2)).astype(np.int64)
-        rows += sets.streams << self.rows_log2
+        rows += self._block[sets.streams] << self.rows_log2
+        weights = sets.weights * self.counts[sets.streams]
         before = offsets(kept.astype(np.int64))
         device = self.vectors.weight.device
         return FeatureBatch(
             torch.from_numpy(rows[kept]).to(device),
             torch.from_numpy(before[sets.start[:-1]]).to(device),
-            torch.from_numpy(sets.weights[kept]).to(device),
+            torch.from_numpy(weights[kept]).to(device),
         )
 
 
@@ -108,7 +115,7 @@ class DefaultEncoder:
 
     def tensors(self) -> dict[str, Tensor]:
         """The weights and the vocabulary, by name, in as few bytes as they need."""
-        known = np.packbits(self.vocabulary.known, axis=1)
+        known = np.packbits(self.vocabulary.known[self.table.reads], axis=1)
         return {
             "table": self.table.vectors.weight.detach().cpu().half(),
             "vocabulary": torch.from_numpy(known),
@@ -118,7 +125,8 @@ class DefaultEncoder:
         """Take over what `tensors` of an equal encoder gave."""
         with torch.no_grad():
             self.table.vectors.weight.copy_(tensors["table"])
-        self.vocabulary.known[:] = np.unpackbits(tensors["vocabulary"].numpy(), axis=1)
+        known = np.unpackbits(tensors["vocabulary"].numpy(), axis=1)
+        self.vocabulary.known[self.table.reads] = known
 
     def to(self, device: torch.device) -> None:
         """Compute there from now on."""
@@ -129,12 +137,12 @@ class DefaultEncoder:
         config = self.config
         sets = feature_sets(partitions, border_widths=config.motifs.border_widths)
         known = self.vocabulary.knows(sets)
-        is_unknown = self.table.reads[sets.streams] & ~known
         with torch.inference_mode():
             learned = self.table(self.table.batch(sets, known)).cpu()
         if config.halves:
             learned = equal_halves(learned)
-        unknown = sketch(sets, np.where(is_unknown, sets.weights, 0), config.unknown_dim)
+        unseen = np.where(known, 0, sets.weights * self.table.counts[sets.streams])
+        unknown = sketch(sets, unseen, config.unknown_dim)
         design = torch.cat([learned, config.unknown_weight * torch.from_numpy(unknown)], dim=1)
         size = torch.from_numpy(size_features([partition.graph for partition in partitions]))
         identity = torch.from_numpy(sketch(sets, self._told(sets), config.identity_dim))
@@ -145,10 +153,12 @@ class DefaultEncoder:
 
     def _told(self, sets: FeatureSets) -> NDArray[np.float32]:
         """What each feature counts in the identity: shape (features,)."""
-        attributes = self.config.identity_attributes
-        of_stream = np.array([attributes if kind == "attributes" else 1 for kind in STREAM_KINDS])
-        told: NDArray[np.float32] = sets.weights * (of_stream * self.table.reads)[sets.streams]
-        return told.astype(np.float32)
+        config = self.config
+        of_kind = {kind: float(kind in config.identity_features) for kind in STREAM_KINDS}
+        of_kind["attributes"] *= config.identity_attributes
+        of_stream = np.array([of_kind[kind] for kind in STREAM_KINDS], dtype=np.float32)
+        told: NDArray[np.float32] = sets.weights * of_stream[sets.streams]
+        return told
 
 
 def default_encoder(config: DefaultConfig) -> DefaultEncoder:

@@ -15,11 +15,12 @@ from nar.motifs.config import FeatureKind, MotifConfig
 BlockWeights = Mapping[By, tuple[float, ...]]
 # What counts, by what is asked for: decoder half, trunk half, unknown features, identity, size.
 WEIGHTS: Final[BlockWeights] = {
-    "design": (1, 1, 1, 1, 1),
+    "design": (1, 1, 2, 1, 1),
     "family": (1, 0, 1, 0, 1),
     "trunk": (0, 1, 1, 0, 1),
-    "copy": (1, 1, 1, 20, 5),
+    "copy": (1, 1, 1, 30, 10),
 }
+LEARNED_FEATURES: Final[tuple[FeatureKind, ...]] = ("operators", "attributes", "motifs", "paths")
 # Of the waves that stand for parameters and FLOPs: see `nar.encoding.default.parts`.
 SIZE_DIM: Final = 32
 
@@ -51,9 +52,9 @@ class DefaultRecipe(EncoderRecipe):
 
     encoder: Literal["default"] = "default"
     features: tuple[FeatureKind, ...] = Field(
-        ("operators", "attributes", "motifs", "paths"),
+        LEARNED_FEATURES,
         min_length=1,
-        description="which features are read",
+        description="which features have learned vectors",
     )
     rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of features")
     learned_dim: int = Field(128, ge=1)
@@ -70,6 +71,9 @@ class DefaultRecipe(EncoderRecipe):
         description="of a sketch of all features, which tells members of a family apart",
     )
     identity_weight: float = Field(0.4, ge=0)
+    identity_features: tuple[FeatureKind, ...] = Field(
+        (*LEARNED_FEATURES, "skeleton", "whole"), description="which features that sketch reads"
+    )
     identity_attributes: float = Field(
         3.0, ge=0, description="how much operators with their attributes count in that sketch"
     )
@@ -100,6 +104,9 @@ class DefaultConfig(EncoderConfig):
     halves: bool = Field(False, exclude_if=operator.not_)
     identity_dim: int = Field(0, ge=0, multiple_of=32, exclude_if=operator.not_)
     identity_weight: float = Field(0.0, ge=0, exclude_if=operator.not_)
+    identity_features: tuple[FeatureKind, ...] = Field(
+        LEARNED_FEATURES, exclude_if=lambda kinds: kinds == LEARNED_FEATURES
+    )
     identity_attributes: float = Field(1.0, ge=0, exclude_if=lambda value: value == 1)
 
     @property
@@ -135,5 +142,6 @@ class DefaultConfig(EncoderConfig):
             halves=recipe.halves,
             identity_dim=recipe.identity_dim,
             identity_weight=recipe.identity_weight if recipe.identity_dim else 0.0,
+            identity_features=recipe.identity_features if recipe.identity_dim else LEARNED_FEATURES,
             identity_attributes=recipe.identity_attributes if recipe.identity_dim else 1.0,
         )

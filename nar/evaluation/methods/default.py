@@ -4,8 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from nar.by import By
 from nar.encoding.default.pretraining import pretrain_default
-from nar.encoding.default.recipe import WEIGHTS, BlockWeights, DefaultRecipe
+from nar.encoding.default.recipe import (
+    LEARNED_FEATURES,
+    WEIGHTS,
+    BlockWeights,
+    DefaultRecipe,
+)
 from nar.encoding.default.samples import collect_feature_samples
 from nar.encoding.embed import Embedder
 from nar.evaluation.benchmark.tasks import Task
@@ -72,8 +78,8 @@ def _with(**changes: Any) -> Trial:  # noqa: ANN401
     return Trial(PLAIN.model_copy(update=changes))
 
 
-def _copies_by(identity: float, size: float) -> Trial:
-    return Trial(blocks={**WEIGHTS, "copy": (1, 1, 1, identity, size)})
+def _asked(by: By, *counts: float) -> Trial:
+    return Trial(blocks={**WEIGHTS, by: counts})
 
 
 # The names are those of the methods, after ``trial-``.
@@ -90,9 +96,14 @@ TRIALS: Final[Mapping[str, Trial]] = {
     "leave-out-30": Trial(_with_stage("graph", leave_out=0.3)),
     "epochs-15": Trial(_with_stage("graph", epochs=15)),
     "no-border-widths": Trial(motifs=MotifConfig(border_widths=False)),
-    "copy-3": _copies_by(3, 1),
-    "copy-10": _copies_by(10, 1),
-    "copy-100": _copies_by(100, 25),
+    "learned-skeleton": _with(features=(*LEARNED_FEATURES, "skeleton")),
+    "identity-as-learned": _with(identity_features=LEARNED_FEATURES),
+    "identity-no-whole": _with(identity_features=(*LEARNED_FEATURES, "skeleton")),
+    "design-unknown-1": _asked("design", 1, 1, 1, 1, 1),
+    "design-unknown-3": _asked("design", 1, 1, 3, 1, 1),
+    "copy-10": _asked("copy", 1, 1, 1, 10, 3),
+    "copy-20": _asked("copy", 1, 1, 1, 20, 5),
+    "copy-100": _asked("copy", 1, 1, 1, 100, 30),
 }
 UNTRAINED: Final = _with_stage("motif", epochs=0).model_copy(
     update={"graph": PLAIN.graph.model_copy(update={"epochs": 0})}
