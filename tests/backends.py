@@ -25,7 +25,7 @@ class Backend(Protocol):
 
     examples: int
 
-    def fill(self, rows: Sequence[IndexRow]) -> "ArchitectureIndex | Oracle | Rebuilt": ...
+    def fill(self, rows: Sequence[IndexRow]) -> "ArchitectureIndex | Oracle | InMemory": ...
 
 
 class Loop:
@@ -39,25 +39,24 @@ class Loop:
         return index
 
 
-class Rebuilt(ExactIndex):
-    """An exact index that is made anew after every write; its rows are kept in a dict."""
+class InMemory:
+    """An exact index that is exchanged at every write."""
 
     def __init__(self, rows: Sequence[IndexRow]) -> None:
-        self._kept: dict[str, IndexRow] = {}
+        self._held = ExactIndex([], dim=DIM)
         self.upsert(rows)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._held, name)
 
     def upsert(self, rows: Sequence[IndexRow]) -> None:
         check_rows(rows, DIM)
-        self._kept |= {row.id: row for row in rows}
-        super().__init__(list(self._kept.values()), dim=DIM)
+        self._held = self._held.changed(rows)
 
     def delete(self, ids: Iterable[str]) -> int:
-        gone = [key for key in ids if self._kept.pop(key, None) is not None]
-        super().__init__(list(self._kept.values()), dim=DIM)
-        return len(gone)
-
-    def contains(self, ids: Sequence[str]) -> set[str]:
-        return self.get(ids).keys()
+        before = self._held.count()
+        self._held = self._held.changed([], gone=[*ids])
+        return before - self._held.count()
 
 
 class Exact:
@@ -65,8 +64,8 @@ class Exact:
 
     examples = 200
 
-    def fill(self, rows: Sequence[IndexRow]) -> Rebuilt:
-        return Rebuilt(rows)
+    def fill(self, rows: Sequence[IndexRow]) -> InMemory:
+        return InMemory(rows)
 
 
 class Published:

@@ -41,7 +41,7 @@ RANKS = """
     config
     index.filters
     index.rows index.expressions
-    index.checks index.ranking index.milvus
+    index.searches index.checks index.ranking index.columns index.milvus
     index.collection
     index.bulk
     index.architecture_index index.exact index

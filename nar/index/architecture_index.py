@@ -31,11 +31,8 @@ from nar.index.expressions import expression
 from nar.index.filters import Filter
 from nar.index.milvus import Milvus, RefusedError
 from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vectors, rank
-from nar.index.rows import (
-    Hit,
-    IndexRow,
-    ids_of,
-)
+from nar.index.rows import Hit, IndexRow, ids_of
+from nar.index.searches import Search, in_groups
 
 Answer = TypeVar("Answer")
 
@@ -183,6 +180,14 @@ class ArchitectureIndex:
             pending = [position for position in pending if ranked[position] is None]
             limit = min(4 * limit, MAX_TOP_K)
         return [hits for hits in ranked if hits is not None]
+
+    def search_all(self, searches: Sequence[Search]) -> list[list[Hit]]:
+        """The nearest rows of each search; those of equal filter and ``top_k`` run as one.
+
+        Raises:
+            InvalidQueryError: Names the vector or condition at fault, or ``top_k``.
+        """
+        return in_groups(searches, self.search)
 
     def upsert(self, rows: Sequence[IndexRow]) -> None:
         """Write rows into the live collection; a row of the same id is replaced.
