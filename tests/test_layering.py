@@ -44,7 +44,10 @@ RANKS = """
     index.searches index.checks index.ranking index.columns index.milvus
     index.collection
     index.bulk
-    index.architecture_index index.exact index
+    index.exact
+    index.architecture_index index.mirror
+    index.following
+    index.reader index
     novelty query verdict
     evidence
     retrieve

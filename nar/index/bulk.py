@@ -1,17 +1,20 @@
 """Bulk loads: a new collection is filled, verified row by row, and only then published."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from nar.errors import IndexUnavailableError
+from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
 from nar.index.checks import check_rows
 from nar.index.collection import Collection, StoredRow
-from nar.index.rows import IndexRow
+from nar.index.rows import IndexRow, is_fingerprint
 
 Advance = Callable[[int], object]
+
+_JOB: Final = re.compile(r"[a-z0-9]{1,40}")
 
 
 class IndexVerificationError(IndexUnavailableError):
@@ -48,9 +51,7 @@ class IndexBuild:
         self._keep = keep
         self._published = False
         staging.load()
-        self._digests = {
-            stored.row.id: stored.digest for page in staging.pages() for stored in page
-        }
+        self._digests = staging.digests()
 
     def __enter__(self) -> Self:
         return self
@@ -146,3 +147,28 @@ def _verify_row(stored: StoredRow, digests: dict[str, str]) -> None:
         raise IndexVerificationError(f"row {row.id} ({row.name}) was never acknowledged")
     if not row.digest() == stored.digest == digests[row.id]:
         raise IndexVerificationError(f"row {row.id} ({row.name}) reads back damaged; build again")
+
+
+def check_names(encoder: str, job: str | None) -> None:
+    """Refuse what no build can be called.
+
+    Raises:
+        InvalidQueryError: The encoder is no fingerprint, or the job has other letters.
+    """
+    if not is_fingerprint(encoder):
+        raise InvalidQueryError("encoder", f"wanted 64 hexadecimal digits, came {encoder!r}")
+    if job is not None and not _JOB.fullmatch(job):
+        raise InvalidQueryError("job", f"wanted 1 to 40 of a-z and 0-9, came {job!r}")
+
+
+def check_same(staging: Collection, encoder: str, dim: int) -> None:
+    """Refuse to go on with a build that was begun for other vectors.
+
+    Raises:
+        IndexMismatchError: Says what it was begun for.
+    """
+    if (staging.encoder, staging.dim) != (encoder, dim):
+        raise IndexMismatchError(
+            f"build {staging.name} was begun for encoder {staging.encoder} with {staging.dim} "
+            f"dimensions, now came {encoder} with {dim}; name another job"
+        )

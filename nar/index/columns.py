@@ -43,7 +43,7 @@ class Texts:
 
     def at(self, position: int) -> str:
         """The text of one row."""
-        return self.values[self.column[position]]
+        return self.values[int(self.column[position])]
 
     def equal_any(self, texts: Iterable[str]) -> Mask:
         """Which rows have one of the texts. Shape (rows,)."""

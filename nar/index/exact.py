@@ -1,7 +1,7 @@
 """ExactIndex: rows in memory, searched by brute force; it opens at once and writes no file."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +97,7 @@ class ExactIndex:
     def contains(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that have a row."""
         column = self._texts["id"]
-        return {column.at(position) for position in np.flatnonzero(column.equal_any(ids))}
+        return {column.at(position) for position in np.flatnonzero(column.equal_any(ids)).tolist()}
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
         """Rows by name or id; a key that nothing has is left out."""
@@ -196,8 +196,10 @@ class ExactIndex:
             for position in np.flatnonzero(mask).tolist()
         ]
 
-    def _columns(self, position: int) -> dict[str, str | int]:
-        texts = {column: texts.at(position) for column, texts in self._texts.items()}
+    def _columns(self, position: int) -> dict[str, Any]:
+        texts: dict[str, Any] = {
+            column: texts.at(position) for column, texts in self._texts.items()
+        }
         return texts | {column: int(counts[position]) for column, counts in self._counts.items()}
 
 
@@ -217,4 +219,5 @@ def _scales(vectors: Embedding) -> NDArray[np.float32]:
     """What makes a cosine of a product: 1 / length, exactly 1 for unit vectors. Shape (rows,)."""
     lengths = np.sqrt(np.einsum("rd,rd->r", vectors, vectors, dtype=np.float64))
     lengths[np.abs(lengths - 1) <= RESOLUTION] = 1
-    return (1 / lengths).astype(np.float32)
+    scales: NDArray[np.float32] = (1 / lengths).astype(np.float32)
+    return scales
