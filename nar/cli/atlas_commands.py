@@ -1,23 +1,27 @@
-"""What NAR does with an atlas: it packs one, or unpacks it into an index for a server."""
+"""What NAR does with an atlas: it packs one, or stores it in Milvus for a server."""
 
+import logging
 import os
 from hashlib import sha256
 from pathlib import Path
 from shutil import copytree
+from threading import Event
 
 import numpy as np
 
 from nar.atlas import ENCODER, VECTORS, Atlas, read_atlas, write_vectors
 from nar.cli.index_commands import embedded
 from nar.config import IndexConfig
-from nar.console import progress, stderr
 from nar.corpus.manifest import FILE_NAME
-from nar.encoding.checkpoint import load_checkpoint
+from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
+from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import SCHEMA_VERSION
 from nar.novelty import calibrate, write_novelty
 from nar.workspace import Workspace
+
+log = logging.getLogger(__name__)
 
 
 def pack(work: Path, target: Path) -> int:
@@ -40,37 +44,76 @@ def pack(work: Path, target: Path) -> int:
     return len(designs)
 
 
-def unpacked(atlas: Atlas) -> Path:
-    """The atlas as an embedded index, in the user's cache; made on the first call.
+def atlas_config(atlas: Atlas, config: IndexConfig, *, is_named: bool) -> IndexConfig:
+    """Where the collection of an atlas is: where it is told to be, or else in the user's cache.
 
-    An index of other vectors, of a renewed corpus or of another schema version lies in another
-    directory.
+    Of other vectors, of a renewed corpus or of another schema version it lies in another directory
+    of the cache.
 
-    Returns:
-        Path of the index.
+    Args:
+        atlas: Which.
+        config: Everything else of the index.
+        is_named: Whether somebody chose the URI of that configuration.
     """
-    parts = (atlas.directory / VECTORS, atlas.corpus / FILE_NAME)
-    digest = sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()
-    directory = cache_directory() / f"{digest[:16]}-v{SCHEMA_VERSION}"
-    uri, done = directory / "index.db", directory / "complete"
-    if not done.exists():
-        directory.mkdir(parents=True, exist_ok=True)
-        _load(atlas, IndexConfig(uri=str(uri)))
-        done.touch()
-    return uri
+    if is_named:
+        return config
+    name = f"{_digest(atlas)}-v{SCHEMA_VERSION}" + ("-hnsw" if config.kind == "HNSW" else "")
+    return config.model_copy(update={"uri": str(cache_directory() / name / "index.db")})
 
 
-def _load(atlas: Atlas, config: IndexConfig) -> None:
-    stderr.print(f"unpacking the atlas into {config.uri}, once", style="dim")
+def open_atlas(atlas: Atlas, config: IndexConfig, ending: Event) -> ArchitectureIndex:
+    """The collection of an atlas; the first who opens it makes it.
+
+    Args:
+        atlas: Which.
+        config: Where.
+        ending: Once it is set, this ends after the next batch; who comes later goes on from there.
+
+    Raises:
+        IndexUnavailableError: It cannot be reached or written, another process has it, or it ends.
+        IndexMismatchError: The alias names a collection of another encoder.
+    """
+    if config.uri.endswith(".db"):
+        _make_directory(Path(config.uri).parent)
+    index = ArchitectureIndex(config, encoder=fingerprint(load_checkpoint(atlas.encoder)))
+    try:
+        if not index.is_published:
+            _store(atlas, index, config, ending)
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IndexUnavailableError(
+            f"{path} cannot be made ({error.strerror}); name another home for it with "
+            "XDG_CACHE_HOME, or a Milvus server with --uri"
+        ) from error
+
+
+def _store(atlas: Atlas, index: ArchitectureIndex, config: IndexConfig, ending: Event) -> None:
+    log.info("storing the atlas at %s, once", config.uri)
     content = read_atlas(atlas)
-    embedder = Embedder(content.encoder)
-    with (
-        ArchitectureIndex(config) as index,
-        index.build(embedder.fingerprint, embedder.dim) as bulk,
-        progress("indexing", len(content.rows)) as advance,
-    ):
-        bulk.load(content.rows, advance)
-        bulk.publish()
+    encoder, dim = fingerprint(content.encoder), content.encoder.config.dim
+
+    def go_on(_: int) -> None:
+        if ending.is_set():
+            raise IndexUnavailableError("the atlas is not stored yet; the next start goes on")
+
+    with index.build(encoder, dim, job=f"atlas{_digest(atlas)}") as bulk:
+        bulk.load((row for row in content.rows if row.id not in bulk.ids), go_on)
+        bulk.publish(go_on)
+    log.info("the atlas is stored at %s", config.uri)
+
+
+def _digest(atlas: Atlas) -> str:
+    """Tells atlases apart by their bytes."""
+    parts = (atlas.directory / VECTORS, atlas.corpus / FILE_NAME)
+    return sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()[:16]
 
 
 def cache_directory() -> Path:

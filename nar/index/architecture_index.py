@@ -119,6 +119,11 @@ class ArchitectureIndex:
         return self.live
 
     @property
+    def is_published(self) -> bool:
+        """Whether the alias names a collection."""
+        return find_collection(self._milvus, self._config.alias) is not None
+
+    @property
     def encoder(self) -> str:
         """Fingerprint of the encoder whose vectors are held."""
         return self.live.encoder

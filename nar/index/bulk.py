@@ -70,9 +70,7 @@ class IndexBuild:
         """Ids of the rows that were acknowledged, by this attempt or one before."""
         return frozenset(self._digests)
 
-    def load(
-        self, rows: Iterable[IndexRow], advance: Callable[[int], object] | None = None
-    ) -> None:
+    def load(self, rows: Iterable[IndexRow], advance: Advance | None = None) -> None:
         """Write any number of rows, batch by batch.
 
         Args:
@@ -101,8 +99,11 @@ class IndexBuild:
         with self._lock:
             self._digests |= self.staging.upsert(rows)
 
-    def publish(self) -> int:
+    def publish(self, advance: Advance | None = None) -> int:
         """Seal, verify and switch: afterwards every reader gets these rows.
+
+        Args:
+            advance: Called with the number of rows after each page is verified.
 
         Returns:
             Number of rows.
@@ -112,18 +113,19 @@ class IndexBuild:
         """
         with self._lock:
             self.staging.flush()
-            verify(self.staging, self._digests)
+            verify(self.staging, self._digests, advance)
             self._adopt(self.staging)
         self._published = True
         return len(self._digests)
 
 
-def verify(collection: Collection, digests: dict[str, str]) -> None:
+def verify(collection: Collection, digests: dict[str, str], advance: Advance | None = None) -> None:
     """Read every row back and compare it, vector bytes included.
 
     Args:
         collection: What to read.
         digests: What must be there: a digest for each id.
+        advance: Called with the number of rows of each page.
 
     Raises:
         IndexVerificationError: Names the first row at fault.
@@ -133,6 +135,8 @@ def verify(collection: Collection, digests: dict[str, str]) -> None:
         for stored in page:
             _verify_row(stored, digests)
             seen.add(stored.row.id)
+        if advance:
+            advance(len(page))
     lost = digests.keys() - seen
     if lost:
         raise IndexVerificationError(

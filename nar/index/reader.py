@@ -170,16 +170,26 @@ class Reader:
         return self._index
 
     def _run(self, open_index: Open) -> None:
-        try:
-            index = self._index = self._index or open_index(self._ending)
-        except NarError as error:
-            log.warning("answering from files alone: %s", error)
-            return
-        while not self._ending.is_set():
-            self.look(index)
+        if self._index is None:
+            self._index = self._opened_beside_files(open_index)
+        while self._index and not self._ending.is_set():
+            self._look(self._index)
             self._ending.wait(self._interval_s)
 
-    def look(self, index: ArchitectureIndex) -> None:
+    def _opened_beside_files(self, open_index: Open) -> ArchitectureIndex | None:
+        """The index, if it can be opened and read."""
+        index: ArchitectureIndex | None = None
+        try:
+            index = open_index(self._ending)
+            self._follower.look(index)
+        except NarError as error:
+            log.warning("answering from files alone: %s", error)
+            if index:
+                index.close()
+            return None
+        return index
+
+    def _look(self, index: ArchitectureIndex) -> None:
         """Look once; what is wrong is logged when it begins, and health says it while it lasts."""
         try:
             self._follower.look(index)
