@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 import torch
 from encoding import small_default
+from server_process import ATLAS, process_of
 from typer.testing import CliRunner
 from waiting import wait_for
 
 from nar.atlas import VECTORS, Atlas, read_atlas, shipped_atlas
 from nar.cli import atlas_commands
 from nar.cli.app import app
-from nar.config import IndexConfig
+from nar.client import Client
+from nar.config import IndexConfig, NarConfig, ServerConfig
 from nar.corpus import read_shard, write_shard
 from nar.corpus.manifest import Manifest, count_corpus
 from nar.encoding.checkpoint import save_checkpoint
@@ -194,6 +196,20 @@ def test_the_shipped_vectors_are_those_of_the_shipped_encoder(shipped):
 def test_it_ships_in_less_than_forty_megabytes():
     data = shipped_atlas().directory.parent
     assert sum(path.stat().st_size for path in data.rglob("*") if path.is_file()) < 40_000_000
+
+
+def test_a_server_with_settings_answers_from_it_where_nothing_can_be_written(tmp_path):
+    (tmp_path / "taken").write_text("a file in the place of a directory")
+    config = NarConfig(
+        index=IndexConfig(uri=str(tmp_path / "taken" / "index.db")),
+        server=ServerConfig(port=0, metrics_port=0, token=None, max_queries=3),
+    )
+    with process_of(ATLAS, config.model_dump_json(), "named") as server:
+        with Client(server.target) as client:
+            assert client.search("timm:resnet50", top_k=3).hits
+            assert client.describe().limits.max_items == 3
+        server.process.terminate()
+        assert server.process.wait(60) == 0
 
 
 def test_a_search_without_any_build_step_answers_from_it(tmp_path, monkeypatch):

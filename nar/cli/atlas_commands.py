@@ -6,6 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from shutil import copytree
 from threading import Event
+from typing import Final
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from nar.novelty import calibrate, write_novelty
 from nar.workspace import Workspace
 
 log = logging.getLogger(__name__)
+
+_ELSEWHERE: Final = "name another directory with XDG_CACHE_HOME, or a Milvus server with --uri"
 
 
 def pack(work: Path, target: Path) -> int:
@@ -54,6 +57,9 @@ def atlas_config(atlas: Atlas, config: IndexConfig, *, is_named: bool) -> IndexC
         atlas: Which.
         config: Everything else of the index.
         is_named: Whether somebody chose the URI of that configuration.
+
+    Raises:
+        IndexUnavailableError: There is no cache, as this user has no home.
     """
     if is_named:
         return config
@@ -90,8 +96,7 @@ def _make_directory(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise IndexUnavailableError(
-            f"{path} cannot be made ({error.strerror}); name another home for it with "
-            "XDG_CACHE_HOME, or a Milvus server with --uri"
+            f"{path} cannot be made ({error.strerror}); {_ELSEWHERE}"
         ) from error
 
 
@@ -117,6 +122,13 @@ def _digest(atlas: Atlas) -> str:
 
 
 def cache_directory() -> Path:
-    """Where NAR may keep what it can make again: ``$XDG_CACHE_HOME/nar`` or ``~/.cache/nar``."""
+    """Where NAR may keep what it can make again: ``$XDG_CACHE_HOME/nar`` or ``~/.cache/nar``.
+
+    Raises:
+        IndexUnavailableError: This user has no home.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "nar"
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "nar"
+    except RuntimeError as error:
+        raise IndexUnavailableError(f"{error}; {_ELSEWHERE}") from error

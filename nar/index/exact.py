@@ -158,8 +158,12 @@ class ExactIndex:
             return []
         directions = check_vectors(np.stack(vectors), self.dim)
         if len(directions) <= _FEW:
-            return [self._vectors @ direction * self._scales for direction in directions]
-        return list(directions @ self._vectors.T * self._scales)
+            products = [self._vectors @ direction for direction in directions]
+        else:
+            products = list(directions @ self._vectors.T)
+        for product in products:
+            product *= self._scales
+        return products
 
     def _passing(self, wanted: Filter) -> NDArray[np.intp] | None:
         """Positions of the rows that pass a filter; None for all of them."""
@@ -173,7 +177,7 @@ class ExactIndex:
         offered = scores if kept is None else scores[kept]
         ids, limit = self._texts["id"], min(top_k + _TIE_ROOM, len(offered))
         while limit:
-            best = np.argpartition(-offered, limit - 1)[:limit]
+            best = np.argpartition(offered, len(offered) - limit)[-limit:]
             rows = (best if kept is None else kept[best]).tolist()
             values = offered[best].tolist()
             order = ranked(

@@ -121,7 +121,7 @@ class Follower:
 
     def _drop(self, count: int) -> None:
         if self.mirror or self.name is None:
-            log.warning(
+            log.info(
                 "%d rows are more than index.reader_rows, %d: Milvus searches them",
                 count,
                 self._max_rows,

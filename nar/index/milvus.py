@@ -110,8 +110,10 @@ class Milvus:
     def __init__(self, config: IndexConfig) -> None:
         # pymilvus logs each error with its traceback before it raises it; ours says it once.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
-        # The embedded server logs, as an exception, every call of pymilvus that it does not know.
-        logging.getLogger("grpc._server").setLevel(logging.CRITICAL)
+        # The embedded server logs, as an exception, every call of pymilvus that it does not know,
+        # and a full disk with a traceback beside the answer that says so.
+        for noisy in ("grpc._server", "milvus_lite.adapter.grpc.servicer"):
+            logging.getLogger(noisy).setLevel(logging.CRITICAL)
         self.uri = config.uri
         self._timeout_s = config.timeout_s
         self._closed = False
