@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from waiting import wait_for
 
 from nar.atlas import VECTORS, Atlas, read_atlas, shipped_atlas
-from nar.cli import atlas_commands
+from nar.cli import atlas_commands, atlas_store
 from nar.cli.app import app
 from nar.client import Client
 from nar.config import IndexConfig, NarConfig, ServerConfig
@@ -87,7 +87,7 @@ def test_another_encoder_or_corpus_is_refused(atlas, work, tmp_path):
 def cached(atlas, tmp_path, monkeypatch):
     """Where the collection of the atlas is if nobody says otherwise."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return atlas_commands.atlas_config(atlas, IndexConfig(follow_s=0.05), is_named=False)
+    return atlas_store.atlas_config(atlas, IndexConfig(follow_s=0.05), is_named=False)
 
 
 def files_of(atlas):
@@ -96,7 +96,7 @@ def files_of(atlas):
 
 
 def reader(atlas, config):
-    return Reader(partial(atlas_commands.open_atlas, atlas, config), config, files_of(atlas))
+    return Reader(partial(atlas_store.open_atlas, atlas, config), config, files_of(atlas))
 
 
 def test_it_answers_from_its_files_while_its_collection_is_made_once(
@@ -108,7 +108,7 @@ def test_it_answers_from_its_files_while_its_collection_is_made_once(
         wait_for(lambda: index.collection)
         assert index.collection.startswith("arch_")
         assert index.count() == 20
-    monkeypatch.setattr(atlas_commands, "_store", None)  # would be called to make it again
+    monkeypatch.setattr(atlas_store, "_store", None)  # would be called to make it again
     with reader(atlas, cached) as index:
         wait_for(lambda: index.collection)
 
@@ -131,7 +131,7 @@ def test_a_home_that_cannot_be_written_is_said(atlas, cached, caplog, tmp_path):
 
 
 def test_a_collection_that_was_damaged_leaves_the_files_to_answer(atlas, cached, caplog):
-    with atlas_commands.open_atlas(atlas, cached, Event()) as index:
+    with atlas_store.open_atlas(atlas, cached, Event()) as index:
         [row] = index.sample(1)
         record = {
             **index.live.milvus.client.get(index.live.name, ids=[row.id])[0],
@@ -148,26 +148,26 @@ def test_storing_it_ends_with_the_server_and_goes_on_later(atlas, cached):
     ending = Event()
     ending.set()
     with pytest.raises(IndexUnavailableError, match="the next start goes on"):
-        atlas_commands.open_atlas(atlas, cached, ending)
-    with atlas_commands.open_atlas(atlas, cached, Event()) as index:
+        atlas_store.open_atlas(atlas, cached, ending)
+    with atlas_store.open_atlas(atlas, cached, Event()) as index:
         assert index.count() == 20
 
 
 def test_it_is_stored_where_and_how_the_settings_say(atlas, cached, tmp_path):
     hnsw = IndexConfig(uri=str(tmp_path / "mine" / "index.db"), kind="HNSW")
-    named = atlas_commands.atlas_config(atlas, hnsw, is_named=True)
+    named = atlas_store.atlas_config(atlas, hnsw, is_named=True)
     assert named == hnsw
-    with atlas_commands.open_atlas(atlas, named, Event()) as index:
+    with atlas_store.open_atlas(atlas, named, Event()) as index:
         described = index.live.milvus.client.describe_index(index.live.name, "embedding")
         assert described["index_type"] == "HNSW"
-    unnamed = atlas_commands.atlas_config(atlas, hnsw, is_named=False)
+    unnamed = atlas_store.atlas_config(atlas, hnsw, is_named=False)
     assert unnamed.uri != cached.uri
     assert unnamed.kind == "HNSW"
 
 
 def test_of_another_schema_it_lies_elsewhere(atlas, cached, monkeypatch):
-    monkeypatch.setattr(atlas_commands, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
-    other = atlas_commands.atlas_config(atlas, cached, is_named=False)
+    monkeypatch.setattr(atlas_store, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    other = atlas_store.atlas_config(atlas, cached, is_named=False)
     digest, version = Path(cached.uri).parent.name.split("-v")
     assert version == str(SCHEMA_VERSION)
     assert Path(other.uri).parent.name == f"{digest}-v{SCHEMA_VERSION + 1}"

@@ -66,7 +66,7 @@ RANKS = """
     cli.display
     cli.corpus_display cli.asking cli.index_commands
     cli.comparison_display
-    cli.atlas_commands
+    cli.atlas_commands cli.atlas_store
     cli.model_commands cli.search_command cli.serve_command
     cli.corpus_commands cli.benchmark_commands
     cli.app cli

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from threading import Event
 
 from nar.atlas import read_atlas, shipped_atlas
-from nar.cli.atlas_commands import atlas_config, open_atlas
+from nar.cli.atlas_store import atlas_config, open_atlas
 from nar.cli.choices import IndexChoice
 from nar.config import NarConfig
 from nar.encoding.checkpoint import fingerprint, load_checkpoint

@@ -29,7 +29,7 @@ from server_process import ATLAS, WORKSPACE, ServerProcess, process_of
 
 from nar.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.canonical import canonical
-from nar.cli.atlas_commands import open_atlas
+from nar.cli.atlas_store import open_atlas
 from nar.config import IndexConfig, NarConfig, ServerConfig
 from nar.index.exact import ExactIndex
 from nar.serve.graphs import encode_graph
