@@ -153,6 +153,17 @@ def test_rows_that_another_process_replaced_are_noticed(uri):
         wait_for(lambda: reader.get(["old 1"])["old 1"].family == "renamed")
 
 
+def test_writes_are_seen_at_once_while_rows_are_read_anew(opened, monkeypatch):
+    monkeypatch.setattr("nar.index.collection.PAGE_ROWS", 1)
+    index, reader = opened
+    for number in range(30):
+        index.live.upsert([row(f"foreign {number}", 1, number)])  # lets rows be read anew
+        reader.upsert([row(f"own {number}", 1, number)])
+        reader.delete([architecture_id(f"own {number - 1}")])
+        assert reader.get([f"own {number}", f"own {number - 1}"]).keys() == {f"own {number}"}
+    wait_for(lambda: names(reader) == sorted(hit.name for hit in index.search(EAST, 100)[0]))
+
+
 @pytest.mark.parametrize("limit", [0, 4])
 def test_more_rows_than_may_be_held_are_searched_by_milvus(uri, limit):
     config = IndexConfig(uri=uri, reader_rows=limit, **SOON)
