@@ -27,6 +27,18 @@ class IndexConfig(Settings):
     kind: Literal["FLAT", "HNSW"] = Field("FLAT", description="FLAT is exact, HNSW faster")
     batch_rows: int = Field(1_000, ge=1, le=10_000)
     timeout_s: float = Field(10.0, gt=0)
+    reader_rows: int = Field(
+        100_000,
+        ge=0,
+        description="up to so many rows a server answers from memory, 4 bytes a dimension and "
+        "about a kilobyte each; beyond them, or with 0, Milvus searches",
+    )
+    follow_s: float = Field(
+        2.0, gt=0, description="how often a server looks whether the alias was switched"
+    )
+    compare_s: float = Field(
+        300.0, gt=0, description="how often it looks for rows that another process has written"
+    )
 
 
 def _token_from_environment() -> SecretStr | None:

@@ -15,6 +15,7 @@ from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vector, rank
 from nar.index.rows import Hit, IndexRow
+from nar.index.searches import Search
 from nar.novelty import Novelty
 from nar.query import Answer, Query, Target, in_place
 
@@ -30,7 +31,7 @@ class Embeds(Protocol):
 
 
 class Searches(Protocol):
-    """What a Retriever needs of an index: an `ArchitectureIndex` or an `ExactIndex`."""
+    """What a Retriever needs of an index: an `ArchitectureIndex`, an `ExactIndex` or a `Reader`."""
 
     @property
     def dim(self) -> int:
@@ -44,10 +45,8 @@ class Searches(Protocol):
     ) -> list[IndexRow]:
         """Rows of these designs, or with these normal forms, by id."""
 
-    def search(
-        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = ...
-    ) -> list[list[Hit]]:
-        """The nearest rows of each vector."""
+    def search_all(self, searches: Sequence[Search]) -> list[list[Hit]]:
+        """The nearest rows of each search."""
 
 
 Same = dict[Sameness, tuple[Hit, ...]]
@@ -137,50 +136,52 @@ class Retriever:
         return None
 
     def _answer(self, resolved: Sequence[_Resolved]) -> list[Answer]:
-        hits = self._search([(one, one.query) for one in resolved])
+        """Answers of one look at the fingerprints and one search."""
         same = self._same(resolved)
-        percentiles = self._percentiles(resolved, hits, same)
+        beside = self._beside(resolved, same)
+        hits = self._search([*resolved, *beside.values()])
+        nearest = dict(enumerate(hits[: len(resolved)])) | dict(
+            zip(beside, hits[len(resolved) :], strict=True)
+        )
         return [
             Answer(
-                tuple(mine),
+                tuple(hits[position]),
                 same_network=known["network"],
                 same_at_inference=known["inference"],
                 same_design=known["design"],
-                novelty=percentile,
+                novelty=self._percentile(known, nearest[position]),
             )
-            for mine, known, percentile in zip(hits, same, percentiles, strict=True)
+            for position, known in enumerate(same)
         ]
 
-    def _search(self, asked: Sequence[tuple[_Resolved, Query]]) -> list[list[Hit]]:
-        """One call to the index for all queries of equal ``top_k``, filter and what is shared."""
-        groups: dict[tuple[int, Filter, By], list[int]] = {}
-        for position, (_, query) in enumerate(asked):
-            groups.setdefault((query.top_k, query.filter, query.by), []).append(position)
-        hits: list[list[Hit]] = [[] for _ in asked]
-        for (top_k, wanted, by), positions in groups.items():
-            group = [asked[position][0] for position in positions]
-            own = any(one.own_id for one in group)
-            vectors = np.stack([one.vector for one in group])
-            answers = self._nearest(vectors, min(top_k + own, MAX_TOP_K), wanted, by)
-            for position, one, nearest in zip(positions, group, answers, strict=True):
-                hits[position] = [hit for hit in nearest if hit.id != one.own_id][:top_k]
-        return hits
+    def _beside(self, resolved: Sequence[_Resolved], same: Sequence[Same]) -> dict[int, _Resolved]:
+        """What is asked beside for the novelty of queries whose own hits were chosen."""
+        if self.novelty is None:
+            return {}
+        return {
+            position: replace(one, query=Query(one.query.target, 1))
+            for position, (one, known) in enumerate(zip(resolved, same, strict=True))
+            if not (one.is_plain or any(known.values()))
+        }
 
-    def _nearest(
-        self, vectors: NDArray[np.float32], top_k: int, wanted: Filter, by: By
-    ) -> list[list[Hit]]:
-        """The nearest rows by what is asked for; a copy has score 1 whatever that is."""
-        if by == "design":
-            return self.index.search(vectors, top_k, wanted)
-        weighed = vectors * self.embedder.weights(by)
+    def _search(self, asked: Sequence[_Resolved]) -> list[list[Hit]]:
+        """The hits of all queries, of one call to the index."""
+        vectors = [self._weighed(one) for one in asked]
+        own = any(one.own_id for one in asked)
+        searches = [
+            Search(vector, min(one.query.top_k + own, MAX_TOP_K), one.query.filter)
+            for one, vector in zip(asked, vectors, strict=True)
+        ]
+        answers = self.index.search_all(searches)
+        return [_shown(*each) for each in zip(asked, vectors, answers, strict=True)]
+
+    def _weighed(self, one: _Resolved) -> NDArray[np.float32]:
+        """The vector to search by: that of the query, as far as it counts for what is asked for."""
+        if one.query.by == "design":
+            return one.vector
+        weighed = one.vector * self.embedder.weights(one.query.by)
         # A vector that has nothing of what is asked for has a design all the same.
-        weighed = np.where(weighed.any(axis=1, keepdims=True), weighed, vectors)
-        answers = self.index.search(weighed, top_k, wanted)
-        copies = [_cosine(*pair) for pair in zip(weighed, vectors, strict=True)]
-        return [
-            [replace(hit, score=min(hit.score / copy, 1.0)) for hit in hits]
-            for hits, copy in zip(answers, copies, strict=True)
-        ]
+        return weighed if weighed.any() else one.vector
 
     def _same(self, resolved: Sequence[_Resolved]) -> list[Same]:
         """What is the same as each query, in one way or another."""
@@ -196,22 +197,12 @@ class Retriever:
                     rows.setdefault(fingerprint, []).append(row)
         return [_same_as(one, rows) for one in resolved]
 
-    def _percentiles(
-        self, resolved: Sequence[_Resolved], hits: Sequence[list[Hit]], same: Sequence[Same]
-    ) -> list[float | None]:
-        """The novelty of each query: its first hit tells, unless something chose the hits."""
+    def _percentile(self, known: Same, nearest: Sequence[Hit]) -> float | None:
+        """The novelty of a query: what is the same, or the nearest of all, tells."""
         if self.novelty is None:
-            return [None] * len(resolved)
-        new = [position for position, known in enumerate(same) if not any(known.values())]
-        chosen = [position for position in new if not resolved[position].is_plain]
-        plain = [(one, Query(one.query.target, 1)) for one in (resolved[each] for each in chosen)]
-        nearest = {position: hits[position] for position in new}
-        nearest |= dict(zip(chosen, self._search(plain), strict=True))
-        percentiles: list[float | None] = [0.0] * len(resolved)
-        for position, others in nearest.items():
-            if others:
-                percentiles[position] = self.novelty.percentile(others[0].score)
-        return percentiles
+            return None
+        is_new = not any(known.values()) and nearest
+        return self.novelty.percentile(nearest[0].score) if is_new else 0.0
 
 
 def unknown(name: str) -> UnknownArchitectureError:
@@ -240,6 +231,15 @@ def _resolve_one(
             return _Resolved(query, row.embedding, row, row.id)
         case vector:
             return _Resolved(query, vector)
+
+
+def _shown(one: _Resolved, searched_by: NDArray[np.float32], hits: Sequence[Hit]) -> list[Hit]:
+    """The hits of a query without itself; a copy has score 1 whatever is asked for."""
+    others = [hit for hit in hits if hit.id != one.own_id][: one.query.top_k]
+    if searched_by is one.vector:
+        return others
+    copy = _cosine(searched_by, one.vector)
+    return [replace(hit, score=min(hit.score / copy, 1.0)) for hit in others]
 
 
 def _same_as(one: _Resolved, rows: Mapping[str, Sequence[IndexRow]]) -> Same:

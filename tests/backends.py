@@ -1,19 +1,27 @@
-"""The back ends that one suite runs against: a loop, exact search, Milvus Lite, a Milvus server."""
+"""What one suite runs against: a loop, rows in memory, Milvus Lite, a Milvus server."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol, Self
 
 import pytest
 from oracle import DIM, Oracle
+from waiting import wait_for
 
 from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.checks import check_rows
 from nar.index.exact import ExactIndex
+from nar.index.reader import Reader
 from nar.index.rows import IndexRow
 
 ENCODER = "e" * 64
-BACKENDS = ["oracle", "exact", "lite", pytest.param("server", marks=pytest.mark.milvus_server)]
+BACKENDS = [
+    "oracle",
+    "exact",
+    "reader",
+    "lite",
+    pytest.param("server", marks=pytest.mark.milvus_server),
+]
 
 
 class Backend(Protocol):
@@ -25,7 +33,9 @@ class Backend(Protocol):
 
     examples: int
 
-    def fill(self, rows: Sequence[IndexRow]) -> "ArchitectureIndex | Oracle | Rebuilt": ...
+    def fill(
+        self, rows: Sequence[IndexRow]
+    ) -> "ArchitectureIndex | Reader | Oracle | InMemory": ...
 
 
 class Loop:
@@ -39,25 +49,24 @@ class Loop:
         return index
 
 
-class Rebuilt(ExactIndex):
-    """An exact index that is made anew after every write; its rows are kept in a dict."""
+class InMemory:
+    """An exact index that is exchanged at every write."""
 
     def __init__(self, rows: Sequence[IndexRow]) -> None:
-        self._kept: dict[str, IndexRow] = {}
+        self._held = ExactIndex([], dim=DIM)
         self.upsert(rows)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._held, name)
 
     def upsert(self, rows: Sequence[IndexRow]) -> None:
         check_rows(rows, DIM)
-        self._kept |= {row.id: row for row in rows}
-        super().__init__(list(self._kept.values()), dim=DIM)
+        self._held = self._held.changed(rows)
 
     def delete(self, ids: Iterable[str]) -> int:
-        gone = [key for key in ids if self._kept.pop(key, None) is not None]
-        super().__init__(list(self._kept.values()), dim=DIM)
-        return len(gone)
-
-    def contains(self, ids: Sequence[str]) -> set[str]:
-        return self.get(ids).keys()
+        before = self._held.count()
+        self._held = self._held.changed([], gone=[*ids])
+        return before - self._held.count()
 
 
 class Exact:
@@ -65,8 +74,8 @@ class Exact:
 
     examples = 200
 
-    def fill(self, rows: Sequence[IndexRow]) -> Rebuilt:
-        return Rebuilt(rows)
+    def fill(self, rows: Sequence[IndexRow]) -> InMemory:
+        return InMemory(rows)
 
 
 class Published:
@@ -77,17 +86,27 @@ class Published:
         self.index = ArchitectureIndex(config)
         with self.index.build(ENCODER, DIM) as build:
             build.publish()
+        self.front: ArchitectureIndex | Reader = self.index
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.index.close()
+        self.front.close()
 
-    def fill(self, rows: Sequence[IndexRow]) -> ArchitectureIndex:
+    def fill(self, rows: Sequence[IndexRow]) -> ArchitectureIndex | Reader:
         held = [stored.row.id for page in self.index.live.pages() for stored in page]
         if held:
-            self.index.delete(held)
+            self.front.delete(held)
         if rows:
-            self.index.upsert(rows)
-        return self.index
+            self.front.upsert(rows)
+        return self.front
+
+
+class Fronted(Published):
+    """The same with a reader in front: its rows in memory answer."""
+
+    def __init__(self, config: IndexConfig, examples: int) -> None:
+        super().__init__(config, examples)
+        self.front = reader = Reader(lambda _: self.index, config)
+        wait_for(lambda: reader.holds_rows)

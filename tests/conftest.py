@@ -1,7 +1,7 @@
 """Fixtures that several suites share."""
 
 import pytest
-from backends import BACKENDS, Backend, Exact, Loop, Published
+from backends import BACKENDS, Backend, Exact, Fronted, Loop, Published
 from hypothesis import settings
 from milvus_server import milvus_server
 
@@ -30,5 +30,6 @@ def backend(request, tmp_path_factory) -> Backend:
     else:
         config = IndexConfig(uri=str(tmp_path_factory.mktemp("lite") / "index.db"))
     # A server takes 0.2 s until readers see a write.
-    with Published(config, examples=10 if request.param == "server" else 200) as published:
+    kind = Fronted if request.param == "reader" else Published
+    with kind(config, examples=10 if request.param == "server" else 200) as published:
         yield published

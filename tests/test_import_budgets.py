@@ -34,5 +34,12 @@ def test_importing_it_stays_within_its_budget(module):
     assert loaded(module) & BUDGETS[module] == set()
 
 
+def test_a_server_starts_without_what_captures_models():
+    code = "import nar.cli.serve_command, sys; print(*(n for n in sys.modules if 'nar.' in n))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rooms = {name.split(".")[1] for name in done.stdout.split() if name.startswith("nar.")}
+    assert rooms & {"capture", "zoo", "evaluation"} == set()
+
+
 def test_a_budget_can_be_broken():
     assert loaded("nar.index.architecture_index") >= {"pymilvus", "milvus_lite", "numpy"}

@@ -41,10 +41,13 @@ RANKS = """
     config
     index.filters
     index.rows index.expressions
-    index.checks index.ranking index.milvus
+    index.searches index.checks index.ranking index.columns index.milvus
     index.collection
     index.bulk
-    index.architecture_index index.exact index
+    index.exact
+    index.architecture_index index.mirror
+    index.following
+    index.reader index
     novelty query verdict
     evidence
     retrieve
@@ -63,7 +66,7 @@ RANKS = """
     cli.display
     cli.corpus_display cli.asking cli.index_commands
     cli.comparison_display
-    cli.atlas_commands
+    cli.atlas_commands cli.atlas_store
     cli.model_commands cli.search_command cli.serve_command
     cli.corpus_commands cli.benchmark_commands
     cli.app cli

@@ -150,14 +150,14 @@ class Counting:
     """An index that counts the searches it is asked for."""
 
     def __init__(self, index):
-        self.searches = []
+        self.calls = []
         self.get, self.find_by_fingerprint = index.get, index.find_by_fingerprint
         self.dim = index.dim
-        self._search = index.search
+        self._search_all = index.search_all
 
-    def search(self, vectors, top_k, wanted):
-        self.searches.append((len(vectors), top_k))
-        return self._search(vectors, top_k, wanted)
+    def search_all(self, searches):
+        self.calls.append([each.top_k for each in searches])
+        return self._search_all(searches)
 
 
 DISTANCES = Novelty(np.array([0.0, 0.01, 0.05, 0.2], dtype=np.float32))
@@ -169,7 +169,7 @@ def test_novelty_comes_out_of_the_same_search(index):
     retriever = Retriever(CountOperators(), counting, DISTANCES)
     queries = [Query(graph(NEW)), Query("timm:mlp"), Query(np.ones(DIM, dtype=np.float32))]
     new, known, vector = retriever.search_all(queries)
-    assert counting.searches == [(3, 11)]
+    assert counting.calls == [[11, 11, 11]]
     assert new.novelty == DISTANCES.percentile(new.hits[0].score) > 0
     assert vector.novelty == DISTANCES.percentile(vector.hits[0].score)
     # It is the only one of its design: its nearest relative tells, and that is not itself.
@@ -182,12 +182,12 @@ def test_a_filter_does_not_change_how_new_a_design_is(index):
     retriever = Retriever(CountOperators(), counting, DISTANCES)
     wanted = Filter(families=("resnet",))
     answer = retriever.search(graph(NEW), wanted=wanted)
-    assert counting.searches == [(1, 10), (1, 1)]
+    assert counting.calls == [[10, 1]]
     assert answer.novelty == retriever.search(graph(NEW)).novelty
     assert answer.novelty != DISTANCES.percentile(answer.hits[0].score)
-    counting.searches.clear()
+    counting.calls.clear()
     assert retriever.search(graph(KNOWN["timm:plain"][2], 100), wanted=wanted).novelty == 0
-    assert len(counting.searches) == 1
+    assert counting.calls == [[10]]
 
 
 def test_what_is_asked_for_decides_who_is_near(retriever):

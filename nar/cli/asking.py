@@ -6,14 +6,14 @@ the one that is asked are imported.
 
 from collections.abc import Sequence
 
-from nar.atlas import read_atlas, shipped_atlas
+from nar.atlas import atlas_novelty, read_atlas, shipped_atlas
 from nar.cli.choices import IndexChoice
 from nar.config import ServerConfig
 from nar.console import stderr
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.exact import ExactIndex
-from nar.novelty import read_novelty
+from nar.novelty import Novelty, read_novelty
 from nar.query import Answer, Query
 from nar.retrieve import Retriever
 
@@ -28,7 +28,9 @@ def ask(queries: Sequence[Query], choice: IndexChoice, server: str | None) -> li
     """
     if server is not None:
         return _ask_server(queries, choice.config().server, server)
-    return _ask_atlas(queries) if choice.wants_atlas else _ask_index(queries, choice)
+    if choice.wants_atlas and not choice.names_index:
+        return _ask_atlas(queries)
+    return _ask_index(queries, choice)
 
 
 def _ask_atlas(queries: Sequence[Query]) -> list[Answer]:
@@ -44,11 +46,19 @@ def _ask_atlas(queries: Sequence[Query]) -> list[Answer]:
 def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
     from nar.index.architecture_index import ArchitectureIndex
 
-    embedder = Embedder(load_checkpoint(choice.workspace.checkpoint))
+    embedder, novelty = _encoder(choice)
     with ArchitectureIndex(choice.config().index, encoder=embedder.fingerprint) as index:
-        novelty = read_novelty(choice.workspace.novelty, encoder=embedder.fingerprint)
         retriever = Retriever(embedder, index, novelty)
         return [retriever.answer(query) for query in queries]
+
+
+def _encoder(choice: IndexChoice) -> tuple[Embedder, Novelty | None]:
+    """What made the vectors of an index, and how far these are from each other."""
+    if choice.wants_atlas:
+        atlas = shipped_atlas()
+        return Embedder(load_checkpoint(atlas.encoder)), atlas_novelty(atlas)
+    embedder = Embedder(load_checkpoint(choice.workspace.checkpoint))
+    return embedder, read_novelty(choice.workspace.novelty, encoder=embedder.fingerprint)
 
 
 def _ask_server(queries: Sequence[Query], config: ServerConfig, address: str) -> list[Answer]:

@@ -34,14 +34,19 @@ class IndexChoice:
 
     @property
     def wants_atlas(self) -> bool:
-        """Whether the atlas of the package answers: nothing is named, and nothing was built."""
-        is_named = bool(self.uri or self.config_file) or self.work != DEFAULT_WORK
-        return not (is_named or self.workspace.index.exists())
+        """Whether it is the atlas of the package: no workspace is named, and nothing was built."""
+        own = self.workspace
+        return self.work == DEFAULT_WORK and not (own.index.exists() or own.checkpoint.exists())
+
+    @property
+    def names_index(self) -> bool:
+        """Whether the command line or the file says where the index is."""
+        return bool(self.uri) or "uri" in load_config(self.config_file).index.model_fields_set
 
     def config(self) -> NarConfig:
         """The configuration: the command line before the file, the file before the workspace."""
         chosen = load_config(self.config_file)
-        default = chosen.index.uri if self.config_file else str(self.workspace.index)
+        default = chosen.index.uri if self.names_index else str(self.workspace.index)
         index = chosen.index.model_copy(update={"uri": self.uri or default})
         return chosen.model_copy(update={"index": index})
 

@@ -2,12 +2,19 @@
 
 import logging
 from collections.abc import Mapping
+from threading import Event
 
-from nar.atlas import atlas_novelty, shipped_atlas
-from nar.cli.atlas_commands import unpacked
+from nar.atlas import read_atlas, shipped_atlas
+from nar.cli.atlas_store import atlas_config, open_atlas
 from nar.cli.choices import IndexChoice
+from nar.config import NarConfig
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
+from nar.encoding.embed import Embedder
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.mirror import Mirror
+from nar.index.reader import Reader
 from nar.novelty import read_novelty
+from nar.serve.run import OnReady, serve_index
 from nar.serve.run import serve as run_server
 
 
@@ -18,11 +25,29 @@ def serve(choice: IndexChoice, given: Mapping[str, str | int | None]) -> None:
     changed = {name: value for name, value in given.items() if value is not None}
     config = config.model_copy(update={"server": config.server.model_copy(update=changed)})
     if choice.wants_atlas:
-        atlas = shipped_atlas()
-        index = config.index.model_copy(update={"uri": str(unpacked(atlas))})
-        with_atlas = config.model_copy(update={"index": index})
-        run_server(with_atlas, atlas.encoder, novelty=atlas_novelty(atlas))
-    else:
-        encoder = fingerprint(load_checkpoint(choice.workspace.checkpoint))
-        novelty = read_novelty(choice.workspace.novelty, encoder=encoder)
-        run_server(config, choice.workspace.checkpoint, novelty=novelty)
+        serve_atlas(config, is_named=choice.names_index)
+        return
+    encoder = fingerprint(load_checkpoint(choice.workspace.checkpoint))
+    novelty = read_novelty(choice.workspace.novelty, encoder=encoder)
+    run_server(config, choice.workspace.checkpoint, novelty=novelty)
+
+
+def serve_atlas(config: NarConfig, on_ready: OnReady | None = None, *, is_named: bool) -> None:
+    """Answer from the files of the atlas at once; its collection is made or opened beside.
+
+    Args:
+        config: How to serve, and where its collection is.
+        on_ready: Called once the ports are open.
+        is_named: Whether somebody chose the URI of that configuration; else it is in the cache.
+    """
+    atlas = shipped_atlas()
+    content = read_atlas(atlas)
+    embedder, novelty = Embedder(content.encoder), content.novelty
+    files = Mirror.of(content.rows, dim=embedder.dim)
+    del content  # its rows are in the mirror
+
+    def open_index(ending: Event) -> ArchitectureIndex:
+        return open_atlas(atlas, atlas_config(atlas, config.index, is_named=is_named), ending)
+
+    with Reader(open_index, config.index, files) as index:
+        serve_index(config.server, embedder, index, on_ready, novelty=novelty)

@@ -4,7 +4,6 @@ Readers follow an alias to one collection, whose name tells the encoder and the 
 loads fill another collection (`nar.index.bulk`) and then switch the alias.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from secrets import token_hex
@@ -16,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.config import IndexConfig
-from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
-from nar.index.bulk import IndexBuild
+from nar.errors import IndexMismatchError, IndexUnavailableError
+from nar.index.bulk import IndexBuild, check_names, check_same
 from nar.index.checks import check_fingerprints, check_ids, check_rows
 from nar.index.collection import (
     SCHEMA_VERSION,
@@ -31,16 +30,11 @@ from nar.index.expressions import expression
 from nar.index.filters import Filter
 from nar.index.milvus import Milvus, RefusedError
 from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vectors, rank
-from nar.index.rows import (
-    Hit,
-    IndexRow,
-    ids_of,
-)
+from nar.index.rows import Hit, IndexRow, ids_of
+from nar.index.searches import Search, in_groups
 
 Answer = TypeVar("Answer")
 
-_JOB: Final = re.compile(r"[a-z0-9]{1,40}")
-_ENCODER: Final = re.compile(r"[0-9a-f]{64}")
 # Rows fetched beyond top_k, so that equal scores at the border are ordered by id.
 _TIE_ROOM: Final = 6
 _EVERYTHING: Final = Filter()
@@ -105,6 +99,29 @@ class ArchitectureIndex:
                 "embed a corpus first"
             )
         return live
+
+    def follow(self) -> Collection:
+        """Look where the alias points now: readers get that collection from here on.
+
+        A reader that is refused looks by itself; this notices that the collection before is still
+        there, as a publisher leaves it that dies between switch and drop.
+
+        Returns:
+            The collection.
+
+        Raises:
+            IndexUnavailableError: Nothing is published, or nothing answers.
+            IndexMismatchError: It is of another encoder or schema version.
+        """
+        named = find_collection(self._milvus, self._config.alias)
+        if named is None or self._live is None or named.name != self._live.name:
+            self._live = self._follow_alias()
+        return self.live
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the alias names a collection."""
+        return find_collection(self._milvus, self._config.alias) is not None
 
     @property
     def encoder(self) -> str:
@@ -184,6 +201,14 @@ class ArchitectureIndex:
             limit = min(4 * limit, MAX_TOP_K)
         return [hits for hits in ranked if hits is not None]
 
+    def search_all(self, searches: Sequence[Search]) -> list[list[Hit]]:
+        """The nearest rows of each search; those of equal filter and ``top_k`` run as one.
+
+        Raises:
+            InvalidQueryError: Names the vector or condition at fault, or ``top_k``.
+        """
+        return in_groups(searches, self.search)
+
     def upsert(self, rows: Sequence[IndexRow]) -> None:
         """Write rows into the live collection; a row of the same id is replaced.
 
@@ -221,16 +246,13 @@ class ArchitectureIndex:
             job: Names the build, so that it can be taken up again; the same rows must belong to
                 the same job. Without one, what is not published is dropped.
         """
-        if not _ENCODER.fullmatch(encoder):
-            raise InvalidQueryError("encoder", f"wanted 64 hexadecimal digits, came {encoder!r}")
-        if job is not None and not _JOB.fullmatch(job):
-            raise InvalidQueryError("job", f"wanted 1 to 40 of a-z and 0-9, came {job!r}")
+        check_names(encoder, job)
         name = f"arch_{encoder[:16]}_v{SCHEMA_VERSION}_{job or token_hex(6)}"
         with self._writing:
             staging = find_collection(self._milvus, name) or create_collection(
                 self._milvus, name, encoder=encoder, dim=dim, kind=self._config.kind
             )
-        _check_same(staging, encoder, dim)
+        check_same(staging, encoder, dim)
         return IndexBuild(
             staging,
             self._writing,
@@ -276,11 +298,3 @@ def _first_rows(live: Collection, count: int) -> list[IndexRow]:
         if len(rows) >= count:
             break
     return sorted(rows, key=lambda row: row.id)[:count]
-
-
-def _check_same(staging: Collection, encoder: str, dim: int) -> None:
-    if (staging.encoder, staging.dim) != (encoder, dim):
-        raise IndexMismatchError(
-            f"build {staging.name} was begun for encoder {staging.encoder} with {staging.dim} "
-            f"dimensions, now came {encoder} with {dim}; name another job"
-        )

@@ -1,17 +1,20 @@
 """Bulk loads: a new collection is filled, verified row by row, and only then published."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from nar.errors import IndexUnavailableError
+from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
 from nar.index.checks import check_rows
 from nar.index.collection import Collection, StoredRow
-from nar.index.rows import IndexRow
+from nar.index.rows import IndexRow, is_fingerprint
 
 Advance = Callable[[int], object]
+
+_JOB: Final = re.compile(r"[a-z0-9]{1,40}")
 
 
 class IndexVerificationError(IndexUnavailableError):
@@ -48,9 +51,7 @@ class IndexBuild:
         self._keep = keep
         self._published = False
         staging.load()
-        self._digests = {
-            stored.row.id: stored.digest for page in staging.pages() for stored in page
-        }
+        self._digests = staging.digests()
 
     def __enter__(self) -> Self:
         return self
@@ -69,9 +70,7 @@ class IndexBuild:
         """Ids of the rows that were acknowledged, by this attempt or one before."""
         return frozenset(self._digests)
 
-    def load(
-        self, rows: Iterable[IndexRow], advance: Callable[[int], object] | None = None
-    ) -> None:
+    def load(self, rows: Iterable[IndexRow], advance: Advance | None = None) -> None:
         """Write any number of rows, batch by batch.
 
         Args:
@@ -100,8 +99,11 @@ class IndexBuild:
         with self._lock:
             self._digests |= self.staging.upsert(rows)
 
-    def publish(self) -> int:
+    def publish(self, advance: Advance | None = None) -> int:
         """Seal, verify and switch: afterwards every reader gets these rows.
+
+        Args:
+            advance: Called with the number of rows after each page is verified.
 
         Returns:
             Number of rows.
@@ -111,18 +113,19 @@ class IndexBuild:
         """
         with self._lock:
             self.staging.flush()
-            verify(self.staging, self._digests)
+            verify(self.staging, self._digests, advance)
             self._adopt(self.staging)
         self._published = True
         return len(self._digests)
 
 
-def verify(collection: Collection, digests: dict[str, str]) -> None:
+def verify(collection: Collection, digests: dict[str, str], advance: Advance | None = None) -> None:
     """Read every row back and compare it, vector bytes included.
 
     Args:
         collection: What to read.
         digests: What must be there: a digest for each id.
+        advance: Called with the number of rows of each page.
 
     Raises:
         IndexVerificationError: Names the first row at fault.
@@ -132,6 +135,8 @@ def verify(collection: Collection, digests: dict[str, str]) -> None:
         for stored in page:
             _verify_row(stored, digests)
             seen.add(stored.row.id)
+        if advance:
+            advance(len(page))
     lost = digests.keys() - seen
     if lost:
         raise IndexVerificationError(
@@ -146,3 +151,28 @@ def _verify_row(stored: StoredRow, digests: dict[str, str]) -> None:
         raise IndexVerificationError(f"row {row.id} ({row.name}) was never acknowledged")
     if not row.digest() == stored.digest == digests[row.id]:
         raise IndexVerificationError(f"row {row.id} ({row.name}) reads back damaged; build again")
+
+
+def check_names(encoder: str, job: str | None) -> None:
+    """Refuse what no build can be called.
+
+    Raises:
+        InvalidQueryError: The encoder is no fingerprint, or the job has other letters.
+    """
+    if not is_fingerprint(encoder):
+        raise InvalidQueryError("encoder", f"wanted 64 hexadecimal digits, came {encoder!r}")
+    if job is not None and not _JOB.fullmatch(job):
+        raise InvalidQueryError("job", f"wanted 1 to 40 of a-z and 0-9, came {job!r}")
+
+
+def check_same(staging: Collection, encoder: str, dim: int) -> None:
+    """Refuse to go on with a build that was begun for other vectors.
+
+    Raises:
+        IndexMismatchError: Says what it was begun for.
+    """
+    if (staging.encoder, staging.dim) != (encoder, dim):
+        raise IndexMismatchError(
+            f"build {staging.name} was begun for encoder {staging.encoder} with {staging.dim} "
+            f"dimensions, now came {encoder} with {dim}; name another job"
+        )

@@ -26,6 +26,7 @@ _SCHEMA: Final = "nar.schema"
 # Collections that state no version have the columns of the first.
 _UNSTATED: Final = "1"
 PAGE_ROWS: Final = 2_000
+DIGEST_PAGE_ROWS: Final = 8_000
 _HEX_DIGITS: Final = "0123456789abcdef"
 _BUILD: Final[dict[IndexKind, dict[str, int]]] = {
     "FLAT": {},
@@ -125,17 +126,26 @@ class Collection:
         return present
 
     def pages(self) -> Iterator[list[StoredRow]]:
-        """All rows as they stand after every acknowledged write, a bounded number at a time.
+        """All rows as they stand after every acknowledged write, a bounded number at a time."""
+        for records in self._pages(_STORED, PAGE_ROWS):
+            yield [_stored(record) for record in records]
+
+    def digests(self) -> dict[str, str]:
+        """The digest that each row was written with, by its id; no vector is read."""
+        pages = self._pages(("id", "digest"), DIGEST_PAGE_ROWS)
+        return {record["id"]: record["digest"] for records in pages for record in records}
+
+    def _pages(self, columns: Sequence[str], page_rows: int) -> Iterator[list[dict[str, Any]]]:
+        """Some columns of all rows.
 
         Ids are hashes, so their first digits cut the rows evenly; the iterators of Milvus and of
         Milvus Lite have dropped rows in several versions.
         """
-        pages = self.count(settled=True) / PAGE_ROWS
+        pages = self.count(settled=True) / page_rows
         digits = max(0, math.ceil(math.log(max(pages, 1), 16)))
         for number in range(16**digits):
             prefix = format(number, f"0{digits}x") if digits else ""
-            expression = f"id >= '{prefix}' and id < '{prefix}g'"
-            yield [_stored(row) for row in self._query(expression, _STORED)]
+            yield self._query(f"id >= '{prefix}' and id < '{prefix}g'", columns)
 
     def _query(
         self, expression: str, columns: Sequence[str], *, settled: bool = False

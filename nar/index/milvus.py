@@ -99,6 +99,9 @@ class Milvus:
     Args:
         config: Where, as whom, and how long to wait.
 
+    Attributes:
+        uri: Where.
+
     Raises:
         ConfigError: The URI is neither a ``.db`` path nor an address.
         IndexUnavailableError: Nothing answers there, or the directory is in use.
@@ -107,9 +110,11 @@ class Milvus:
     def __init__(self, config: IndexConfig) -> None:
         # pymilvus logs each error with its traceback before it raises it; ours says it once.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
-        # The embedded server logs, as an exception, every call of pymilvus that it does not know.
-        logging.getLogger("grpc._server").setLevel(logging.CRITICAL)
-        self._uri = config.uri
+        # The embedded server logs, as an exception, every call of pymilvus that it does not know,
+        # and a full disk with a traceback beside the answer that says so.
+        for noisy in ("grpc._server", "milvus_lite.adapter.grpc.servicer"):
+            logging.getLogger(noisy).setLevel(logging.CRITICAL)
+        self.uri = config.uri
         self._timeout_s = config.timeout_s
         self._closed = False
         self._embedded: EmbeddedServer | None = None
@@ -167,7 +172,7 @@ class Milvus:
             IndexUnavailableError: It cannot be reached.
         """
         if self._closed:
-            raise IndexUnavailableError(f"the index at {self._uri} was closed; open it again")
+            raise IndexUnavailableError(f"the index at {self.uri} was closed; open it again")
         try:
             yield
         except grpc.RpcError as error:
@@ -175,7 +180,7 @@ class Milvus:
             raise IndexUnavailableError(self._unreachable(purpose, code)) from error
         except MilvusException as error:
             if _is_refusal(error):
-                reason = f"the index at {self._uri} refused to {purpose}: {error.message}"
+                reason = f"the index at {self.uri} refused to {purpose}: {error.message}"
                 raise RefusedError(reason) from error
             raise IndexUnavailableError(self._unreachable(purpose, error.message)) from error
         except ValueError as error:  # gRPC's way to say that the channel is closed
@@ -183,7 +188,7 @@ class Milvus:
 
     def _unreachable(self, purpose: str, reason: str) -> str:
         return (
-            f"the index at {self._uri} did not {purpose} within {self._timeout_s:g} s ({reason}); "
+            f"the index at {self.uri} did not {purpose} within {self._timeout_s:g} s ({reason}); "
             "check that Milvus runs there"
         )
 

@@ -1,6 +1,6 @@
 """Query vectors before a search, hits after it: what every back end must agree on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -113,16 +113,32 @@ def rank(hits: Sequence[Hit], top_k: int, *, complete: bool) -> list[Hit] | None
     Returns:
         None if rows that were not fetched may tie with the last one kept.
     """
-    ordered = sorted(_settled(hits), key=lambda hit: (-hit.score, hit.id))
-    if not complete and ordered[top_k - 1].score == ordered[-1].score:
+    scores, ids = [hit.score for hit in hits], [hit.id for hit in hits]
+    order = ranked(scores, ids, top_k, complete=complete)
+    if order is None:
         return None
-    return ordered[:top_k]
+    return [replace(hits[position], score=score) for position, score in order]
 
 
-def _settled(hits: Sequence[Hit]) -> Iterator[Hit]:
-    """Hits with one score for all that float32 cannot tell apart, within [-1, 1]."""
+def ranked(
+    scores: Sequence[float], ids: Sequence[str], top_k: int, *, complete: bool
+) -> list[tuple[int, float]] | None:
+    """The same of scores and ids: positions of the first, each with its score.
+
+    All that float32 cannot tell apart has one score, within [-1, 1].
+
+    Example:
+        >>> ranked([0.5, 0.9, 0.5000001], ["a", "c", "b"], 2, complete=True)
+        [(1, 0.9), (0, 0.5000001)]
+        >>> ranked([0.5, 0.9, 0.5000001], ["a", "c", "b"], 2, complete=False)
+    """
+    settled: list[tuple[float, str, int]] = []
     score = 1.0
-    for hit in sorted(hits, key=lambda hit: -hit.score):
-        if hit.score < score - RESOLUTION:
-            score = max(hit.score, -1.0)
-        yield replace(hit, score=score)
+    for position in sorted(range(len(scores)), key=lambda position: -scores[position]):
+        if scores[position] < score - RESOLUTION:
+            score = max(scores[position], -1.0)
+        settled.append((-score, ids[position], position))
+    settled.sort()
+    if not complete and settled[top_k - 1][0] == settled[-1][0]:
+        return None
+    return [(position, -falling) for falling, _, position in settled[:top_k]]

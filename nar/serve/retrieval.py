@@ -5,7 +5,7 @@ An item at fault gets a status of its own; an error that is raised concerns the 
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,11 @@ from nar.config import ServerConfig
 from nar.encoding.embed import Embedder
 from nar.errors import NarError
 from nar.fingerprints import Fingerprinted
-from nar.index.architecture_index import ArchitectureIndex
 from nar.index.rows import IndexRow
 from nar.novelty import Novelty
 from nar.ops import ATTRIBUTES, OPS
 from nar.query import Answer, Query, in_place
-from nar.retrieve import Retriever, unknown
+from nar.retrieve import Retriever, Searches, unknown
 from nar.serve.answers import encode_answer, encode_architecture
 from nar.serve.convert import decode_each, decode_name, decode_query
 from nar.serve.graphs import decode_graph
@@ -33,6 +32,13 @@ Embedding = NDArray[np.float32]
 Item = TypeVar("Item")
 Record = TypeVar("Record")
 Result = TypeVar("Result")
+
+
+class Indexed(Searches, Protocol):
+    """What a server needs of an index: a `Reader` or an `ArchitectureIndex`."""
+
+    def count(self) -> int:
+        """Number of rows, asked of the index itself."""
 
 
 class Retrieval:
@@ -49,7 +55,7 @@ class Retrieval:
     def __init__(
         self,
         embedder: Embedder,
-        index: ArchitectureIndex,
+        index: Indexed,
         *,
         novelty: Novelty | None,
         config: ServerConfig,

@@ -14,8 +14,9 @@ from nar.config import NarConfig, ServerConfig
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.reader import Reader
 from nar.novelty import Novelty
-from nar.serve.retrieval import Retrieval
+from nar.serve.retrieval import Indexed, Retrieval
 from nar.serve.server import QueryServer
 from nar.serve.telemetry import Telemetry
 
@@ -45,12 +46,29 @@ def serve(
         IndexUnavailableError: The index cannot be reached, or another process holds it.
         ConfigError: A port is taken.
     """
+    embedder = Embedder(load_checkpoint(checkpoint_dir))
+    encoder = embedder.fingerprint
+    with Reader(lambda _: ArchitectureIndex(config.index, encoder=encoder), config.index) as index:
+        serve_index(config.server, embedder, index, on_ready, novelty=novelty)
+
+
+def serve_index(
+    config: ServerConfig,
+    embedder: Embedder,
+    index: Indexed,
+    on_ready: OnReady | None = None,
+    *,
+    novelty: Novelty | None = None,
+) -> None:
+    """Serve an index that is open until SIGTERM or SIGINT.
+
+    Raises:
+        ConfigError: A port is taken.
+    """
     # A time of creation for every series would double their number.
     disable_created_metrics()  # type: ignore[no-untyped-call]
-    embedder = Embedder(load_checkpoint(checkpoint_dir))
-    with ArchitectureIndex(config.index, encoder=embedder.fingerprint) as index:
-        build = partial(build_server, config.server, embedder, index, novelty)
-        asyncio.run(_serve_until_signal(build, on_ready or _announce))
+    build = partial(build_server, config, embedder, index, novelty)
+    asyncio.run(_serve_until_signal(build, on_ready or _announce))
 
 
 async def _serve_until_signal(build: Callable[[], QueryServer], on_ready: OnReady) -> None:
@@ -85,7 +103,7 @@ async def serve_until(
 def build_server(
     config: ServerConfig,
     embedder: Embedder,
-    index: ArchitectureIndex,
+    index: Indexed,
     novelty: Novelty | None = None,
 ) -> QueryServer:
     """A server that is not yet started; call it inside the event loop that will run it."""

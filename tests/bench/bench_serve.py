@@ -1,14 +1,22 @@
-"""Search latency over loopback by kind of query and by stage, on an index of 1,300 rows.
+"""Search of the shipped atlas: latency by kind of query and searches a second, by who searches.
+
+First what a search costs without a server: a bare product of numpy, the index in memory, FAISS
+where it is installed. Then `nar serve` as it ships, and servers that let Milvus search
+(`index.reader_rows` is 0): Lite, and a Milvus server where `make milvus` has made one.
 
 Run: python tests/bench/bench_serve.py [results.json]
 """
 
+import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from threading import Event
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -16,99 +24,174 @@ import grpc
 import numpy as np
 from graphs import bert, resnet
 from measure import report
-from server_process import server_process
+from milvus_server import COMMAND, milvus_server
+from server_process import ATLAS, WORKSPACE, ServerProcess, process_of
 
-from nar.architecture import Labels, architecture
+from nar.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.canonical import canonical
-from nar.config import IndexConfig
-from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.paper.encoder import paper_encoder
-from nar.encoding.paper.recipe import PaperConfig, PaperRecipe
-from nar.index.architecture_index import ArchitectureIndex
-from nar.index.rows import index_row
-from nar.motifs.config import MotifConfig
+from nar.cli.atlas_store import open_atlas
+from nar.config import IndexConfig, NarConfig, ServerConfig
+from nar.index.exact import ExactIndex
 from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
-from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
-from nar.workspace import Workspace
+from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub as Stub
 
-ROWS = 1_300
-CALLS = 200
-STAGES = ("parse", "motifs", "encode", "search")
+CALLS = int(os.environ.get("NAR_BENCH_CALLS", "200"))
+CLIENTS = (1, 4, 16)
+BATCH = 64
+NONE = "-"
 
-
-def installed(directory: Path) -> Workspace:
-    """An untrained encoder of full width and random rows: time does not ask what they mean."""
-    workspace = Workspace(directory)
-    encoder = paper_encoder(PaperConfig.of(MotifConfig(), PaperRecipe()))
-    fingerprint = save_checkpoint(workspace.checkpoint, encoder)
-    draw = np.random.default_rng(0)
-    graph = canonical(bert(1))
-    rows = []
-    for number in range(ROWS):
-        labels = Labels(f"timm:{number}", "timm", "timm 1", "resnet", "t")
-        item = replace(architecture(labels, graph), topology=draw.bytes(32).hex())
-        rows.append(index_row(item, draw.normal(size=encoder.config.dim).astype(np.float32)))
-    with (
-        ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index,
-        index.build(fingerprint, encoder.config.dim) as build,
-    ):
-        build.upsert(rows)
-        build.publish()
-    return workspace
+Vectors = np.ndarray
+Row = dict[str, object]
 
 
-def requests() -> dict[str, Callable[[int], wire.SearchRequest]]:
-    vectors = np.random.default_rng(1).normal(size=(CALLS * 64, 512)).astype(np.float32)
-    queries = [wire.Query(vector=wire.Vector(values=vector), top_k=10) for vector in vectors]
-    resnet50 = wire.Query(graph=encode_graph(canonical(resnet([3, 4, 6, 3]))), top_k=10)
-    large = wire.Query(graph=encode_graph(canonical(bert(1_000))), top_k=10)
+def queries(vectors: Vectors) -> dict[str, list[wire.Query]]:
+    """The queries of one call, by what they are."""
+    asked = [wire.Query(vector=wire.Vector(values=each), top_k=10) for each in vectors]
+    family = wire.Filter(families=["resnet"])
+    graphs = {"resnet-50": resnet([3, 4, 6, 3]), "10,000 nodes": bert(1_000)}
     return {
-        "vector": lambda call: wire.SearchRequest(queries=[queries[call]]),
-        "name": lambda call: wire.SearchRequest(
-            queries=[wire.Query(architecture=f"timm:{call}", top_k=10)]
-        ),
-        "resnet-50": lambda _: wire.SearchRequest(queries=[resnet50]),
-        "graph of 10,000 nodes": lambda _: wire.SearchRequest(queries=[large]),
-        "64 vectors": lambda call: wire.SearchRequest(queries=queries[64 * call : 64 * call + 64]),
+        "vector": asked[:1],
+        "name": [wire.Query(architecture="timm:resnet50", top_k=10)],
+        "filter": [wire.Query(vector=asked[0].vector, top_k=10, filter=family)],
+        **{
+            name: [wire.Query(graph=encode_graph(canonical(graph)), top_k=10)]
+            for name, graph in graphs.items()
+        },
+        f"{BATCH} vectors": asked[:BATCH],
     }
 
 
-def measured(
-    search: Callable[[wire.SearchRequest], wire.SearchResponse],
-    request: Callable[[int], wire.SearchRequest],
-    calls: int,
-) -> dict[str, np.ndarray]:
-    """Milliseconds of each call: as the client sees it, and by stage."""
-    times: dict[str, list[float]] = {name: [] for name in ("call", *STAGES)}
-    for call in range(calls):
-        sent = request(call)
+def latency(work: Callable[[], object], calls: int) -> str:
+    """Milliseconds, p50 / p99, after a tenth of the calls to warm up."""
+    seconds = []
+    for call in range(-(calls // 10), calls):
         started = time.perf_counter()
-        response = search(sent)
-        times["call"].append(1000 * (time.perf_counter() - started))
-        assert not any(result.status.code for result in response.results)
-        for stage in STAGES:
-            times[stage].append(getattr(response.timings, f"{stage}_ns") / 1e6)
-    return {name: np.array(values) for name, values in times.items()}
+        work()
+        if call >= 0:
+            seconds.append(time.perf_counter() - started)
+    p50, p99 = np.percentile(seconds, [50, 99]) * 1_000
+    return f"{p50:.1f} / {p99:.1f}"
+
+
+def searches_a_second(work: Callable[[], object], calls: int) -> str:
+    """With as many clients at once as `CLIENTS` says."""
+    told = []
+    for clients in CLIENTS:
+        started = time.perf_counter()
+        with ThreadPoolExecutor(clients) as pool:
+            list(pool.map(lambda _: work(), range(calls)))
+        told.append(f"{calls / (time.perf_counter() - started):.0f}")
+    return " / ".join(told)
+
+
+def bare(content: AtlasContent, vectors: Vectors) -> Iterator[Row]:
+    """What a search costs without a server, and without Milvus."""
+    known = np.stack([row.embedding for row in content.rows])
+    index = ExactIndex(content.rows, dim=known.shape[1])
+    yield bare_row("numpy", partial(by_numpy, known), vectors)
+    yield bare_row("index in memory", lambda asked: index.search(asked, 10), vectors)
+    try:
+        import faiss
+    except ImportError:
+        return
+    flat = faiss.IndexFlatIP(known.shape[1])
+    hnsw = faiss.IndexHNSWFlat(known.shape[1], 16, faiss.METRIC_INNER_PRODUCT)
+    hnsw.hnsw.efConstruction, hnsw.hnsw.efSearch = 200, 128
+    for name, searcher in {"FAISS flat": flat, "FAISS HNSW": hnsw}.items():
+        searcher.add(known)
+        yield bare_row(name, lambda asked, searcher=searcher: searcher.search(asked, 10), vectors)
+
+
+def by_numpy(known: Vectors, asked: Vectors) -> Vectors:
+    """The ten nearest of each, in no order."""
+    return np.argpartition(-(asked @ known.T), 10, axis=1)[:, :10]
+
+
+def bare_row(name: str, search: Callable[[Vectors], object], vectors: Vectors) -> Row:
+    """Only vectors are searched without a server."""
+    return {
+        "search by": name,
+        "vector": latency(lambda: search(vectors[:1]), CALLS),
+        f"{BATCH} vectors": latency(lambda: search(vectors[:BATCH]), CALLS // 10),
+    }
+
+
+def served(name: str, server: ServerProcess, started_s: float, vectors: Vectors) -> Row:
+    """Everything that is measured over loopback."""
+    with grpc.insecure_channel(server.target) as channel:
+        stub = Stub(channel)
+
+        def call(of: list[wire.Query]) -> None:
+            answered = stub.Search(wire.SearchRequest(queries=of))
+            assert not any(result.status.code for result in answered.results)
+
+        asked = queries(vectors)
+        slow = {"10,000 nodes", f"{BATCH} vectors"}
+        row: Row = {"search by": name}
+        for kind, of in asked.items():
+            row[kind] = latency(partial(call, of), CALLS // 10 if kind in slow else CALLS)
+        for kind in ("vector", "resnet-50"):
+            row[f"{kind}, searches/s"] = searches_a_second(partial(call, asked[kind]), CALLS)
+    return row | {"start s": f"{started_s:.1f}", "MB": resident_mb(server.process.pid)}
+
+
+def resident_mb(pid: int) -> int:
+    """Resident size of a process now."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+def measured(name: str, config: IndexConfig, program: str, last: str, vectors: Vectors) -> Row:
+    """A server of the atlas, from its start to its end."""
+    told = NarConfig(index=config, server=ServerConfig(port=0, metrics_port=0, token=None))
+    started = time.perf_counter()
+    with process_of(program, told.model_dump_json(), last) as server:
+        return served(name, server, time.perf_counter() - started, vectors)
+
+
+def servers(directory: Path, uri: str | None, vectors: Vectors) -> Iterator[Row]:
+    """In front of Milvus Lite, and in Milvus itself."""
+    atlas = shipped_atlas()
+    lite = IndexConfig(uri=str(directory / "FLAT" / "index.db"))
+    stores = {
+        "Milvus Lite, FLAT": lite,
+        "Milvus Lite, HNSW": IndexConfig(uri=str(directory / "HNSW" / "index.db"), kind="HNSW"),
+    }
+    if uri:
+        stores["Milvus 2.3.5, HNSW"] = IndexConfig(uri=uri, kind="HNSW", timeout_s=60)
+    for store in stores.values():
+        open_atlas(atlas, store, Event()).close()
+    yield measured("nar serve", lite, ATLAS, "named", vectors)
+    for name, store in stores.items():
+        searched = store.model_copy(update={"reader_rows": 0})
+        yield measured(name, searched, WORKSPACE, str(atlas.encoder), vectors)
+
+
+@contextmanager
+def milvus(directory: Path) -> Iterator[str | None]:
+    """URI of a Milvus server, if there is one here."""
+    if not COMMAND.exists():
+        yield None
+        return
+    with milvus_server(directory) as uri:
+        yield uri
 
 
 def main() -> None:
-    rows = []
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        server_process(installed(Path(directory))) as server,
-        grpc.insecure_channel(server.target) as channel,
-    ):
-        search = ArchitectureRetrievalServiceStub(channel).Search
-        for kind, request in requests().items():
-            measured(search, request, 10)
-            times = measured(search, request, CALLS // 10 if "10,000" in kind else CALLS)
-            shown = {
-                name: f"{np.percentile(values, 50):.1f} / {np.percentile(values, 99):.1f}"
-                for name, values in times.items()
-            }
-            rows.append({"query": kind, **shown})
-    report(f"Search over loopback, {ROWS:,} rows of 512: ms, p50 / p99", rows)
+    content = read_atlas(shipped_atlas())
+    draw = np.random.default_rng(1).integers(len(content.rows), size=BATCH)
+    vectors = np.stack([content.rows[position].embedding for position in draw.tolist()])
+    vectors += np.random.default_rng(2).normal(0, 0.01, vectors.shape).astype(np.float32)
+    with tempfile.TemporaryDirectory() as directory, milvus(Path(directory)) as uri:
+        rows = [*bare(content, vectors), *servers(Path(directory), uri, vectors)]
+    columns = list(dict.fromkeys(column for row in reversed(rows) for column in row))
+    whole = [{column: row.get(column, NONE) for column in columns} for row in rows]
+    title = (
+        f"Search of the atlas, {len(content.rows):,} rows of {vectors.shape[1]}: ms, p50 / p99; "
+        f"searches a second at {', '.join(map(str, CLIENTS))} clients"
+    )
+    report(title, whole)
 
 
 if __name__ == "__main__":

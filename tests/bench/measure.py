@@ -32,6 +32,7 @@ def report(title: str, rows: list[dict[str, object]]) -> None:
     table = Table(*rows[0], title=title, title_justify="left")
     for row in rows:
         table.add_row(*(str(value) for value in row.values()))
-    Console().print(table)
+    # A pipe has no width: no column is broken there.
+    Console(width=None if sys.stdout.isatty() else 240).print(table)
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(json.dumps({"title": title, "rows": rows}, indent=2) + "\n")

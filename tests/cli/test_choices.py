@@ -22,17 +22,32 @@ def test_the_command_line_comes_before_the_file(tmp_path):
     assert IndexChoice(tmp_path, None, None).config().index.alias == IndexConfig().alias
 
 
-def test_the_atlas_answers_only_where_nothing_is_named_or_built(tmp_path, monkeypatch):
+def test_the_atlas_answers_where_no_workspace_is_named_or_built(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert IndexChoice(DEFAULT_WORK, None, None).wants_atlas
-    for named in (
-        IndexChoice(Path("mine"), None, None),
-        IndexChoice(DEFAULT_WORK, "http://milvus:19530", None),
-        IndexChoice(DEFAULT_WORK, None, Path("nar.yaml")),
+    limits, place = Path("limits.yaml"), Path("place.yaml")
+    limits.write_text("{index: {kind: HNSW}, server: {max_queries: 3}}")
+    place.write_text("index: {uri: 'http://milvus:19530'}")
+    for choice, named in (
+        (IndexChoice(DEFAULT_WORK, None, None), False),
+        (IndexChoice(DEFAULT_WORK, None, limits), False),
+        (IndexChoice(DEFAULT_WORK, None, place), True),
+        (IndexChoice(DEFAULT_WORK, "http://milvus:19530", limits), True),
     ):
-        assert not named.wants_atlas
-    (DEFAULT_WORK / "index.db").mkdir(parents=True)
-    assert not IndexChoice(DEFAULT_WORK, None, None).wants_atlas
+        assert choice.wants_atlas
+        assert choice.names_index is named
+    config = IndexChoice(DEFAULT_WORK, None, limits).config()
+    assert (config.index.kind, config.server.max_queries) == ("HNSW", 3)
+    assert not IndexChoice(Path("mine"), None, None).wants_atlas
+    for built in ("index.db", "checkpoint"):
+        (DEFAULT_WORK / built).mkdir(parents=True)
+        assert not IndexChoice(DEFAULT_WORK, None, None).wants_atlas
+        (DEFAULT_WORK / built).rmdir()
+
+
+def test_a_file_of_limits_leaves_the_index_of_the_workspace(tmp_path):
+    config = tmp_path / "limits.yaml"
+    config.write_text("server: {max_queries: 3}")
+    assert uri_of(tmp_path, None, config) == str(tmp_path / "index.db")
 
 
 def test_the_shipped_corpus_stands_in_for_that_of_no_named_workspace(tmp_path, monkeypatch):

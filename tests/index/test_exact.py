@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from oracle import DIM, Oracle, row
 
 from nar.errors import InvalidQueryError
+from nar.index.columns import Texts
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter, Range
+from nar.index.searches import Search
 
 NAMES = [f"timm:{number}" for number in range(40)]
 
@@ -37,17 +39,47 @@ FILTERS = st.builds(
 )
 
 
-def test_without_conditions_no_row_is_read():
-    class Unread(list):
-        def __iter__(self):
-            raise AssertionError("a row was read to be filtered")
-
+def test_no_search_asks_rows_one_by_one(monkeypatch):
+    """Of forty rows only those that are shown become objects."""
     index = ExactIndex(rows(0), dim=DIM)
-    index._rows = Unread(index._rows)
-    [hits] = index.search(np.eye(1, DIM, dtype=np.float32), 3)
-    assert len(hits) == 3
-    with pytest.raises(AssertionError, match="a row was read"):
-        index.search(np.eye(1, DIM, dtype=np.float32), 3, Filter(families=("family1",)))
+    made = []
+    monkeypatch.setattr("nar.index.exact.Hit", lambda **columns: made.append(columns["name"]))
+    for wanted in (Filter(), Filter(families=("family1",), parameters=Range(minimum=3))):
+        index.search(np.eye(1, DIM, dtype=np.float32), 3, wanted)
+    assert len(made) == 6
+
+
+def test_searches_of_all_sorts_are_answered_together():
+    index = ExactIndex(rows(0), dim=DIM)
+    east, north = np.eye(2, DIM, dtype=np.float32)
+    wanted = Filter(families=("family1",))
+    asked = [Search(east, 3), Search(east, 1, wanted), Search(north, 5, wanted)]
+    alone = [index.search(each.vector[None], each.top_k, each.wanted)[0] for each in asked]
+    assert index.search_all(asked) == alone
+    assert index.search_all([]) == []
+
+
+def test_a_changed_index_is_what_a_new_one_would_be():
+    every = rows(0)
+    index = ExactIndex(every, dim=DIM)
+    replaced = [row(NAMES[4], 1, family="new"), row("timm:new", 0, 1)]
+    other = index.changed(replaced, gone=[every[0].id, every[1].id])
+    assert (index.count(), other.count()) == (40, 39)
+    assert index.get([NAMES[0], "timm:new"]).keys() == {NAMES[0]}
+    assert other.get([NAMES[0], "timm:new"]).keys() == {"timm:new"}
+    assert other.get([NAMES[4]])[NAMES[4]].family == "new"
+    fresh = ExactIndex([*every[2:4], *every[5:], *replaced], dim=DIM)
+    queries = np.random.default_rng(1).normal(size=(9, DIM))
+    for wanted in (Filter(), Filter(families=("new", "family2"))):
+        assert other.search(queries, 12, wanted) == fresh.search(queries, 12, wanted)
+
+
+def test_texts_that_no_row_has_any_more_are_let_go():
+    column = Texts.of(["a", "b"])
+    for number in range(2_000):
+        column = column.changed(np.array([True, False]), [f"text {number}"])
+    assert [column.at(0), column.at(1)] == ["a", "text 1999"]
+    assert len(column.values) <= 1_010
 
 
 @given(st.integers(0, 5), st.integers(1, 60), FILTERS)

@@ -123,6 +123,30 @@ def test_a_closed_index_says_so(config):
         index.search(EAST, 1)
 
 
+FILL = """
+import resource, sys
+sys.path.insert(0, sys.argv[2])
+from oracle import DIM, row
+from nar.config import IndexConfig
+from nar.errors import IndexUnavailableError
+from nar.index.architecture_index import ArchitectureIndex
+with ArchitectureIndex(IndexConfig(uri=sys.argv[1])) as index:
+    with index.build("e" * 64, DIM, job="full") as build:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+        try:
+            build.load(row(f"row {number}", 1, number) for number in range(5_000))
+        except IndexUnavailableError as error:
+            print(error)
+"""
+
+
+def test_a_disk_that_takes_no_more_is_said_without_a_traceback(config):
+    command = [sys.executable, "-c", FILL, config.uri, str(Path(__file__).parents[1])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"the index at {config.uri} refused to upsert: [Errno 27]" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("uri", ["index", "milvus:19530", "", "ftp://127.0.0.1/index"])
 def test_other_uris_are_refused(uri):
     with pytest.raises(ConfigError, match=r"wanted a path ending in .db or an http:// address"):

@@ -1,0 +1,129 @@
+"""Follower: keeps rows in memory the same as those of the collection that the alias names."""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event, RLock
+
+from nar.config import IndexConfig
+from nar.errors import IndexUnavailableError
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.collection import Collection
+from nar.index.mirror import DamagedIndexError, Mirror
+from nar.index.rows import IndexRow
+
+log = logging.getLogger(__name__)
+
+
+class Follower:
+    """Looks at a collection again and again, and reads it anew where it is another.
+
+    Args:
+        config: How many rows may be held, and how often to compare them.
+        mirror: What is held before the first look.
+        ending: Once it is set nothing more is read.
+
+    Attributes:
+        mirror: The rows that are held; None while nothing is, or if they are too many.
+        name: Name of the collection that was looked at last.
+    """
+
+    def __init__(self, config: IndexConfig, mirror: Mirror | None, ending: Event) -> None:
+        self.mirror = mirror
+        self.name: str | None = None
+        self._ending = ending
+        self._max_rows = config.reader_rows
+        self._compare_s = config.compare_s
+        self._compare_at = 0.0
+        self._lock = RLock()
+        # What is written while rows are read: those may be read before the write or after it.
+        self._meanwhile: list[tuple[Sequence[IndexRow], Sequence[str]]] | None = None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Writes of this process take turns; after one that failed all rows are compared."""
+        with self._lock:
+            try:
+                yield
+            except IndexUnavailableError:
+                self._compare_at = 0.0
+                raise
+
+    def written(self, rows: Sequence[IndexRow], gone: Sequence[str]) -> None:
+        """Hold what Milvus has acknowledged; called while `writing`."""
+        if self._meanwhile is not None:
+            self._meanwhile.append((rows, gone))
+        if self.mirror:
+            self._hold(self.mirror.changed(rows, gone=gone))
+
+    def look(self, index: ArchitectureIndex) -> None:
+        """Follow the alias, and hold what its collection holds.
+
+        Raises:
+            DamagedIndexError: The rows cannot be read whole.
+            NarError: The index does not answer, or is of another encoder or version.
+        """
+        live = index.follow()
+        if self._is_other(live):
+            self._read(live)
+        self.name = live.name
+
+    def _is_other(self, live: Collection) -> bool:
+        """Whether rows have to be read anew."""
+        with self._lock:
+            count = live.count(settled=True)
+            if count > self._max_rows:
+                self._drop(count)
+                return False
+            if self.mirror is None:
+                return True
+            due = live.name != self.name or time.monotonic() >= self._compare_at
+            is_other = count != self.mirror.rows.count()
+            if due and not is_other:
+                is_other = live.digests() != self.mirror.digests
+                self._compare_at = time.monotonic() + self._compare_s
+            return is_other
+
+    def _read(self, live: Collection) -> None:
+        """Read all rows beside those that answer; then these go."""
+        with self._lock:
+            self._meanwhile, before = [], live.count(settled=True)
+        try:
+            mirror = Mirror.read(live, self._ending)
+            with self._lock:
+                self._check_whole(mirror, before, live)
+                for rows, gone in self._meanwhile:
+                    mirror = mirror.changed(rows, gone=gone)
+                self._hold(mirror)
+                self._compare_at = time.monotonic() + self._compare_s
+        finally:
+            self._meanwhile = None
+        log.info("%d rows of %s answer from memory", mirror.rows.count(), live.name)
+
+    def _check_whole(self, mirror: Mirror, before: int, live: Collection) -> None:
+        """Refuse rows of which some did not come, although nobody wrote.
+
+        Raises:
+            DamagedIndexError: Says how many are missing.
+        """
+        count = mirror.rows.count()
+        if not self._meanwhile and count != before == live.count(settled=True):
+            raise DamagedIndexError(
+                f"{live.name} at {live.milvus.uri} says that it has {before} rows, and {count} "
+                "came back; build the index again"
+            )
+
+    def _hold(self, mirror: Mirror) -> None:
+        self.mirror = mirror
+        if mirror.rows.count() > self._max_rows:
+            self._drop(mirror.rows.count())
+
+    def _drop(self, count: int) -> None:
+        if self.mirror or self.name is None:
+            log.info(
+                "%d rows are more than index.reader_rows, %d: Milvus searches them",
+                count,
+                self._max_rows,
+            )
+        self.mirror = None

@@ -1,0 +1,67 @@
+"""Mirror: the rows of one collection in memory, read page by page and checked one by one."""
+
+from collections.abc import Collection as Several
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from threading import Event
+
+from nar.errors import IndexUnavailableError
+from nar.index.collection import Collection
+from nar.index.exact import ExactIndex
+from nar.index.rows import IndexRow
+
+
+class DamagedIndexError(IndexUnavailableError):
+    """A row reads back otherwise than it was written."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mirror:
+    """What a collection holds, or held when it was read; it never changes.
+
+    Attributes:
+        rows: What answers.
+        digests: Of each row, by its id.
+    """
+
+    rows: ExactIndex
+    digests: dict[str, str]
+
+    @classmethod
+    def of(cls, rows: Sequence[IndexRow], *, dim: int) -> "Mirror":
+        """The mirror of a collection that will have these rows."""
+        return cls(ExactIndex(rows, dim=dim), {row.id: row.digest() for row in rows})
+
+    @classmethod
+    def read(cls, collection: Collection, ending: Event) -> "Mirror":
+        """Read a collection; what is written meanwhile may be in it or not.
+
+        Args:
+            collection: What to read.
+            ending: Once it is set no further page is read.
+
+        Raises:
+            DamagedIndexError: Names the row and the collection.
+            IndexUnavailableError: It does not answer, or reading was ended.
+        """
+        return cls.of(list(_checked(collection, ending)), dim=collection.dim)
+
+    def changed(self, rows: Sequence[IndexRow], *, gone: Several[str] = ()) -> "Mirror":
+        """The mirror after some rows were written and some deleted."""
+        left = frozenset(gone)
+        digests = {key: digest for key, digest in self.digests.items() if key not in left}
+        digests |= {row.id: row.digest() for row in rows}
+        return Mirror(self.rows.changed(rows, gone=gone), digests)
+
+
+def _checked(collection: Collection, ending: Event) -> Iterator[IndexRow]:
+    for page in collection.pages():
+        if ending.is_set():
+            raise IndexUnavailableError(f"{collection.name} was not read to its end: closing")
+        for stored in page:
+            if stored.row.digest() != stored.digest:
+                raise DamagedIndexError(
+                    f"row {stored.row.id} ({stored.row.name}) of {collection.name} at "
+                    f"{collection.milvus.uri} reads back damaged; build the index again"
+                )
+            yield stored.row

@@ -1,0 +1,201 @@
+"""Reader: what a server reads. Rows in memory answer for a collection of Milvus, the truth.
+
+    searches, look-ups ----> rows in memory --(too many, or not read yet)--> Milvus
+    upsert, delete --------> Milvus, then the rows in memory
+    every `follow_s`         where does the alias point, and how many rows are there?
+    every `compare_s`        does every row have the digest that it has in memory?
+
+Rows are read anew beside those that answer, which go on until then.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from threading import Event, Thread
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.config import IndexConfig
+from nar.errors import IndexMismatchError, IndexUnavailableError, NarError
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.exact import ExactIndex
+from nar.index.filters import Filter
+from nar.index.following import Follower
+from nar.index.mirror import DamagedIndexError, Mirror
+from nar.index.rows import Hit, IndexRow
+from nar.index.searches import Search
+
+log = logging.getLogger(__name__)
+
+Open = Callable[[Event], ArchitectureIndex]
+_EVERYTHING: Final = Filter()
+# What no later look mends: health says so until the index is another.
+_LASTING: Final = (DamagedIndexError, IndexMismatchError)
+
+
+class Reader:
+    """Reads and writes of an `ArchitectureIndex`, with its rows in memory while they are few.
+
+    Safe to share between threads. Writes through it are seen at once by all that read through it.
+
+    Args:
+        open_index: Opens the index. With `files` it may take its time, and ends early, by whatever
+            error of NAR, when the event is set.
+        config: How many rows may be held, and how often to look.
+        files: What answers until the index is open, and for good if it cannot be opened.
+
+    Raises:
+        NarError: Without `files`, what `open_index` raises.
+    """
+
+    def __init__(self, open_index: Open, config: IndexConfig, files: Mirror | None = None) -> None:
+        self._ending = Event()
+        self._follower = Follower(config, files, self._ending)
+        self._interval_s = config.follow_s
+        self._fault: NarError | None = None
+        self._said: NarError | None = None
+        self._index = None if files else open_index(self._ending)
+        self._thread = Thread(target=self._run, args=(open_index,), name="index-reader")
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop following and close the index."""
+        self._ending.set()
+        self._thread.join()
+        if self._index:
+            self._index.close()
+
+    @property
+    def collection(self) -> str | None:
+        """Name of the collection that was looked at last; None while files alone answer."""
+        return self._follower.name
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether rows in memory answer."""
+        return self._follower.mirror is not None
+
+    @property
+    def dim(self) -> int:
+        """Length of the vectors."""
+        return self._reads.dim
+
+    def count(self) -> int:
+        """Number of rows, asked of the index itself where there is one.
+
+        Raises:
+            NarError: It cannot be reached, or what it holds cannot be read.
+        """
+        if self._fault:
+            raise self._fault
+        return (self._index or self._reads).count()
+
+    def contains(self, ids: Sequence[str]) -> set[str]:
+        """Those of the ids that have a row."""
+        return self._reads.contains(ids)
+
+    def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
+        """Rows by name or id; a key that nothing has is left out."""
+        return self._reads.get(keys)
+
+    def find_by_fingerprint(
+        self,
+        *,
+        topologies: Sequence[str] = (),
+        exacts: Sequence[str] = (),
+        inferences: Sequence[str] = (),
+    ) -> list[IndexRow]:
+        """Rows that have any of these fingerprints, by id."""
+        return self._reads.find_by_fingerprint(
+            topologies=topologies, exacts=exacts, inferences=inferences
+        )
+
+    def search(
+        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = _EVERYTHING
+    ) -> list[list[Hit]]:
+        """The nearest rows of each vector: higher score first, equal scores by id."""
+        return self._reads.search(vectors, top_k, wanted)
+
+    def search_all(self, searches: Sequence[Search]) -> list[list[Hit]]:
+        """The nearest rows of each search."""
+        return self._reads.search_all(searches)
+
+    def upsert(self, rows: Sequence[IndexRow]) -> None:
+        """Write rows; a row of the same id is replaced.
+
+        Raises:
+            InvalidInputError: Names the row and field at fault; nothing is written.
+            IndexUnavailableError: It cannot be reached, or files alone answer.
+        """
+        with self._follower.writing():
+            self._opened.upsert(rows)
+            self._follower.written(rows, ())
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete rows.
+
+        Returns:
+            How many there were.
+
+        Raises:
+            IndexUnavailableError: It cannot be reached, or files alone answer.
+        """
+        with self._follower.writing():
+            deleted = self._opened.delete(ids)
+            self._follower.written((), ids)
+        return deleted
+
+    @property
+    def _reads(self) -> ExactIndex | ArchitectureIndex:
+        mirror = self._follower.mirror
+        return mirror.rows if mirror else self._opened
+
+    @property
+    def _opened(self) -> ArchitectureIndex:
+        if self._index is None:
+            raise IndexUnavailableError("files alone answer here, and they take no rows")
+        return self._index
+
+    def _run(self, open_index: Open) -> None:
+        if self._index is None:
+            self._index = self._opened_beside_files(open_index)
+        while self._index and not self._ending.is_set():
+            self._look(self._index)
+            self._ending.wait(self._interval_s)
+
+    def _opened_beside_files(self, open_index: Open) -> ArchitectureIndex | None:
+        """The index, if it can be opened and read."""
+        index: ArchitectureIndex | None = None
+        try:
+            index = open_index(self._ending)
+            self._follower.look(index)
+        except NarError as error:
+            log.warning("answering from files alone: %s", error)
+            if index:
+                index.close()
+            return None
+        return index
+
+    def _look(self, index: ArchitectureIndex) -> None:
+        """Look once; what is wrong is logged when it begins, and health says it while it lasts."""
+        try:
+            self._follower.look(index)
+            self._fault = self._said = None
+        except NarError as error:
+            if str(error) != str(self._said) and not self._ending.is_set():
+                log.warning("the rows in memory may be old: %s", error)
+            self._said = error
+            self._fault = error if isinstance(error, _LASTING) else None
