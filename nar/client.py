@@ -1,7 +1,7 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
@@ -19,6 +19,7 @@ from nar.index.filters import Filter
 from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
+from nar.serve.batching import batches, size_of
 from nar.serve.convert import encode_query
 from nar.serve.graphs import encode_graph
 from nar.serve.limits import Limits, decode_limits
@@ -63,8 +64,6 @@ OPTIONS: Final = (
     ("grpc.max_receive_message_length", -1),
 )
 ANYTHING: Final = Filter()
-# Room for tags and lengths around the items of a request.
-ENVELOPE_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +223,7 @@ class Client:
         """Ask for any number of items, in calls that the server's limits allow."""
         limits = self._server().limits
         records: list[Record | NarError] = []
-        for start, stop in batches([_size_bytes(item) for item in items], limits):
+        for start, stop in batches([size_of(item) for item in items], limits):
             for position, result in enumerate(ask(items[start:stop])):
                 outcome = _outcome(result, decode)
                 if isinstance(outcome, InvalidQueryError):
@@ -239,38 +238,6 @@ class Client:
         if self._description is None:
             self._description = self.describe()
         return self._description
-
-
-def batches(sizes: Sequence[int], limits: Limits) -> Iterator[tuple[int, int]]:
-    """Cut items into runs, each as long as one call may be.
-
-    Args:
-        sizes: Bytes of each item.
-        limits: What the server accepts.
-
-    Yields:
-        First item of a run, and the one after its last.
-
-    Example:
-        >>> from nar.config import ServerConfig
-        >>> from nar.serve.limits import limits_of
-        >>> list(batches([10] * 5, limits_of(ServerConfig(max_queries=2))))
-        [(0, 2), (2, 4), (4, 5)]
-    """
-    start, total = 0, 0
-    for position, size in enumerate(sizes):
-        total += size + ENVELOPE_BYTES
-        if position > start and (
-            position - start == limits.max_items or total > limits.max_message_bytes
-        ):
-            yield start, position
-            start, total = position, size + ENVELOPE_BYTES
-    if sizes:
-        yield start, len(sizes)
-
-
-def _size_bytes(item: Message | str) -> int:
-    return len(item.encode()) if isinstance(item, str) else item.ByteSize()
 
 
 def _outcome(result: Result, decode: Callable[[Result], Record]) -> Record | NarError:

@@ -50,9 +50,18 @@ class ServerConfig(Settings):
     default_top_k: int = Field(10, ge=1, description="for queries that name none")
     max_nodes: int = Field(50_000, ge=1, description="nodes of one graph")
     max_edges: int = Field(200_000, ge=1)
+    max_call_nodes: int = Field(100_000, ge=1, description="nodes of all graphs of one call")
+    max_call_edges: int = Field(400_000, ge=1, description="edges of all graphs of one call")
+    max_call_s: float = Field(60.0, gt=0, description="no call is worked on for longer")
+    heavy_bytes: int = Field(
+        256 * 1024, ge=0, description="larger requests leave one thread to the others"
+    )
     max_message_bytes: int = Field(16 * 1024 * 1024, ge=1_024)
     max_in_flight: int = Field(32, ge=1, description="calls at a time; more are shed")
     compute_threads: int = Field(2, ge=1)
+    stuck_after_s: float = Field(
+        15.0, gt=0, description="not ready while no thread has ended a call for so long"
+    )
     drain_grace_s: float = Field(10.0, ge=0)
     probe_interval_s: float = Field(5.0, gt=0, description="how often health asks the index")
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from nar.encoding.embed import Embedder
 from nar.graph import ComputationalGraph
+from nar.index.architecture_index import ArchitectureIndex
 
 
 class Delegating:
@@ -22,6 +23,20 @@ class Delegating:
     ) -> NDArray[np.float32]:
         self._before()
         return self._embedder.embed(graphs, observe=observe)
+
+
+class Watched:
+    """An index that does something before it counts its rows."""
+
+    def __init__(self, index: ArchitectureIndex, before: Callable[[], object]) -> None:
+        self._index, self._before = index, before
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._index, name)
+
+    def count(self) -> int:
+        self._before()
+        return self._index.count()
 
 
 class Gate:
@@ -39,6 +54,9 @@ class Gate:
 
     def open(self) -> None:
         self._open.set()
+
+    def close(self) -> None:
+        self._open.clear()
 
 
 def fail() -> None:

@@ -3,7 +3,7 @@
 Errors name their field by its path from the message that was given.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -66,6 +66,26 @@ def decode_each(
     if not 1 <= len(items) <= max_items:
         raise InvalidQueryError(field, f"wanted 1 to {max_items}, came {len(items)}")
     return [_decoded(f"{field}[{position}]", item, decode) for position, item in enumerate(items)]
+
+
+def check_totals(field: str, graphs: Iterable[retrieval_pb2.Graph], limits: Limits) -> None:
+    """See that the graphs of a call are no more work together than one call may be.
+
+    A graph that is too large by itself counts nothing: it is refused without any work.
+
+    Raises:
+        InvalidQueryError: Says how many nodes or edges came; a fault of the whole call.
+    """
+    sizes = [(len(graph.nodes), len(graph.edge_index.sources)) for graph in graphs]
+    fitting = [
+        size for size in sizes if size[0] <= limits.max_nodes and size[1] <= limits.max_edges
+    ]
+    bounds = {"nodes": limits.max_call_nodes, "edges": limits.max_call_edges}
+    for column, (kind, bound) in enumerate(bounds.items()):
+        total = sum(size[column] for size in fitting)
+        if total > bound:
+            reason = f"wanted at most {bound} {kind} in all graphs of a call, came {total}"
+            raise InvalidQueryError(field, f"{reason}; send them in several calls")
 
 
 def _decoded(path: str, item: Item, decode: Callable[[Item], Record]) -> Record | NarError:

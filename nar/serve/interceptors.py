@@ -6,9 +6,9 @@ reflection pass untouched: a probe must work without a token and while the serve
 
 import asyncio
 import hmac
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NoReturn, Protocol, TypeAlias, cast
 
@@ -18,6 +18,9 @@ from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 from prometheus_client import Gauge
 
+from nar.serve.calls import Call, Context
+from nar.serve.patience import Patience
+from nar.serve.stages import StageClock
 from nar.serve.status import (
     ExpiredError,
     OverloadedError,
@@ -26,12 +29,12 @@ from nar.serve.status import (
     status_of,
 )
 from nar.serve.telemetry import Telemetry
+from nar.serve.workers import Workers
 
-# Quoted: these are generic in the stubs only.
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+# Quoted: this is generic in the stubs only.
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Proceed = Callable[[], Awaitable[Message]]
-Behaviour = Callable[[Message, Context], Awaitable[Message]]
+Behaviour = Callable[[Message, StageClock], Message]
 
 # At the deadline the client ends the call too, and its word may come before our clock is there.
 CLOCK_MARGIN_S: Final = 0.05
@@ -41,19 +44,6 @@ REJECTIONS: Final[dict[type[Exception], str]] = {
     OverloadedError: "overloaded",
     ExpiredError: "expired",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call under way.
-
-    Attributes:
-        method: Name without the service: ``Search``.
-        context: Deadline, metadata and the way to abort.
-    """
-
-    method: str
-    context: Context
 
 
 class Layer(Protocol):
@@ -89,6 +79,8 @@ class Outcome:
 
     def _ended(self, call: Call, code: str, started: float) -> None:
         self._telemetry.call_ended(call.method, code, time.perf_counter() - started)
+        for stage, seconds in call.clock.seconds.items():
+            self._telemetry.stage_ran(stage, seconds)
 
 
 def _given_up(context: Context) -> str:
@@ -119,7 +111,10 @@ class Authentication:
 
 
 class Admission:
-    """Sheds calls beyond a bound at once, rather than let all of them wait."""
+    """Sheds calls beyond a bound at once, rather than let all of them wait.
+
+    A call counts for as long as a thread works on it, whether its caller is there or not.
+    """
 
     def __init__(self, max_in_flight: int, gauge: Gauge) -> None:
         self._max_in_flight = max_in_flight
@@ -134,7 +129,7 @@ class Admission:
         try:
             return await proceed()
         finally:
-            self._count(-1)
+            call.when_work_ends(partial(self._count, -1))
 
     def _count(self, change: int) -> None:
         self._in_flight += change
@@ -160,11 +155,17 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     Args:
         service: Full name; calls of other services pass untouched.
         layers: Outermost first.
+        workers: Where the methods run.
+        max_call_s: After that a call is given up, whatever its deadline.
     """
 
-    def __init__(self, service: str, layers: Sequence[Layer]) -> None:
+    def __init__(
+        self, service: str, layers: Sequence[Layer], workers: Workers, max_call_s: float
+    ) -> None:
         self._prefix = f"/{service}/"
         self._layers = tuple(layers)
+        self._workers = workers
+        self._max_call_s = max_call_s
 
     async def intercept_service(
         self,
@@ -188,14 +189,18 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     async def _run(
         self, method: str, handler: Handler, received: bytes, context: Context
     ) -> Message:
-        # grpc's stubs know only the handlers of a threaded server.
+        # The methods of `Servicer` take the clock of the call in place of grpc's context.
         behaviour = cast(Behaviour, handler.unary_unary)
         read = cast(Callable[[bytes], Message], handler.request_deserializer)
+        remaining_s = _time_remaining_s(context)
+        patience = Patience(min(self._max_call_s, math.inf if remaining_s is None else remaining_s))
+        call = Call(method, context, StageClock(patience))
 
         async def answer() -> Message:
-            return await behaviour(read(received), context)
+            return await self._workers.run(
+                call, len(received), lambda: behaviour(read(received), call.clock)
+            )
 
-        call = Call(method, context)
         proceed: Proceed = answer
         for layer in reversed(self._layers):
             proceed = partial(layer, call, proceed)

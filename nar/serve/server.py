@@ -3,7 +3,6 @@
 import asyncio
 import ipaddress
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import grpc
@@ -25,6 +24,7 @@ from nar.serve.interceptors import (
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import Servicer
 from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
+from nar.serve.workers import Workers
 from nar.v1 import retrieval_pb2, retrieval_pb2_grpc
 
 log = logging.getLogger(__name__)
@@ -44,6 +44,9 @@ OPTIONS: Final = (
     ("grpc.so_reuseport", 0),
 )
 
+# How often the threads are looked at within the time after which they count as stuck.
+LOOKS: Final = 5
+
 
 class QueryServer:
     """A server from start to drain; lives inside one event loop.
@@ -61,15 +64,16 @@ class QueryServer:
         self.port = 0
         self._config = config
         self._telemetry = telemetry
-        self._health = Health((SERVICE,), retrieval.count_rows, telemetry.index_rows)
-        self._pool = ThreadPoolExecutor(config.compute_threads, "compute")
+        self._workers = Workers(config.compute_threads, config.heavy_bytes)
+        self._health = Health((SERVICE,), retrieval.count_rows, self._is_stuck, telemetry)
+        around = layers(config, telemetry)
         self._server = grpc.aio.server(
-            interceptors=[Interceptor(SERVICE, layers(config, telemetry))],
+            interceptors=[Interceptor(SERVICE, around, self._workers, config.max_call_s)],
             options=[*OPTIONS, ("grpc.max_receive_message_length", config.max_message_bytes)],
         )
-        self._add_services(Servicer(retrieval, self._pool))
+        self._add_services(Servicer(retrieval))
         self._metrics: MetricsServer | None = None
-        self._probing: asyncio.Task[None] | None = None
+        self._watching: list[asyncio.Task[None]] = []
 
     def _add_services(self, servicer: Servicer) -> None:
         retrieval_pb2_grpc.add_ArchitectureRetrievalServiceServicer_to_server(
@@ -91,12 +95,17 @@ class QueryServer:
             ConfigError: An address is taken or not of this machine.
         """
         warn_if_open(self._config)
-        await self._health.probe()
+        interval_s, stuck_after_s = self._config.probe_interval_s, self._config.stuck_after_s
+        await self._health.probe(interval_s)
         self._listen()
         await self._server.start()
-        self._probing = asyncio.create_task(
-            self._health.probe_forever(self._config.probe_interval_s)
-        )
+        self._watching = [
+            asyncio.create_task(self._health.probe_forever(interval_s)),
+            asyncio.create_task(self._health.look_forever(stuck_after_s / LOOKS)),
+        ]
+
+    def _is_stuck(self) -> bool:
+        return self._workers.stuck_s > self._config.stuck_after_s
 
     def _listen(self) -> None:
         config = self._config
@@ -117,20 +126,21 @@ class QueryServer:
             Exception: The health probe failed in an unforeseen way; better gone than falsely
                 healthy.
         """
-        assert self._probing, "start() comes first"
+        assert self._watching, "start() comes first"
         waiting = asyncio.create_task(stop.wait())
-        ended, _ = await asyncio.wait({waiting, self._probing}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({waiting, *self._watching}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
-        if self._probing in ended:
-            self._probing.result()
+        for watcher in self._watching:
+            if watcher.done():
+                watcher.result()
 
     async def drain(self) -> None:
         """Say NOT_SERVING, refuse new calls, finish those in flight, close both ports."""
+        for watcher in self._watching:
+            watcher.cancel()
         await self._health.drain()
         await self._server.stop(self._config.drain_grace_s)
-        if self._probing:
-            self._probing.cancel()
-        self._pool.shutdown(cancel_futures=True)
+        self._workers.shutdown()
         if self._metrics:
             await asyncio.to_thread(self._metrics.stop)
 

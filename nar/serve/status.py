@@ -38,6 +38,10 @@ class ExpiredError(NarError):
     """A call whose deadline had passed before work began."""
 
 
+class GivenUpError(NarError):
+    """A call that nobody waits for any more, noticed while it was worked on."""
+
+
 CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     InvalidInputError: grpc.StatusCode.INVALID_ARGUMENT,
     DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
@@ -45,6 +49,7 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     UnauthenticatedError: grpc.StatusCode.UNAUTHENTICATED,
     OverloadedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ExpiredError: grpc.StatusCode.DEADLINE_EXCEEDED,
+    GivenUpError: grpc.StatusCode.DEADLINE_EXCEEDED,
     IndexMismatchError: grpc.StatusCode.FAILED_PRECONDITION,
     IndexUnavailableError: grpc.StatusCode.UNAVAILABLE,
 }

@@ -84,6 +84,11 @@ class Telemetry:
             buckets=BUCKETS_S,
             registry=self.registry,
         )
+        self.pool_stuck = Gauge(
+            "nar_pool_stuck",
+            "1 while no thread has ended a call for too long.",
+            registry=self.registry,
+        )
         self.index_rows = Gauge(
             "nar_index_rows", "Architectures in the index.", registry=self.registry
         )

@@ -3,8 +3,11 @@ import asyncio
 import pytest
 
 from nar.config import ServerConfig
-from nar.serve.interceptors import Admission, Authentication, Call, Outcome, deadline
+from nar.serve.calls import Call
+from nar.serve.interceptors import Admission, Authentication, Outcome, deadline
+from nar.serve.patience import Patience
 from nar.serve.server import layers
+from nar.serve.stages import StageClock
 from nar.serve.status import ExpiredError, OverloadedError, UnauthenticatedError
 from nar.serve.telemetry import Telemetry
 
@@ -26,8 +29,12 @@ async def answer():
     return "answer"
 
 
+def call_of(**context):
+    return Call("Search", Context(**context), StageClock(Patience(60)))
+
+
 def through(layer, **context):
-    return asyncio.run(layer(Call("Search", Context(**context)), answer))
+    return asyncio.run(layer(call_of(**context), answer))
 
 
 @pytest.mark.parametrize("remaining_s", [None, 0.001, 5])
@@ -60,11 +67,11 @@ def test_admission_frees_the_place_of_a_call_that_fails():
 
     async def fail():
         with pytest.raises(OverloadedError):
-            await layer(Call("Search", Context()), answer)
+            await layer(call_of(), answer)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(layer(Call("Search", Context()), fail))
+        asyncio.run(layer(call_of(), fail))
     assert through(layer) == "answer"
     assert gauge._value.get() == 0
 
