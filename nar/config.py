@@ -58,6 +58,13 @@ class ServerConfig(Settings):
     )
     max_message_bytes: int = Field(16 * 1024 * 1024, ge=1_024)
     max_in_flight: int = Field(32, ge=1, description="calls at a time; more are shed")
+    max_streams: int = Field(128, ge=1, description="calls at a time of one connection")
+    max_connections: int = Field(1_024, ge=1, description="connections at a time")
+    uploads: int = Field(4, ge=1, description="requests read at a time; others wait")
+    max_upload_s: float = Field(10.0, gt=0, description="how long a request may take to arrive")
+    max_held_bytes: int = Field(
+        64 * 1024 * 1024, ge=1, description="calls are shed while requests under way hold more"
+    )
     compute_threads: int = Field(2, ge=1)
     stuck_after_s: float = Field(
         15.0, gt=0, description="not ready while no thread has ended a call for so long"

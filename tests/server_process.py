@@ -1,9 +1,12 @@
 """A query server as a process of its own, as `nar serve` starts it."""
 
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from nar.config import IndexConfig, NarConfig, ServerConfig
 from nar.workspace import Workspace
@@ -27,20 +30,28 @@ def config_of(workspace: Workspace) -> NarConfig:
 
 
 class ServerProcess:
-    """A running server: its address and its process."""
+    """A running server: its address, its process and the most memory that it has held."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout
         self.process = process
         self.target = f"127.0.0.1:{process.stdout.readline().strip()}"
 
+    def peak_bytes(self) -> int:
+        """Most memory that was resident at a time, so far."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        (kibibytes,) = re.findall(r"VmHWM:\s+(\d+) kB", status)
+        return 1024 * int(kibibytes)
+
 
 @contextmanager
-def server_process(workspace: Workspace) -> Iterator[ServerProcess]:
-    """Run the server of a workspace."""
-    arguments = [config_of(workspace).model_dump_json(), str(workspace.checkpoint)]
-    command = [sys.executable, "-c", PROGRAM, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+def server_process(workspace: Workspace, token: str | None = None) -> Iterator[ServerProcess]:
+    """Run the server of a workspace; with a token, callers have to bring it."""
+    # A secret is not dumped; the server takes it from the environment.
+    config = config_of(workspace).model_dump_json(exclude={"server": {"token"}})
+    command = [sys.executable, "-c", PROGRAM, config, str(workspace.checkpoint)]
+    environment = os.environ | ({"NAR_TOKEN": token} if token else {})
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             yield ServerProcess(process)
         finally:

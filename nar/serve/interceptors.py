@@ -24,11 +24,13 @@ from nar.serve.stages import StageClock
 from nar.serve.status import (
     ExpiredError,
     OverloadedError,
+    SlowUploadError,
     UnauthenticatedError,
     code_name,
     status_of,
 )
 from nar.serve.telemetry import Telemetry
+from nar.serve.uploads import Uploads
 from nar.serve.workers import Workers
 
 # Quoted: this is generic in the stubs only.
@@ -43,6 +45,7 @@ REJECTIONS: Final[dict[type[Exception], str]] = {
     UnauthenticatedError: "unauthenticated",
     OverloadedError: "overloaded",
     ExpiredError: "expired",
+    SlowUploadError: "slow",
 }
 
 
@@ -73,6 +76,7 @@ class Outcome:
             if type(error) in REJECTIONS:
                 self._telemetry.rejected(REJECTIONS[type(error)])
             self._ended(call, code_name(status), started)
+            _forget_frames(error)
             await _abort(call.context, status)
         self._ended(call, "OK", started)
         return response
@@ -88,6 +92,18 @@ def _given_up(context: Context) -> str:
     remaining = _time_remaining_s(context)
     late = remaining is not None and remaining <= CLOCK_MARGIN_S
     return "DEADLINE_EXCEEDED" if late else "CANCELLED"
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Let go of what the frames of an error hold: the request, megabytes of it.
+
+    With the error that grpc aborts a call by they form a ring, which only a late run of the
+    garbage collector would find: uploads that are refused would fill the memory.
+    """
+    chained: BaseException | None = error
+    while chained is not None:
+        chained.__traceback__ = None
+        chained = chained.__context__
 
 
 async def _abort(context: Context, status: Status) -> NoReturn:
@@ -155,15 +171,22 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     Args:
         service: Full name; calls of other services pass untouched.
         layers: Outermost first.
+        uploads: How requests are read.
         workers: Where the methods run.
         max_call_s: After that a call is given up, whatever its deadline.
     """
 
     def __init__(
-        self, service: str, layers: Sequence[Layer], workers: Workers, max_call_s: float
+        self,
+        service: str,
+        layers: Sequence[Layer],
+        uploads: Uploads,
+        workers: Workers,
+        max_call_s: float,
     ) -> None:
         self._prefix = f"/{service}/"
         self._layers = tuple(layers)
+        self._uploads = uploads
         self._workers = workers
         self._max_call_s = max_call_s
 
@@ -174,20 +197,21 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     ) -> Handler:
         """Wrap the handler of a method of ours.
 
-        Bytes are read inside the layers: by default grpc reads them before, and answers bytes that
-        are no message with UNKNOWN, uncounted.
+        The request is read inside the layers, as a stream of one message: by default grpc reads it
+        before anybody has looked at the token, and answers bytes that are no message with UNKNOWN,
+        uncounted.
         """
         handler = await continuation(handler_call_details)
         method = handler_call_details.method
         if handler is None or not method.startswith(self._prefix):
             return handler
-        return grpc.unary_unary_rpc_method_handler(
+        return grpc.stream_unary_rpc_method_handler(
             partial(self._run, method.removeprefix(self._prefix), handler),
             response_serializer=handler.response_serializer,
         )
 
     async def _run(
-        self, method: str, handler: Handler, received: bytes, context: Context
+        self, method: str, handler: Handler, _requests: object, context: Context
     ) -> Message:
         # The methods of `Servicer` take the clock of the call in place of grpc's context.
         behaviour = cast(Behaviour, handler.unary_unary)
@@ -197,9 +221,10 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         call = Call(method, context, StageClock(patience))
 
         async def answer() -> Message:
-            return await self._workers.run(
-                call, len(received), lambda: behaviour(read(received), call.clock)
-            )
+            async with self._uploads.message_of(call) as received:
+                return await self._workers.run(
+                    call, len(received), lambda: behaviour(read(received), call.clock)
+                )
 
         proceed: Proceed = answer
         for layer in reversed(self._layers):

@@ -24,6 +24,7 @@ from nar.serve.interceptors import (
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import Servicer
 from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
+from nar.serve.uploads import Uploads
 from nar.serve.workers import Workers
 from nar.v1 import retrieval_pb2, retrieval_pb2_grpc
 
@@ -67,9 +68,10 @@ class QueryServer:
         self._workers = Workers(config.compute_threads, config.heavy_bytes)
         self._health = Health((SERVICE,), retrieval.count_rows, self._is_stuck, telemetry)
         around = layers(config, telemetry)
+        uploads = Uploads(config.uploads, config.max_held_bytes, config.max_upload_s)
         self._server = grpc.aio.server(
-            interceptors=[Interceptor(SERVICE, around, self._workers, config.max_call_s)],
-            options=[*OPTIONS, ("grpc.max_receive_message_length", config.max_message_bytes)],
+            interceptors=[Interceptor(SERVICE, around, uploads, self._workers, config.max_call_s)],
+            options=[*OPTIONS, *_bounds(config)],
         )
         self._add_services(Servicer(retrieval))
         self._metrics: MetricsServer | None = None
@@ -143,6 +145,16 @@ class QueryServer:
         self._workers.shutdown()
         if self._metrics:
             await asyncio.to_thread(self._metrics.stop)
+
+
+def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", config.max_message_bytes),
+        ("grpc.max_concurrent_streams", config.max_streams),
+        # Otherwise grpc widens its windows, and buffers megabytes that nobody has asked for.
+        ("grpc.http2.bdp_probe", 0),
+        ("grpc.max_allowed_incoming_connections", config.max_connections),
+    ]
 
 
 def layers(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:

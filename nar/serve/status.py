@@ -38,6 +38,10 @@ class ExpiredError(NarError):
     """A call whose deadline had passed before work began."""
 
 
+class SlowUploadError(NarError):
+    """A call whose request took too long to arrive."""
+
+
 class GivenUpError(NarError):
     """A call that nobody waits for any more, noticed while it was worked on."""
 
@@ -49,6 +53,7 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     UnauthenticatedError: grpc.StatusCode.UNAUTHENTICATED,
     OverloadedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ExpiredError: grpc.StatusCode.DEADLINE_EXCEEDED,
+    SlowUploadError: grpc.StatusCode.DEADLINE_EXCEEDED,
     GivenUpError: grpc.StatusCode.DEADLINE_EXCEEDED,
     IndexMismatchError: grpc.StatusCode.FAILED_PRECONDITION,
     IndexUnavailableError: grpc.StatusCode.UNAVAILABLE,

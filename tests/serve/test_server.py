@@ -20,13 +20,11 @@ from waiting import wait_for
 from nar.client import Client
 from nar.config import IndexConfig, ServerConfig
 from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.embed import Embedder
 from nar.errors import ConfigError, IndexMismatchError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.serve.run import serve
 from nar.serve.server import SERVICE, warn_if_open
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
-from nar.workspace import Workspace
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -150,15 +148,6 @@ def test_an_open_door_is_announced(settings, warns, caplog):
     warn_if_open(ServerConfig(**settings))
     assert ("ANYONE" in caplog.text) is warns
     assert all(record.levelno == logging.WARNING for record in caplog.records)
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    """A checkpoint and its index, both closed, as `nar serve` finds them."""
-    encoder, workspace = tiny_encoder(), Workspace(tmp_path)
-    save_checkpoint(workspace.checkpoint, encoder)
-    with tiny_index(tmp_path, Embedder(encoder)):
-        return workspace
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
