@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
@@ -99,6 +100,7 @@ class Health:
             rows = asked.result(timeout=0)
         except (NarError, TimeoutError) as error:
             self._index_answers = False
+            self._telemetry.index_rows.set(math.nan)
             log.warning("not serving: %s", error or "the index does not answer")
         else:
             self._index_answers = True
@@ -133,4 +135,5 @@ class Health:
     async def _become(self, status: int) -> None:
         async with self._changed:
             self._status = status
+            self._telemetry.serving.set(status == SERVING)
             self._changed.notify_all()

@@ -1,6 +1,7 @@
 """What happens around every call: outcome, token, admission, deadline, in that order.
 
-The outcome comes first, so that metrics also see what the other layers refuse. Health and
+The outcome comes first, so that metrics also see what the other layers refuse: these count by
+the reason, and are no part of the calls whose outcome and latency is watched. Health and
 reflection pass untouched: a probe must work without a token and while the server is full.
 """
 
@@ -75,7 +76,8 @@ class Outcome:
             status = status_of(error)
             if type(error) in REJECTIONS:
                 self._telemetry.rejected(REJECTIONS[type(error)])
-            self._ended(call, code_name(status), started)
+            else:
+                self._ended(call, code_name(status), started)
             _forget_frames(error)
             await _abort(call.context, status)
         self._ended(call, "OK", started)

@@ -24,13 +24,13 @@ CALL_CODES: Final = (
     "CANCELLED",
     "INVALID_ARGUMENT",
     "NOT_FOUND",
-    "UNAUTHENTICATED",
     "DEADLINE_EXCEEDED",
-    "RESOURCE_EXHAUSTED",
     "FAILED_PRECONDITION",
     "UNAVAILABLE",
     "INTERNAL",
 )
+# What the caller cannot mend: these burn the error budget.
+FAULT_CODES: Final = ("DEADLINE_EXCEEDED", "FAILED_PRECONDITION", "INTERNAL", "UNAVAILABLE")
 ITEM_METHODS: Final = ("Search", "Embed", "Get")
 ITEM_CODES: Final = ("OK", "INVALID_ARGUMENT", "NOT_FOUND")
 
@@ -53,7 +53,7 @@ class Telemetry:
         self.registry = CollectorRegistry()
         self._calls = Counter(
             "nar_rpc_requests_total",
-            "Calls that ended, by status of the call.",
+            "Calls that were let in and ended, by status of the call.",
             ("method", "code"),
             registry=self.registry,
         )
@@ -65,7 +65,7 @@ class Telemetry:
         )
         self._seconds = Histogram(
             "nar_rpc_duration_seconds",
-            "Time from the arrival of a call to its end.",
+            "Time from the arrival of a call that was let in to its end.",
             ("method",),
             buckets=BUCKETS_S,
             registry=self.registry,
@@ -89,8 +89,13 @@ class Telemetry:
             "1 while no thread has ended a call for too long.",
             registry=self.registry,
         )
+        self.serving = Gauge(
+            "nar_serving", "1 while health says SERVING, 0 otherwise.", registry=self.registry
+        )
         self.index_rows = Gauge(
-            "nar_index_rows", "Architectures in the index.", registry=self.registry
+            "nar_index_rows",
+            "Architectures in the index; NaN while it does not answer.",
+            registry=self.registry,
         )
         self._encoder = Info("nar_encoder", "Encoder of the vectors.", registry=self.registry)
         self._build = Info("nar_build", "Software of the server.", registry=self.registry)
@@ -116,7 +121,7 @@ class Telemetry:
         self._encoder.info({"fingerprint": fingerprint, "name": name, "dim": str(dim)})
 
     def call_ended(self, method: str, code: str, seconds: float) -> None:
-        """Count a call, whether it was answered, refused or given up."""
+        """Count a call that was let in, whether it was answered, at fault or given up."""
         self._calls.labels(method, code).inc()
         self._seconds.labels(method).observe(seconds)
 
@@ -125,7 +130,7 @@ class Telemetry:
         self._items.labels(method, code).inc()
 
     def rejected(self, reason: str) -> None:
-        """Count a call that was turned away; it also ends, with `call_ended`."""
+        """Count a call that was turned away; it counts as no call that ended."""
         self._rejected.labels(reason).inc()
 
     def stage_ran(self, stage: str, seconds: float) -> None:

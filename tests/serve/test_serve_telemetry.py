@@ -60,7 +60,7 @@ def test_two_servers_in_one_process_count_apart():
 def test_the_port_shows_the_registry_and_closes(telemetry):
     server = serve_metrics(telemetry.registry, "127.0.0.1", 0)
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
-        assert b"nar_index_rows 0.0" in answer.read()
+        assert b"nar_serving 0.0" in answer.read()
     server.stop()
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics")

@@ -1,5 +1,7 @@
 """Calls that cost much, and callers that leave: the threads, and what is known of them."""
 
+import math
+
 import grpc
 import pytest
 from asking import one_query, sample
@@ -162,8 +164,13 @@ def test_an_index_that_hangs_is_noticed_within_the_interval_and_comes_back(embed
     ):
         watching = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
         assert next(watching).status == SERVING
+        assert sample(server, "nar_serving") == 1
+        assert sample(server, "nar_index_rows") == 5
         gate.close()
         assert next(watching).status == NOT_SERVING
+        assert sample(server, "nar_serving") == 0
+        assert math.isnan(sample(server, "nar_index_rows"))
         gate.open()
         assert next(watching).status == SERVING
+        assert sample(server, "nar_serving") == 1
         watching.cancel()
