@@ -13,6 +13,7 @@ from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
 from nar.by import By
+from nar.config import ClientConfig
 from nar.errors import InvalidQueryError, NarError
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
@@ -20,6 +21,7 @@ from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
 from nar.serve.batching import batches, size_of
+from nar.serve.channel import open_channel
 from nar.serve.convert import encode_query
 from nar.serve.graphs import encode_graph
 from nar.serve.limits import Limits, decode_limits
@@ -64,6 +66,7 @@ OPTIONS: Final = (
     ("grpc.max_receive_message_length", -1),
 )
 ANYTHING: Final = Filter()
+PLAIN: Final = ClientConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +101,22 @@ class Client:
         target: Address: ``127.0.0.1:50051``.
         token: What the server wants callers to bring.
         timeout_s: How long one call may take, tries after UNAVAILABLE included.
+        config: Whether to speak TLS, whom to trust and what to show.
+
+    Raises:
+        ConfigError: A file of the configuration is at fault, or a token would leave this machine
+            in clear text.
     """
 
-    def __init__(self, target: str, *, token: str | None = None, timeout_s: float = 30.0) -> None:
-        self._channel = grpc.insecure_channel(target, options=OPTIONS)
+    def __init__(
+        self,
+        target: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 30.0,
+        config: ClientConfig = PLAIN,
+    ) -> None:
+        self._channel = open_channel(target, config, has_secret=bool(token), options=OPTIONS)
         self._stub = ArchitectureRetrievalServiceStub(self._channel)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s

@@ -126,13 +126,13 @@ def test_get(client, index):
 
 
 def test_token(embedder, index):
-    with live_server(embedder, index, token="open sesame") as server:
-        with Client(server.target, token="open sesame") as client:
+    with live_server(embedder, index, token="open-sesame") as server:
+        with Client(server.target, token="open-sesame") as client:
             assert client.describe().index_rows == len(KNOWN)
         with Client(server.target) as stranger, pytest.raises(ServiceError) as caught:
             stranger.describe()
     assert caught.value.code == "UNAUTHENTICATED"
-    assert "open sesame" not in str(caught.value)
+    assert "open-sesame" not in str(caught.value)
 
 
 def test_a_fault_of_the_server_has_an_id(embedder, index):

@@ -6,7 +6,6 @@ reflection pass untouched: a probe must work without a token and while the serve
 """
 
 import asyncio
-import hmac
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,6 +23,7 @@ from nar.serve.patience import Patience
 from nar.serve.stages import StageClock
 from nar.serve.status import (
     ExpiredError,
+    ForbiddenError,
     OverloadedError,
     SlowUploadError,
     UnauthenticatedError,
@@ -31,6 +31,7 @@ from nar.serve.status import (
     status_of,
 )
 from nar.serve.telemetry import Telemetry
+from nar.serve.tokens import Tokens
 from nar.serve.uploads import Uploads
 from nar.serve.workers import Workers
 
@@ -42,7 +43,11 @@ Behaviour = Callable[[Message, StageClock], Message]
 # At the deadline the client ends the call too, and its word may come before our clock is there.
 CLOCK_MARGIN_S: Final = 0.05
 
+# Every method but these is for writers.
+READING: Final = frozenset({"Search", "Embed", "Get", "Describe"})
+
 REJECTIONS: Final[dict[type[Exception], str]] = {
+    ForbiddenError: "forbidden",
     UnauthenticatedError: "unauthenticated",
     OverloadedError: "overloaded",
     ExpiredError: "expired",
@@ -114,17 +119,20 @@ async def _abort(context: Context, status: Status) -> NoReturn:
 
 
 class Authentication:
-    """Lets only those pass who bring the bearer token."""
+    """Lets only those pass who bring a bearer token that may call the method."""
 
-    def __init__(self, token: str) -> None:
-        self._wanted = f"Bearer {token}".encode()
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
 
     async def __call__(self, call: Call, proceed: Proceed) -> Message:
-        """Proceed, or raise UnauthenticatedError."""
+        """Proceed, or raise UnauthenticatedError or ForbiddenError."""
         metadata = call.context.invocation_metadata() or ()
         given = next((value for key, value in metadata if key == "authorization"), "")
-        if not hmac.compare_digest(str(given).encode(), self._wanted):
+        role = self._tokens.role(str(given))
+        if role is None:
             raise UnauthenticatedError("wanted the metadata `authorization: Bearer <token>`")
+        if role == "reader" and call.method not in READING:
+            raise ForbiddenError(f"wanted the token of a writer for {call.method}, came a reader's")
         return await proceed()
 
 

@@ -1,7 +1,6 @@
 """The life of the query server: build, start, drain, stop."""
 
 import asyncio
-import ipaddress
 import logging
 from typing import Final
 
@@ -12,6 +11,7 @@ from grpc_reflection.v1alpha import reflection
 
 from nar.config import ServerConfig
 from nar.errors import ConfigError
+from nar.serve.addresses import address, is_loopback
 from nar.serve.health import Health
 from nar.serve.interceptors import (
     Admission,
@@ -24,6 +24,8 @@ from nar.serve.interceptors import (
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import Servicer
 from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
+from nar.serve.tls import server_credentials
+from nar.serve.tokens import Tokens
 from nar.serve.uploads import Uploads
 from nar.serve.workers import Workers
 from nar.v1 import retrieval_pb2, retrieval_pb2_grpc
@@ -94,9 +96,10 @@ class QueryServer:
         """Listen on both ports.
 
         Raises:
-            ConfigError: An address is taken or not of this machine.
+            ConfigError: An address is taken or not of this machine, or a secret would be sent in
+            clear text.
         """
-        warn_if_open(self._config)
+        check_doors(self._config)
         interval_s, stuck_after_s = self._config.probe_interval_s, self._config.stuck_after_s
         await self._health.probe(interval_s)
         self._listen()
@@ -111,15 +114,20 @@ class QueryServer:
 
     def _listen(self) -> None:
         config = self._config
-        address = _address(config.host, config.port)
+        listening = address(config.host, config.port)
         try:
-            self.port = self._server.add_insecure_port(address)
-            address = _address(config.metrics_host, config.metrics_port)
+            self.port = self._open(listening)
+            listening = address(config.metrics_host, config.metrics_port)
             self._metrics = serve_metrics(
                 self._telemetry.registry, config.metrics_host, config.metrics_port
             )
         except (RuntimeError, OSError) as error:
-            raise ConfigError(f"cannot listen on {address}: {error}") from error
+            raise ConfigError(f"cannot listen on {listening}: {error}") from error
+
+    def _open(self, listening: str) -> int:
+        if self._config.tls is None:
+            return self._server.add_insecure_port(listening)
+        return self._server.add_secure_port(listening, server_credentials(self._config.tls))
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Serve until told to stop.
@@ -158,30 +166,36 @@ def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
 
 
 def layers(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
-    """What stands around every call, outermost first."""
+    """What stands around every call, outermost first.
+
+    Raises:
+        ConfigError: The tokens cannot be read.
+    """
     chain: list[Layer] = [Outcome(telemetry)]
-    if config.token is not None:
-        chain.append(Authentication(config.token.get_secret_value()))
+    tokens = Tokens(config)
+    if tokens.are_wanted:
+        chain.append(Authentication(tokens))
     return [*chain, Admission(config.max_in_flight, telemetry.in_flight), deadline]
 
 
-def warn_if_open(config: ServerConfig) -> None:
-    """Say loudly that anyone who reaches this port may ask."""
-    if config.token is None and not _is_loopback(config.host):
+def check_doors(config: ServerConfig) -> None:
+    """See that nothing secret leaves this machine in clear text, and say who may ask.
+
+    Raises:
+        ConfigError: Beyond loopback it would, and nobody has said that it may.
+    """
+    if is_loopback(config.host):
+        return
+    if config.tls is None and not config.clear_text:
+        raise ConfigError(
+            f"{config.host} is not loopback: wanted server.tls with certificate_file and "
+            "key_file, or server.clear_text: true where the network is the fence"
+        )
+    wants_certificates = config.tls is not None and config.tls.client_ca_file is not None
+    if not (wants_certificates or Tokens(config).are_wanted):
         log.warning(
             "%s is not loopback and no token is set: ANYONE who reaches port %d may query. "
-            "Set NAR_TOKEN or server.token.",
+            "Set NAR_TOKEN, server.token or server.reader_tokens_file.",
             config.host,
             config.port,
         )
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

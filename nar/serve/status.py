@@ -30,6 +30,10 @@ class UnauthenticatedError(NarError):
     """A call without the token that this server wants."""
 
 
+class ForbiddenError(NarError):
+    """A call by a reader of a method that is for writers."""
+
+
 class OverloadedError(NarError):
     """A call that came while as many as allowed were in flight."""
 
@@ -51,6 +55,7 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
     UnknownArchitectureError: grpc.StatusCode.NOT_FOUND,
     UnauthenticatedError: grpc.StatusCode.UNAUTHENTICATED,
+    ForbiddenError: grpc.StatusCode.PERMISSION_DENIED,
     OverloadedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ExpiredError: grpc.StatusCode.DEADLINE_EXCEEDED,
     SlowUploadError: grpc.StatusCode.DEADLINE_EXCEEDED,

@@ -58,7 +58,7 @@ class Uploads:
         except TimeoutError:
             reason = f"the request did not come within {self._limit_s:g} s"
             raise SlowUploadError(reason) from None
-        if message is grpc.aio.EOF:
+        if message is grpc.aio.EOF:  # type: ignore[attr-defined]
             raise DecodeError("no message came")
         assert isinstance(message, bytes)
         return message

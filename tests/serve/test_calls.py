@@ -103,7 +103,7 @@ def test_a_call_that_is_given_up_is_counted(embedder, index, leave):
 
 def test_a_token_is_wanted_but_not_for_health(embedder, index):
     with (
-        live_server(embedder, index, token="open sesame") as server,
+        live_server(embedder, index, token="open-sesame") as server,
         grpc.insecure_channel(server.target) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)
@@ -111,7 +111,7 @@ def test_a_token_is_wanted_but_not_for_health(embedder, index):
             with pytest.raises(grpc.RpcError) as caught:
                 stub.Describe(wire.DescribeRequest(), metadata=metadata)
             assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
-        good = (("authorization", "Bearer open sesame"),)
+        good = (("authorization", "Bearer open-sesame"),)
         assert stub.Describe(wire.DescribeRequest(), metadata=good).index_rows == 5
         health = health_pb2_grpc.HealthStub(channel)
         assert health.Check(health_pb2.HealthCheckRequest()).status == SERVING

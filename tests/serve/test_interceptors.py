@@ -8,8 +8,14 @@ from nar.serve.interceptors import Admission, Authentication, Outcome, deadline
 from nar.serve.patience import Patience
 from nar.serve.server import layers
 from nar.serve.stages import StageClock
-from nar.serve.status import ExpiredError, OverloadedError, UnauthenticatedError
+from nar.serve.status import (
+    ExpiredError,
+    ForbiddenError,
+    OverloadedError,
+    UnauthenticatedError,
+)
 from nar.serve.telemetry import Telemetry
+from nar.serve.tokens import Tokens
 
 
 class Context:
@@ -49,16 +55,26 @@ def test_there_is_no_time_left(remaining_s):
 
 
 @pytest.mark.parametrize(
-    ("value", "passes"),
-    [("Bearer höher", True), ("Bearer hoher", False), ("höher", False), ("", False)],
+    ("method", "value", "refusal"),
+    [
+        ("Search", "Bearer reader", None),
+        ("Upsert", "Bearer writer", None),
+        ("Upsert", "Bearer reader", ForbiddenError),
+        ("Search", "Bearer nobody", UnauthenticatedError),
+        ("Search", "", UnauthenticatedError),
+    ],
 )
-def test_token(value, passes):
-    layer, metadata = Authentication("höher"), (("other", "x"), ("authorization", value))
-    if passes:
-        assert through(layer, metadata=metadata) == "answer"
+def test_token(method, value, refusal, tmp_path):
+    readers = tmp_path / "readers"
+    readers.write_text("reader")
+    layer = Authentication(Tokens(ServerConfig(token="writer", reader_tokens_file=readers)))
+    call = call_of(metadata=(("other", "x"), ("authorization", value)))
+    call.method = method
+    if refusal is None:
+        assert asyncio.run(layer(call, answer)) == "answer"
     else:
-        with pytest.raises(UnauthenticatedError):
-            through(layer, metadata=metadata)
+        with pytest.raises(refusal):
+            asyncio.run(layer(call, answer))
 
 
 def test_admission_frees_the_place_of_a_call_that_fails():

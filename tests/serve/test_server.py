@@ -23,7 +23,7 @@ from nar.encoding.checkpoint import save_checkpoint
 from nar.errors import ConfigError, IndexMismatchError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.serve.run import serve
-from nar.serve.server import SERVICE, warn_if_open
+from nar.serve.server import SERVICE, check_doors
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -139,13 +139,13 @@ def test_a_port_that_is_taken(embedder, index, server, which):
         ({}, False),
         ({"host": "localhost"}, False),
         ({"host": "::1"}, False),
-        ({"host": "0.0.0.0"}, True),
-        ({"host": "nar.example"}, True),
-        ({"host": "0.0.0.0", "token": "x"}, False),
+        ({"host": "0.0.0.0", "clear_text": True}, True),
+        ({"host": "nar.example", "clear_text": True}, True),
+        ({"host": "0.0.0.0", "clear_text": True, "token": "x"}, False),
     ],
 )
 def test_an_open_door_is_announced(settings, warns, caplog):
-    warn_if_open(ServerConfig(**settings))
+    check_doors(ServerConfig(**settings))
     assert ("ANYONE" in caplog.text) is warns
     assert all(record.levelno == logging.WARNING for record in caplog.records)
 
