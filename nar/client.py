@@ -44,7 +44,8 @@ class Answered(Protocol):
 
 Result = TypeVar("Result", bound=Answered)
 
-# Every method only reads, so a call may be made again; UNAVAILABLE says that it was not answered.
+# Every method only reads, so a call may be made again. UNAVAILABLE says that it was not answered;
+# so does CANCELLED, unless the caller did it: it is what grpc says while a server closes its port.
 SERVICE_CONFIG: Final = {
     "methodConfig": [
         {
@@ -54,7 +55,7 @@ SERVICE_CONFIG: Final = {
                 "initialBackoff": "0.1s",
                 "maxBackoff": "2s",
                 "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
             },
         }
     ],

@@ -45,11 +45,19 @@ class ServerProcess:
 
 
 @contextmanager
-def server_process(workspace: Workspace, token: str | None = None) -> Iterator[ServerProcess]:
-    """Run the server of a workspace; with a token, callers have to bring it."""
+def server_process(
+    workspace: Workspace, token: str | None = None, before: str = ""
+) -> Iterator[ServerProcess]:
+    """Run the server of a workspace.
+
+    Args:
+        workspace: Holds checkpoint and index.
+        token: What callers have to bring.
+        before: Python that runs before it serves.
+    """
     # A secret is not dumped; the server takes it from the environment.
     config = config_of(workspace).model_dump_json(exclude={"server": {"token"}})
-    command = [sys.executable, "-c", PROGRAM, config, str(workspace.checkpoint)]
+    command = [sys.executable, "-c", before + PROGRAM, config, str(workspace.checkpoint)]
     environment = os.environ | ({"NAR_TOKEN": token} if token else {})
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:

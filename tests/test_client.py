@@ -177,22 +177,23 @@ def test_a_call_that_takes_too_long(embedder, index):
 class Flaky(ArchitectureRetrievalServiceServicer):
     """Describes itself at the third call; before, it is not to be had."""
 
-    def __init__(self):
+    def __init__(self, code):
         self.calls = 0
+        self._code = code
         self._lock = threading.Lock()
 
     def Describe(self, request, context):
         with self._lock:
             self.calls += 1
         if self.calls < 3:
-            context.abort(grpc.StatusCode.UNAVAILABLE, "not yet")
+            context.abort(self._code, "not yet")
         return wire.DescribeResponse(version="3")
 
 
-@pytest.fixture
-def flaky():
+@pytest.fixture(params=["UNAVAILABLE", "CANCELLED"])
+def flaky(request):
     server = grpc.server(futures.ThreadPoolExecutor(2))
-    servicer = Flaky()
+    servicer = Flaky(grpc.StatusCode[request.param])
     add_ArchitectureRetrievalServiceServicer_to_server(servicer, server)
     servicer.target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
@@ -200,7 +201,7 @@ def flaky():
     server.stop(None).wait()
 
 
-def test_unavailable_is_tried_again(flaky):
+def test_a_call_that_was_not_answered_is_tried_again(flaky):
     with Client(flaky.target) as client:
         assert client.describe().version == "3"
     assert flaky.calls == 3

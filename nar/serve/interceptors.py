@@ -22,6 +22,7 @@ from nar.serve.calls import Call, Context
 from nar.serve.patience import Patience
 from nar.serve.stages import StageClock
 from nar.serve.status import (
+    DrainingError,
     ExpiredError,
     ForbiddenError,
     OverloadedError,
@@ -49,6 +50,7 @@ READING: Final = frozenset({"Search", "Embed", "Get", "Describe"})
 REJECTIONS: Final[dict[type[Exception], str]] = {
     ForbiddenError: "forbidden",
     UnauthenticatedError: "unauthenticated",
+    DrainingError: "draining",
     OverloadedError: "overloaded",
     ExpiredError: "expired",
     SlowUploadError: "slow",
@@ -146,9 +148,16 @@ class Admission:
         self._max_in_flight = max_in_flight
         self._in_flight = 0
         self._gauge = gauge
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Turn every further call away: the server ends."""
+        self._is_closed = True
 
     async def __call__(self, call: Call, proceed: Proceed) -> Message:
-        """Proceed, or raise OverloadedError."""
+        """Proceed, or raise OverloadedError or DrainingError."""
+        if self._is_closed:
+            raise DrainingError("this server stops; ask another, or try again")
         if self._in_flight >= self._max_in_flight:
             raise OverloadedError(f"{self._in_flight} calls are in flight; try again")
         self._count(1)

@@ -49,6 +49,8 @@ OPTIONS: Final = (
 
 # How often the threads are looked at within the time after which they count as stuck.
 LOOKS: Final = 5
+# How long calls are told to go elsewhere before the port closes.
+NOTICE_S: Final = 0.2
 
 
 class QueryServer:
@@ -69,7 +71,8 @@ class QueryServer:
         self._telemetry = telemetry
         self._workers = Workers(config.compute_threads, config.heavy_bytes)
         self._health = Health((SERVICE,), retrieval.count_rows, self._is_stuck, telemetry)
-        around = layers(config, telemetry)
+        self._admission = Admission(config.max_in_flight, telemetry.in_flight)
+        around = layers(config, telemetry, self._admission)
         uploads = Uploads(config.uploads, config.max_held_bytes, config.max_upload_s)
         self._server = grpc.aio.server(
             interceptors=[Interceptor(SERVICE, around, uploads, self._workers, config.max_call_s)],
@@ -86,6 +89,11 @@ class QueryServer:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a thread is at work for some call."""
+        return self._workers.are_busy
 
     @property
     def metrics_port(self) -> int:
@@ -145,10 +153,16 @@ class QueryServer:
                 watcher.result()
 
     async def drain(self) -> None:
-        """Say NOT_SERVING, refuse new calls, finish those in flight, close both ports."""
+        """Say NOT_SERVING, refuse new calls, finish those in flight, close both ports.
+
+        What threads still do after the grace is left to them: `is_at_work` says whether.
+        """
         for watcher in self._watching:
             watcher.cancel()
+        self._admission.close()
         await self._health.drain()
+        # What arrives while grpc closes the port is CANCELLED: before, callers hear it from us.
+        await asyncio.sleep(min(NOTICE_S, self._config.drain_grace_s))
         await self._server.stop(self._config.drain_grace_s)
         self._workers.shutdown()
         if self._metrics:
@@ -165,7 +179,7 @@ def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
     ]
 
 
-def layers(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
+def layers(config: ServerConfig, telemetry: Telemetry, admission: Admission) -> list[Layer]:
     """What stands around every call, outermost first.
 
     Raises:
@@ -175,7 +189,7 @@ def layers(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
     tokens = Tokens(config)
     if tokens.are_wanted:
         chain.append(Authentication(tokens))
-    return [*chain, Admission(config.max_in_flight, telemetry.in_flight), deadline]
+    return [*chain, admission, deadline]
 
 
 def check_doors(config: ServerConfig) -> None:

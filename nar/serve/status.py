@@ -38,6 +38,10 @@ class OverloadedError(NarError):
     """A call that came while as many as allowed were in flight."""
 
 
+class DrainingError(NarError):
+    """A call that came after the server was told to stop."""
+
+
 class ExpiredError(NarError):
     """A call whose deadline had passed before work began."""
 
@@ -57,6 +61,7 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     UnauthenticatedError: grpc.StatusCode.UNAUTHENTICATED,
     ForbiddenError: grpc.StatusCode.PERMISSION_DENIED,
     OverloadedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    DrainingError: grpc.StatusCode.UNAVAILABLE,
     ExpiredError: grpc.StatusCode.DEADLINE_EXCEEDED,
     SlowUploadError: grpc.StatusCode.DEADLINE_EXCEEDED,
     GivenUpError: grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -87,6 +92,7 @@ def _retry_info(_: Exception) -> Message:
 DETAILS: Final[Mapping[type[Exception], Callable[[Exception], Message]]] = {
     InvalidInputError: _bad_request,
     OverloadedError: _retry_info,
+    DrainingError: _retry_info,
     IndexUnavailableError: _retry_info,
 }
 

@@ -18,7 +18,7 @@ from prometheus_client import (
 
 METHODS: Final = ("Search", "Embed", "Get", "Describe")
 STAGES: Final = ("parse", "motifs", "encode", "search")
-REJECTIONS: Final = ("unauthenticated", "forbidden", "overloaded", "expired", "slow")
+REJECTIONS: Final = ("unauthenticated", "forbidden", "overloaded", "draining", "expired", "slow")
 CALL_CODES: Final = (
     "OK",
     "CANCELLED",

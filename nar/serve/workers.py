@@ -29,6 +29,11 @@ class Workers:
         self._began: dict[int, float] = {}
 
     @property
+    def are_busy(self) -> bool:
+        """Whether a thread is at work, be it for a caller who is gone."""
+        return bool(self._began)
+
+    @property
     def stuck_s(self) -> float:
         """How long no thread has come to the end of a call; 0 while one of them is free."""
         began = list(self._began.values())
