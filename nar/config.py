@@ -116,6 +116,9 @@ class ServerConfig(Settings):
     max_held_bytes: int = Field(
         64 * 1024 * 1024, ge=1, description="calls are shed while requests under way hold more"
     )
+    max_wait_s: float = Field(
+        1.0, gt=0, description="small calls that would wait longer for a thread are shed"
+    )
     compute_threads: int = Field(2, ge=1)
     stuck_after_s: float = Field(
         15.0, gt=0, description="not ready while no thread has ended a call for so long"

@@ -1,6 +1,7 @@
 """Embedders that misbehave on purpose, around a real one."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -46,11 +47,17 @@ class Gate:
         self.arrived = 0
         self._open = threading.Event()
         self._lock = threading.Lock()
+        self._last = time.monotonic()
 
     def __call__(self) -> None:
         with self._lock:
             self.arrived += 1
+            self._last = time.monotonic()
         assert self._open.wait(30), "the gate was never opened"
+
+    def has_waited(self, seconds: float) -> bool:
+        """Whether it is so long ago that somebody came."""
+        return time.monotonic() - self._last > seconds
 
     def open(self) -> None:
         self._open.set()

@@ -25,12 +25,14 @@ class Call:
         context: Deadline, metadata and the way to abort.
         clock: Its stages, and how long its caller waits.
         work: What a thread does for it, once that was begun; it may outlive the call.
+        took_s: How long the thread was at it, once that has ended.
     """
 
     method: str
     context: Context
     clock: StageClock
     work: Future[Any] | None = None
+    took_s: float | None = None
 
     def when_work_ends(self, then: Callable[[], None]) -> None:
         """Do something on this event loop as soon as no thread works on the call."""

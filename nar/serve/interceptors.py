@@ -26,6 +26,7 @@ from nar.serve.status import (
     ExpiredError,
     ForbiddenError,
     OverloadedError,
+    OversizedError,
     SlowUploadError,
     UnauthenticatedError,
     code_name,
@@ -52,6 +53,7 @@ REJECTIONS: Final[dict[type[Exception], str]] = {
     UnauthenticatedError: "unauthenticated",
     DrainingError: "draining",
     OverloadedError: "overloaded",
+    OversizedError: "oversized",
     ExpiredError: "expired",
     SlowUploadError: "slow",
 }
@@ -192,6 +194,7 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         layers: Outermost first.
         uploads: How requests are read.
         workers: Where the methods run.
+        telemetry: Counts calls of methods that do not exist.
         max_call_s: After that a call is given up, whatever its deadline.
     """
 
@@ -201,12 +204,14 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         layers: Sequence[Layer],
         uploads: Uploads,
         workers: Workers,
+        telemetry: Telemetry,
         max_call_s: float,
     ) -> None:
         self._prefix = f"/{service}/"
         self._layers = tuple(layers)
         self._uploads = uploads
         self._workers = workers
+        self._telemetry = telemetry
         self._max_call_s = max_call_s
 
     async def intercept_service(
@@ -222,7 +227,10 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         """
         handler = await continuation(handler_call_details)
         method = handler_call_details.method
-        if handler is None or not method.startswith(self._prefix):
+        if handler is None:
+            self._telemetry.rejected("unknown_method")
+            return handler
+        if not method.startswith(self._prefix):
             return handler
         return grpc.stream_unary_rpc_method_handler(
             partial(self._run, method.removeprefix(self._prefix), handler),

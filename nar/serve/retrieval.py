@@ -4,6 +4,7 @@ An item at fault gets a status of its own; an error that is raised concerns the 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import TypeVar
 
@@ -22,7 +23,7 @@ from nar.query import Answer, Query, in_place
 from nar.retrieve import Retriever, unknown
 from nar.serve.answers import encode_answer, encode_architecture
 from nar.serve.convert import check_totals, decode_each, decode_name, decode_query
-from nar.serve.graphs import decode_graph
+from nar.serve.graphs import Fingerprint, decode_graph
 from nar.serve.limits import encode_limits, limits_of
 from nar.serve.stages import StageClock, TimedEmbedder
 from nar.serve.status import code_name, status_of
@@ -70,7 +71,8 @@ class Retrieval:
         with clock.stage("parse"):
             graphs = [query.graph for query in request.queries if query.HasField("graph")]
             check_totals("queries", graphs, self._limits)
-            queries = self._decode("queries", request.queries, self._decode_query, clock)
+            decode = partial(self._decode_query, fingerprint=clock.fingerprint)
+            queries = self._decode("queries", request.queries, decode, clock)
         with clock.stage("search"):
             answers = self._answer(queries, clock)
         results = self._encode("Search", answers, encode_answer, wire.SearchResult)
@@ -80,7 +82,8 @@ class Retrieval:
         """Turn graphs into vectors, all of them together."""
         with clock.stage("parse"):
             check_totals("graphs", request.graphs, self._limits)
-            graphs = self._decode("graphs", request.graphs, self._decode_graph, clock)
+            decode = partial(self._decode_graph, fingerprint=clock.fingerprint)
+            graphs = self._decode("graphs", request.graphs, decode, clock)
         good = [graph for graph in graphs if isinstance(graph, Fingerprinted)]
         vectors = TimedEmbedder(self._embedder, clock).embed([each.graph for each in good])
         embedded = in_place(graphs, zip(good, vectors, strict=True))
@@ -121,12 +124,17 @@ class Retrieval:
 
         return decode_each(field, items, patiently, max_items=self._limits.max_items)
 
-    def _decode_query(self, message: wire.Query) -> Query:
-        return decode_query(message, self._limits, self._embedder.dim)
+    def _decode_query(self, message: wire.Query, fingerprint: Fingerprint) -> Query:
+        return decode_query(message, self._limits, self._embedder.dim, fingerprint)
 
-    def _decode_graph(self, message: wire.Graph) -> Fingerprinted:
+    def _decode_graph(self, message: wire.Graph, fingerprint: Fingerprint) -> Fingerprinted:
         limits = self._limits
-        return decode_graph(message, max_nodes=limits.max_nodes, max_edges=limits.max_edges)
+        return decode_graph(
+            message,
+            max_nodes=limits.max_nodes,
+            max_edges=limits.max_edges,
+            fingerprint=fingerprint,
+        )
 
     def _answer(
         self, queries: Sequence[Query | NarError], clock: StageClock

@@ -69,13 +69,15 @@ class QueryServer:
         self.port = 0
         self._config = config
         self._telemetry = telemetry
-        self._workers = Workers(config.compute_threads, config.heavy_bytes)
+        self._workers = Workers(config.compute_threads, config.heavy_bytes, config.max_wait_s)
         self._health = Health((SERVICE,), retrieval.count_rows, self._is_stuck, telemetry)
         self._admission = Admission(config.max_in_flight, telemetry.in_flight)
         around = layers(config, telemetry, self._admission)
         uploads = Uploads(config.uploads, config.max_held_bytes, config.max_upload_s)
         self._server = grpc.aio.server(
-            interceptors=[Interceptor(SERVICE, around, uploads, self._workers, config.max_call_s)],
+            interceptors=[
+                Interceptor(SERVICE, around, uploads, self._workers, telemetry, config.max_call_s)
+            ],
             options=[*OPTIONS, *_bounds(config)],
         )
         self._add_services(Servicer(retrieval))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nar.by import By
 from nar.encoding.batches import runs
 from nar.encoding.embed import Embedder
+from nar.fingerprints import Fingerprinted, fingerprinted
 from nar.graph import ComputationalGraph
 from nar.serve.patience import Patience
 from nar.serve.telemetry import STAGES
@@ -51,6 +52,11 @@ class StageClock:
         finally:
             elsewhere = sum(self._seconds.values()) - before
             self.add(name, time.perf_counter() - started - elsewhere)
+
+    def fingerprint(self, graph: ComputationalGraph) -> Fingerprinted:
+        """Canonical order and fingerprints of a graph, as a stage."""
+        with self.stage("fingerprint"):
+            return fingerprinted(graph)
 
     def add(self, name: str, seconds: float) -> None:
         """Add time that was measured elsewhere."""

@@ -22,7 +22,7 @@ from nar.errors import (
 
 log = logging.getLogger(__name__)
 
-RETRY_AFTER_S: Final = 1
+RETRY_AFTER_S: Final = 1.0
 MAX_MESSAGE_CHARS: Final = 500
 
 
@@ -35,7 +35,19 @@ class ForbiddenError(NarError):
 
 
 class OverloadedError(NarError):
-    """A call that came while as many as allowed were in flight."""
+    """A call that came while others would have kept it waiting for too long.
+
+    Attributes:
+        retry_after_s: When it may be tried again.
+    """
+
+    def __init__(self, reason: str, retry_after_s: float = RETRY_AFTER_S) -> None:
+        super().__init__(reason)
+        self.retry_after_s = max(retry_after_s, RETRY_AFTER_S)
+
+
+class OversizedError(NarError):
+    """A call whose request is larger than a message may be; grpc itself tells the caller."""
 
 
 class DrainingError(NarError):
@@ -61,6 +73,7 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     UnauthenticatedError: grpc.StatusCode.UNAUTHENTICATED,
     ForbiddenError: grpc.StatusCode.PERMISSION_DENIED,
     OverloadedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    OversizedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
     DrainingError: grpc.StatusCode.UNAVAILABLE,
     ExpiredError: grpc.StatusCode.DEADLINE_EXCEEDED,
     SlowUploadError: grpc.StatusCode.DEADLINE_EXCEEDED,
@@ -84,8 +97,11 @@ def _bad_request(error: Exception) -> Message:
     return detail
 
 
-def _retry_info(_: Exception) -> Message:
-    detail: Message = RetryInfo(retry_delay=Duration(seconds=RETRY_AFTER_S))
+def _retry_info(error: Exception) -> Message:
+    after_s = error.retry_after_s if isinstance(error, OverloadedError) else RETRY_AFTER_S
+    delay = Duration()
+    delay.FromMilliseconds(round(1_000 * after_s))
+    detail: Message = RetryInfo(retry_delay=delay)
     return detail
 
 

@@ -17,8 +17,17 @@ from prometheus_client import (
 )
 
 METHODS: Final = ("Search", "Embed", "Get", "Describe")
-STAGES: Final = ("parse", "motifs", "encode", "search")
-REJECTIONS: Final = ("unauthenticated", "forbidden", "overloaded", "draining", "expired", "slow")
+STAGES: Final = ("queue", "parse", "fingerprint", "motifs", "encode", "search")
+REJECTIONS: Final = (
+    "unauthenticated",
+    "forbidden",
+    "overloaded",
+    "draining",
+    "expired",
+    "slow",
+    "oversized",
+    "unknown_method",
+)
 CALL_CODES: Final = (
     "OK",
     "CANCELLED",
@@ -34,11 +43,14 @@ FAULT_CODES: Final = ("DEADLINE_EXCEEDED", "FAILED_PRECONDITION", "INTERNAL", "U
 ITEM_METHODS: Final = ("Search", "Embed", "Get")
 ITEM_CODES: Final = ("OK", "INVALID_ARGUMENT", "NOT_FOUND")
 
-# A vector query takes 1 to 20 ms: the default buckets would put all of them into two.
+# A vector query takes 1 to 20 ms: the default buckets would put all of them into two. Edges stand
+# on what is promised: the share of calls within it is counted, not guessed between two edges.
+OBJECTIVES_S: Final = (0.003, 0.01, 0.012, 0.03, 0.15, 0.2, 0.5)
 BUCKETS_S: Final = (
     *(0.001, 0.002, 0.003, 0.005, 0.0075),
-    *(0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5),
-    *(1.0, 2.5, 5.0, 10.0),
+    *(0.01, 0.012, 0.015, 0.02, 0.03, 0.05, 0.075),
+    *(0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75),
+    *(1.0, 2.0, 5.0, 10.0, 30.0, 60.0),
 )
 
 

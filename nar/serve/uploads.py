@@ -8,12 +8,17 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Final
 
 import grpc
 from google.protobuf.message import DecodeError
 
+from nar.errors import NarError
 from nar.serve.calls import Call
-from nar.serve.status import OverloadedError, SlowUploadError
+from nar.serve.status import OverloadedError, OversizedError, SlowUploadError
+
+# How long after the end of a stream the news of its cancellation may come.
+CANCELLATION_S: Final = 0.1
 
 
 class Uploads:
@@ -39,6 +44,7 @@ class Uploads:
             OverloadedError: Too many bytes wait already.
             SlowUploadError: The message did not come in time.
             DecodeError: None came at all.
+            OversizedError: It is too large.
         """
         async with self._turns:
             if self._held_bytes >= self._max_held_bytes:
@@ -59,9 +65,21 @@ class Uploads:
             reason = f"the request did not come within {self._limit_s:g} s"
             raise SlowUploadError(reason) from None
         if message is grpc.aio.EOF:  # type: ignore[attr-defined]
-            raise DecodeError("no message came")
+            raise await _nothing_came()
         assert isinstance(message, bytes)
         return message
 
     def _let_go(self, size_bytes: int) -> None:
         self._held_bytes -= size_bytes
+
+
+async def _nothing_came() -> NarError | DecodeError:
+    """Why the stream of a call ended without a message.
+
+    What is too large grpc refuses by itself, and cancels the call in the same moment.
+    """
+    try:
+        await asyncio.sleep(CANCELLATION_S)
+    except asyncio.CancelledError:
+        return OversizedError("the request is larger than a message may be")
+    return DecodeError("no message came")

@@ -1,13 +1,16 @@
 """The threads that compute, so that the event loop only waits."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from nar.serve.calls import Call
+from nar.serve.lane import Lane
 from nar.serve.status import GivenUpError
 
 Result = TypeVar("Result")
@@ -19,13 +22,17 @@ class Workers:
     Args:
         threads: Calls computed at a time.
         heavy_bytes: Calls whose requests have more bytes never take the last thread.
+        max_wait_s: Other calls are shed rather than let wait longer for a thread.
     """
 
-    def __init__(self, threads: int, heavy_bytes: int) -> None:
+    def __init__(self, threads: int, heavy_bytes: int, max_wait_s: float) -> None:
         self._pool = ThreadPoolExecutor(threads, "compute")
         self._threads = threads
         self._heavy_bytes = heavy_bytes
-        self._heavy = asyncio.Semaphore(max(1, threads - 1))
+        heavy_threads = max(1, threads - 1)
+        self._heavy = asyncio.Semaphore(heavy_threads)
+        self._lane = Lane(threads, max_wait_s)
+        self._heavy_lane = Lane(heavy_threads, math.inf)
         self._began: dict[int, float] = {}
 
     @property
@@ -52,6 +59,7 @@ class Workers:
 
         Raises:
             GivenUpError: The time of the call was over before it was answered.
+            OverloadedError: The call would wait for too long before it begins.
         """
         patience = call.clock.patience
         try:
@@ -67,22 +75,31 @@ class Workers:
 
     async def _run(self, call: Call, size_bytes: int, work: Callable[[], Result]) -> Result:
         is_heavy = size_bytes > self._heavy_bytes
-        if is_heavy:
-            await self._heavy.acquire()
-        work_begun = self._pool.submit(self._at_work, call, work)
-        call.work = work_begun
-        if is_heavy:
-            call.when_work_ends(self._heavy.release)
-        return await asyncio.wrap_future(work_begun)
+        lane = self._heavy_lane if is_heavy else self._lane
+        expected_s = lane.enter(call)
+        came = time.monotonic()
+        try:
+            if is_heavy:
+                await self._heavy.acquire()
+            work_begun = self._pool.submit(self._at_work, call, work, came)
+            call.work = work_begun
+            if is_heavy:
+                call.when_work_ends(self._heavy.release)
+            return await asyncio.wrap_future(work_begun)
+        finally:
+            call.when_work_ends(partial(lane.leave, call, expected_s))
 
-    def _at_work(self, call: Call, work: Callable[[], Result]) -> Result:
+    def _at_work(self, call: Call, work: Callable[[], Result], came: float) -> Result:
+        began = time.monotonic()
+        call.clock.add("queue", began - came)
         call.clock.patience.check()
         thread = threading.get_ident()
-        self._began[thread] = time.monotonic()
+        self._began[thread] = began
         try:
             return work()
         finally:
             del self._began[thread]
+            call.took_s = time.monotonic() - began
 
     def shutdown(self) -> None:
         """Begin nothing any more; what runs is left to itself."""

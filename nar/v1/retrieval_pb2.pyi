@@ -144,16 +144,20 @@ class Hit(_message.Message):
     def __init__(self, architecture: _Optional[_Union[Architecture, _Mapping]] = ..., score: _Optional[float] = ...) -> None: ...
 
 class StageTimings(_message.Message):
-    __slots__ = ("parse_ns", "motifs_ns", "encode_ns", "search_ns")
+    __slots__ = ("parse_ns", "motifs_ns", "encode_ns", "search_ns", "queue_ns", "fingerprint_ns")
     PARSE_NS_FIELD_NUMBER: _ClassVar[int]
     MOTIFS_NS_FIELD_NUMBER: _ClassVar[int]
     ENCODE_NS_FIELD_NUMBER: _ClassVar[int]
     SEARCH_NS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_NS_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_NS_FIELD_NUMBER: _ClassVar[int]
     parse_ns: int
     motifs_ns: int
     encode_ns: int
     search_ns: int
-    def __init__(self, parse_ns: _Optional[int] = ..., motifs_ns: _Optional[int] = ..., encode_ns: _Optional[int] = ..., search_ns: _Optional[int] = ...) -> None: ...
+    queue_ns: int
+    fingerprint_ns: int
+    def __init__(self, parse_ns: _Optional[int] = ..., motifs_ns: _Optional[int] = ..., encode_ns: _Optional[int] = ..., search_ns: _Optional[int] = ..., queue_ns: _Optional[int] = ..., fingerprint_ns: _Optional[int] = ...) -> None: ...
 
 class SearchRequest(_message.Message):
     __slots__ = ("queries",)

@@ -58,7 +58,16 @@ def test_size_of_a_message(embedder, index, spare_bytes, fits):
     ):
         call = ArchitectureRetrievalServiceStub(channel).Get.future(request)
         code = call.code()
-    assert code is (grpc.StatusCode.OK if fits else grpc.StatusCode.RESOURCE_EXHAUSTED)
+        assert code is (grpc.StatusCode.OK if fits else grpc.StatusCode.RESOURCE_EXHAUSTED)
+        counted = "nar_rpc_rejected_total"
+        wait_for(lambda: sample(server, counted, reason="oversized") == (not fits))
+
+
+def test_a_method_that_does_not_exist_is_counted(embedder, index):
+    with live_server(embedder, index) as server, grpc.insecure_channel(server.target) as channel:
+        call = channel.unary_unary(f"/{SERVICE}/Guess").future(b"")
+        assert call.code() is grpc.StatusCode.UNIMPLEMENTED
+        assert sample(server, "nar_rpc_rejected_total", reason="unknown_method") == 1
 
 
 def test_a_full_server_sheds_at_once_and_says_when_to_come_back(embedder, index):

@@ -4,8 +4,9 @@ import math
 
 import grpc
 import pytest
-from asking import one_query, sample
+from asking import detail, one_query, sample
 from gated import Delegating, Gate, Watched
+from google.rpc.error_details_pb2 import RetryInfo
 from graphs import graph_of
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from live_server import live_server
@@ -174,3 +175,29 @@ def test_an_index_that_hangs_is_noticed_within_the_interval_and_comes_back(embed
         assert next(watching).status == SERVING
         assert sample(server, "nar_serving") == 1
         watching.cancel()
+
+
+def test_a_call_that_would_wait_past_its_deadline_is_shed_at_once(embedder, index):
+    gate = Gate()
+    with (
+        live_server(
+            Delegating(embedder, gate), index, compute_threads=1, max_wait_s=30, max_call_s=100
+        ) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        slow = stub.Search.future(one_query())
+        wait_for(lambda: gate.arrived == 1 and gate.has_waited(2))
+        gate.open()
+        assert slow.result().results
+        gate.close()
+        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
+        # A Search is now expected to take a tenth of these two seconds and more.
+        held = stub.Search.future(one_query())
+        wait_for(lambda: gate.arrived == 2)
+        with pytest.raises(grpc.RpcError, match="would wait") as caught:
+            stub.Describe(wire.DescribeRequest(), timeout=0.15)
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert detail(caught.value, RetryInfo).retry_delay.seconds >= 1
+        gate.open()
+        assert held.result().results
