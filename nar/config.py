@@ -126,6 +126,11 @@ class ServerConfig(Settings):
     drain_grace_s: float = Field(10.0, ge=0)
     probe_interval_s: float = Field(5.0, gt=0, description="how often health asks the index")
 
+    log_format: Literal["text", "json"] = "text"
+    log_lines_per_s: float = Field(
+        5.0, gt=0, description="lines of one kind; how many were left out is said later"
+    )
+
     @field_validator("token", mode="before")
     @classmethod
     def _or_from_environment(cls, token: object) -> object:

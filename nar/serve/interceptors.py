@@ -6,6 +6,7 @@ reflection pass untouched: a probe must work without a token and while the serve
 """
 
 import asyncio
+import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +19,7 @@ from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 from prometheus_client import Gauge
 
-from nar.serve.calls import Call, Context
+from nar.serve.calls import REQUEST_ID, Call, Context, request_id_of
 from nar.serve.patience import Patience
 from nar.serve.stages import StageClock
 from nar.serve.status import (
@@ -36,6 +37,8 @@ from nar.serve.telemetry import Telemetry
 from nar.serve.tokens import Tokens
 from nar.serve.uploads import Uploads
 from nar.serve.workers import Workers
+
+log = logging.getLogger(__name__)
 
 # Quoted: this is generic in the stubs only.
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -82,20 +85,30 @@ class Outcome:
             raise
         # The last resort: whatever escapes is a fault of ours, and the caller learns only its id.
         except Exception as error:
-            status = status_of(error)
+            status = status_of(error, call.request_id)
             if type(error) in REJECTIONS:
                 self._telemetry.rejected(REJECTIONS[type(error)])
+                _write(call, code_name(status), time.perf_counter() - started)
             else:
                 self._ended(call, code_name(status), started)
             _forget_frames(error)
-            await _abort(call.context, status)
+            await _abort(call, status)
         self._ended(call, "OK", started)
         return response
 
     def _ended(self, call: Call, code: str, started: float) -> None:
-        self._telemetry.call_ended(call.method, code, time.perf_counter() - started)
+        elapsed_s = time.perf_counter() - started
+        self._telemetry.call_ended(call.method, code, elapsed_s)
+        _write(call, code, elapsed_s)
         for stage, seconds in call.clock.seconds.items():
             self._telemetry.stage_ran(stage, seconds)
+
+
+def _write(call: Call, code: str, elapsed_s: float) -> None:
+    """One line a call, without anything that it carried."""
+    stages = {name: round(seconds, 6) for name, seconds in call.clock.seconds.items()}
+    fields = {"request_id": call.request_id, "method": call.method, "code": code}
+    log.info("call", extra=fields | {"seconds": round(elapsed_s, 6), "stages": stages})
 
 
 def _given_up(context: Context) -> str:
@@ -117,9 +130,10 @@ def _forget_frames(error: BaseException) -> None:
         chained = chained.__context__
 
 
-async def _abort(context: Context, status: Status) -> NoReturn:
+async def _abort(call: Call, status: Status) -> NoReturn:
     rich = rpc_status.to_status(status)
-    await context.abort(rich.code, rich.details, rich.trailing_metadata)
+    metadata = (*rich.trailing_metadata, (REQUEST_ID, call.request_id))
+    await call.context.abort(rich.code, rich.details, metadata)
 
 
 class Authentication:
@@ -245,7 +259,8 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         read = cast(Callable[[bytes], Message], handler.request_deserializer)
         remaining_s = _time_remaining_s(context)
         patience = Patience(min(self._max_call_s, math.inf if remaining_s is None else remaining_s))
-        call = Call(method, context, StageClock(patience))
+        call = Call(method, context, StageClock(patience), request_id_of(context))
+        context.set_trailing_metadata(((REQUEST_ID, call.request_id),))
 
         async def answer() -> Message:
             async with self._uploads.message_of(call) as received:

@@ -113,11 +113,16 @@ DETAILS: Final[Mapping[type[Exception], Callable[[Exception], Message]]] = {
 }
 
 
-def status_of(error: Exception) -> Status:
-    """What a caller may know about an error: everything about its input, nothing of our inside."""
+def status_of(error: Exception, request_id: str | None = None) -> Status:
+    """What a caller may know about an error: everything about its input, nothing of our inside.
+
+    Args:
+        error: Of a call or of one of its items.
+        request_id: Of the call; without one, a fault of ours gets an id of its own.
+    """
     kinds = [kind for kind in type(error).__mro__ if kind in CODES]
     if not kinds:
-        return _internal(error)
+        return _internal(error, request_id or uuid.uuid4().hex)
     kind = kinds[0]
     code: int = CODES[kind].value[0]
     if kind in PRIVATE:
@@ -127,8 +132,7 @@ def status_of(error: Exception) -> Status:
     return Status(code=code, message=message, details=map(_packed, details))
 
 
-def _internal(error: Exception) -> Status:
-    request_id = uuid.uuid4().hex
+def _internal(error: Exception, request_id: str) -> Status:
     log.error("request %s failed", request_id, exc_info=error)
     code: int = grpc.StatusCode.INTERNAL.value[0]
     message = f"internal error; the server's log has it under {request_id}"

@@ -36,7 +36,7 @@ async def answer():
 
 
 def call_of(**context):
-    return Call("Search", Context(**context), StageClock(Patience(60)))
+    return Call("Search", Context(**context), StageClock(Patience(60)), "id")
 
 
 def through(layer, **context):

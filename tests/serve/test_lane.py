@@ -8,7 +8,7 @@ from nar.serve.status import OverloadedError
 
 
 def call_of(method="Search", patience_s=60.0, took_s=None):
-    return Call(method, None, StageClock(Patience(patience_s)), took_s=took_s)
+    return Call(method, None, StageClock(Patience(patience_s)), "id", took_s=took_s)
 
 
 def learned(lane, method, took_s):
