@@ -1,7 +1,7 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
@@ -13,12 +13,15 @@ from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
 from nar.by import By
+from nar.config import ClientConfig
 from nar.errors import InvalidQueryError, NarError
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
+from nar.serve.batching import batches, size_of
+from nar.serve.channel import open_channel
 from nar.serve.convert import encode_query
 from nar.serve.graphs import encode_graph
 from nar.serve.limits import Limits, decode_limits
@@ -41,7 +44,8 @@ class Answered(Protocol):
 
 Result = TypeVar("Result", bound=Answered)
 
-# Every method only reads, so a call may be made again; UNAVAILABLE says that it was not answered.
+# Every method only reads, so a call may be made again. UNAVAILABLE says that it was not answered;
+# so does CANCELLED, unless the caller did it: it is what grpc says while a server closes its port.
 SERVICE_CONFIG: Final = {
     "methodConfig": [
         {
@@ -51,7 +55,7 @@ SERVICE_CONFIG: Final = {
                 "initialBackoff": "0.1s",
                 "maxBackoff": "2s",
                 "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
             },
         }
     ],
@@ -63,8 +67,7 @@ OPTIONS: Final = (
     ("grpc.max_receive_message_length", -1),
 )
 ANYTHING: Final = Filter()
-# Room for tags and lengths around the items of a request.
-ENVELOPE_BYTES: Final = 16
+PLAIN: Final = ClientConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +102,22 @@ class Client:
         target: Address: ``127.0.0.1:50051``.
         token: What the server wants callers to bring.
         timeout_s: How long one call may take, tries after UNAVAILABLE included.
+        config: Whether to speak TLS, whom to trust and what to show.
+
+    Raises:
+        ConfigError: A file of the configuration is at fault, or a token would leave this machine
+            in clear text.
     """
 
-    def __init__(self, target: str, *, token: str | None = None, timeout_s: float = 30.0) -> None:
-        self._channel = grpc.insecure_channel(target, options=OPTIONS)
+    def __init__(
+        self,
+        target: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 30.0,
+        config: ClientConfig = PLAIN,
+    ) -> None:
+        self._channel = open_channel(target, config, has_secret=bool(token), options=OPTIONS)
         self._stub = ArchitectureRetrievalServiceStub(self._channel)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
@@ -224,7 +239,7 @@ class Client:
         """Ask for any number of items, in calls that the server's limits allow."""
         limits = self._server().limits
         records: list[Record | NarError] = []
-        for start, stop in batches([_size_bytes(item) for item in items], limits):
+        for start, stop in batches([size_of(item) for item in items], limits):
             for position, result in enumerate(ask(items[start:stop])):
                 outcome = _outcome(result, decode)
                 if isinstance(outcome, InvalidQueryError):
@@ -239,38 +254,6 @@ class Client:
         if self._description is None:
             self._description = self.describe()
         return self._description
-
-
-def batches(sizes: Sequence[int], limits: Limits) -> Iterator[tuple[int, int]]:
-    """Cut items into runs, each as long as one call may be.
-
-    Args:
-        sizes: Bytes of each item.
-        limits: What the server accepts.
-
-    Yields:
-        First item of a run, and the one after its last.
-
-    Example:
-        >>> from nar.config import ServerConfig
-        >>> from nar.serve.limits import limits_of
-        >>> list(batches([10] * 5, limits_of(ServerConfig(max_queries=2))))
-        [(0, 2), (2, 4), (4, 5)]
-    """
-    start, total = 0, 0
-    for position, size in enumerate(sizes):
-        total += size + ENVELOPE_BYTES
-        if position > start and (
-            position - start == limits.max_items or total > limits.max_message_bytes
-        ):
-            yield start, position
-            start, total = position, size + ENVELOPE_BYTES
-    if sizes:
-        yield start, len(sizes)
-
-
-def _size_bytes(item: Message | str) -> int:
-    return len(item.encode()) if isinstance(item, str) else item.ByteSize()
 
 
 def _outcome(result: Result, decode: Callable[[Result], Record]) -> Record | NarError:

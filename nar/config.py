@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BeforeValidator, Field, SecretStr, SerializeAsAny, ValidationError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    SerializeAsAny,
+    ValidationError,
+    field_validator,
+)
 
 from nar.encoding.default.recipe import DefaultRecipe
 from nar.encoding.recipe import EncoderRecipe
@@ -41,9 +49,43 @@ class IndexConfig(Settings):
     )
 
 
-def _token_from_environment() -> SecretStr | None:
-    token = os.environ.get("NAR_TOKEN")
-    return SecretStr(token) if token else None
+class TlsConfig(Settings):
+    """The certificate of a server, in files that are read again when they change."""
+
+    certificate_file: Path = Field(description="PEM: the certificate and what it is signed with")
+    key_file: Path = Field(description="PEM, without a password")
+    client_ca_file: Path | None = Field(
+        None, description="PEM: callers must bring a certificate that one of these has signed"
+    )
+
+
+class ClientConfig(Settings):
+    """How a server is called. TLS as soon as it is asked for, or a file is named."""
+
+    tls: bool = Field(False, description="trust the authorities that grpc comes with")
+    ca_file: Path | None = Field(None, description="PEM: trust these authorities instead")
+    certificate_file: Path | None = Field(None, description="PEM: what the client shows")
+    key_file: Path | None = Field(None, description="PEM, without a password")
+    clear_text: bool = Field(False, description="send a token without TLS beyond loopback")
+
+    @property
+    def wants_tls(self) -> bool:
+        """Whether to encrypt."""
+        return self.tls or any((self.ca_file, self.certificate_file, self.key_file))
+
+
+def check_token(token: str) -> str:
+    """The token, if a caller can send it as metadata.
+
+    Raises:
+        ValueError: It never says the token.
+    """
+    if not token:
+        raise ValueError("wanted a token, came an empty one")
+    if not all("!" <= character <= "~" for character in token):
+        kind = "a line break at its end" if token.rstrip() != token else "other characters"
+        raise ValueError(f"wanted a token of visible ASCII characters, came one with {kind}")
+    return token
 
 
 class ServerConfig(Settings):
@@ -53,24 +95,72 @@ class ServerConfig(Settings):
     port: int = Field(50_051, ge=0, le=65_535, description="0 takes a free port")
     metrics_host: str = "127.0.0.1"
     metrics_port: int = Field(9_464, ge=0, le=65_535)
+    tls: TlsConfig | None = None
+    clear_text: bool = Field(False, description="listen beyond loopback without TLS")
     token: SecretStr | None = Field(
-        default_factory=_token_from_environment,
+        None,
+        validate_default=True,
         description="what callers must bring; NAR_TOKEN in the environment unless set here",
+    )
+    reader_tokens_file: Path | None = Field(
+        None, description="tokens of callers who may ask, one a line, read again when it changes"
+    )
+    writer_tokens_file: Path | None = Field(
+        None, description="tokens of callers who may also write"
     )
     max_queries: int = Field(64, ge=1, description="queries, graphs or names of one call")
     max_top_k: int = Field(1_000, ge=1, le=16_384)
     default_top_k: int = Field(10, ge=1, description="for queries that name none")
     max_nodes: int = Field(50_000, ge=1, description="nodes of one graph")
     max_edges: int = Field(200_000, ge=1)
+    max_call_nodes: int = Field(100_000, ge=1, description="nodes of all graphs of one call")
+    max_call_edges: int = Field(400_000, ge=1, description="edges of all graphs of one call")
+    max_call_s: float = Field(60.0, gt=0, description="no call is worked on for longer")
+    heavy_bytes: int = Field(
+        256 * 1024, ge=0, description="larger requests leave one thread to the others"
+    )
     max_message_bytes: int = Field(16 * 1024 * 1024, ge=1_024)
     max_in_flight: int = Field(32, ge=1, description="calls at a time; more are shed")
+    max_streams: int = Field(128, ge=1, description="calls at a time of one connection")
+    max_connections: int = Field(1_024, ge=1, description="connections at a time")
+    uploads: int = Field(4, ge=1, description="requests read at a time; others wait")
+    max_upload_s: float = Field(10.0, gt=0, description="how long a request may take to arrive")
+    max_held_bytes: int = Field(
+        64 * 1024 * 1024, ge=1, description="calls are shed while requests under way hold more"
+    )
+    max_wait_s: float = Field(
+        1.0, gt=0, description="small calls that would wait longer for a thread are shed"
+    )
     compute_threads: int = Field(2, ge=1)
+    stuck_after_s: float = Field(
+        15.0, gt=0, description="not ready while no thread has ended a call for so long"
+    )
     drain_grace_s: float = Field(10.0, ge=0)
     probe_interval_s: float = Field(5.0, gt=0, description="how often health asks the index")
+
+    log_format: Literal["text", "json"] = "text"
+    log_lines_per_s: float = Field(
+        5.0, gt=0, description="lines of one kind; how many were left out is said later"
+    )
+
+    @field_validator("token", mode="before")
+    @classmethod
+    def _or_from_environment(cls, token: object) -> object:
+        return (os.environ.get("NAR_TOKEN") or None) if token is None else token
+
+    @field_validator("token")
+    @classmethod
+    def _can_be_sent(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None:
+            check_token(token.get_secret_value())
+        return token
 
 
 class NarConfig(Settings):
     """Everything together, as one YAML file may set it."""
+
+    # Or the error of a bad token would show it.
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     motifs: MotifConfig = MotifConfig()
     pretraining: Annotated[SerializeAsAny[EncoderRecipe], BeforeValidator(to_recipe)] = (
@@ -78,6 +168,7 @@ class NarConfig(Settings):
     )
     index: IndexConfig = IndexConfig()
     server: ServerConfig = Field(default_factory=ServerConfig)
+    client: ClientConfig = ClientConfig()
 
 
 def load_config(path: Path | None) -> NarConfig:
@@ -86,11 +177,11 @@ def load_config(path: Path | None) -> NarConfig:
     Raises:
         ConfigError: Names the setting at fault.
     """
-    if path is None:
-        return NarConfig()
     try:
-        return NarConfig.model_validate(yaml.safe_load(path.read_text()) or {})
+        chosen = yaml.safe_load(path.read_text()) if path else None
+        return NarConfig.model_validate(chosen or {})
     except OSError as error:
         raise ConfigError(f"cannot read settings from {path}: {error.strerror}") from error
     except (yaml.YAMLError, ValidationError) as error:
-        raise ConfigError(f"{path} holds no valid settings: {error}") from error
+        origin = path or "the environment"
+        raise ConfigError(f"{origin} holds no valid settings: {error}") from error

@@ -1,6 +1,7 @@
 """Embedders that misbehave on purpose, around a real one."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from nar.encoding.embed import Embedder
 from nar.graph import ComputationalGraph
+from nar.index.architecture_index import ArchitectureIndex
 
 
 class Delegating:
@@ -24,6 +26,20 @@ class Delegating:
         return self._embedder.embed(graphs, observe=observe)
 
 
+class Watched:
+    """An index that does something before it counts its rows."""
+
+    def __init__(self, index: ArchitectureIndex, before: Callable[[], object]) -> None:
+        self._index, self._before = index, before
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._index, name)
+
+    def count(self) -> int:
+        self._before()
+        return self._index.count()
+
+
 class Gate:
     """Holds everyone who passes until it is opened, and counts them."""
 
@@ -31,14 +47,23 @@ class Gate:
         self.arrived = 0
         self._open = threading.Event()
         self._lock = threading.Lock()
+        self._last = time.monotonic()
 
     def __call__(self) -> None:
         with self._lock:
             self.arrived += 1
+            self._last = time.monotonic()
         assert self._open.wait(30), "the gate was never opened"
+
+    def has_waited(self, seconds: float) -> bool:
+        """Whether it is so long ago that somebody came."""
+        return time.monotonic() - self._last > seconds
 
     def open(self) -> None:
         self._open.set()
+
+    def close(self) -> None:
+        self._open.clear()
 
 
 def fail() -> None:

@@ -1,9 +1,12 @@
 """A query server as a process of its own, as `nar serve` starts it."""
 
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from nar.config import IndexConfig, NarConfig, ServerConfig
 from nar.workspace import Workspace
@@ -34,19 +37,36 @@ def config_of(workspace: Workspace) -> NarConfig:
 
 
 class ServerProcess:
-    """A running server: its address and its process."""
+    """A running server: its address, its process and the most memory that it has held."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout
         self.process = process
         self.target = f"127.0.0.1:{process.stdout.readline().strip()}"
 
+    def peak_bytes(self) -> int:
+        """Most memory that was resident at a time, so far."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        (kibibytes,) = re.findall(r"VmHWM:\s+(\d+) kB", status)
+        return 1024 * int(kibibytes)
+
 
 @contextmanager
-def server_process(workspace: Workspace) -> Iterator[ServerProcess]:
-    """Run the server of a workspace."""
-    config = config_of(workspace).model_dump_json()
-    with process_of(WORKSPACE, config, str(workspace.checkpoint)) as server:
+def server_process(
+    workspace: Workspace, token: str | None = None, before: str = ""
+) -> Iterator[ServerProcess]:
+    """Run the server of a workspace.
+
+    Args:
+        workspace: Holds checkpoint and index.
+        token: What callers have to bring.
+        before: Python that runs before it serves.
+    """
+    # A secret is not dumped; the server takes it from the environment.
+    config = config_of(workspace).model_dump_json(exclude={"server": {"token"}})
+    environment = os.environ | ({"NAR_TOKEN": token} if token else {})
+    program = before + WORKSPACE
+    with process_of(program, config, str(workspace.checkpoint), env=environment) as server:
         yield server
 
 

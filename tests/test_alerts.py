@@ -107,6 +107,13 @@ def test_rules_and_dashboard_name_label_values_that_occur():
     assert ("method", "Search") in pairs
 
 
+def test_every_fault_of_the_server_burns_the_budget():
+    faults = "|".join(telemetry.FAULT_CODES)
+    ratios = [rule for rule in EVERY_RULE if "rpc_errors" in rule.get("record", "")]
+    assert len(ratios) == 4
+    assert all(f'{{code=~"{faults}"}}' in rule["expr"] for rule in ratios)
+
+
 def served() -> telemetry.Telemetry:
     metrics = telemetry.Telemetry()
     metrics.identify(version="0.1.0", fingerprint="aa", name="paper", dim=512)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from nar.atlas import atlas_novelty, read_atlas, shipped_atlas
 from nar.cli.choices import IndexChoice
-from nar.config import ServerConfig
+from nar.config import NarConfig
 from nar.console import stderr
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
@@ -27,7 +27,7 @@ def ask(queries: Sequence[Query], choice: IndexChoice, server: str | None) -> li
         server: HOST:PORT of the server to ask; None for the atlas or the workspace.
     """
     if server is not None:
-        return _ask_server(queries, choice.config().server, server)
+        return _ask_server(queries, choice.config(), server)
     if choice.wants_atlas and not choice.names_index:
         return _ask_atlas(queries)
     return _ask_index(queries, choice)
@@ -61,11 +61,11 @@ def _encoder(choice: IndexChoice) -> tuple[Embedder, Novelty | None]:
     return embedder, read_novelty(choice.workspace.novelty, encoder=embedder.fingerprint)
 
 
-def _ask_server(queries: Sequence[Query], config: ServerConfig, address: str) -> list[Answer]:
+def _ask_server(queries: Sequence[Query], config: NarConfig, address: str) -> list[Answer]:
     from nar.client import Client
 
-    token = config.token.get_secret_value() if config.token else None
-    with Client(address, token=token) as client:
+    token = config.server.token.get_secret_value() if config.server.token else None
+    with Client(address, token=token, config=config.client) as client:
         return [
             client.search(each.target, top_k=each.top_k, wanted=each.filter, by=each.by)
             for each in queries

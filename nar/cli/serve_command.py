@@ -1,6 +1,5 @@
 """What `nar serve` does: run the query server on the index of a workspace, or on the atlas."""
 
-import logging
 from collections.abc import Mapping
 from threading import Event
 
@@ -14,16 +13,17 @@ from nar.index.architecture_index import ArchitectureIndex
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 from nar.novelty import read_novelty
+from nar.serve.logs import log_to_stderr
 from nar.serve.run import OnReady, serve_index
 from nar.serve.run import serve as run_server
 
 
 def serve(choice: IndexChoice, given: Mapping[str, str | int | None]) -> None:
     """Run the query server; what the command line gives stands above the configuration file."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     config = choice.config()
     changed = {name: value for name, value in given.items() if value is not None}
     config = config.model_copy(update={"server": config.server.model_copy(update=changed)})
+    log_to_stderr(config.server)
     if choice.wants_atlas:
         serve_atlas(config, is_named=choice.names_index)
         return
@@ -49,5 +49,5 @@ def serve_atlas(config: NarConfig, on_ready: OnReady | None = None, *, is_named:
     def open_index(ending: Event) -> ArchitectureIndex:
         return open_atlas(atlas, atlas_config(atlas, config.index, is_named=is_named), ending)
 
-    with Reader(open_index, config.index, files) as index:
-        serve_index(config.server, embedder, index, on_ready, novelty=novelty)
+    index = Reader(open_index, config.index, files)
+    serve_index(config.server, embedder, index, on_ready, novelty=novelty)

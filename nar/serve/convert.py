@@ -3,7 +3,7 @@
 Errors name their field by its path from the message that was given.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nar.architecture import Architecture
 from nar.by import By
 from nar.errors import InvalidInputError, InvalidQueryError, NarError
-from nar.fingerprints import Fingerprinted
+from nar.fingerprints import Fingerprinted, fingerprinted
 from nar.graph import ComputationalGraph
 from nar.index.filters import (
     MAX_VALUE_BYTES,
@@ -28,7 +28,7 @@ from nar.index.filters import (
 )
 from nar.index.ranking import check_vector
 from nar.query import Query, Target
-from nar.serve.graphs import decode_graph, encode_graph
+from nar.serve.graphs import Fingerprint, decode_graph, encode_graph
 from nar.serve.limits import Limits
 from nar.v1 import retrieval_pb2
 
@@ -68,6 +68,26 @@ def decode_each(
     return [_decoded(f"{field}[{position}]", item, decode) for position, item in enumerate(items)]
 
 
+def check_totals(field: str, graphs: Iterable[retrieval_pb2.Graph], limits: Limits) -> None:
+    """See that the graphs of a call are no more work together than one call may be.
+
+    A graph that is too large by itself counts nothing: it is refused without any work.
+
+    Raises:
+        InvalidQueryError: Says how many nodes or edges came; a fault of the whole call.
+    """
+    sizes = [(len(graph.nodes), len(graph.edge_index.sources)) for graph in graphs]
+    fitting = [
+        size for size in sizes if size[0] <= limits.max_nodes and size[1] <= limits.max_edges
+    ]
+    bounds = {"nodes": limits.max_call_nodes, "edges": limits.max_call_edges}
+    for column, (kind, bound) in enumerate(bounds.items()):
+        total = sum(size[column] for size in fitting)
+        if total > bound:
+            reason = f"wanted at most {bound} {kind} in all graphs of a call, came {total}"
+            raise InvalidQueryError(field, f"{reason}; send them in several calls")
+
+
 def _decoded(path: str, item: Item, decode: Callable[[Item], Record]) -> Record | NarError:
     try:
         with at(path):
@@ -76,13 +96,19 @@ def _decoded(path: str, item: Item, decode: Callable[[Item], Record]) -> Record 
         return error
 
 
-def decode_query(message: retrieval_pb2.Query, limits: Limits, dim: int) -> Query:
+def decode_query(
+    message: retrieval_pb2.Query,
+    limits: Limits,
+    dim: int,
+    fingerprint: Fingerprint = fingerprinted,
+) -> Query:
     """The question of a message.
 
     Args:
         message: As it came.
         limits: What to accept.
         dim: Length of the encoder's vectors.
+        fingerprint: As for `decode_graph`.
 
     Raises:
         InvalidInputError: Its field is a path from the message: ``graph.edge_index[7]``.
@@ -93,7 +119,7 @@ def decode_query(message: retrieval_pb2.Query, limits: Limits, dim: int) -> Quer
         wanted = decode_filter(message.filter)
     with at("by"):
         by = decode_by(message.by)
-    return Query(_decode_target(message, limits, dim), top_k, wanted, by)
+    return Query(_decode_target(message, limits, dim, fingerprint), top_k, wanted, by)
 
 
 def encode_query(target: Target, top_k: int | None, wanted: Filter, by: By) -> retrieval_pb2.Query:
@@ -118,7 +144,9 @@ def encode_query(target: Target, top_k: int | None, wanted: Filter, by: By) -> r
     return query
 
 
-def _decode_target(message: retrieval_pb2.Query, limits: Limits, dim: int) -> Target:
+def _decode_target(
+    message: retrieval_pb2.Query, limits: Limits, dim: int, fingerprint: Fingerprint
+) -> Target:
     kind = message.WhichOneof("target")
     if kind is None:
         reason = "wanted a graph, an architecture or a vector, came none"
@@ -126,7 +154,10 @@ def _decode_target(message: retrieval_pb2.Query, limits: Limits, dim: int) -> Ta
     with at(kind):
         if kind == "graph":
             return decode_graph(
-                message.graph, max_nodes=limits.max_nodes, max_edges=limits.max_edges
+                message.graph,
+                max_nodes=limits.max_nodes,
+                max_edges=limits.max_edges,
+                fingerprint=fingerprint,
             )
         return (
             decode_name(message.architecture)

@@ -4,7 +4,7 @@ Operators travel by name, so that client and server may have vocabularies of dif
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,8 @@ from nar.fingerprints import Fingerprinted, fingerprinted
 from nar.graph import ComputationalGraph
 from nar.ops import ATTRIBUTES, FIRST_HASHED_ID, MAX_OP_ID, op_id, op_name
 from nar.v1.retrieval_pb2 import EdgeIndex, Graph
+
+Fingerprint = Callable[[ComputationalGraph], Fingerprinted]
 
 MAX_OPERATOR_CHARS: Final = 128
 INT16: Final = np.iinfo(np.int16)
@@ -37,8 +39,20 @@ def encode_graph(graph: ComputationalGraph) -> Graph:
     )
 
 
-def decode_graph(message: Graph, *, max_nodes: int, max_edges: int) -> Fingerprinted:
+def decode_graph(
+    message: Graph,
+    *,
+    max_nodes: int,
+    max_edges: int,
+    fingerprint: Fingerprint = fingerprinted,
+) -> Fingerprinted:
     """The canonical graph of a message, with its fingerprints.
+
+    Args:
+        message: As it came.
+        max_nodes: Nodes of a graph.
+        max_edges: Edges of a graph.
+        fingerprint: What finds order and fingerprints of a graph that is valid.
 
     Raises:
         InvalidGraphError: Its field is a path from the message: ``edge_index[7]``.
@@ -52,7 +66,7 @@ def decode_graph(message: Graph, *, max_nodes: int, max_edges: int) -> Fingerpri
         flops=message.flops,
     )
     graph.validate(max_nodes=max_nodes, max_edges=max_edges)
-    return fingerprinted(graph)
+    return fingerprint(graph)
 
 
 def _check_sizes(message: Graph, max_nodes: int, max_edges: int) -> None:

@@ -1,8 +1,10 @@
-"""Health of the service, by asking the index a real question every few seconds."""
+"""Health of the service, by asking the index a real question and looking at the threads."""
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 import grpc
@@ -12,10 +14,10 @@ from grpc_health.v1.health_pb2 import (
     HealthListRequest,
     HealthListResponse,
 )
-from prometheus_client import Gauge
 
 from nar.errors import NarError
-from nar.serve.interceptors import Context
+from nar.serve.calls import Context
+from nar.serve.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +35,25 @@ class Health:
     Args:
         services: Full names known; the empty name is the server.
         count_rows: Asks the index for its number of rows; raises NarError when it cannot.
-        rows: Gauge that shows the answer.
+        is_stuck: Whether no thread gets on, so that calls would only wait.
+        telemetry: Shows the answers.
     """
 
     def __init__(
-        self, services: tuple[str, ...], count_rows: Callable[[], int], rows: Gauge
+        self,
+        services: tuple[str, ...],
+        count_rows: Callable[[], int],
+        is_stuck: Callable[[], bool],
+        telemetry: Telemetry,
     ) -> None:
         self._services = ("", *services)
         self._count_rows = count_rows
-        self._rows = rows
+        self._is_stuck = is_stuck
+        self._telemetry = telemetry
+        # Not the threads of calls, which may all be busy, nor asyncio's: these are waited for.
+        self._thread = ThreadPoolExecutor(1, "probe")
+        self._asked: Future[int] | None = None
+        self._index_answers = False
         self._status = NOT_SERVING
         self._draining = False
         self._changed = asyncio.Condition()
@@ -73,27 +85,55 @@ class Health:
     def _seen(self, service: str) -> int:
         return self._status if service in self._services else SERVICE_UNKNOWN
 
-    async def probe(self) -> None:
-        """Ask once, off the event loop, and tell the watchers."""
+    async def probe(self, patience_s: float) -> None:
+        """Look at index and threads once, off the event loop, and tell the watchers.
+
+        An index that does not answer in time counts as gone; it is asked again once it has.
+        """
+        asked = self._asked or self._thread.submit(self._count_rows)
+        waiting = asyncio.wrap_future(asked)
+        # Read even if it comes late, or asyncio would complain.
+        waiting.add_done_callback(lambda late: late.cancelled() or late.exception())
+        await asyncio.wait({waiting}, timeout=patience_s)
+        self._asked = None if asked.done() else asked
         try:
-            self._rows.set(await asyncio.to_thread(self._count_rows))
-            await self._become(SERVING)
-        except NarError as error:
-            log.warning("not serving: %s", error)
-            await self._become(NOT_SERVING)
+            rows = asked.result(timeout=0)
+        except (NarError, TimeoutError) as error:
+            self._index_answers = False
+            self._telemetry.index_rows.set(math.nan)
+            log.warning("not serving: %s", error or "the index does not answer")
+        else:
+            self._index_answers = True
+            self._telemetry.index_rows.set(rows)
+        await self.look()
+
+    async def look(self) -> None:
+        """Look at the threads, and say how the server is."""
+        is_stuck = self._is_stuck()
+        self._telemetry.pool_stuck.set(is_stuck)
+        is_well = self._index_answers and not (is_stuck or self._draining)
+        await self._become(SERVING if is_well else NOT_SERVING)
 
     async def probe_forever(self, interval_s: float) -> None:
-        """Ask again and again, until cancelled."""
+        """Ask the index again and again, until cancelled."""
         while True:
             await asyncio.sleep(interval_s)
-            await self.probe()
+            await self.probe(interval_s)
+
+    async def look_forever(self, interval_s: float) -> None:
+        """Look at the threads again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(interval_s)
+            await self.look()
 
     async def drain(self) -> None:
         """Say NOT_SERVING for good, and let the watchers go."""
         self._draining = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
         await self._become(NOT_SERVING)
 
     async def _become(self, status: int) -> None:
         async with self._changed:
-            self._status = NOT_SERVING if self._draining else status
+            self._status = status
+            self._telemetry.serving.set(status == SERVING)
             self._changed.notify_all()

@@ -16,6 +16,8 @@ class Limits:
         default_top_k: Hits of a query that names no number.
         max_nodes: Nodes of one graph.
         max_edges: Edges of one graph.
+        max_call_nodes: Nodes of all graphs of one call.
+        max_call_edges: Edges of all graphs of one call.
         max_message_bytes: Bytes of one request.
         max_in_flight: Calls worked on at a time.
     """
@@ -25,18 +27,22 @@ class Limits:
     default_top_k: int
     max_nodes: int
     max_edges: int
+    max_call_nodes: int
+    max_call_edges: int
     max_message_bytes: int
     max_in_flight: int
 
 
 def limits_of(config: ServerConfig) -> Limits:
-    """The limits in the configuration of a server."""
+    """The limits in the configuration of a server; what suits one graph suits a call of one."""
     return Limits(
         max_items=config.max_queries,
         max_top_k=config.max_top_k,
         default_top_k=min(config.default_top_k, config.max_top_k),
         max_nodes=config.max_nodes,
         max_edges=config.max_edges,
+        max_call_nodes=max(config.max_call_nodes, config.max_nodes),
+        max_call_edges=max(config.max_call_edges, config.max_edges),
         max_message_bytes=config.max_message_bytes,
         max_in_flight=config.max_in_flight,
     )

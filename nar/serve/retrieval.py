@@ -4,6 +4,7 @@ An item at fault gets a status of its own; an error that is raised concerns the 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Protocol, TypeVar
 
@@ -20,8 +21,8 @@ from nar.ops import ATTRIBUTES, OPS
 from nar.query import Answer, Query, in_place
 from nar.retrieve import Retriever, Searches, unknown
 from nar.serve.answers import encode_answer, encode_architecture
-from nar.serve.convert import decode_each, decode_name, decode_query
-from nar.serve.graphs import decode_graph
+from nar.serve.convert import check_totals, decode_each, decode_name, decode_query
+from nar.serve.graphs import Fingerprint, decode_graph
 from nar.serve.limits import encode_limits, limits_of
 from nar.serve.stages import StageClock, TimedEmbedder
 from nar.serve.status import code_name, status_of
@@ -71,35 +72,38 @@ class Retrieval:
         """Architectures in the index, asked of the index itself."""
         return self._index.count()
 
-    def search(self, request: wire.SearchRequest) -> wire.SearchResponse:
+    def search(self, request: wire.SearchRequest, clock: StageClock) -> wire.SearchResponse:
         """Find the nearest architectures of each query, all of them together."""
-        clock = StageClock()
         with clock.stage("parse"):
-            queries = self._decode("queries", request.queries, self._decode_query)
+            graphs = [query.graph for query in request.queries if query.HasField("graph")]
+            check_totals("queries", graphs, self._limits)
+            decode = partial(self._decode_query, fingerprint=clock.fingerprint)
+            queries = self._decode("queries", request.queries, decode, clock)
         with clock.stage("search"):
             answers = self._answer(queries, clock)
         results = self._encode("Search", answers, encode_answer, wire.SearchResult)
-        return wire.SearchResponse(results=results, timings=clock.report(self._telemetry))
+        return wire.SearchResponse(results=results, timings=clock.timings())
 
-    def embed(self, request: wire.EmbedRequest) -> wire.EmbedResponse:
+    def embed(self, request: wire.EmbedRequest, clock: StageClock) -> wire.EmbedResponse:
         """Turn graphs into vectors, all of them together."""
-        clock = StageClock()
         with clock.stage("parse"):
-            graphs = self._decode("graphs", request.graphs, self._decode_graph)
+            check_totals("graphs", request.graphs, self._limits)
+            decode = partial(self._decode_graph, fingerprint=clock.fingerprint)
+            graphs = self._decode("graphs", request.graphs, decode, clock)
         good = [graph for graph in graphs if isinstance(graph, Fingerprinted)]
-        vectors = self._embedder.embed([each.graph for each in good], observe=clock.add)
+        vectors = TimedEmbedder(self._embedder, clock).embed([each.graph for each in good])
         embedded = in_place(graphs, zip(good, vectors, strict=True))
         results = self._encode("Embed", embedded, _encode_embedding, wire.EmbedResult)
-        return wire.EmbedResponse(results=results, timings=clock.report(self._telemetry))
+        return wire.EmbedResponse(results=results, timings=clock.timings())
 
-    def get(self, request: wire.GetRequest) -> wire.GetResponse:
+    def get(self, request: wire.GetRequest, clock: StageClock) -> wire.GetResponse:
         """Look architectures up."""
-        names = self._decode("architectures", request.architectures, decode_name)
+        names = self._decode("architectures", request.architectures, decode_name, clock)
         rows = self._index.get([name for name in names if isinstance(name, str)])
         known = [_row_of(name, rows) if isinstance(name, str) else name for name in names]
         return wire.GetResponse(results=self._encode("Get", known, _encode_row, wire.GetResult))
 
-    def describe(self, _: wire.DescribeRequest) -> wire.DescribeResponse:
+    def describe(self) -> wire.DescribeResponse:
         """Say what this server holds and accepts."""
         embedder = self._embedder
         return wire.DescribeResponse(
@@ -114,16 +118,29 @@ class Retrieval:
         )
 
     def _decode(
-        self, field: str, items: Sequence[Item], decode: Callable[[Item], Record]
+        self,
+        field: str,
+        items: Sequence[Item],
+        decode: Callable[[Item], Record],
+        clock: StageClock,
     ) -> list[Record | NarError]:
-        return decode_each(field, items, decode, max_items=self._limits.max_items)
+        def patiently(item: Item) -> Record:
+            clock.patience.check()
+            return decode(item)
 
-    def _decode_query(self, message: wire.Query) -> Query:
-        return decode_query(message, self._limits, self._embedder.dim)
+        return decode_each(field, items, patiently, max_items=self._limits.max_items)
 
-    def _decode_graph(self, message: wire.Graph) -> Fingerprinted:
+    def _decode_query(self, message: wire.Query, fingerprint: Fingerprint) -> Query:
+        return decode_query(message, self._limits, self._embedder.dim, fingerprint)
+
+    def _decode_graph(self, message: wire.Graph, fingerprint: Fingerprint) -> Fingerprinted:
         limits = self._limits
-        return decode_graph(message, max_nodes=limits.max_nodes, max_edges=limits.max_edges)
+        return decode_graph(
+            message,
+            max_nodes=limits.max_nodes,
+            max_edges=limits.max_edges,
+            fingerprint=fingerprint,
+        )
 
     def _answer(
         self, queries: Sequence[Query | NarError], clock: StageClock

@@ -16,6 +16,7 @@ from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.reader import Reader
 from nar.novelty import Novelty
+from nar.serve.last_resort import MARGIN_S, LastResort
 from nar.serve.retrieval import Indexed, Retrieval
 from nar.serve.server import QueryServer
 from nar.serve.telemetry import Telemetry
@@ -48,40 +49,51 @@ def serve(
     """
     embedder = Embedder(load_checkpoint(checkpoint_dir))
     encoder = embedder.fingerprint
-    with Reader(lambda _: ArchitectureIndex(config.index, encoder=encoder), config.index) as index:
-        serve_index(config.server, embedder, index, on_ready, novelty=novelty)
+    index = Reader(lambda _: ArchitectureIndex(config.index, encoder=encoder), config.index)
+    serve_index(config.server, embedder, index, on_ready, novelty=novelty)
 
 
 def serve_index(
     config: ServerConfig,
     embedder: Embedder,
-    index: Indexed,
+    index: Reader,
     on_ready: OnReady | None = None,
     *,
     novelty: Novelty | None = None,
 ) -> None:
-    """Serve an index that is open until SIGTERM or SIGINT.
+    """Serve an index until SIGTERM or SIGINT, and close it.
 
     Raises:
         ConfigError: A port is taken.
     """
     # A time of creation for every series would double their number.
     disable_created_metrics()  # type: ignore[no-untyped-call]
-    build = partial(build_server, config, embedder, index, novelty)
-    asyncio.run(_serve_until_signal(build, on_ready or _announce))
+    last_resort = LastResort(config.drain_grace_s + MARGIN_S)
+    with index:
+        build = partial(build_server, config, embedder, index, novelty)
+        server = asyncio.run(_serve_until_signal(build, on_ready or _announce, last_resort))
+    if not server.is_at_work:
+        last_resort.cancel()
 
 
-async def _serve_until_signal(build: Callable[[], QueryServer], on_ready: OnReady) -> None:
+async def _serve_until_signal(
+    build: Callable[[], QueryServer], on_ready: OnReady, last_resort: LastResort
+) -> QueryServer:
     stop = asyncio.Event()
+
+    def begin_stop() -> None:
+        last_resort.begin()
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await serve_until(stop, build, on_ready)
+        asyncio.get_running_loop().add_signal_handler(number, begin_stop)
+    return await serve_until(stop, build, on_ready)
 
 
 async def serve_until(
     stop: asyncio.Event, build: Callable[[], QueryServer], on_ready: OnReady
-) -> None:
-    """Serve until the event is set, then drain.
+) -> QueryServer:
+    """Serve until the event is set, then drain; the server comes back drained.
 
     Args:
         stop: Set by whoever wants the server to end.
@@ -98,6 +110,7 @@ async def serve_until(
         await server.run_until(stop)
     finally:
         await server.drain()
+    return server
 
 
 def build_server(

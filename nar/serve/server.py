@@ -1,9 +1,7 @@
 """The life of the query server: build, start, drain, stop."""
 
 import asyncio
-import ipaddress
 import logging
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import grpc
@@ -13,6 +11,7 @@ from grpc_reflection.v1alpha import reflection
 
 from nar.config import ServerConfig
 from nar.errors import ConfigError
+from nar.serve.addresses import address, is_loopback
 from nar.serve.health import Health
 from nar.serve.interceptors import (
     Admission,
@@ -25,6 +24,10 @@ from nar.serve.interceptors import (
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import Servicer
 from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
+from nar.serve.tls import server_credentials
+from nar.serve.tokens import Tokens
+from nar.serve.uploads import Uploads
+from nar.serve.workers import Workers
 from nar.v1 import retrieval_pb2, retrieval_pb2_grpc
 
 log = logging.getLogger(__name__)
@@ -44,6 +47,11 @@ OPTIONS: Final = (
     ("grpc.so_reuseport", 0),
 )
 
+# How often the threads are looked at within the time after which they count as stuck.
+LOOKS: Final = 5
+# How long calls are told to go elsewhere before the port closes.
+NOTICE_S: Final = 0.2
+
 
 class QueryServer:
     """A server from start to drain; lives inside one event loop.
@@ -61,15 +69,20 @@ class QueryServer:
         self.port = 0
         self._config = config
         self._telemetry = telemetry
-        self._health = Health((SERVICE,), retrieval.count_rows, telemetry.index_rows)
-        self._pool = ThreadPoolExecutor(config.compute_threads, "compute")
+        self._workers = Workers(config.compute_threads, config.heavy_bytes, config.max_wait_s)
+        self._health = Health((SERVICE,), retrieval.count_rows, self._is_stuck, telemetry)
+        self._admission = Admission(config.max_in_flight, telemetry.in_flight)
+        around = layers(config, telemetry, self._admission)
+        uploads = Uploads(config.uploads, config.max_held_bytes, config.max_upload_s)
         self._server = grpc.aio.server(
-            interceptors=[Interceptor(SERVICE, layers(config, telemetry))],
-            options=[*OPTIONS, ("grpc.max_receive_message_length", config.max_message_bytes)],
+            interceptors=[
+                Interceptor(SERVICE, around, uploads, self._workers, telemetry, config.max_call_s)
+            ],
+            options=[*OPTIONS, *_bounds(config)],
         )
-        self._add_services(Servicer(retrieval, self._pool))
+        self._add_services(Servicer(retrieval))
         self._metrics: MetricsServer | None = None
-        self._probing: asyncio.Task[None] | None = None
+        self._watching: list[asyncio.Task[None]] = []
 
     def _add_services(self, servicer: Servicer) -> None:
         retrieval_pb2_grpc.add_ArchitectureRetrievalServiceServicer_to_server(
@@ -80,6 +93,11 @@ class QueryServer:
         reflection.enable_server_reflection(names, self._server)
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether a thread is at work for some call."""
+        return self._workers.are_busy
+
+    @property
     def metrics_port(self) -> int:
         """The port of the metrics, once started."""
         return self._metrics.port if self._metrics else 0
@@ -88,27 +106,38 @@ class QueryServer:
         """Listen on both ports.
 
         Raises:
-            ConfigError: An address is taken or not of this machine.
+            ConfigError: An address is taken or not of this machine, or a secret would be sent in
+            clear text.
         """
-        warn_if_open(self._config)
-        await self._health.probe()
+        check_doors(self._config)
+        interval_s, stuck_after_s = self._config.probe_interval_s, self._config.stuck_after_s
+        await self._health.probe(interval_s)
         self._listen()
         await self._server.start()
-        self._probing = asyncio.create_task(
-            self._health.probe_forever(self._config.probe_interval_s)
-        )
+        self._watching = [
+            asyncio.create_task(self._health.probe_forever(interval_s)),
+            asyncio.create_task(self._health.look_forever(stuck_after_s / LOOKS)),
+        ]
+
+    def _is_stuck(self) -> bool:
+        return self._workers.stuck_s > self._config.stuck_after_s
 
     def _listen(self) -> None:
         config = self._config
-        address = _address(config.host, config.port)
+        listening = address(config.host, config.port)
         try:
-            self.port = self._server.add_insecure_port(address)
-            address = _address(config.metrics_host, config.metrics_port)
+            self.port = self._open(listening)
+            listening = address(config.metrics_host, config.metrics_port)
             self._metrics = serve_metrics(
                 self._telemetry.registry, config.metrics_host, config.metrics_port
             )
         except (RuntimeError, OSError) as error:
-            raise ConfigError(f"cannot listen on {address}: {error}") from error
+            raise ConfigError(f"cannot listen on {listening}: {error}") from error
+
+    def _open(self, listening: str) -> int:
+        if self._config.tls is None:
+            return self._server.add_insecure_port(listening)
+        return self._server.add_secure_port(listening, server_credentials(self._config.tls))
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Serve until told to stop.
@@ -117,49 +146,72 @@ class QueryServer:
             Exception: The health probe failed in an unforeseen way; better gone than falsely
                 healthy.
         """
-        assert self._probing, "start() comes first"
+        assert self._watching, "start() comes first"
         waiting = asyncio.create_task(stop.wait())
-        ended, _ = await asyncio.wait({waiting, self._probing}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({waiting, *self._watching}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
-        if self._probing in ended:
-            self._probing.result()
+        for watcher in self._watching:
+            if watcher.done():
+                watcher.result()
 
     async def drain(self) -> None:
-        """Say NOT_SERVING, refuse new calls, finish those in flight, close both ports."""
+        """Say NOT_SERVING, refuse new calls, finish those in flight, close both ports.
+
+        What threads still do after the grace is left to them: `is_at_work` says whether.
+        """
+        for watcher in self._watching:
+            watcher.cancel()
+        self._admission.close()
         await self._health.drain()
+        # What arrives while grpc closes the port is CANCELLED: before, callers hear it from us.
+        await asyncio.sleep(min(NOTICE_S, self._config.drain_grace_s))
         await self._server.stop(self._config.drain_grace_s)
-        if self._probing:
-            self._probing.cancel()
-        self._pool.shutdown(cancel_futures=True)
+        self._workers.shutdown()
         if self._metrics:
             await asyncio.to_thread(self._metrics.stop)
 
 
-def layers(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
-    """What stands around every call, outermost first."""
+def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", config.max_message_bytes),
+        ("grpc.max_concurrent_streams", config.max_streams),
+        # Otherwise grpc widens its windows, and buffers megabytes that nobody has asked for.
+        ("grpc.http2.bdp_probe", 0),
+        ("grpc.max_allowed_incoming_connections", config.max_connections),
+    ]
+
+
+def layers(config: ServerConfig, telemetry: Telemetry, admission: Admission) -> list[Layer]:
+    """What stands around every call, outermost first.
+
+    Raises:
+        ConfigError: The tokens cannot be read.
+    """
     chain: list[Layer] = [Outcome(telemetry)]
-    if config.token is not None:
-        chain.append(Authentication(config.token.get_secret_value()))
-    return [*chain, Admission(config.max_in_flight, telemetry.in_flight), deadline]
+    tokens = Tokens(config)
+    if tokens.are_wanted:
+        chain.append(Authentication(tokens))
+    return [*chain, admission, deadline]
 
 
-def warn_if_open(config: ServerConfig) -> None:
-    """Say loudly that anyone who reaches this port may ask."""
-    if config.token is None and not _is_loopback(config.host):
+def check_doors(config: ServerConfig) -> None:
+    """See that nothing secret leaves this machine in clear text, and say who may ask.
+
+    Raises:
+        ConfigError: Beyond loopback it would, and nobody has said that it may.
+    """
+    if is_loopback(config.host):
+        return
+    if config.tls is None and not config.clear_text:
+        raise ConfigError(
+            f"{config.host} is not loopback: wanted server.tls with certificate_file and "
+            "key_file, or server.clear_text: true where the network is the fence"
+        )
+    wants_certificates = config.tls is not None and config.tls.client_ca_file is not None
+    if not (wants_certificates or Tokens(config).are_wanted):
         log.warning(
             "%s is not loopback and no token is set: ANYONE who reaches port %d may query. "
-            "Set NAR_TOKEN or server.token.",
+            "Set NAR_TOKEN, server.token or server.reader_tokens_file.",
             config.host,
             config.port,
         )
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

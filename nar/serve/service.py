@@ -1,12 +1,7 @@
-"""The servicer: each method is decode, call, encode, run on a thread of a bounded pool."""
+"""The servicer: the methods of the contract, each run by the interceptor on a thread."""
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import Executor
-from typing import TypeVar
-
-from nar.serve.interceptors import Context
 from nar.serve.retrieval import Retrieval
+from nar.serve.stages import StageClock
 from nar.v1.retrieval_pb2 import (
     DescribeRequest,
     DescribeResponse,
@@ -19,37 +14,29 @@ from nar.v1.retrieval_pb2 import (
 )
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceServicer
 
-Request = TypeVar("Request")
-Response = TypeVar("Response")
-
 
 class Servicer(ArchitectureRetrievalServiceServicer):
-    """Keeps the event loop free: it only waits, so health answers while graphs are encoded.
+    """Gives each method its name on the wire; in place of grpc's context comes the call's clock.
 
     Args:
         retrieval: Does the work.
-        pool: Where; admission bounds what waits for it.
     """
 
-    def __init__(self, retrieval: Retrieval, pool: Executor) -> None:
+    def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
-        self._pool = pool
 
-    async def Search(self, request: SearchRequest, context: Context) -> SearchResponse:
+    def Search(self, request: SearchRequest, clock: StageClock) -> SearchResponse:
         """Find the nearest architectures of each query."""
-        return await self._run(self._retrieval.search, request)
+        return self._retrieval.search(request, clock)
 
-    async def Embed(self, request: EmbedRequest, context: Context) -> EmbedResponse:
+    def Embed(self, request: EmbedRequest, clock: StageClock) -> EmbedResponse:
         """Turn graphs into vectors."""
-        return await self._run(self._retrieval.embed, request)
+        return self._retrieval.embed(request, clock)
 
-    async def Get(self, request: GetRequest, context: Context) -> GetResponse:
+    def Get(self, request: GetRequest, clock: StageClock) -> GetResponse:
         """Look architectures up."""
-        return await self._run(self._retrieval.get, request)
+        return self._retrieval.get(request, clock)
 
-    async def Describe(self, request: DescribeRequest, context: Context) -> DescribeResponse:
+    def Describe(self, request: DescribeRequest, clock: StageClock) -> DescribeResponse:
         """Say what this server holds and accepts."""
-        return await self._run(self._retrieval.describe, request)
-
-    async def _run(self, work: Callable[[Request], Response], request: Request) -> Response:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work, request)
+        return self._retrieval.describe()

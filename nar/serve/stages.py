@@ -1,29 +1,51 @@
-"""Time that one call spends in each stage."""
+"""Time that one call spends in each stage, and whether it is still worth to begin the next."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nar.by import By
+from nar.encoding.batches import runs
 from nar.encoding.embed import Embedder
+from nar.fingerprints import Fingerprinted, fingerprinted
 from nar.graph import ComputationalGraph
-from nar.serve.telemetry import STAGES, Telemetry
+from nar.serve.patience import Patience
+from nar.serve.telemetry import STAGES
 from nar.v1.retrieval_pb2 import StageTimings
+
+# Nodes embedded at a time: large enough that batches pay, small enough to stop soon.
+NODES_A_BATCH: Final = 10_000
 
 
 class StageClock:
-    """Adds up the stages of one call, however often each runs."""
+    """Adds up the stages of one call, however often each runs.
 
-    def __init__(self) -> None:
+    Args:
+        patience: Of the caller; no stage begins without it.
+    """
+
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
         self._seconds = dict.fromkeys(STAGES, 0.0)
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Time of the stages that ran, by name."""
+        return {name: seconds for name, seconds in self._seconds.items() if seconds}
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time the body, without the time that it adds to other stages."""
+        """Time the body, without the time that it adds to other stages.
+
+        Raises:
+            GivenUpError: Nobody waits for what the body would do.
+        """
+        self.patience.check()
         started, before = time.perf_counter(), sum(self._seconds.values())
         try:
             yield
@@ -31,30 +53,44 @@ class StageClock:
             elsewhere = sum(self._seconds.values()) - before
             self.add(name, time.perf_counter() - started - elsewhere)
 
+    def fingerprint(self, graph: ComputationalGraph) -> Fingerprinted:
+        """Canonical order and fingerprints of a graph, as a stage."""
+        with self.stage("fingerprint"):
+            return fingerprinted(graph)
+
     def add(self, name: str, seconds: float) -> None:
         """Add time that was measured elsewhere."""
         self._seconds[name] += seconds
 
-    def report(self, telemetry: Telemetry) -> StageTimings:
-        """The message for the caller; stages that ran are observed."""
-        for name, seconds in self._seconds.items():
-            if seconds:
-                telemetry.stage_ran(name, seconds)
+    def timings(self) -> StageTimings:
+        """The message for the caller."""
         nanoseconds = {f"{name}_ns": round(s * 1e9) for name, s in self._seconds.items()}
         return StageTimings(**nanoseconds)
 
 
 @dataclass(frozen=True, slots=True)
 class TimedEmbedder:
-    """An embedder that reports its stages to the clock of one call."""
+    """An embedder that works in small batches and reports its stages to the clock of one call."""
 
     embedder: Embedder
     clock: StageClock
 
     def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
-        """As the embedder does: shape (graphs, dim)."""
-        return self.embedder.embed(graphs, observe=self.clock.add)
+        """As the embedder does: shape (graphs, dim).
+
+        Raises:
+            GivenUpError: Nobody waits for the graphs that remain.
+        """
+        vectors = np.empty((len(graphs), self.embedder.dim), dtype=np.float32)
+        for batch in runs([graph.nodes for graph in graphs], NODES_A_BATCH):
+            self.clock.patience.check()
+            vectors[batch] = self.embedder.embed(graphs[batch], observe=self._observe)
+        return vectors
 
     def weights(self, by: By) -> NDArray[np.float32]:
         """As the embedder says: shape (dim,)."""
         return self.embedder.weights(by)
+
+    def _observe(self, stage: str, seconds: float) -> None:
+        self.clock.add(stage, seconds)
+        self.clock.patience.check()

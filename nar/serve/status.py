@@ -22,7 +22,7 @@ from nar.errors import (
 
 log = logging.getLogger(__name__)
 
-RETRY_AFTER_S: Final = 1
+RETRY_AFTER_S: Final = 1.0
 MAX_MESSAGE_CHARS: Final = 500
 
 
@@ -30,12 +30,40 @@ class UnauthenticatedError(NarError):
     """A call without the token that this server wants."""
 
 
+class ForbiddenError(NarError):
+    """A call by a reader of a method that is for writers."""
+
+
 class OverloadedError(NarError):
-    """A call that came while as many as allowed were in flight."""
+    """A call that came while others would have kept it waiting for too long.
+
+    Attributes:
+        retry_after_s: When it may be tried again.
+    """
+
+    def __init__(self, reason: str, retry_after_s: float = RETRY_AFTER_S) -> None:
+        super().__init__(reason)
+        self.retry_after_s = max(retry_after_s, RETRY_AFTER_S)
+
+
+class OversizedError(NarError):
+    """A call whose request is larger than a message may be; grpc itself tells the caller."""
+
+
+class DrainingError(NarError):
+    """A call that came after the server was told to stop."""
 
 
 class ExpiredError(NarError):
     """A call whose deadline had passed before work began."""
+
+
+class SlowUploadError(NarError):
+    """A call whose request took too long to arrive."""
+
+
+class GivenUpError(NarError):
+    """A call that nobody waits for any more, noticed while it was worked on."""
 
 
 CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
@@ -43,8 +71,13 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
     UnknownArchitectureError: grpc.StatusCode.NOT_FOUND,
     UnauthenticatedError: grpc.StatusCode.UNAUTHENTICATED,
+    ForbiddenError: grpc.StatusCode.PERMISSION_DENIED,
     OverloadedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    OversizedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    DrainingError: grpc.StatusCode.UNAVAILABLE,
     ExpiredError: grpc.StatusCode.DEADLINE_EXCEEDED,
+    SlowUploadError: grpc.StatusCode.DEADLINE_EXCEEDED,
+    GivenUpError: grpc.StatusCode.DEADLINE_EXCEEDED,
     IndexMismatchError: grpc.StatusCode.FAILED_PRECONDITION,
     IndexUnavailableError: grpc.StatusCode.UNAVAILABLE,
 }
@@ -64,23 +97,32 @@ def _bad_request(error: Exception) -> Message:
     return detail
 
 
-def _retry_info(_: Exception) -> Message:
-    detail: Message = RetryInfo(retry_delay=Duration(seconds=RETRY_AFTER_S))
+def _retry_info(error: Exception) -> Message:
+    after_s = error.retry_after_s if isinstance(error, OverloadedError) else RETRY_AFTER_S
+    delay = Duration()
+    delay.FromMilliseconds(round(1_000 * after_s))
+    detail: Message = RetryInfo(retry_delay=delay)
     return detail
 
 
 DETAILS: Final[Mapping[type[Exception], Callable[[Exception], Message]]] = {
     InvalidInputError: _bad_request,
     OverloadedError: _retry_info,
+    DrainingError: _retry_info,
     IndexUnavailableError: _retry_info,
 }
 
 
-def status_of(error: Exception) -> Status:
-    """What a caller may know about an error: everything about its input, nothing of our inside."""
+def status_of(error: Exception, request_id: str | None = None) -> Status:
+    """What a caller may know about an error: everything about its input, nothing of our inside.
+
+    Args:
+        error: Of a call or of one of its items.
+        request_id: Of the call; without one, a fault of ours gets an id of its own.
+    """
     kinds = [kind for kind in type(error).__mro__ if kind in CODES]
     if not kinds:
-        return _internal(error)
+        return _internal(error, request_id or uuid.uuid4().hex)
     kind = kinds[0]
     code: int = CODES[kind].value[0]
     if kind in PRIVATE:
@@ -90,8 +132,7 @@ def status_of(error: Exception) -> Status:
     return Status(code=code, message=message, details=map(_packed, details))
 
 
-def _internal(error: Exception) -> Status:
-    request_id = uuid.uuid4().hex
+def _internal(error: Exception, request_id: str) -> Status:
     log.error("request %s failed", request_id, exc_info=error)
     code: int = grpc.StatusCode.INTERNAL.value[0]
     message = f"internal error; the server's log has it under {request_id}"

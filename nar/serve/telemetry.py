@@ -17,28 +17,40 @@ from prometheus_client import (
 )
 
 METHODS: Final = ("Search", "Embed", "Get", "Describe")
-STAGES: Final = ("parse", "motifs", "encode", "search")
-REJECTIONS: Final = ("unauthenticated", "overloaded", "expired")
+STAGES: Final = ("queue", "parse", "fingerprint", "motifs", "encode", "search")
+REJECTIONS: Final = (
+    "unauthenticated",
+    "forbidden",
+    "overloaded",
+    "draining",
+    "expired",
+    "slow",
+    "oversized",
+    "unknown_method",
+)
 CALL_CODES: Final = (
     "OK",
     "CANCELLED",
     "INVALID_ARGUMENT",
     "NOT_FOUND",
-    "UNAUTHENTICATED",
     "DEADLINE_EXCEEDED",
-    "RESOURCE_EXHAUSTED",
     "FAILED_PRECONDITION",
     "UNAVAILABLE",
     "INTERNAL",
 )
+# What the caller cannot mend: these burn the error budget.
+FAULT_CODES: Final = ("DEADLINE_EXCEEDED", "FAILED_PRECONDITION", "INTERNAL", "UNAVAILABLE")
 ITEM_METHODS: Final = ("Search", "Embed", "Get")
 ITEM_CODES: Final = ("OK", "INVALID_ARGUMENT", "NOT_FOUND")
 
-# A vector query takes 1 to 20 ms: the default buckets would put all of them into two.
+# A vector query takes 1 to 20 ms: the default buckets would put all of them into two. Edges stand
+# on what is promised: the share of calls within it is counted, not guessed between two edges.
+OBJECTIVES_S: Final = (0.003, 0.01, 0.012, 0.03, 0.15, 0.2, 0.5)
 BUCKETS_S: Final = (
     *(0.001, 0.002, 0.003, 0.005, 0.0075),
-    *(0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5),
-    *(1.0, 2.5, 5.0, 10.0),
+    *(0.01, 0.012, 0.015, 0.02, 0.03, 0.05, 0.075),
+    *(0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75),
+    *(1.0, 2.0, 5.0, 10.0, 30.0, 60.0),
 )
 
 
@@ -53,7 +65,7 @@ class Telemetry:
         self.registry = CollectorRegistry()
         self._calls = Counter(
             "nar_rpc_requests_total",
-            "Calls that ended, by status of the call.",
+            "Calls that were let in and ended, by status of the call.",
             ("method", "code"),
             registry=self.registry,
         )
@@ -65,7 +77,7 @@ class Telemetry:
         )
         self._seconds = Histogram(
             "nar_rpc_duration_seconds",
-            "Time from the arrival of a call to its end.",
+            "Time from the arrival of a call that was let in to its end.",
             ("method",),
             buckets=BUCKETS_S,
             registry=self.registry,
@@ -84,8 +96,18 @@ class Telemetry:
             buckets=BUCKETS_S,
             registry=self.registry,
         )
+        self.pool_stuck = Gauge(
+            "nar_pool_stuck",
+            "1 while no thread has ended a call for too long.",
+            registry=self.registry,
+        )
+        self.serving = Gauge(
+            "nar_serving", "1 while health says SERVING, 0 otherwise.", registry=self.registry
+        )
         self.index_rows = Gauge(
-            "nar_index_rows", "Architectures in the index.", registry=self.registry
+            "nar_index_rows",
+            "Architectures in the index; NaN while it does not answer.",
+            registry=self.registry,
         )
         self._encoder = Info("nar_encoder", "Encoder of the vectors.", registry=self.registry)
         self._build = Info("nar_build", "Software of the server.", registry=self.registry)
@@ -111,7 +133,7 @@ class Telemetry:
         self._encoder.info({"fingerprint": fingerprint, "name": name, "dim": str(dim)})
 
     def call_ended(self, method: str, code: str, seconds: float) -> None:
-        """Count a call, whether it was answered, refused or given up."""
+        """Count a call that was let in, whether it was answered, at fault or given up."""
         self._calls.labels(method, code).inc()
         self._seconds.labels(method).observe(seconds)
 
@@ -120,7 +142,7 @@ class Telemetry:
         self._items.labels(method, code).inc()
 
     def rejected(self, reason: str) -> None:
-        """Count a call that was turned away; it also ends, with `call_ended`."""
+        """Count a call that was turned away; it counts as no call that ended."""
         self._rejected.labels(reason).inc()
 
     def stage_ran(self, stage: str, seconds: float) -> None:

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16nar/v1/retrieval.proto\x12\x06nar.v1\x1a\x17google/rpc/status.proto\"\xa0\x01\n\x05Graph\x12\x11\n\toperators\x18\x01 \x03(\t\x12\r\n\x05nodes\x18\x02 \x03(\r\x12%\n\nedge_index\x18\x03 \x01(\x0b\x32\x11.nar.v1.EdgeIndex\x12\x17\n\x0f\x61ttribute_names\x18\x04 \x03(\t\x12\x12\n\nattributes\x18\x05 \x03(\x11\x12\x12\n\nparameters\x18\x06 \x01(\x03\x12\r\n\x05\x66lops\x18\x07 \x01(\x03\"-\n\tEdgeIndex\x12\x0f\n\x07sources\x18\x01 \x03(\r\x12\x0f\n\x07targets\x18\x02 \x03(\r\"\x18\n\x06Vector\x12\x0e\n\x06values\x18\x01 \x03(\x02\"K\n\x05Range\x12\x14\n\x07minimum\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x14\n\x07maximum\x18\x02 \x01(\x03H\x01\x88\x01\x01\x42\n\n\x08_minimumB\n\n\x08_maximum\"\x83\x02\n\x06\x46ilter\x12\r\n\x05names\x18\x01 \x03(\t\x12\x0f\n\x07sources\x18\x02 \x03(\t\x12\x11\n\tlibraries\x18\x03 \x03(\t\x12\x10\n\x08\x66\x61milies\x18\x04 \x03(\t\x12\x0e\n\x06\x62locks\x18\x05 \x03(\t\x12\r\n\x05tasks\x18\x06 \x03(\t\x12\x12\n\ntopologies\x18\x07 \x03(\t\x12\x0e\n\x06\x65xacts\x18\x08 \x03(\t\x12\x12\n\ninferences\x18\x0c \x03(\t\x12!\n\nparameters\x18\t \x01(\x0b\x32\r.nar.v1.Range\x12\x1c\n\x05\x66lops\x18\n \x01(\x0b\x32\r.nar.v1.Range\x12\x1c\n\x05nodes\x18\x0b \x01(\x0b\x32\r.nar.v1.Range\"\xb2\x01\n\x05Query\x12\x1e\n\x05graph\x18\x01 \x01(\x0b\x32\r.nar.v1.GraphH\x00\x12\x16\n\x0c\x61rchitecture\x18\x02 \x01(\tH\x00\x12 \n\x06vector\x18\x03 \x01(\x0b\x32\x0e.nar.v1.VectorH\x00\x12\r\n\x05top_k\x18\x04 \x01(\r\x12\x1e\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x0e.nar.v1.Filter\x12\x16\n\x02\x62y\x18\x06 \x01(\x0e\x32\n.nar.v1.ByB\x08\n\x06target\"\xdc\x01\n\x0c\x41rchitecture\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x0f\n\x07library\x18\x04 \x01(\t\x12\x0e\n\x06\x66\x61mily\x18\x05 \x01(\t\x12\r\n\x05\x62lock\x18\x06 \x01(\t\x12\x0c\n\x04task\x18\x07 \x01(\t\x12\x12\n\nparameters\x18\x08 \x01(\x03\x12\r\n\x05\x66lops\x18\t \x01(\x03\x12\r\n\x05nodes\x18\n \x01(\x03\x12\x10\n\x08topology\x18\x0b \x01(\t\x12\r\n\x05\x65xact\x18\x0c \x01(\t\x12\x11\n\tinference\x18\r \x01(\t\"@\n\x03Hit\x12*\n\x0c\x61rchitecture\x18\x01 \x01(\x0b\x32\x14.nar.v1.Architecture\x12\r\n\x05score\x18\x02 \x01(\x01\"Y\n\x0cStageTimings\x12\x10\n\x08parse_ns\x18\x01 \x01(\x03\x12\x11\n\tmotifs_ns\x18\x02 \x01(\x03\x12\x11\n\tencode_ns\x18\x03 \x01(\x03\x12\x11\n\tsearch_ns\x18\x04 \x01(\x03\"/\n\rSearchRequest\x12\x1e\n\x07queries\x18\x01 \x03(\x0b\x32\r.nar.v1.Query\"^\n\x0eSearchResponse\x12%\n\x07results\x18\x01 \x03(\x0b\x32\x14.nar.v1.SearchResult\x12%\n\x07timings\x18\x02 \x01(\x0b\x32\x14.nar.v1.StageTimings\"\xdc\x01\n\x0cSearchResult\x12\"\n\x06status\x18\x01 \x01(\x0b\x32\x12.google.rpc.Status\x12\x19\n\x04hits\x18\x02 \x03(\x0b\x32\x0b.nar.v1.Hit\x12!\n\x0csame_network\x18\x03 \x03(\x0b\x32\x0b.nar.v1.Hit\x12 \n\x0bsame_design\x18\x04 \x03(\x0b\x32\x0b.nar.v1.Hit\x12&\n\x11same_at_inference\x18\x06 \x03(\x0b\x32\x0b.nar.v1.Hit\x12\x14\n\x07novelty\x18\x05 \x01(\x01H\x00\x88\x01\x01\x42\n\n\x08_novelty\"-\n\x0c\x45mbedRequest\x12\x1d\n\x06graphs\x18\x01 \x03(\x0b\x32\r.nar.v1.Graph\"\\\n\rEmbedResponse\x12$\n\x07results\x18\x01 \x03(\x0b\x32\x13.nar.v1.EmbedResult\x12%\n\x07timings\x18\x02 \x01(\x0b\x32\x14.nar.v1.StageTimings\"\x85\x01\n\x0b\x45mbedResult\x12\"\n\x06status\x18\x01 \x01(\x0b\x32\x12.google.rpc.Status\x12\x1e\n\x06vector\x18\x02 \x01(\x0b\x32\x0e.nar.v1.Vector\x12\x10\n\x08topology\x18\x03 \x01(\t\x12\r\n\x05\x65xact\x18\x04 \x01(\t\x12\x11\n\tinference\x18\x05 \x01(\t\"#\n\nGetRequest\x12\x15\n\rarchitectures\x18\x01 \x03(\t\"1\n\x0bGetResponse\x12\"\n\x07results\x18\x01 \x03(\x0b\x32\x11.nar.v1.GetResult\"[\n\tGetResult\x12\"\n\x06status\x18\x01 \x01(\x0b\x32\x12.google.rpc.Status\x12*\n\x0c\x61rchitecture\x18\x02 \x01(\x0b\x32\x14.nar.v1.Architecture\"\x11\n\x0f\x44\x65scribeRequest\"\xa5\x01\n\x10\x44\x65scribeResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12 \n\x07\x65ncoder\x18\x02 \x01(\x0b\x32\x0f.nar.v1.Encoder\x12\x12\n\nindex_rows\x18\x03 \x01(\x03\x12\x1e\n\x06limits\x18\x04 \x01(\x0b\x32\x0e.nar.v1.Limits\x12\x11\n\toperators\x18\x05 \x03(\t\x12\x17\n\x0f\x61ttribute_names\x18\x06 \x03(\t\"9\n\x07\x45ncoder\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\t\x12\x0b\n\x03\x64im\x18\x03 \x01(\r\"\x9d\x01\n\x06Limits\x12\x11\n\tmax_items\x18\x01 \x01(\r\x12\x11\n\tmax_top_k\x18\x02 \x01(\r\x12\x15\n\rdefault_top_k\x18\x03 \x01(\r\x12\x11\n\tmax_nodes\x18\x04 \x01(\r\x12\x11\n\tmax_edges\x18\x05 \x01(\r\x12\x19\n\x11max_message_bytes\x18\x06 \x01(\x04\x12\x15\n\rmax_in_flight\x18\x07 \x01(\r*Q\n\x02\x42y\x12\x12\n\x0e\x42Y_UNSPECIFIED\x10\x00\x12\r\n\tBY_DESIGN\x10\x01\x12\r\n\tBY_FAMILY\x10\x02\x12\x0c\n\x08\x42Y_TRUNK\x10\x03\x12\x0b\n\x07\x42Y_COPY\x10\x04\x32\x90\x02\n\x1c\x41rchitectureRetrievalService\x12<\n\x06Search\x12\x15.nar.v1.SearchRequest\x1a\x16.nar.v1.SearchResponse\"\x03\x90\x02\x01\x12\x39\n\x05\x45mbed\x12\x14.nar.v1.EmbedRequest\x1a\x15.nar.v1.EmbedResponse\"\x03\x90\x02\x01\x12\x33\n\x03Get\x12\x12.nar.v1.GetRequest\x1a\x13.nar.v1.GetResponse\"\x03\x90\x02\x01\x12\x42\n\x08\x44\x65scribe\x12\x17.nar.v1.DescribeRequest\x1a\x18.nar.v1.DescribeResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16nar/v1/retrieval.proto\x12\x06nar.v1\x1a\x17google/rpc/status.proto\"\xa0\x01\n\x05Graph\x12\x11\n\toperators\x18\x01 \x03(\t\x12\r\n\x05nodes\x18\x02 \x03(\r\x12%\n\nedge_index\x18\x03 \x01(\x0b\x32\x11.nar.v1.EdgeIndex\x12\x17\n\x0f\x61ttribute_names\x18\x04 \x03(\t\x12\x12\n\nattributes\x18\x05 \x03(\x11\x12\x12\n\nparameters\x18\x06 \x01(\x03\x12\r\n\x05\x66lops\x18\x07 \x01(\x03\"-\n\tEdgeIndex\x12\x0f\n\x07sources\x18\x01 \x03(\r\x12\x0f\n\x07targets\x18\x02 \x03(\r\"\x18\n\x06Vector\x12\x0e\n\x06values\x18\x01 \x03(\x02\"K\n\x05Range\x12\x14\n\x07minimum\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x14\n\x07maximum\x18\x02 \x01(\x03H\x01\x88\x01\x01\x42\n\n\x08_minimumB\n\n\x08_maximum\"\x83\x02\n\x06\x46ilter\x12\r\n\x05names\x18\x01 \x03(\t\x12\x0f\n\x07sources\x18\x02 \x03(\t\x12\x11\n\tlibraries\x18\x03 \x03(\t\x12\x10\n\x08\x66\x61milies\x18\x04 \x03(\t\x12\x0e\n\x06\x62locks\x18\x05 \x03(\t\x12\r\n\x05tasks\x18\x06 \x03(\t\x12\x12\n\ntopologies\x18\x07 \x03(\t\x12\x0e\n\x06\x65xacts\x18\x08 \x03(\t\x12\x12\n\ninferences\x18\x0c \x03(\t\x12!\n\nparameters\x18\t \x01(\x0b\x32\r.nar.v1.Range\x12\x1c\n\x05\x66lops\x18\n \x01(\x0b\x32\r.nar.v1.Range\x12\x1c\n\x05nodes\x18\x0b \x01(\x0b\x32\r.nar.v1.Range\"\xb2\x01\n\x05Query\x12\x1e\n\x05graph\x18\x01 \x01(\x0b\x32\r.nar.v1.GraphH\x00\x12\x16\n\x0c\x61rchitecture\x18\x02 \x01(\tH\x00\x12 \n\x06vector\x18\x03 \x01(\x0b\x32\x0e.nar.v1.VectorH\x00\x12\r\n\x05top_k\x18\x04 \x01(\r\x12\x1e\n\x06\x66ilter\x18\x05 \x01(\x0b\x32\x0e.nar.v1.Filter\x12\x16\n\x02\x62y\x18\x06 \x01(\x0e\x32\n.nar.v1.ByB\x08\n\x06target\"\xdc\x01\n\x0c\x41rchitecture\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x0f\n\x07library\x18\x04 \x01(\t\x12\x0e\n\x06\x66\x61mily\x18\x05 \x01(\t\x12\r\n\x05\x62lock\x18\x06 \x01(\t\x12\x0c\n\x04task\x18\x07 \x01(\t\x12\x12\n\nparameters\x18\x08 \x01(\x03\x12\r\n\x05\x66lops\x18\t \x01(\x03\x12\r\n\x05nodes\x18\n \x01(\x03\x12\x10\n\x08topology\x18\x0b \x01(\t\x12\r\n\x05\x65xact\x18\x0c \x01(\t\x12\x11\n\tinference\x18\r \x01(\t\"@\n\x03Hit\x12*\n\x0c\x61rchitecture\x18\x01 \x01(\x0b\x32\x14.nar.v1.Architecture\x12\r\n\x05score\x18\x02 \x01(\x01\"\x83\x01\n\x0cStageTimings\x12\x10\n\x08parse_ns\x18\x01 \x01(\x03\x12\x11\n\tmotifs_ns\x18\x02 \x01(\x03\x12\x11\n\tencode_ns\x18\x03 \x01(\x03\x12\x11\n\tsearch_ns\x18\x04 \x01(\x03\x12\x10\n\x08queue_ns\x18\x05 \x01(\x03\x12\x16\n\x0e\x66ingerprint_ns\x18\x06 \x01(\x03\"/\n\rSearchRequest\x12\x1e\n\x07queries\x18\x01 \x03(\x0b\x32\r.nar.v1.Query\"^\n\x0eSearchResponse\x12%\n\x07results\x18\x01 \x03(\x0b\x32\x14.nar.v1.SearchResult\x12%\n\x07timings\x18\x02 \x01(\x0b\x32\x14.nar.v1.StageTimings\"\xdc\x01\n\x0cSearchResult\x12\"\n\x06status\x18\x01 \x01(\x0b\x32\x12.google.rpc.Status\x12\x19\n\x04hits\x18\x02 \x03(\x0b\x32\x0b.nar.v1.Hit\x12!\n\x0csame_network\x18\x03 \x03(\x0b\x32\x0b.nar.v1.Hit\x12 \n\x0bsame_design\x18\x04 \x03(\x0b\x32\x0b.nar.v1.Hit\x12&\n\x11same_at_inference\x18\x06 \x03(\x0b\x32\x0b.nar.v1.Hit\x12\x14\n\x07novelty\x18\x05 \x01(\x01H\x00\x88\x01\x01\x42\n\n\x08_novelty\"-\n\x0c\x45mbedRequest\x12\x1d\n\x06graphs\x18\x01 \x03(\x0b\x32\r.nar.v1.Graph\"\\\n\rEmbedResponse\x12$\n\x07results\x18\x01 \x03(\x0b\x32\x13.nar.v1.EmbedResult\x12%\n\x07timings\x18\x02 \x01(\x0b\x32\x14.nar.v1.StageTimings\"\x85\x01\n\x0b\x45mbedResult\x12\"\n\x06status\x18\x01 \x01(\x0b\x32\x12.google.rpc.Status\x12\x1e\n\x06vector\x18\x02 \x01(\x0b\x32\x0e.nar.v1.Vector\x12\x10\n\x08topology\x18\x03 \x01(\t\x12\r\n\x05\x65xact\x18\x04 \x01(\t\x12\x11\n\tinference\x18\x05 \x01(\t\"#\n\nGetRequest\x12\x15\n\rarchitectures\x18\x01 \x03(\t\"1\n\x0bGetResponse\x12\"\n\x07results\x18\x01 \x03(\x0b\x32\x11.nar.v1.GetResult\"[\n\tGetResult\x12\"\n\x06status\x18\x01 \x01(\x0b\x32\x12.google.rpc.Status\x12*\n\x0c\x61rchitecture\x18\x02 \x01(\x0b\x32\x14.nar.v1.Architecture\"\x11\n\x0f\x44\x65scribeRequest\"\xa5\x01\n\x10\x44\x65scribeResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12 \n\x07\x65ncoder\x18\x02 \x01(\x0b\x32\x0f.nar.v1.Encoder\x12\x12\n\nindex_rows\x18\x03 \x01(\x03\x12\x1e\n\x06limits\x18\x04 \x01(\x0b\x32\x0e.nar.v1.Limits\x12\x11\n\toperators\x18\x05 \x03(\t\x12\x17\n\x0f\x61ttribute_names\x18\x06 \x03(\t\"9\n\x07\x45ncoder\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\t\x12\x0b\n\x03\x64im\x18\x03 \x01(\r\"\xcd\x01\n\x06Limits\x12\x11\n\tmax_items\x18\x01 \x01(\r\x12\x11\n\tmax_top_k\x18\x02 \x01(\r\x12\x15\n\rdefault_top_k\x18\x03 \x01(\r\x12\x11\n\tmax_nodes\x18\x04 \x01(\r\x12\x11\n\tmax_edges\x18\x05 \x01(\r\x12\x19\n\x11max_message_bytes\x18\x06 \x01(\x04\x12\x15\n\rmax_in_flight\x18\x07 \x01(\r\x12\x16\n\x0emax_call_nodes\x18\x08 \x01(\r\x12\x16\n\x0emax_call_edges\x18\t \x01(\r*Q\n\x02\x42y\x12\x12\n\x0e\x42Y_UNSPECIFIED\x10\x00\x12\r\n\tBY_DESIGN\x10\x01\x12\r\n\tBY_FAMILY\x10\x02\x12\x0c\n\x08\x42Y_TRUNK\x10\x03\x12\x0b\n\x07\x42Y_COPY\x10\x04\x32\x90\x02\n\x1c\x41rchitectureRetrievalService\x12<\n\x06Search\x12\x15.nar.v1.SearchRequest\x1a\x16.nar.v1.SearchResponse\"\x03\x90\x02\x01\x12\x39\n\x05\x45mbed\x12\x14.nar.v1.EmbedRequest\x1a\x15.nar.v1.EmbedResponse\"\x03\x90\x02\x01\x12\x33\n\x03Get\x12\x12.nar.v1.GetRequest\x1a\x13.nar.v1.GetResponse\"\x03\x90\x02\x01\x12\x42\n\x08\x44\x65scribe\x12\x17.nar.v1.DescribeRequest\x1a\x18.nar.v1.DescribeResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,8 +40,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ARCHITECTURERETRIEVALSERVICE'].methods_by_name['Get']._serialized_options = b'\220\002\001'
   _globals['_ARCHITECTURERETRIEVALSERVICE'].methods_by_name['Describe']._loaded_options = None
   _globals['_ARCHITECTURERETRIEVALSERVICE'].methods_by_name['Describe']._serialized_options = b'\220\002\001'
-  _globals['_BY']._serialized_start=2427
-  _globals['_BY']._serialized_end=2508
+  _globals['_BY']._serialized_start=2518
+  _globals['_BY']._serialized_end=2599
   _globals['_GRAPH']._serialized_start=60
   _globals['_GRAPH']._serialized_end=220
   _globals['_EDGEINDEX']._serialized_start=222
@@ -58,34 +58,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ARCHITECTURE']._serialized_end=1036
   _globals['_HIT']._serialized_start=1038
   _globals['_HIT']._serialized_end=1102
-  _globals['_STAGETIMINGS']._serialized_start=1104
-  _globals['_STAGETIMINGS']._serialized_end=1193
-  _globals['_SEARCHREQUEST']._serialized_start=1195
-  _globals['_SEARCHREQUEST']._serialized_end=1242
-  _globals['_SEARCHRESPONSE']._serialized_start=1244
-  _globals['_SEARCHRESPONSE']._serialized_end=1338
-  _globals['_SEARCHRESULT']._serialized_start=1341
-  _globals['_SEARCHRESULT']._serialized_end=1561
-  _globals['_EMBEDREQUEST']._serialized_start=1563
-  _globals['_EMBEDREQUEST']._serialized_end=1608
-  _globals['_EMBEDRESPONSE']._serialized_start=1610
-  _globals['_EMBEDRESPONSE']._serialized_end=1702
-  _globals['_EMBEDRESULT']._serialized_start=1705
-  _globals['_EMBEDRESULT']._serialized_end=1838
-  _globals['_GETREQUEST']._serialized_start=1840
-  _globals['_GETREQUEST']._serialized_end=1875
-  _globals['_GETRESPONSE']._serialized_start=1877
-  _globals['_GETRESPONSE']._serialized_end=1926
-  _globals['_GETRESULT']._serialized_start=1928
-  _globals['_GETRESULT']._serialized_end=2019
-  _globals['_DESCRIBEREQUEST']._serialized_start=2021
-  _globals['_DESCRIBEREQUEST']._serialized_end=2038
-  _globals['_DESCRIBERESPONSE']._serialized_start=2041
-  _globals['_DESCRIBERESPONSE']._serialized_end=2206
-  _globals['_ENCODER']._serialized_start=2208
-  _globals['_ENCODER']._serialized_end=2265
-  _globals['_LIMITS']._serialized_start=2268
-  _globals['_LIMITS']._serialized_end=2425
-  _globals['_ARCHITECTURERETRIEVALSERVICE']._serialized_start=2511
-  _globals['_ARCHITECTURERETRIEVALSERVICE']._serialized_end=2783
+  _globals['_STAGETIMINGS']._serialized_start=1105
+  _globals['_STAGETIMINGS']._serialized_end=1236
+  _globals['_SEARCHREQUEST']._serialized_start=1238
+  _globals['_SEARCHREQUEST']._serialized_end=1285
+  _globals['_SEARCHRESPONSE']._serialized_start=1287
+  _globals['_SEARCHRESPONSE']._serialized_end=1381
+  _globals['_SEARCHRESULT']._serialized_start=1384
+  _globals['_SEARCHRESULT']._serialized_end=1604
+  _globals['_EMBEDREQUEST']._serialized_start=1606
+  _globals['_EMBEDREQUEST']._serialized_end=1651
+  _globals['_EMBEDRESPONSE']._serialized_start=1653
+  _globals['_EMBEDRESPONSE']._serialized_end=1745
+  _globals['_EMBEDRESULT']._serialized_start=1748
+  _globals['_EMBEDRESULT']._serialized_end=1881
+  _globals['_GETREQUEST']._serialized_start=1883
+  _globals['_GETREQUEST']._serialized_end=1918
+  _globals['_GETRESPONSE']._serialized_start=1920
+  _globals['_GETRESPONSE']._serialized_end=1969
+  _globals['_GETRESULT']._serialized_start=1971
+  _globals['_GETRESULT']._serialized_end=2062
+  _globals['_DESCRIBEREQUEST']._serialized_start=2064
+  _globals['_DESCRIBEREQUEST']._serialized_end=2081
+  _globals['_DESCRIBERESPONSE']._serialized_start=2084
+  _globals['_DESCRIBERESPONSE']._serialized_end=2249
+  _globals['_ENCODER']._serialized_start=2251
+  _globals['_ENCODER']._serialized_end=2308
+  _globals['_LIMITS']._serialized_start=2311
+  _globals['_LIMITS']._serialized_end=2516
+  _globals['_ARCHITECTURERETRIEVALSERVICE']._serialized_start=2602
+  _globals['_ARCHITECTURERETRIEVALSERVICE']._serialized_end=2874
 # @@protoc_insertion_point(module_scope)

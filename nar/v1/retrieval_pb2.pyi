@@ -144,16 +144,20 @@ class Hit(_message.Message):
     def __init__(self, architecture: _Optional[_Union[Architecture, _Mapping]] = ..., score: _Optional[float] = ...) -> None: ...
 
 class StageTimings(_message.Message):
-    __slots__ = ("parse_ns", "motifs_ns", "encode_ns", "search_ns")
+    __slots__ = ("parse_ns", "motifs_ns", "encode_ns", "search_ns", "queue_ns", "fingerprint_ns")
     PARSE_NS_FIELD_NUMBER: _ClassVar[int]
     MOTIFS_NS_FIELD_NUMBER: _ClassVar[int]
     ENCODE_NS_FIELD_NUMBER: _ClassVar[int]
     SEARCH_NS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_NS_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_NS_FIELD_NUMBER: _ClassVar[int]
     parse_ns: int
     motifs_ns: int
     encode_ns: int
     search_ns: int
-    def __init__(self, parse_ns: _Optional[int] = ..., motifs_ns: _Optional[int] = ..., encode_ns: _Optional[int] = ..., search_ns: _Optional[int] = ...) -> None: ...
+    queue_ns: int
+    fingerprint_ns: int
+    def __init__(self, parse_ns: _Optional[int] = ..., motifs_ns: _Optional[int] = ..., encode_ns: _Optional[int] = ..., search_ns: _Optional[int] = ..., queue_ns: _Optional[int] = ..., fingerprint_ns: _Optional[int] = ...) -> None: ...
 
 class SearchRequest(_message.Message):
     __slots__ = ("queries",)
@@ -264,7 +268,7 @@ class Encoder(_message.Message):
     def __init__(self, name: _Optional[str] = ..., fingerprint: _Optional[str] = ..., dim: _Optional[int] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("max_items", "max_top_k", "default_top_k", "max_nodes", "max_edges", "max_message_bytes", "max_in_flight")
+    __slots__ = ("max_items", "max_top_k", "default_top_k", "max_nodes", "max_edges", "max_message_bytes", "max_in_flight", "max_call_nodes", "max_call_edges")
     MAX_ITEMS_FIELD_NUMBER: _ClassVar[int]
     MAX_TOP_K_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_TOP_K_FIELD_NUMBER: _ClassVar[int]
@@ -272,6 +276,8 @@ class Limits(_message.Message):
     MAX_EDGES_FIELD_NUMBER: _ClassVar[int]
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
+    MAX_CALL_NODES_FIELD_NUMBER: _ClassVar[int]
+    MAX_CALL_EDGES_FIELD_NUMBER: _ClassVar[int]
     max_items: int
     max_top_k: int
     default_top_k: int
@@ -279,4 +285,6 @@ class Limits(_message.Message):
     max_edges: int
     max_message_bytes: int
     max_in_flight: int
-    def __init__(self, max_items: _Optional[int] = ..., max_top_k: _Optional[int] = ..., default_top_k: _Optional[int] = ..., max_nodes: _Optional[int] = ..., max_edges: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_in_flight: _Optional[int] = ...) -> None: ...
+    max_call_nodes: int
+    max_call_edges: int
+    def __init__(self, max_items: _Optional[int] = ..., max_top_k: _Optional[int] = ..., default_top_k: _Optional[int] = ..., max_nodes: _Optional[int] = ..., max_edges: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_in_flight: _Optional[int] = ..., max_call_nodes: _Optional[int] = ..., max_call_edges: _Optional[int] = ...) -> None: ...

@@ -35,7 +35,8 @@ class ArchitectureRetrievalServiceStub:
     request, for example `queries[3].graph.edge_index[7]`;
     NOT_FOUND         no architecture of that name or id is indexed.
     The call itself fails only for what concerns all of it:
-    INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows;
+    INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows, or
+    more nodes or edges in all graphs of the call;
     NOT_FOUND            an architecture was deleted while the call ran: ask again;
     UNAUTHENTICATED      a token is required and is missing or wrong;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
@@ -83,7 +84,8 @@ class ArchitectureRetrievalServiceServicer:
     request, for example `queries[3].graph.edge_index[7]`;
     NOT_FOUND         no architecture of that name or id is indexed.
     The call itself fails only for what concerns all of it:
-    INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows;
+    INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows, or
+    more nodes or edges in all graphs of the call;
     NOT_FOUND            an architecture was deleted while the call ran: ask again;
     UNAUTHENTICATED      a token is required and is missing or wrong;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
@@ -162,7 +164,8 @@ class ArchitectureRetrievalService:
     request, for example `queries[3].graph.edge_index[7]`;
     NOT_FOUND         no architecture of that name or id is indexed.
     The call itself fails only for what concerns all of it:
-    INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows;
+    INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows, or
+    more nodes or edges in all graphs of the call;
     NOT_FOUND            an architecture was deleted while the call ran: ask again;
     UNAUTHENTICATED      a token is required and is missing or wrong;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;

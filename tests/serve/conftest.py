@@ -1,10 +1,13 @@
 import grpc
 import pytest
 from live_server import live_server
-from tiny_index import tiny_embedder, tiny_index
+from tiny_index import tiny_embedder, tiny_encoder, tiny_index
 
 from nar.client import Client
+from nar.encoding.checkpoint import save_checkpoint
+from nar.encoding.embed import Embedder
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.workspace import Workspace
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +52,12 @@ def raw_call(server):
             return 0
 
         yield call
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """A checkpoint and its index, both closed, as `nar serve` finds them."""
+    encoder, workspace = tiny_encoder(), Workspace(tmp_path)
+    save_checkpoint(workspace.checkpoint, encoder)
+    with tiny_index(tmp_path, Embedder(encoder)):
+        return workspace

@@ -3,10 +3,19 @@ import asyncio
 import pytest
 
 from nar.config import ServerConfig
-from nar.serve.interceptors import Admission, Authentication, Call, Outcome, deadline
+from nar.serve.calls import Call
+from nar.serve.interceptors import Admission, Authentication, Outcome, deadline
+from nar.serve.patience import Patience
 from nar.serve.server import layers
-from nar.serve.status import ExpiredError, OverloadedError, UnauthenticatedError
+from nar.serve.stages import StageClock
+from nar.serve.status import (
+    ExpiredError,
+    ForbiddenError,
+    OverloadedError,
+    UnauthenticatedError,
+)
 from nar.serve.telemetry import Telemetry
+from nar.serve.tokens import Tokens
 
 
 class Context:
@@ -26,8 +35,12 @@ async def answer():
     return "answer"
 
 
+def call_of(**context):
+    return Call("Search", Context(**context), StageClock(Patience(60)), "id")
+
+
 def through(layer, **context):
-    return asyncio.run(layer(Call("Search", Context(**context)), answer))
+    return asyncio.run(layer(call_of(**context), answer))
 
 
 @pytest.mark.parametrize("remaining_s", [None, 0.001, 5])
@@ -42,16 +55,26 @@ def test_there_is_no_time_left(remaining_s):
 
 
 @pytest.mark.parametrize(
-    ("value", "passes"),
-    [("Bearer höher", True), ("Bearer hoher", False), ("höher", False), ("", False)],
+    ("method", "value", "refusal"),
+    [
+        ("Search", "Bearer reader", None),
+        ("Upsert", "Bearer writer", None),
+        ("Upsert", "Bearer reader", ForbiddenError),
+        ("Search", "Bearer nobody", UnauthenticatedError),
+        ("Search", "", UnauthenticatedError),
+    ],
 )
-def test_token(value, passes):
-    layer, metadata = Authentication("höher"), (("other", "x"), ("authorization", value))
-    if passes:
-        assert through(layer, metadata=metadata) == "answer"
+def test_token(method, value, refusal, tmp_path):
+    readers = tmp_path / "readers"
+    readers.write_text("reader")
+    layer = Authentication(Tokens(ServerConfig(token="writer", reader_tokens_file=readers)))
+    call = call_of(metadata=(("other", "x"), ("authorization", value)))
+    call.method = method
+    if refusal is None:
+        assert asyncio.run(layer(call, answer)) == "answer"
     else:
-        with pytest.raises(UnauthenticatedError):
-            through(layer, metadata=metadata)
+        with pytest.raises(refusal):
+            asyncio.run(layer(call, answer))
 
 
 def test_admission_frees_the_place_of_a_call_that_fails():
@@ -60,16 +83,18 @@ def test_admission_frees_the_place_of_a_call_that_fails():
 
     async def fail():
         with pytest.raises(OverloadedError):
-            await layer(Call("Search", Context()), answer)
+            await layer(call_of(), answer)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(layer(Call("Search", Context()), fail))
+        asyncio.run(layer(call_of(), fail))
     assert through(layer) == "answer"
     assert gauge._value.get() == 0
 
 
 def test_a_token_is_asked_for_before_a_place_is_taken():
-    kinds = [type(layer) for layer in layers(ServerConfig(token="x"), Telemetry())[:3]]
+    telemetry = Telemetry()
+    admission = Admission(1, telemetry.in_flight)
+    kinds = [type(layer) for layer in layers(ServerConfig(token="x"), telemetry, admission)[:3]]
     assert kinds == [Outcome, Authentication, Admission]
-    assert Authentication not in map(type, layers(ServerConfig(token=None), Telemetry()))
+    assert Authentication not in map(type, layers(ServerConfig(), telemetry, admission))

@@ -2,6 +2,7 @@
 
 import logging
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
@@ -20,13 +21,13 @@ from waiting import wait_for
 from nar.client import Client
 from nar.config import IndexConfig, ServerConfig
 from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.embed import Embedder
 from nar.errors import ConfigError, IndexMismatchError
 from nar.index.architecture_index import ArchitectureIndex
+from nar.serve import server as server_module
 from nar.serve.run import serve
-from nar.serve.server import SERVICE, warn_if_open
+from nar.serve.server import SERVICE, check_doors
+from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
-from nar.workspace import Workspace
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -123,6 +124,8 @@ def test_a_drain_gives_up_after_its_grace(embedder, index):
         wait_for(lambda: gate.arrived == 1)
         server.begin_stop()
         assert call.code() is grpc.StatusCode.UNAVAILABLE
+        # The thread is still at the gate.
+        server.join()
         gate.open()
 
 
@@ -141,24 +144,15 @@ def test_a_port_that_is_taken(embedder, index, server, which):
         ({}, False),
         ({"host": "localhost"}, False),
         ({"host": "::1"}, False),
-        ({"host": "0.0.0.0"}, True),
-        ({"host": "nar.example"}, True),
-        ({"host": "0.0.0.0", "token": "x"}, False),
+        ({"host": "0.0.0.0", "clear_text": True}, True),
+        ({"host": "nar.example", "clear_text": True}, True),
+        ({"host": "0.0.0.0", "clear_text": True, "token": "x"}, False),
     ],
 )
 def test_an_open_door_is_announced(settings, warns, caplog):
-    warn_if_open(ServerConfig(**settings))
+    check_doors(ServerConfig(**settings))
     assert ("ANYONE" in caplog.text) is warns
     assert all(record.levelno == logging.WARNING for record in caplog.records)
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    """A checkpoint and its index, both closed, as `nar serve` finds them."""
-    encoder, workspace = tiny_encoder(), Workspace(tmp_path)
-    save_checkpoint(workspace.checkpoint, encoder)
-    with tiny_index(tmp_path, Embedder(encoder)):
-        return workspace
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -170,6 +164,67 @@ def test_a_signal_ends_the_process_cleanly(workspace, number):
         assert server.process.wait(60) == 0
     with ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index:
         assert index.count() == len(KNOWN)
+
+
+STUCK = """
+import threading
+from nar.encoding.embed import Embedder
+Embedder.embed = lambda *_, **__: threading.Event().wait()
+"""
+
+
+def test_a_thread_that_never_ends_does_not_keep_the_process(workspace):
+    with (
+        server_process(workspace, before=STUCK) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        with pytest.raises(grpc.RpcError):
+            stub.Search(one_query(), timeout=0.5)
+        server.process.terminate()
+        assert server.process.wait(config_of(workspace).server.drain_grace_s + 20) == 1
+
+
+@pytest.fixture
+def long_notice(monkeypatch):
+    """However busy this machine is, a call arrives before the port closes."""
+    monkeypatch.setattr(server_module, "NOTICE_S", 2.0)
+
+
+def test_calls_that_race_the_stop_are_sent_elsewhere(embedder, index, long_notice):
+    codes = []
+
+    def ask_until_refused():
+        with grpc.insecure_channel(server.target) as channel:
+            stub = ArchitectureRetrievalServiceStub(channel)
+            while not codes or codes[-1] is grpc.StatusCode.OK:
+                codes.append(stub.Describe.future(wire.DescribeRequest()).code())
+
+    with live_server(embedder, index) as server, ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask_until_refused) for _ in range(4)]
+        wait_for(lambda: len(codes) > 50)
+        server.begin_stop()
+        for each in asking:
+            each.result()
+    assert set(codes) == {grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}
+
+
+def test_a_call_after_the_stop_is_told_when_to_come_back(embedder, index, long_notice):
+    gate = Gate()
+    with (
+        live_server(Delegating(embedder, gate), index) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        watching = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        assert next(watching).status == SERVING
+        server.begin_stop()
+        assert next(watching).status == NOT_SERVING
+        with pytest.raises(grpc.RpcError, match="this server stops") as caught:
+            stub.Search(one_query())
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert detail(caught.value, RetryInfo).retry_delay.seconds == 1
+        assert sample(server, "nar_rpc_rejected_total", reason="draining") == 1
 
 
 def test_vectors_of_another_encoder_are_not_served(workspace):

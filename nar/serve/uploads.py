@@ -1,0 +1,85 @@
+"""Requests as they come in: how many are read at a time, and how many bytes may wait.
+
+grpc for Python offers no quota of memory. What is not asked for stays with its sender, but for a
+window of some kB, and so the memory of requests is bounded by asking for few at a time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from nar.errors import NarError
+from nar.serve.calls import Call
+from nar.serve.status import OverloadedError, OversizedError, SlowUploadError
+
+# How long after the end of a stream the news of its cancellation may come.
+CANCELLATION_S: Final = 0.1
+
+
+class Uploads:
+    """Reads the one message of every call.
+
+    Args:
+        at_a_time: Messages that are read at a time; further ones wait with their senders.
+        max_held_bytes: While calls that were read hold more together, others are shed.
+        limit_s: A message that takes longer is refused.
+    """
+
+    def __init__(self, at_a_time: int, max_held_bytes: int, limit_s: float) -> None:
+        self._turns = asyncio.Semaphore(at_a_time)
+        self._max_held_bytes = max_held_bytes
+        self._held_bytes = 0
+        self._limit_s = limit_s
+
+    @asynccontextmanager
+    async def message_of(self, call: Call) -> AsyncIterator[bytes]:
+        """The bytes of a call; they count until no thread works on it any more.
+
+        Raises:
+            OverloadedError: Too many bytes wait already.
+            SlowUploadError: The message did not come in time.
+            DecodeError: None came at all.
+            OversizedError: It is too large.
+        """
+        async with self._turns:
+            if self._held_bytes >= self._max_held_bytes:
+                reason = f"{self._held_bytes} bytes of requests are waiting; try again"
+                raise OverloadedError(reason)
+            message = await self._read(call)
+            self._held_bytes += len(message)
+        try:
+            yield message
+        finally:
+            call.when_work_ends(partial(self._let_go, len(message)))
+
+    async def _read(self, call: Call) -> bytes:
+        try:
+            async with asyncio.timeout(self._limit_s):
+                message = await call.context.read()
+        except TimeoutError:
+            reason = f"the request did not come within {self._limit_s:g} s"
+            raise SlowUploadError(reason) from None
+        if message is grpc.aio.EOF:  # type: ignore[attr-defined]
+            raise await _nothing_came()
+        assert isinstance(message, bytes)
+        return message
+
+    def _let_go(self, size_bytes: int) -> None:
+        self._held_bytes -= size_bytes
+
+
+async def _nothing_came() -> NarError | DecodeError:
+    """Why the stream of a call ended without a message.
+
+    What is too large grpc refuses by itself, and cancels the call in the same moment.
+    """
+    try:
+        await asyncio.sleep(CANCELLATION_S)
+    except asyncio.CancelledError:
+        return OversizedError("the request is larger than a message may be")
+    return DecodeError("no message came")

@@ -1,0 +1,106 @@
+"""The threads that compute, so that the event loop only waits."""
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from nar.serve.calls import Call
+from nar.serve.lane import Lane
+from nar.serve.status import GivenUpError
+
+Result = TypeVar("Result")
+
+
+class Workers:
+    """A pool that keeps a thread for small calls, and knows when none of its threads gets on.
+
+    Args:
+        threads: Calls computed at a time.
+        heavy_bytes: Calls whose requests have more bytes never take the last thread.
+        max_wait_s: Other calls are shed rather than let wait longer for a thread.
+    """
+
+    def __init__(self, threads: int, heavy_bytes: int, max_wait_s: float) -> None:
+        self._pool = ThreadPoolExecutor(threads, "compute")
+        self._threads = threads
+        self._heavy_bytes = heavy_bytes
+        heavy_threads = max(1, threads - 1)
+        self._heavy = asyncio.Semaphore(heavy_threads)
+        self._lane = Lane(threads, max_wait_s)
+        self._heavy_lane = Lane(heavy_threads, math.inf)
+        self._began: dict[int, float] = {}
+
+    @property
+    def are_busy(self) -> bool:
+        """Whether a thread is at work, be it for a caller who is gone."""
+        return bool(self._began)
+
+    @property
+    def stuck_s(self) -> float:
+        """How long no thread has come to the end of a call; 0 while one of them is free."""
+        began = list(self._began.values())
+        return time.monotonic() - max(began) if len(began) == self._threads else 0.0
+
+    async def run(self, call: Call, size_bytes: int, work: Callable[[], Result]) -> Result:
+        """Work on a call in a thread.
+
+        When its caller leaves, the thread goes on up to its next look at the patience of the call:
+        `call.work` is done once the thread has really ended.
+
+        Args:
+            call: The call.
+            size_bytes: Of its request.
+            work: What is to be done.
+
+        Raises:
+            GivenUpError: The time of the call was over before it was answered.
+            OverloadedError: The call would wait for too long before it begins.
+        """
+        patience = call.clock.patience
+        try:
+            async with asyncio.timeout(max(patience.remaining_s, 0)) as limit:
+                return await self._run(call, size_bytes, work)
+        except TimeoutError:
+            if limit.expired():
+                reason = "the time of this call was over before it was answered"
+                raise GivenUpError(reason) from None
+            raise
+        finally:
+            patience.give_up()
+
+    async def _run(self, call: Call, size_bytes: int, work: Callable[[], Result]) -> Result:
+        is_heavy = size_bytes > self._heavy_bytes
+        lane = self._heavy_lane if is_heavy else self._lane
+        expected_s = lane.enter(call)
+        came = time.monotonic()
+        try:
+            if is_heavy:
+                await self._heavy.acquire()
+            work_begun = self._pool.submit(self._at_work, call, work, came)
+            call.work = work_begun
+            if is_heavy:
+                call.when_work_ends(self._heavy.release)
+            return await asyncio.wrap_future(work_begun)
+        finally:
+            call.when_work_ends(partial(lane.leave, call, expected_s))
+
+    def _at_work(self, call: Call, work: Callable[[], Result], came: float) -> Result:
+        began = time.monotonic()
+        call.clock.add("queue", began - came)
+        call.clock.patience.check()
+        thread = threading.get_ident()
+        self._began[thread] = began
+        try:
+            return work()
+        finally:
+            del self._began[thread]
+            call.took_s = time.monotonic() - began
+
+    def shutdown(self) -> None:
+        """Begin nothing any more; what runs is left to itself."""
+        self._pool.shutdown(wait=False, cancel_futures=True)

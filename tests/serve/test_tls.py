@@ -1,0 +1,122 @@
+"""Encryption over a real socket: who is trusted, who is asked for, and what changes meanwhile."""
+
+import grpc
+import pytest
+from authority import Authority
+from live_server import live_server
+from tiny_index import KNOWN
+
+from nar.client import Client
+from nar.config import ClientConfig, ServerConfig
+from nar.errors import ConfigError, IndexUnavailableError
+from nar.serve.server import check_doors
+
+ROWS = len(KNOWN)
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return Authority(tmp_path, "authority")
+
+
+def tls_of(certificate, key, client_ca_file=None):
+    return {"certificate_file": certificate, "key_file": key, "client_ca_file": client_ca_file}
+
+
+def rows_seen(server, **files):
+    with Client(server.target, token="t", timeout_s=5, config=ClientConfig(**files)) as client:
+        return client.describe().index_rows
+
+
+def test_a_client_that_trusts_the_authority_is_answered(embedder, index, authority, tmp_path):
+    tls = tls_of(*authority.issue("server"))
+    with live_server(embedder, index, tls=tls, token="t") as server:
+        assert rows_seen(server, ca_file=authority.file) == ROWS
+        stranger = Authority(tmp_path, "stranger")
+        for files in ({"ca_file": stranger.file}, {"tls": True}, {}):
+            with pytest.raises(IndexUnavailableError):
+                rows_seen(server, **files)
+
+
+def test_both_sides_show_certificates(embedder, index, authority, tmp_path):
+    tls = tls_of(*authority.issue("server"), client_ca_file=authority.file)
+    certificate, key = authority.issue("client")
+    forged = Authority(tmp_path, "stranger").issue("forged")
+    with live_server(embedder, index, tls=tls) as server:
+        shown = {"ca_file": authority.file, "certificate_file": certificate, "key_file": key}
+        assert rows_seen(server, **shown) == ROWS
+        for bad in ({}, {"certificate_file": forged[0], "key_file": forged[1]}):
+            with pytest.raises(IndexUnavailableError):
+                rows_seen(server, ca_file=authority.file, **bad)
+
+
+def test_certificates_change_while_the_server_runs(embedder, index, authority, tmp_path, caplog):
+    certificate, key = authority.issue("server")
+    with live_server(embedder, index, tls=tls_of(certificate, key)) as server:
+        assert rows_seen(server, ca_file=authority.file) == ROWS
+        key.write_text("half written")
+        assert rows_seen(server, ca_file=authority.file) == ROWS
+        assert "the certificates stay as they were" in caplog.text
+        successor = Authority(tmp_path, "successor")
+        successor.issue("server")
+        assert rows_seen(server, ca_file=successor.file) == ROWS
+        with pytest.raises(IndexUnavailableError):
+            rows_seen(server, ca_file=authority.file)
+
+
+@pytest.mark.parametrize("fault", ["missing", "mixed", "no certificate", "no authority"])
+def test_files_at_fault_are_named_at_start(embedder, index, authority, fault):
+    certificate, key = authority.issue("server")
+    other, _ = authority.issue("other")
+    junk = key.with_name("junk")
+    junk.write_text("junk")
+    settings, named = {
+        "missing": (tls_of(certificate, key.with_name("gone")), "gone"),
+        "mixed": (tls_of(other, key), "other.crt"),
+        "no certificate": (tls_of(junk, key), "junk"),
+        "no authority": (tls_of(certificate, key, junk), "junk"),
+    }[fault]
+    with pytest.raises(ConfigError, match=named), live_server(embedder, index, tls=settings):
+        pass
+
+
+def test_a_client_names_its_files_at_fault(authority):
+    certificate, key = authority.issue("client")
+    for files, named in (
+        ({"certificate_file": certificate}, "came one of them"),
+        ({"ca_file": key}, "client.key"),
+        ({"certificate_file": certificate, "key_file": certificate}, "client.crt"),
+    ):
+        with pytest.raises(ConfigError, match=named):
+            Client("127.0.0.1:1", config=ClientConfig(**files))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "nar.example", "::"])
+def test_clear_text_beyond_loopback_is_a_decision(host, authority):
+    with pytest.raises(ConfigError, match="clear_text"):
+        check_doors(ServerConfig(host=host, token="t"))
+    check_doors(ServerConfig(host=host, token="t", clear_text=True))
+    check_doors(ServerConfig(host=host, token="t", tls=tls_of(*authority.issue("server"))))
+
+
+def test_a_token_leaves_this_machine_in_clear_text_only_when_told():
+    with pytest.raises(ConfigError, match="clear text"):
+        Client("nar.example:50051", token="t")
+    for target, token, config in (
+        ("nar.example:50051", None, ClientConfig()),
+        ("nar.example:50051", "t", ClientConfig(clear_text=True)),
+        ("nar.example:50051", "t", ClientConfig(tls=True)),
+        ("[::1]:50051", "t", ClientConfig()),
+        ("localhost:50051", "t", ClientConfig()),
+    ):
+        Client(target, token=token, config=config).close()
+
+
+def test_clear_text_does_not_reach_a_port_that_encrypts(embedder, index, authority):
+    tls = tls_of(*authority.issue("server"))
+    with (
+        live_server(embedder, index, tls=tls) as server,
+        grpc.insecure_channel(server.target) as channel,
+        pytest.raises(grpc.FutureTimeoutError),
+    ):
+        grpc.channel_ready_future(channel).result(0.5)

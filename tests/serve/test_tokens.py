@@ -1,0 +1,92 @@
+"""Tokens: which are accepted as settings, who they let in, and that they change while it runs."""
+
+import pytest
+from live_server import live_server
+from tiny_index import KNOWN
+
+from nar.client import Client
+from nar.config import ServerConfig, load_config
+from nar.errors import ConfigError
+from nar.serve.remote import ServiceError
+from nar.serve.tokens import Tokens
+
+
+def asked(server, token):
+    with Client(server.target, token=token) as client:
+        try:
+            return client.describe().index_rows
+        except ServiceError as error:
+            return error.code
+
+
+def test_several_tokens_from_files_change_while_the_server_runs(embedder, index, tmp_path, caplog):
+    readers = tmp_path / "readers"
+    readers.write_text("# two teams\nred\nblue\n")
+    with live_server(embedder, index, token="own", reader_tokens_file=readers) as server:
+        assert [asked(server, token) for token in ("own", "red", "blue")] == [len(KNOWN)] * 3
+        assert [asked(server, token) for token in ("green", "two", None)] == ["UNAUTHENTICATED"] * 3
+        readers.write_text("blue\ngreen\n")
+        assert [asked(server, token) for token in ("own", "blue", "green")] == [len(KNOWN)] * 3
+        assert asked(server, "red") == "UNAUTHENTICATED"
+        readers.write_text("with space\n")
+        assert asked(server, "green") == len(KNOWN)
+        assert "line 1: wanted a token of visible ASCII" in caplog.text
+    assert "space" not in caplog.text
+
+
+def test_roles(tmp_path):
+    reader, writer = tmp_path / "readers", tmp_path / "writers"
+    reader.write_text("one\nboth\n")
+    writer.write_text("two\nboth")
+    tokens = Tokens(ServerConfig(token="own", reader_tokens_file=reader, writer_tokens_file=writer))
+    roles = {"one": "reader", "two": "writer", "both": "writer", "own": "writer", "x": None}
+    for token, role in roles.items():
+        assert tokens.role(f"Bearer {token}") == role
+        assert tokens.role(f"bearer {token}") == role
+        assert tokens.role(token) is None
+        assert tokens.role(f"Bearer {token} ") is None
+    for nobody in ("", "Bearer", "Bearer ", "Basic one", "Bearer # two teams"):
+        assert tokens.role(nobody) is None
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [("", "empty"), ("abc\n", "line break at its end"), ("höher", "other"), ("a b", "other")],
+)
+def test_a_token_that_nobody_can_send_is_no_setting(token, reason, tmp_path, monkeypatch):
+    settings = tmp_path / "nar.yaml"
+    settings.write_text(f'server: {{token: "{token}"}}'.replace("\n", "\\n"))
+    with pytest.raises(ConfigError, match=reason) as caught:
+        load_config(settings)
+    assert not token or token.strip() not in str(caught.value).replace("visible ASCII", "")
+    if token:
+        monkeypatch.setenv("NAR_TOKEN", token)
+        with pytest.raises(ConfigError, match=reason):
+            load_config(None)
+
+
+def test_the_token_of_the_environment_stands_in_for_none(tmp_path, monkeypatch):
+    monkeypatch.setenv("NAR_TOKEN", "env")
+    settings = tmp_path / "nar.yaml"
+    for written, token in (("{}", "env"), ("{token: null}", "env"), ("{token: own}", "own")):
+        settings.write_text(f"server: {written}")
+        assert load_config(settings).server.token.get_secret_value() == token
+    monkeypatch.setenv("NAR_TOKEN", "")
+    assert load_config(None).server.token is None
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "holds no token"),
+        ("# none\n", "holds no token"),
+        ("ok\nnö\n", "line 2"),
+        (None, "gone"),
+    ],
+)
+def test_a_file_at_fault_is_named_at_start(content, reason, tmp_path):
+    path = tmp_path / "gone"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ConfigError, match=reason):
+        Tokens(ServerConfig(reader_tokens_file=path))

@@ -1,0 +1,103 @@
+"""Requests that are too many, too large or too slow."""
+
+import grpc
+import pytest
+from asking import one_query, sample
+from gated import Delegating, Gate
+from live_server import live_server
+from server_process import server_process
+from waiting import wait_for
+
+from nar.client import Client
+from nar.serve.server import SERVICE
+from nar.v1 import retrieval_pb2 as wire
+from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+
+MEGABYTE = 1024 * 1024
+UPLOADS = 40
+UPLOAD = bytes(15 * MEGABYTE)
+
+
+def uploaded(channel, token):
+    """The codes of many large uploads at once."""
+    search = channel.unary_unary(f"/{SERVICE}/Search")
+    metadata = (("authorization", f"Bearer {token}"),)
+    return {
+        call.code().name
+        for call in [search.future(UPLOAD, metadata=metadata) for _ in range(UPLOADS)]
+    }
+
+
+def test_refused_uploads_take_no_memory(workspace):
+    with server_process(workspace, token="good") as server:
+        with Client(server.target, token="good") as client:
+            assert client.search("timm:plain").hits
+        before = server.peak_bytes()
+        with grpc.insecure_channel(server.target) as channel:
+            assert uploaded(channel, "bad") == {"UNAUTHENTICATED"}
+        assert server.peak_bytes() - before < 100 * MEGABYTE
+
+
+def test_uploads_that_are_let_in_take_a_bounded_memory(workspace):
+    with server_process(workspace, token="good") as server:
+        before = server.peak_bytes()
+        with grpc.insecure_channel(server.target) as channel:
+            assert uploaded(channel, "good") <= {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"}
+        assert server.peak_bytes() - before < UPLOADS * len(UPLOAD) / 2
+
+
+def test_calls_are_shed_while_requests_hold_too_many_bytes(embedder, index):
+    gate = Gate()
+    with (
+        live_server(Delegating(embedder, gate), index, max_held_bytes=1) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        held = stub.Search.future(one_query())
+        wait_for(lambda: gate.arrived == 1)
+        with pytest.raises(grpc.RpcError, match="bytes of requests are waiting") as caught:
+            stub.Describe(wire.DescribeRequest())
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert sample(server, "nar_rpc_rejected_total", reason="overloaded") == 1
+        gate.open()
+        assert held.result().results
+        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
+        assert stub.Search(one_query()).results
+
+
+def test_a_request_that_does_not_come_is_not_waited_for(embedder, index):
+    gate = Gate()
+
+    def never():
+        gate()
+        yield b""
+
+    with (
+        live_server(embedder, index, max_upload_s=0.2, uploads=1) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        slow = channel.stream_unary(f"/{SERVICE}/Search").future(never())
+        assert slow.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        gate.open()
+        assert sample(server, "nar_rpc_rejected_total", reason="slow") == 1
+        assert ArchitectureRetrievalServiceStub(channel).Search(one_query()).results
+
+
+def test_a_call_without_a_request_is_refused(server):
+    with grpc.insecure_channel(server.target) as channel:
+        empty = channel.stream_unary(f"/{SERVICE}/Search").future(iter(()))
+        assert empty.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_a_connection_has_a_bounded_number_of_calls(embedder, index):
+    gate = Gate()
+    with (
+        live_server(Delegating(embedder, gate), index, max_streams=2) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        calls = [stub.Search.future(one_query()) for _ in range(6)]
+        wait_for(lambda: gate.arrived == 2)
+        assert sample(server, "nar_rpc_in_flight") == 2
+        gate.open()
+        assert [len(call.result().results) for call in calls] == [1] * 6
