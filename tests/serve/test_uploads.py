@@ -96,6 +96,8 @@ def test_a_connection_has_a_bounded_number_of_calls(embedder, index):
         grpc.insecure_channel(server.target) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)
+        # The server says its bound with its first reply; calls beyond it then wait at the client.
+        stub.Describe(wire.DescribeRequest())
         calls = [stub.Search.future(one_query()) for _ in range(6)]
         wait_for(lambda: gate.arrived == 2)
         assert sample(server, "nar_rpc_in_flight") == 2
