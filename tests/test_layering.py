@@ -25,7 +25,7 @@ RANKS = """
     architecture labels
     motifs.config
     motifs.neighbours
-    motifs.borders motifs.pieces motifs.paths
+    motifs.borders motifs.pieces motifs.paths motifs.skeleton
     motifs.growth
     motifs.partition
     motifs.contexts motifs.macro_graph motifs.splitting motifs.feature_sets motifs
