@@ -70,10 +70,13 @@ def row(name: str, graphs: list[ComputationalGraph], seconds: float) -> dict[str
 
 
 def main() -> None:
+    # OpenMP's threads do not live on in a fork, and who waits for them hangs: none before it.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     corpus = [item.graph for item in read_corpus(shipped_corpus())[::EVERY]]
     default = shipped()
-    # First of all: OpenMP's threads do not live on in a fork, and who waits for them hangs.
     together = min(side_by_side(corpus, default) for _ in range(3))
+    torch.set_num_threads(threads)
     cells = [canonical(darts_graph(member.genotype)) for member in sample_classes(1_000)]
     large = [canonical(resnet([3, 4, 400, 3])), canonical(bert(400))]
     warm = untrained()
@@ -89,7 +92,6 @@ def main() -> None:
         row("DARTS, one alone", cells[:1], best_seconds(lambda: warm.embed(cells[:1]))),
         row("400 blocks", large, best_seconds(lambda: warm.embed(large))),
     ]
-    threads = torch.get_num_threads()
     report(f"Embedding on {threads} threads (peak memory {peak_memory_mib():.0f} MiB)", rows)
 
 

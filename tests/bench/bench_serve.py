@@ -144,7 +144,9 @@ def resident_mb(pid: int) -> int:
 
 def measured(name: str, config: IndexConfig, program: str, last: str, vectors: Vectors) -> Row:
     """A server of the atlas, from its start to its end."""
-    told = NarConfig(index=config, server=ServerConfig(port=0, metrics_port=0, token=None))
+    # All callers wait: what is shed has no latency.
+    patient = ServerConfig(port=0, metrics_port=0, token=None, max_wait_s=600)
+    told = NarConfig(index=config, server=patient)
     started = time.perf_counter()
     with process_of(program, told.model_dump_json(), last) as server:
         return served(name, server, time.perf_counter() - started, vectors)
