@@ -149,9 +149,9 @@ class Retriever:
                 same_network=known["network"],
                 same_at_inference=known["inference"],
                 same_design=known["design"],
-                novelty=self._percentile(known, nearest[position]),
+                novelty=self._percentile(one, known, nearest[position]),
             )
-            for position, known in enumerate(same)
+            for position, (one, known) in enumerate(zip(resolved, same, strict=True))
         ]
 
     def _beside(self, resolved: Sequence[_Resolved], same: Sequence[Same]) -> dict[int, _Resolved]:
@@ -197,12 +197,17 @@ class Retriever:
                     rows.setdefault(fingerprint, []).append(row)
         return [_same_as(one, rows) for one in resolved]
 
-    def _percentile(self, known: Same, nearest: Sequence[Hit]) -> float | None:
+    def _percentile(self, one: _Resolved, known: Same, nearest: Sequence[Hit]) -> float | None:
         """The novelty of a query: what is the same, or the nearest of all, tells."""
         if self.novelty is None:
             return None
-        is_new = not any(known.values()) and nearest
-        return self.novelty.percentile(nearest[0].score) if is_new else 0.0
+        if any(known.values()) or not nearest:
+            return 0.0
+        # Measured with the weights of designs. What is unknown about a query counts more by them,
+        # and of what was learned from nothing is unknown: the query's length is all that differs.
+        weighed = one.vector * self.embedder.weights("design")
+        longer = float(np.linalg.norm(weighed) / np.linalg.norm(one.vector))
+        return self.novelty.percentile(nearest[0].score / longer)
 
 
 def unknown(name: str) -> UnknownArchitectureError:

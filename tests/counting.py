@@ -40,9 +40,10 @@ class CountOperators:
         return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
     def weights(self, by):
-        """By trunk linear layers alone count, by family everything else."""
+        """By trunk linear layers alone count, by family the others, by design all of them."""
         linear = np.arange(DIM) == OPERATORS.index(op_id("linear"))
-        return {"trunk": linear, "family": ~linear}[by].astype(np.float32)
+        of_family = {"trunk": linear, "family": ~linear}.get(by, np.ones(DIM))
+        return of_family.astype(np.float32)
 
 
 def rows(known):

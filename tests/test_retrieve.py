@@ -232,3 +232,27 @@ def test_novelty_does_not_depend_on_what_is_asked_for(index):
     asked = graph("input; conv 0; relu 1; linear 2")
     told = {retriever.answer(Query(asked, by=by)).novelty for by in ("design", "family", "trunk")}
     assert len(told) == 1
+
+
+def test_the_novelty_of_a_design_is_told_as_the_encoder_weighs_it(index):
+    class Unknowing(CountOperators):
+        def weights(self, by):
+            # The last number, where nothing indexed has anything, counts five times by design.
+            return np.where(np.arange(DIM) == DIM - 1, 5, 1).astype(np.float32)
+
+        def embed(self, graphs):
+            counts = super().embed(graphs)
+            counts[:, -1] = 0.5
+            return counts / np.linalg.norm(counts, axis=1, keepdims=True)
+
+    novelty = Novelty(np.linspace(0, 1, 101, dtype=np.float32))
+    asked = graph("input; conv 0; relu 1; linear 2")
+    weighed = Retriever(Unknowing(), index, novelty).search(asked)
+
+    class Plain(Unknowing):
+        def weights(self, by):
+            return np.ones(DIM, dtype=np.float32)
+
+    plain = Retriever(Plain(), index, novelty).search(asked)
+    assert names(weighed.hits) == names(plain.hits)
+    assert weighed.novelty > plain.novelty

@@ -23,6 +23,7 @@ from nar.evaluation.benchmark.asking import EDITS, PARTS
 from nar.evaluation.benchmark.datasets import REAL, DataSet, load_dataset
 from nar.evaluation.novelty import asked_with_distances
 from nar.evaluation.reporting.markdown import markdown_table
+from nar.evaluation.scoring.ranking import unit_rows
 from nar.novelty import Novelty, write_novelty
 
 Distances = NDArray[np.float64]
@@ -75,7 +76,8 @@ def changed_distances(content: AtlasContent, dataset: DataSet) -> dict[str, Dist
             for card, graph in zip(dataset.cards, dataset.graphs, strict=True)
             if card.labels.source == source and card.topology not in known
         ]
-        distances[f"{source} of known models"] = _nearest(embedder.embed(graphs), every)
+        asking = unit_rows(embedder.embed(graphs) * embedder.weights("design"))
+        distances[f"{source} of known models"] = _nearest(np.asarray(asking), every)
     return distances
 
 

@@ -51,4 +51,6 @@ def test_a_change_whose_design_is_known_is_no_change(tmp_path):
         "parts of known models": sum(item.labels.source == "parts" for item in new),
     }
     parts = EMBEDDER.embed([item.graph for item in new if item.labels.source == "parts"])
+    parts *= EMBEDDER.weights("design")
+    parts /= np.linalg.norm(parts, axis=1, keepdims=True)
     assert measured["parts of known models"] == pytest.approx(1 - (parts @ vectors.T).max(axis=1))
