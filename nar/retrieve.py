@@ -145,11 +145,11 @@ class Retriever:
         )
         return [
             Answer(
-                tuple(hits[position]),
+                tuple(self._shown(one, hits[position])),
                 same_network=known["network"],
                 same_at_inference=known["inference"],
                 same_design=known["design"],
-                novelty=self._percentile(one, known, nearest[position]),
+                novelty=self._percentile(known, nearest[position]),
             )
             for position, (one, known) in enumerate(zip(resolved, same, strict=True))
         ]
@@ -165,23 +165,35 @@ class Retriever:
         }
 
     def _search(self, asked: Sequence[_Resolved]) -> list[list[Hit]]:
-        """The hits of all queries, of one call to the index."""
-        vectors = [self._weighed(one) for one in asked]
+        """The hits of all queries without themselves, of one call to the index."""
         own = any(one.own_id for one in asked)
         searches = [
-            Search(vector, min(one.query.top_k + own, MAX_TOP_K), one.query.filter)
-            for one, vector in zip(asked, vectors, strict=True)
+            Search(self._weighed(one), min(one.query.top_k + own, MAX_TOP_K), one.query.filter)
+            for one in asked
         ]
         answers = self.index.search_all(searches)
-        return [_shown(*each) for each in zip(asked, vectors, answers, strict=True)]
+        return [
+            [hit for hit in hits if hit.id != one.own_id][: one.query.top_k]
+            for one, hits in zip(asked, answers, strict=True)
+        ]
 
     def _weighed(self, one: _Resolved) -> NDArray[np.float32]:
         """The vector to search by: that of the query, as far as it counts for what is asked for."""
-        if one.query.by == "design":
-            return one.vector
         weighed = one.vector * self.embedder.weights(one.query.by)
         # A vector that has nothing of what is asked for has a design all the same.
         return weighed if weighed.any() else one.vector
+
+    def _shown(self, one: _Resolved, hits: Sequence[Hit]) -> list[Hit]:
+        """Hits with the scores that people see: a copy has 1, whatever is asked for."""
+        weighed = self._weighed(one)
+        if np.array_equal(weighed, one.vector):
+            return list(hits)
+        copy = _cosine(weighed, one.vector)
+        if one.query.by == "design":
+            # What counts more than once must not part a design further from those that know
+            # nothing of it: they keep their cosine.
+            copy = min(copy, float(np.linalg.norm(one.vector) / np.linalg.norm(weighed)))
+        return [replace(hit, score=min(hit.score / copy, 1.0)) for hit in hits]
 
     def _same(self, resolved: Sequence[_Resolved]) -> list[Same]:
         """What is the same as each query, in one way or another."""
@@ -197,17 +209,13 @@ class Retriever:
                     rows.setdefault(fingerprint, []).append(row)
         return [_same_as(one, rows) for one in resolved]
 
-    def _percentile(self, one: _Resolved, known: Same, nearest: Sequence[Hit]) -> float | None:
+    def _percentile(self, known: Same, nearest: Sequence[Hit]) -> float | None:
         """The novelty of a query: what is the same, or the nearest of all, tells."""
         if self.novelty is None:
             return None
         if any(known.values()) or not nearest:
             return 0.0
-        # Measured with the weights of designs. What is unknown about a query counts more by them,
-        # and of what was learned from nothing is unknown: the query's length is all that differs.
-        weighed = one.vector * self.embedder.weights("design")
-        longer = float(np.linalg.norm(weighed) / np.linalg.norm(one.vector))
-        return self.novelty.percentile(nearest[0].score / longer)
+        return self.novelty.percentile(nearest[0].score)
 
 
 def unknown(name: str) -> UnknownArchitectureError:
@@ -236,15 +244,6 @@ def _resolve_one(
             return _Resolved(query, row.embedding, row, row.id)
         case vector:
             return _Resolved(query, vector)
-
-
-def _shown(one: _Resolved, searched_by: NDArray[np.float32], hits: Sequence[Hit]) -> list[Hit]:
-    """The hits of a query without itself; a copy has score 1 whatever is asked for."""
-    others = [hit for hit in hits if hit.id != one.own_id][: one.query.top_k]
-    if searched_by is one.vector:
-        return others
-    copy = _cosine(searched_by, one.vector)
-    return [replace(hit, score=min(hit.score / copy, 1.0)) for hit in others]
 
 
 def _same_as(one: _Resolved, rows: Mapping[str, Sequence[IndexRow]]) -> Same:

@@ -256,3 +256,35 @@ def test_the_novelty_of_a_design_is_told_as_the_encoder_weighs_it(index):
     plain = Retriever(Plain(), index, novelty).search(asked)
     assert names(weighed.hits) == names(plain.hits)
     assert weighed.novelty > plain.novelty
+
+
+def test_a_search_by_design_counts_what_the_benchmark_counts(index):
+    twice = np.where(np.arange(DIM) < DIM // 2, 1, 2).astype(np.float32)
+
+    class Twice(CountOperators):
+        def weights(self, by):
+            return twice
+
+    known = rows(KNOWN)
+    plain, weighed = (Retriever(kind(), index) for kind in (CountOperators, Twice))
+    orders = set()
+    for seed in range(20):
+        asked = np.abs(np.random.default_rng(seed).normal(size=DIM)).astype(np.float32)
+        hits = weighed.search(asked, top_k=len(known)).hits
+        worth = {row.name: float(row.embedding @ (asked * twice)) for row in known}
+        assert [worth[name] for name in names(hits)] == pytest.approx(
+            sorted(worth.values(), reverse=True)
+        )
+        assert max(scores(hits)) <= 1
+        orders.add(names(hits) == names(plain.search(asked, top_k=len(known)).hits))
+    assert orders == {True, False}
+
+
+def test_designs_that_know_nothing_of_what_counts_twice_keep_their_cosine(index):
+    class Twice(CountOperators):
+        def weights(self, by):
+            return np.where(np.arange(DIM) < DIM - 1, 1, 2).astype(np.float32)
+
+    asked = np.ones(DIM, dtype=np.float32)
+    plain, weighed = (Retriever(kind(), index) for kind in (CountOperators, Twice))
+    assert scores(weighed.search(asked).hits) == pytest.approx(scores(plain.search(asked).hits))
