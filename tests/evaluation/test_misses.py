@@ -6,7 +6,14 @@ from scipy.sparse import csr_array
 
 from nar.evaluation.benchmark.datasets import REAL, load_dataset
 from nar.evaluation.benchmark.questions import questions
-from nar.evaluation.misses import as_markdown, blame, kind_of, lost_by_family
+from nar.evaluation.misses import (
+    Misses,
+    as_markdown,
+    blame,
+    kind_of,
+    lost_by_family,
+    lost_to_nearer,
+)
 from nar.evaluation.scoring.evaluate import evaluate
 from nar.evaluation.scoring.ranking import rank
 
@@ -33,6 +40,20 @@ def test_what_is_blamed_sums_to_what_is_lacking():
     assert not [row for row, item, _ in blamed if row // 2 == item // 2]
 
 
+@pytest.mark.parametrize("make", [np.asarray, csr_array])
+def test_wrong_answers_that_have_more_in_common_than_right_ones_are_told_apart(make):
+    # "a" asks; "c" and "d" are right. What answers ranks "b" and "e", both wrong, before them.
+    ranked = np.array([[1, 0], [0.99, 0.1], [0.5, 0.5], [0.4, 0.6], [0.98, 0.1]], dtype=np.float32)
+    common = np.array([[1, 1], [1, 0.9], [1, 0.5], [1, 0], [0, 1]], dtype=np.float32)
+    asking = np.array([True, False, False, False, False])
+    asked = questions(["a", "b", "c", "d", "e"], ["x", "y", "x", "x", "z"], queries=asking)
+    ranking = rank(ranked, asked)
+    blamed = list(blame(ranking, asked))
+    assert [item for _, item, _ in blamed] == [1, 4]
+    of_first = blamed[0][2]
+    assert lost_to_nearer(ranking, asked, blamed, make(common)) == pytest.approx(of_first)
+
+
 @pytest.mark.parametrize(
     ("family", "other", "kind"),
     [
@@ -51,6 +72,6 @@ def test_shares_are_summed_by_family_and_shown(tmp_path):
     cards = load_dataset(REAL, tmp_path).cards
     lost = lost_by_family(cards, [(0, 1, 0.25), (0, 1, 0.125), (1, 0, 0.125)])
     assert sum(lost.values()) == 0.5
-    text = as_markdown({"unseen": lost})
-    assert "lacks 0.500 of a MAP@20 of 1" in text
+    text = as_markdown({"unseen": Misses(lost, 0.2)})
+    assert "lacks 0.500 of a MAP@20 of 1, 0.200 of it to" in text
     assert f"| {cards[0].labels.family} | {cards[1].labels.family} |" in text
