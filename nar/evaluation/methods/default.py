@@ -95,6 +95,7 @@ TRIALS: Final[Mapping[str, Trial]] = {
     "leave-out-15": Trial(_with_stage("graph", leave_out=0.15)),
     "leave-out-30": Trial(_with_stage("graph", leave_out=0.3)),
     "epochs-15": Trial(_with_stage("graph", epochs=15)),
+    "motif-epochs-10": Trial(_with_stage("motif", epochs=10)),
     "no-border-widths": Trial(motifs=MotifConfig(border_widths=False)),
     "learned-skeleton": _with(features=(*LEARNED_FEATURES, "skeleton")),
     "identity-as-learned": _with(identity_features=LEARNED_FEATURES),

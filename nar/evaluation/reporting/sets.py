@@ -65,7 +65,7 @@ NAS_ABLATIONS: Final = (
     "no-paths",
 )
 MAPS: Final = ("gcn", "gat", "default")
-EVERY: Final = (*BASELINES, "paper", "default")
+EVERY: Final = (*BASELINES, "paper-printed", "paper", "default")
 
 Shown = Literal["table", "curve", "maps", "trade_off"]
 
