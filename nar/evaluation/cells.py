@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.questions import Questions
 from nar.evaluation.benchmark.tasks import Held, Task, load_task
+from nar.evaluation.methods.reading import sparing
 from nar.evaluation.methods.registry import find_method
 from nar.evaluation.scoring.evaluate import Scored, score
 from nar.evaluation.scoring.ranking import Matrix, Ranking, rank
@@ -149,8 +150,9 @@ def run_on(cell: Cell, task: Task) -> RankedCell:
     """Run a method on a task that is there already."""
     method = find_method(cell.method)
     started = time.perf_counter()
-    vectors = method.embed(task)
-    seconds = time.perf_counter() - started
+    with sparing() as spared:
+        vectors = method.embed(task)
+    seconds = time.perf_counter() - started + spared.seconds
     learned = len(task.train) if method.learns else 0
     rankings: dict[str, Ranking] = {}
     for asked in task.asked.values():

@@ -32,6 +32,7 @@ from torch.nn.functional import normalize
 from nar.encoding.default.parts import equal_halves, size_features, sketch
 from nar.encoding.default.recipe import DefaultConfig
 from nar.encoding.default.vocabulary import Mask, Vocabulary
+from nar.graph import ComputationalGraph
 from nar.motifs.feature_sets import STREAM_KINDS, FeatureSets, feature_sets
 from nar.motifs.partition import MotifPartition
 from nar.ragged import offsets
@@ -134,8 +135,14 @@ class DefaultEncoder:
 
     def encode(self, partitions: Sequence[MotifPartition]) -> NDArray[np.float32]:
         """Unit vectors of graphs that are cut into motifs: shape (graphs, dim)."""
+        sets = feature_sets(partitions, border_widths=self.config.motifs.border_widths)
+        return self.encode_features(sets, [partition.graph for partition in partitions])
+
+    def encode_features(
+        self, sets: FeatureSets, graphs: Sequence[ComputationalGraph]
+    ) -> NDArray[np.float32]:
+        """Unit vectors of graphs whose features are known: shape (graphs, dim)."""
         config = self.config
-        sets = feature_sets(partitions, border_widths=config.motifs.border_widths)
         known = self.vocabulary.knows(sets)
         with torch.inference_mode():
             learned = self.table(self.table.batch(sets, known)).cpu()
@@ -144,7 +151,7 @@ class DefaultEncoder:
         unseen = np.where(known, 0, sets.weights * self.table.counts[sets.streams])
         unknown = sketch(sets, unseen, config.unknown_dim)
         design = torch.cat([learned, config.unknown_weight * torch.from_numpy(unknown)], dim=1)
-        size = torch.from_numpy(size_features([partition.graph for partition in partitions]))
+        size = torch.from_numpy(size_features(graphs))
         identity = torch.from_numpy(sketch(sets, self._told(sets), config.identity_dim))
         weighed = (config.identity_weight * normalize(identity, dim=1), config.size_weight * size)
         whole = torch.cat([normalize(design, dim=1), *weighed], dim=1)

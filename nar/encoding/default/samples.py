@@ -13,6 +13,7 @@ from nar.graph import ComputationalGraph
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import FeatureSets, feature_sets, joined, motif_feature_sets
 from nar.motifs.macro_graph import MacroGraph, macro_graph
+from nar.motifs.partition import MotifPartition
 from nar.motifs.splitting import split_all
 
 CONTEXTS_A_MOTIF = 8
@@ -63,28 +64,42 @@ def collect_feature_samples(
     Of a motif type at most ``CONTEXTS_A_MOTIF`` surroundings are kept, the first that occur.
     """
     of_graphs: list[FeatureSets] = []
-    occurrences = _Occurrences()
+    reader = _MotifReader(config)
     for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
         cut = split_all(graphs[part], config)
         of_graphs.append(feature_sets(cut, border_widths=config.border_widths))
-        of_motifs, owners = motif_feature_sets(cut, border_widths=config.border_widths)
-        for partition, types in zip(cut, owners, strict=True):
-            occurrences.add(macro_graph(partition), types)
-        occurrences.keep(of_motifs)
-    return FeatureSamples(joined(of_graphs), occurrences.collected(), targets, config)
+        reader.read(cut)
+    return FeatureSamples(joined(of_graphs), reader.occurrences(), targets, config)
 
 
-class _Occurrences:
+def motif_occurrences(cut: Sequence[MotifPartition], config: MotifConfig) -> MotifOccurrences:
+    """What stage 1 learns from graphs that are cut already."""
+    reader = _MotifReader(config)
+    for part in runs([partition.graph.nodes for partition in cut], _NODES_A_RUN):
+        reader.read(cut[part])
+    return reader.occurrences()
+
+
+class _MotifReader:
     """Motif types with their surroundings, as more and more graphs are seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: MotifConfig) -> None:
+        self._config = config
         self._sets: list[FeatureSets] = []
         self._rows = 0
         self._contexts: defaultdict[int, dict[int, tuple[int, NDArray[np.int64]]]] = defaultdict(
             dict
         )
 
-    def add(self, macro: MacroGraph, types: NDArray[np.int64]) -> None:
+    def read(self, cut: Sequence[MotifPartition]) -> None:
+        """Take the motifs of some more graphs."""
+        sets, owners = motif_feature_sets(cut, border_widths=self._config.border_widths)
+        for partition, types in zip(cut, owners, strict=True):
+            self._add(macro_graph(partition), types)
+        self._sets.append(sets)
+        self._rows += sets.count
+
+    def _add(self, macro: MacroGraph, types: NDArray[np.int64]) -> None:
         """Take the motif types of a graph whose rows of the next sets are ``types``."""
         for motif, around in _surroundings(macro, types):
             code = int(macro.motif_codes[motif])
@@ -94,12 +109,7 @@ class _Occurrences:
                 rows = np.unique(types[around]) + self._rows
                 contexts[context] = (int(types[motif]) + self._rows, rows)
 
-    def keep(self, sets: FeatureSets) -> None:
-        """Keep the features that the rows given to `add` belong to."""
-        self._sets.append(sets)
-        self._rows += sets.count
-
-    def collected(self) -> MotifOccurrences:
+    def occurrences(self) -> MotifOccurrences:
         """Everything, in the order of the motif types."""
         occurrences = [
             (code, context, row, around)

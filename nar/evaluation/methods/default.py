@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from nar.by import By
+from nar.encoding.batches import runs
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.recipe import (
     LEARNED_FEATURES,
@@ -12,14 +15,16 @@ from nar.encoding.default.recipe import (
     BlockWeights,
     DefaultRecipe,
 )
-from nar.encoding.default.samples import collect_feature_samples
-from nar.encoding.embed import Embedder
+from nar.encoding.default.samples import FeatureSamples
 from nar.evaluation.benchmark.tasks import Task
+from nar.evaluation.methods.reading import read, read_motifs
 from nar.evaluation.scoring.ranking import Matrix
 from nar.motifs.config import FeatureKind, MotifConfig
 
 PLAIN: Final = DefaultRecipe()
 MOTIFS: Final = MotifConfig()
+# Embedded at a time: their vectors of signs are long.
+FEATURES_A_RUN: Final = 500_000
 
 
 def _with_stage(stage: str, **changes: Any) -> DefaultRecipe:  # noqa: ANN401
@@ -113,6 +118,12 @@ UNTRAINED: Final = _with_stage("motif", epochs=0).model_copy(
 
 def trained(task: Task, recipe: DefaultRecipe, motifs: MotifConfig = MOTIFS) -> Matrix:
     """Vectors of an encoder that went through both stages on the training rows of a task."""
-    samples = collect_feature_samples(task.learned(), task.targets, motifs)
+    every = read(task.graphs, motifs)
+    occurrences = read_motifs(every, task.train)
+    samples = FeatureSamples(every.sets.take(task.train), occurrences, task.targets, motifs)
     encoder = pretrain_default(samples, recipe.with_seed(task.seed))
-    return Embedder(encoder).embed(task.graphs)
+    vectors = np.empty((len(task.graphs), encoder.config.dim), dtype=np.float32)
+    rows = np.arange(len(vectors))
+    for part in runs(np.diff(every.sets.start).tolist(), FEATURES_A_RUN):
+        vectors[part] = encoder.encode_features(every.sets.take(rows[part]), task.graphs[part])
+    return vectors
