@@ -7,7 +7,9 @@ from nar.architecture import Labels, architecture
 from nar.canonical import canonical
 from nar.corpus import read_cards, write_shard
 from nar.errors import InvalidInputError
+from nar.evaluation.benchmark.asking import original_name
 from nar.evaluation.benchmark.datasets import DataSet, load_dataset
+from nar.evaluation.benchmark.frozen import SEEDS
 from nar.evaluation.benchmark.tasks import load_task, make_task
 
 ROLES = {
@@ -96,13 +98,51 @@ def test_the_real_tasks_ask_designs_that_are_not_learned(tmp_path):
             assert learned.isdisjoint(asking) or name.startswith(("edits", "parts"))
 
 
-def test_nothing_that_asks_under_unseen_is_of_a_family_that_was_learned(tmp_path):
+# What nothing may have been learned of: the family, the encoder of a composed model, or both.
+HALVES = {
+    "unseen-named": ("family",),
+    "unseen-composed-decoder": ("family",),
+    "unseen-composed-encoder": ("backbone",),
+    "unseen-composed-both": ("family", "backbone"),
+    "lineage": ("family",),
+    "lineage-parents": ("family",),
+    "edits-original-unseen": ("family",),
+    "edits-family-unseen": ("family",),
+    "parts-original-unseen": ("family",),
+    "parts-family-unseen": ("family",),
+}
+
+
+@pytest.mark.parametrize("held", ["test", "validation"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_nothing_that_asks_under_unseen_is_of_a_family_that_was_learned(tmp_path, seed, held):
     cards = load_dataset("real", tmp_path).cards
-    for held in ("test", "validation"):
-        task = load_task("real", "unseen", 0, cache_directory=tmp_path, held=held)
-        learned = [cards[row].labels for row in task.train]
-        seen = {each.family for each in learned} | {each.backbone for each in learned}
-        named = task.asked["unseen-named"]
-        assert seen.isdisjoint(cards[row].labels.family for row in named.asked())
-        encoders = task.asked["unseen-composed-encoder"]
-        assert seen.isdisjoint(cards[row].labels.backbone for row in encoders.asked())
+    task = load_task("real", "unseen", seed, cache_directory=tmp_path, held=held)
+    learned = [cards[row].labels for row in task.train]
+    seen = {each.family for each in learned} | {each.backbone for each in learned}
+    by_name = {card.labels.name: card.labels for card in cards}
+    for protocol, halves in HALVES.items():
+        asking = [by_name[original_name(cards[row])] for row in task.asked[protocol].asked()]
+        assert asking, protocol
+        of_asking = {getattr(labels, half) for labels in asking for half in halves}
+        assert seen.isdisjoint(of_asking), protocol
+
+
+def test_no_family_that_selects_a_model_under_unseen_asks_in_a_test(tmp_path):
+    cards = load_dataset("real", tmp_path).cards
+
+    def families(seed, held):
+        task = load_task("real", "unseen", seed, cache_directory=tmp_path, held=held)
+        rows = {
+            row
+            for name, questions in task.asked.items()
+            if name != "novelty"
+            for row in questions.asked().tolist()
+        }
+        labels = [cards[row].labels for row in rows]
+        return {each.family for each in labels} | {each.backbone for each in labels} - {""}
+
+    selecting = families(0, "validation")
+    assert selecting
+    for seed in SEEDS:
+        assert selecting.isdisjoint(families(seed, "test")), seed

@@ -95,6 +95,7 @@ def design_questions(
     right: Words = families,
     tier: str = "named",
     fresh: bool = False,
+    halves_fresh: bool = False,
 ) -> Questions:
     """Designs ask for those that are called alike, among the designs of their track.
 
@@ -104,20 +105,18 @@ def design_questions(
         right: What a relevant answer is called.
         tier: The track: who asks and who answers; empty for all.
         fresh: Only those ask of which nothing was learned that is called alike.
+        halves_fresh: Only those count of which neither decoder nor encoder was learned.
     """
     track = _known(cards) & np.array([tier in ("", card.labels.tier) for card in cards])
     first = _representatives(cards, track)
     names = right(cards)
     asks = _tests(cards, roles) & first
     if fresh:
-        learned = {
-            label
-            for name, card in zip(names, cards, strict=True)
-            if roles[card.labels.name] == "train"
-            for label in (name, card.labels.family, card.labels.backbone)
-        }
-        asks &= np.array([name not in learned for name in names])
+        asks &= _are_fresh(cards, roles, names, also=names)
     worth = _labelled(cards, numbered(names), asks, track)
+    if halves_fresh:
+        for half in (families(cards), encoders(cards)):
+            worth = _counting(worth, _are_fresh(cards, roles, half)[asks])
     return questions(
         _names(cards),
         with_equals(worth, _topologies(cards)),
@@ -131,14 +130,16 @@ def design_questions(
 def lineage_questions(cards: Sequence[Card], roles: Roles) -> Questions:
     """Named designs ask for their family (3), what it came from or led to (2), siblings (1).
 
-    Only families ask of which an edge of the lineage is known.
+    Only families count of which nothing was learned and an edge of the lineage is known.
     """
     track = _named(cards)
     first = _representatives(cards, track)
     asks = _tests(cards, roles) & first & _has(cards, relatives)
+    worth = _graded(cards, asks, track, relevance_grade)
+    fresh = _are_fresh(cards, roles, families(cards))[asks]
     return questions(
         _names(cards),
-        with_equals(_graded(cards, asks, track, relevance_grade), _topologies(cards)),
+        with_equals(_counting(worth, fresh), _topologies(cards)),
         apart=[card.topology for card in cards],
         cluster=families(cards),
         queries=asks,
@@ -151,9 +152,11 @@ def parent_questions(cards: Sequence[Card], roles: Roles) -> Questions:
     track = _named(cards)
     first = _representatives(cards, track)
     asks = _tests(cards, roles) & first & _has(cards, parents)
+    worth = _graded(cards, asks, track, lambda query, other: int(other in parents(query)))
+    fresh = _are_fresh(cards, roles, families(cards))[asks]
     return questions(
         _names(cards),
-        _graded(cards, asks, track, lambda query, other: int(other in parents(query))),
+        _counting(worth, fresh),
         apart=families(cards),
         cluster=families(cards),
         queries=asks,
@@ -191,6 +194,8 @@ def changed_questions(
     source: str,
     right: Words,
     if_also: Callable[[Card, Card], bool] | None = None,
+    fresh: bool = False,
+    differing: bool = False,
 ) -> Questions:
     """Models that were changed ask for what they were made from.
 
@@ -200,6 +205,8 @@ def changed_questions(
         source: How they were changed: one of `ASKING`.
         right: What is right for the original is right for whatever is made from it.
         if_also: What must hold of the original and of a right answer besides.
+        fresh: Only those count of whose original's family nothing was learned.
+        differing: Only those count whose graph is another than their original's.
     """
     asks = _asking(cards, roles) & np.array([card.labels.source == source for card in cards])
     by_name = {card.labels.name: card for card in cards}
@@ -211,7 +218,37 @@ def changed_questions(
         pairs = zip(*worth.tocoo().coords, strict=True)
         holds = [if_also(asking[row], cards[item]) for row, item in pairs]
         worth = kept_entries(worth, np.array(holds, dtype=np.bool_))
+    if fresh:
+        worth = _counting(worth, _are_fresh(cards, roles, families(originals))[asks])
+    if differing:
+        differ = [card.exact != first.exact for card, first in zip(cards, originals, strict=True)]
+        worth = _counting(worth, np.array(differ)[asks])
     return questions(_names(cards), worth, cluster=families(cards), queries=asks, gallery=answering)
+
+
+def _are_fresh(
+    cards: Sequence[Card], roles: Roles, names: Sequence[str], *, also: Sequence[str] = ()
+) -> Mask:
+    """Whether nothing was learned that is of a family, or stands on one, of each of these names.
+
+    Args:
+        cards: Of a data set.
+        roles: Of each.
+        names: A label of each card.
+        also: What else a learned card is called.
+    """
+    learned = {
+        label
+        for number, card in enumerate(cards)
+        if roles[card.labels.name] == "train"
+        for label in (*also[number : number + 1], card.labels.family, card.labels.backbone)
+    }
+    return np.array([name not in learned for name in names], dtype=np.bool_)
+
+
+def _counting(worth: csr_array, counts: Mask) -> csr_array:
+    """Without the answers of queries that do not count; they ask on, and are not asked anew."""
+    return kept_entries(worth, counts[worth.tocoo().coords[0]])
 
 
 def exact_graphs(cards: Sequence[Card]) -> list[str]:

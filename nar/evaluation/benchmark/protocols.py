@@ -45,13 +45,19 @@ _ONCE: Final = "A design stands once among the queries and answers."
 _HELD: Final = {
     "distinct": f"A tenth of the designs of each family asks, and is not learned from. {_ONCE}",
     "unseen": "A fifth of the families asks; nothing is learned of these, of their twins, or of "
-    f"what stands on one of them. {_ONCE}",
+    "what stands on one of them. Named models that hold a model of another family inside are held "
+    f"out with their own. {_ONCE}",
 }
 _COMPOSED: Final = "Composed models. Right: the"
 # Track -> tier of who asks and answers, what is right, both in words, and what is asked for.
 _TRACKS: Final[Mapping[str, tuple[str, Words, str, By]]] = {
     "named": ("named", asking.families, "Named models. Right: the family.", "design"),
-    "composed": ("composed", asking.kin, f"{_COMPOSED} decoder on that encoder.", "design"),
+    "composed": (
+        "composed",
+        asking.kin,
+        f"{_COMPOSED} decoder on that encoder; each may have been learned with another.",
+        "design",
+    ),
     "composed-decoder": ("composed", asking.families, f"{_COMPOSED} decoder.", "family"),
     "composed-encoder": ("composed", asking.encoders, f"{_COMPOSED} encoder.", "trunk"),
     "all": ("", asking.kin, "All. Right: the family; of composed ones the encoder too.", "design"),
@@ -76,13 +82,21 @@ def _of_tracks(split: str) -> Iterator[tuple[str, Protocol]]:
     for track, (tier, right, said, by) in _TRACKS.items():
         ask = partial(asking.design_questions, right=right, tier=tier, fresh=split == "unseen")
         yield f"{split}-{track}", Protocol(split, ask, "map@20", f"{_HELD[split]} {said}", by)
+    if split == "unseen":
+        tier, right, said, by = _TRACKS["composed"]
+        ask = partial(
+            asking.design_questions, right=right, tier=tier, fresh=True, halves_fresh=True
+        )
+        said = f"{_HELD[split]} {said} Only those count of which neither half was learned."
+        yield "unseen-composed-both", Protocol(split, ask, "map@20", said, by)
 
 
 def _of_changed(split: str) -> Iterator[tuple[str, Protocol]]:
     ending, known = _KNOWN[split]
     for source, who in _CHANGED.items():
         for what, (right, headline) in _RIGHT.items():
-            ask = partial(asking.changed_questions, source=source, right=right)
+            fresh = split == "unseen"
+            ask = partial(asking.changed_questions, source=source, right=right, fresh=fresh)
             said = f"{who}; {known}. Named models answer. Right: the {what}."
             yield f"{source}-{what}{ending}", Protocol(split, ask, headline, said, "copy")
 
@@ -123,7 +137,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
         asking.novelty_questions,
         "map@20",
         "Held-out designs of families never learned, and of learned ones, ask what was learned: "
-        "how far is the nearest?",
+        "how far is the nearest? Those of learned families are the same for all who ask.",
     ),
     "twins": Protocol(
         "copies",
@@ -145,6 +159,20 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
         "Models that were written otherwise ask (`results/rewritten_graphs.md` says how), and "
         "their designs are not learned from. Right: the original, or what has its graph, as it is "
         "written or in its normal form with parameters within a quarter of an octave.",
+        "copy",
+    ),
+    "rewrites-differing": Protocol(
+        "copies",
+        partial(
+            asking.changed_questions,
+            source=REWRITTEN,
+            right=asking.normal_forms,
+            if_also=same_at_inference,
+            differing=True,
+        ),
+        "success@1",
+        "As `rewrites`, but only those count whose graph is another than their original's: the "
+        "others are found by their fingerprints.",
         "copy",
     ),
     "rewrites-design": Protocol(

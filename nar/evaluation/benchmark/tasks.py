@@ -165,7 +165,7 @@ def make_task(
     cards = dataset.cards
     train = [row for row, card in enumerate(cards) if roles[card.labels.name] == "train"]
     aims = _OF_NAS if dataset.name in NAS else _AIMS.get(split, _OF_CODE)
-    asking = roles if held == "test" else _for_validation(roles)
+    asking = roles if held == "test" else _for_validation(cards, split, roles)
     return Task(
         f"{dataset.name}/{split}",
         seed,
@@ -217,6 +217,26 @@ def _with_asking(cards: Sequence[Card], split: str, seed: int) -> dict[str, Role
     return roles
 
 
-def _for_validation(roles: Roles) -> dict[str, Role]:
+def _for_validation(cards: Sequence[Card], split: str, roles: Roles) -> dict[str, Role]:
+    """What selects a model asks, and the test items only answer.
+
+    Under ``unseen`` a decoder that is tested elsewhere does not ask, though its encoder selects,
+    nor the other way round.
+    """
     as_asked: dict[Role, Role] = {"validation": "test", "test": "gallery"}
-    return {name: as_asked.get(role, role) for name, role in roles.items()}
+    asking = {name: as_asked.get(role, role) for name, role in roles.items()}
+    if split != "unseen":
+        return asking
+    tested = {
+        family
+        for card in cards
+        if roles[card.labels.name] != "validation" and card.labels.source not in ASKING
+        for family in (card.labels.family, card.labels.backbone)
+        if family
+    }
+    for card in cards:
+        if asking[card.labels.name] == "test" and not tested.isdisjoint(
+            (card.labels.family, card.labels.backbone)
+        ):
+            asking[card.labels.name] = "gallery"
+    return asking

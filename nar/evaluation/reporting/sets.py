@@ -114,7 +114,9 @@ _PRINTED_TASKS: Final = ((REAL, "paper"), ("nas-4", "nas"))
 
 def _tracks(split: str) -> tuple[tuple[str, str], ...]:
     """Named first, all together last."""
-    tracks = ("named", "composed-decoder", "composed-encoder", "composed", "all")
+    tracks = ["named", "composed-decoder", "composed-encoder", "composed", "all"]
+    if split == "unseen":
+        tracks.insert(4, "composed-both")
     return tuple((REAL, f"{split}-{track}") for track in tracks)
 
 
@@ -158,7 +160,7 @@ SETS: Final[Mapping[str, CellSet]] = {
     "twins": CellSet("The same design in another library", ((REAL, "twins"),), EVERY),
     "rewrites": CellSet(
         "Rewritten models find their originals",
-        ((REAL, "rewrites"), (REAL, "rewrites-design")),
+        tuple((REAL, f"rewrites{what}") for what in ("", "-differing", "-design")),
         EVERY,
     ),
     "edits": CellSet("Edited models find their originals", _changed("edits"), EVERY),

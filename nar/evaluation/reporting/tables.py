@@ -30,6 +30,8 @@ DEFINITIONS: Final = (
     "little where fewer than 20 families ask. Bold: best of its column.",
     "Ceiling: what a perfect ranking reaches that knows what is right, but cannot tell equal "
     "graphs apart, as no encoder can.",
+    "Without labels, idf, the spread of sizes and the list of attributes that occur are taken over "
+    "all architectures, those that ask among them.",
     "dim: length of the vectors. seconds: wall time of learning and embedding, mean over seeds.",
 )
 PRINTED: Final = (
