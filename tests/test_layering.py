@@ -44,7 +44,7 @@ RANKS = """
     index.searches index.checks index.ranking index.columns index.milvus
     index.collection
     index.bulk
-    index.exact
+    index.exact index.publishing
     index.architecture_index index.mirror
     index.following
     index.reader index

@@ -130,6 +130,15 @@ class Collection:
         for records in self._pages(_STORED, PAGE_ROWS):
             yield [_stored(record) for record in records]
 
+    def sample(self, count: int) -> list[IndexRow]:
+        """Rows of the first ids. Ids are hashes: it is as if the rows were drawn at random."""
+        rows: list[IndexRow] = []
+        for page in self.pages():
+            rows.extend(stored.row for stored in page)
+            if len(rows) >= count:
+                break
+        return sorted(rows, key=lambda row: row.id)[:count]
+
     def digests(self) -> dict[str, str]:
         """The digest that each row was written with, by its id; no vector is read."""
         pages = self._pages(("id", "digest"), DIGEST_PAGE_ROWS)

@@ -4,10 +4,11 @@ Everything that pymilvus or gRPC can raise leaves here as an error of NAR, withi
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 import grpc
@@ -25,6 +26,8 @@ PATIENCE_S: Final = 120.0
 LOOPBACK: Final = "127.0.0.1"
 LITE_THREADS: Final = 10
 CONNECT_FAILED: Final = 2  # the code of pymilvus for it
+# Milvus could not do it, or did not answer.
+ERRORS: Final = ("refused", "unreachable")
 
 _UNBOUNDED: Final = (
     ("grpc.max_receive_message_length", -1),
@@ -117,6 +120,8 @@ class Milvus:
         self.uri = config.uri
         self._timeout_s = config.timeout_s
         self._closed = False
+        self._counting = Lock()
+        self._errors = dict.fromkeys(ERRORS, 0)
         self._embedded: EmbeddedServer | None = None
         if config.uri.endswith(".db"):
             self._embedded = EmbeddedServer(Path(config.uri))
@@ -176,15 +181,28 @@ class Milvus:
         try:
             yield
         except grpc.RpcError as error:
+            self._count("unreachable")
             code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
             raise IndexUnavailableError(self._unreachable(purpose, code)) from error
         except MilvusException as error:
             if _is_refusal(error):
+                self._count("refused")
                 reason = f"the index at {self.uri} refused to {purpose}: {error.message}"
                 raise RefusedError(reason) from error
+            self._count("unreachable")
             raise IndexUnavailableError(self._unreachable(purpose, error.message)) from error
         except ValueError as error:  # gRPC's way to say that the channel is closed
+            self._count("unreachable")
             raise IndexUnavailableError(self._unreachable(purpose, str(error))) from error
+
+    @property
+    def errors(self) -> Mapping[str, int]:
+        """How many calls have failed so far, by kind: each of `ERRORS`."""
+        return dict(self._errors)
+
+    def _count(self, kind: str) -> None:
+        with self._counting:
+            self._errors[kind] += 1
 
     def _unreachable(self, purpose: str, reason: str) -> str:
         return (

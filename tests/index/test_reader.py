@@ -1,5 +1,6 @@
 """The reader: rows in memory say what Milvus would, and follow it wherever it goes."""
 
+from math import isnan
 from threading import Event
 
 import numpy as np
@@ -215,6 +216,18 @@ def test_a_row_that_reads_back_damaged_is_said(uri, monkeypatch):
             reader.count()
 
 
+def test_when_rows_and_store_last_agreed_is_told(opened, caplog):
+    index, reader = opened
+    wait_for(lambda: reader.agreed_s > 0)
+    index.live.drop()
+    wait_for(lambda: "the rows in memory may be old" in caplog.text)
+    stale = reader.agreed_s
+    assert stale < caplog.records[-1].created
+    assert names(reader) == names_of(OLD)
+    load(index, NEW)
+    wait_for(lambda: reader.agreed_s > stale and names(reader) == names_of(NEW))
+
+
 def test_files_answer_until_the_index_is_there(uri):
     config, may_open = IndexConfig(uri=uri, **SOON), Event()
 
@@ -226,6 +239,7 @@ def test_files_answer_until_the_index_is_there(uri):
 
     with Reader(open_late, config, Mirror.of(OLD, dim=DIM)) as reader:
         assert (names(reader), reader.count(), reader.collection) == (names_of(OLD), 3, None)
+        assert (isnan(reader.agreed_s), reader.errors) == (True, {})
         with pytest.raises(IndexUnavailableError, match="files alone"):
             reader.upsert(NEW)
         may_open.set()
