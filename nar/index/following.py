@@ -11,7 +11,8 @@ from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
-from nar.index.mirror import DamagedIndexError, Mirror
+from nar.index.damage import DamagedIndexError
+from nar.index.mirror import Mirror
 from nar.index.rows import IndexRow
 
 log = logging.getLogger(__name__)

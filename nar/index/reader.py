@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, NarError
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
 from nar.index.following import Follower
-from nar.index.mirror import DamagedIndexError, Mirror
+from nar.index.mirror import Mirror
 from nar.index.rows import Hit, IndexRow
 from nar.index.searches import Search
 

@@ -14,9 +14,11 @@ from waiting import wait_for
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.collection import create_collection, point_alias
+from nar.index.collection import create_collection
+from nar.index.damage import DamagedIndexError
 from nar.index.filters import Filter, Range
-from nar.index.mirror import DamagedIndexError, Mirror
+from nar.index.mirror import Mirror
+from nar.index.publishing import point_alias
 from nar.index.reader import Reader
 from nar.index.rows import architecture_id
 from nar.index.searches import Search
