@@ -11,7 +11,7 @@ from nar.index.milvus import Milvus, RefusedError
 log = logging.getLogger(__name__)
 
 # The job of a build, if it has a name; the connection that began it; when it last showed life, in
-# seconds since 1970; and the collection that was published in its place.
+# seconds since 1970; and the collection that was published in its place, or nothing.
 JOB: Final = "nar.job"
 BUILDER: Final = "nar.builder"
 WRITTEN: Final = "nar.written"
@@ -20,12 +20,12 @@ SUPERSEDED: Final = "nar.superseded"
 
 def begun(milvus: Milvus, job: str | None) -> dict[str, str]:
     """The marks of a build that begins now."""
-    return {JOB: job or "", BUILDER: milvus.session, **_written_now()}
+    return {JOB: job or "", BUILDER: milvus.session, **_alive()}
 
 
 def show_life(collection: Collection) -> None:
-    """Note that somebody still fills it."""
-    mark(collection, _written_now())
+    """Note that somebody still fills it, whatever was published in its place before."""
+    mark(collection, _alive())
 
 
 def mark(collection: Collection, marks: Mapping[str, str]) -> None:
@@ -40,5 +40,5 @@ def mark(collection: Collection, marks: Mapping[str, str]) -> None:
         log.warning("nobody can tell later whether this is needed: %s", error)
 
 
-def _written_now() -> dict[str, str]:
-    return {WRITTEN: f"{time.time():.0f}"}
+def _alive() -> dict[str, str]:
+    return {WRITTEN: f"{time.time():.0f}", SUPERSEDED: ""}

@@ -75,7 +75,7 @@ def _orphan(collection: Collection) -> Orphan:
     return Orphan(
         collection,
         job,
-        SUPERSEDED in marks or (is_abandoned and marks[BUILDER] != milvus.session),
+        bool(marks.get(SUPERSEDED)) or (is_abandoned and marks[BUILDER] != milvus.session),
         time.time() - float(marks.get(WRITTEN, 0)),
     )
 

@@ -167,3 +167,15 @@ def test_what_is_published_stays_though_a_publisher_died_on_its_way(config):
         mark(index.live, {SUPERSEDED: "arch_never"})
         assert drop_orphans(index.live.milvus, idle_s=0) == []
         assert index.count() == 4
+
+
+@pytest.mark.parametrize("config", ["lite"], indirect=True)
+def test_what_was_replaced_and_is_filled_again_is_kept(config):
+    with ArchitectureIndex(config) as index:
+        with index.build(ENCODER, DIM, job="again") as build:
+            mark(build.staging, {SUPERSEDED: "arch_other"})
+        assert left_in(build.staging.milvus)[build.staging.name].is_dead
+        with index.build(ENCODER, DIM, job="again") as build:
+            publish(index)
+            assert drop_orphans(build.staging.milvus, idle_s=DAY_S) == []
+            assert build.publish() == 0
