@@ -1,5 +1,6 @@
 """A certificate authority of loopback, made anew by every test."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -23,11 +24,13 @@ class Authority:
         self.file = directory / f"{name}.pem"
         self.file.write_bytes(self._authority.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, name: str) -> tuple[Path, Path]:
+    def issue(
+        self, name: str, *, lasts: timedelta = DAY, names: Sequence[str] = ()
+    ) -> tuple[Path, Path]:
         """Write a certificate for 127.0.0.1 and its key, over those of the same name."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        certificate = self._signed(subject, key, is_authority=False)
+        certificate = self._signed(subject, key, is_authority=False, lasts=lasts, names=names)
         paths = self._directory / f"{name}.crt", self._directory / f"{name}.key"
         paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         paths[1].write_bytes(
@@ -40,9 +43,16 @@ class Authority:
         return paths
 
     def _signed(
-        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_authority: bool
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePrivateKey,
+        *,
+        is_authority: bool,
+        lasts: timedelta = DAY,
+        names: Sequence[str] = (),
     ) -> x509.Certificate:
         now = datetime.now(UTC)
+        addresses = [x509.IPAddress(ip_address("127.0.0.1")), *map(x509.DNSName, names)]
         builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -50,11 +60,8 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - DAY)
-            .not_valid_after(now + DAY)
+            .not_valid_after(now + lasts)
             .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
-            .add_extension(
-                x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]),
-                critical=False,
-            )
+            .add_extension(x509.SubjectAlternativeName(addresses), critical=False)
         )
         return builder.sign(self._key, hashes.SHA256())

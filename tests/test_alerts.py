@@ -11,11 +11,14 @@ import pytest
 import yaml
 from prometheus_client import generate_latest
 
+from nar.index.milvus import ERRORS
 from nar.serve import telemetry
+from nar.serve.store_metrics import StoreMetrics
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 RULES = yaml.safe_load((DEPLOY / "rules.yml").read_text())
 RULE_TESTS = yaml.safe_load((DEPLOY / "rules_test.yml").read_text())["tests"]
+RUNBOOK = (DEPLOY / "RUNBOOK.md").read_text()
 DASHBOARD = json.loads((DEPLOY / "dashboard.json").read_text())
 
 EVERY_RULE = [rule for group in RULES["groups"] for rule in group["rules"]]
@@ -29,6 +32,7 @@ CLOSED_SETS = {
     "code": telemetry.CALL_CODES,
     "stage": telemetry.STAGES,
     "reason": telemetry.REJECTIONS,
+    "kind": ERRORS,
     "job": ("nar",),
 }
 
@@ -63,6 +67,40 @@ def test_every_alert_is_tested_firing_and_silent(alert):
     assert outcomes == {True, False}
 
 
+def test_every_alert_has_an_entry_in_the_runbook_and_leads_to_it():
+    entries = re.findall(r"^## (\w+)$", RUNBOOK, re.MULTILINE)
+    assert entries == ALERTS
+    links = [rule["annotations"]["runbook_url"] for rule in EVERY_RULE if "alert" in rule]
+    assert links == [f"RUNBOOK.md#{entry.lower()}" for entry in entries]
+
+
+def test_every_entry_says_what_users_see_where_to_look_what_to_do_and_when_it_is_over():
+    titles = [rule["alert"] for rule in EVERY_RULE if "alert" in rule]
+    for alert, text in zip(titles, re.split(r"^## \w+$", RUNBOOK, flags=re.M)[1:], strict=True):
+        severity = next(rule for rule in EVERY_RULE if rule.get("alert") == alert)["labels"]
+        assert text.strip().startswith(f"**{severity['severity'].capitalize()}.**"), alert
+        parts = [word for word in re.findall(r"\*\*(\w+)", text)[1:] if word[0].isupper()]
+        assert {"Users", "Look", "Over"} <= set(parts), alert
+        assert re.search(r"\*\*[Dd]o\*\*", text), alert
+
+
+def test_links_of_the_runbook_lead_to_entries():
+    titles = {alert.lower() for alert in ALERTS}
+    assert set(re.findall(r"\]\(#(\w+)\)", RUNBOOK)) <= titles
+
+
+def test_queries_of_the_runbook_are_valid_and_about_metrics_that_are_served(tmp_path):
+    code = re.findall(r"`([^`]+)`", RUNBOOK)
+    queries = [text for text in code if metrics_of(text) and "{{" not in text]
+    rules = [{"record": f"runbook:{n}", "expr": expr} for n, expr in enumerate(queries)]
+    groups = {"groups": [{"name": "runbook", "rules": rules}]}
+    (tmp_path / "runbook.yml").write_text(yaml.safe_dump(groups))
+    done, output = promtool("check", "rules", "runbook.yml", cwd=tmp_path)
+    assert done == 0, output
+    assert {name for query in queries for name in metrics_of(query)} - offered() == set()
+    assert len(queries) > 15
+
+
 @pytest.mark.parametrize("expression", ["vector(1) > 2", "vector(1)"], ids=["never", "always"])
 def test_the_rule_tests_notice_an_alert_that_fires(tmp_path, expression):
     broken = [rule | {"expr": expression} if "alert" in rule else rule for rule in EVERY_RULE]
@@ -89,10 +127,8 @@ def test_promtool_finds_no_fault_in_the_metrics():
 
 
 def test_rules_and_dashboard_name_metrics_that_are_served():
-    text = generate_latest(served().registry).decode()
-    offered = set(re.findall(r"^(\w+)[{ ]", text, re.MULTILINE)) | RECORDED | {"up"}
     wanted = {name for expression in EXPRESSIONS for name in metrics_of(expression)}
-    assert wanted - offered == set()
+    assert wanted - offered() == set()
     assert len(wanted) > 10
 
 
@@ -114,10 +150,23 @@ def test_every_fault_of_the_server_burns_the_budget():
     assert all(f'{{code=~"{faults}"}}' in rule["expr"] for rule in ratios)
 
 
+class Asked:
+    """What an index says of its store."""
+
+    agreed_s, errors = 0.0, dict.fromkeys(ERRORS, 0)
+
+
 def served() -> telemetry.Telemetry:
     metrics = telemetry.Telemetry()
     metrics.identify(version="0.1.0", fingerprint="aa", name="paper", dim=512)
+    metrics.registry.register(StoreMetrics(Asked()))
     return metrics
+
+
+def offered() -> set[str]:
+    """Every name that an expression may ask for."""
+    text = generate_latest(served().registry).decode()
+    return set(re.findall(r"^(\w+)[{ ]", text, re.MULTILINE)) | RECORDED | {"up"}
 
 
 def metrics_of(expression: str) -> set[str]:

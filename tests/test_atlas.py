@@ -1,34 +1,25 @@
 """The atlas: what ships answers at once, and what does not fit together is refused."""
 
 import json
-from functools import partial
-from pathlib import Path
 from shutil import copytree
-from threading import Event
 
 import numpy as np
 import pytest
 import torch
+from atlases import packed, twenty_networks
 from encoding import small_default
 from server_process import ATLAS, process_of
 from typer.testing import CliRunner
-from waiting import wait_for
 
 from nar.atlas import VECTORS, Atlas, read_atlas, shipped_atlas
-from nar.cli import atlas_commands, atlas_store
 from nar.cli.app import app
 from nar.client import Client
 from nar.config import IndexConfig, NarConfig, ServerConfig
-from nar.corpus import read_shard, write_shard
-from nar.corpus.manifest import Manifest, count_corpus
+from nar.corpus import read_shard
+from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
-from nar.errors import CorpusError, IndexUnavailableError
-from nar.index.collection import SCHEMA_VERSION
-from nar.index.mirror import Mirror
-from nar.index.reader import Reader
-from nar.zoo import capture_architecture
-from nar.zoo.selections import select
+from nar.errors import CorpusError
 
 MODEL = """
 import torch
@@ -42,22 +33,12 @@ def factory():
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
-    """Twenty DARTS networks and an encoder that has learned nothing."""
-    root = tmp_path_factory.mktemp("work")
-    (root / "corpus").mkdir()
-    items = [capture_architecture(name).architecture for name in select("darts:20").names]
-    shard = write_shard(root / "corpus" / "shard-0.parquet", items)
-    manifest = Manifest(packages={}, shards=(shard,), sources=count_corpus(items).sources)
-    manifest.write(root / "corpus")
-    save_checkpoint(root / "checkpoint", small_default())
-    return root
+    return twenty_networks(tmp_path_factory.mktemp("work"))
 
 
 @pytest.fixture(scope="module")
 def atlas(work, tmp_path_factory):
-    target = tmp_path_factory.mktemp("atlas")
-    assert atlas_commands.pack(work, target) == 20
-    return Atlas(target, work / "corpus")
+    return packed(work, tmp_path_factory.mktemp("atlas"))
 
 
 def test_what_is_packed_reads_back(atlas, work):
@@ -81,96 +62,6 @@ def test_another_encoder_or_corpus_is_refused(atlas, work, tmp_path):
     (other.directory / VECTORS).write_bytes(b"no parquet")
     with pytest.raises(CorpusError, match="holds no atlas"):
         read_atlas(other)
-
-
-@pytest.fixture
-def cached(atlas, tmp_path, monkeypatch):
-    """Where the collection of the atlas is if nobody says otherwise."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return atlas_store.atlas_config(atlas, IndexConfig(follow_s=0.05), is_named=False)
-
-
-def files_of(atlas):
-    content = read_atlas(atlas)
-    return Mirror.of(content.rows, dim=content.encoder.config.dim)
-
-
-def reader(atlas, config):
-    return Reader(partial(atlas_store.open_atlas, atlas, config), config, files_of(atlas))
-
-
-def test_it_answers_from_its_files_while_its_collection_is_made_once(
-    atlas, cached, monkeypatch, tmp_path
-):
-    assert Path(cached.uri).is_relative_to(tmp_path / "cache" / "nar")
-    with reader(atlas, cached) as index:
-        assert index.count() == 20
-        wait_for(lambda: index.collection)
-        assert index.collection.startswith("arch_")
-        assert index.count() == 20
-    monkeypatch.setattr(atlas_store, "_store", None)  # would be called to make it again
-    with reader(atlas, cached) as index:
-        wait_for(lambda: index.collection)
-
-
-def test_a_second_server_answers_from_files_alone_and_says_so(atlas, cached, caplog):
-    with reader(atlas, cached) as first:
-        wait_for(lambda: first.collection)
-        with reader(atlas, cached) as second:
-            wait_for(lambda: "answering from files alone" in caplog.text)
-            assert "is in use by process" in caplog.text
-            assert (second.count(), second.collection) == (20, None)
-
-
-def test_a_home_that_cannot_be_written_is_said(atlas, cached, caplog, tmp_path):
-    (tmp_path / "cache").write_text("a file in the place of the directory")
-    with reader(atlas, cached) as index:
-        wait_for(lambda: "answering from files alone" in caplog.text)
-        assert "XDG_CACHE_HOME" in caplog.text
-        assert index.count() == 20
-
-
-def test_a_collection_that_was_damaged_leaves_the_files_to_answer(atlas, cached, caplog):
-    with atlas_store.open_atlas(atlas, cached, Event()) as index:
-        [row] = index.sample(1)
-        record = {
-            **index.live.milvus.client.get(index.live.name, ids=[row.id])[0],
-            "digest": "0" * 32,
-        }
-        index.live.milvus.client.upsert(index.live.name, [record])
-    with reader(atlas, cached) as damaged:
-        wait_for(lambda: "answering from files alone" in caplog.text)
-        assert f"{cached.uri} reads back damaged" in caplog.text
-        assert damaged.get([row.id])[row.id].digest() == row.digest()
-
-
-def test_storing_it_ends_with_the_server_and_goes_on_later(atlas, cached):
-    ending = Event()
-    ending.set()
-    with pytest.raises(IndexUnavailableError, match="the next start goes on"):
-        atlas_store.open_atlas(atlas, cached, ending)
-    with atlas_store.open_atlas(atlas, cached, Event()) as index:
-        assert index.count() == 20
-
-
-def test_it_is_stored_where_and_how_the_settings_say(atlas, cached, tmp_path):
-    hnsw = IndexConfig(uri=str(tmp_path / "mine" / "index.db"), kind="HNSW")
-    named = atlas_store.atlas_config(atlas, hnsw, is_named=True)
-    assert named == hnsw
-    with atlas_store.open_atlas(atlas, named, Event()) as index:
-        described = index.live.milvus.client.describe_index(index.live.name, "embedding")
-        assert described["index_type"] == "HNSW"
-    unnamed = atlas_store.atlas_config(atlas, hnsw, is_named=False)
-    assert unnamed.uri != cached.uri
-    assert unnamed.kind == "HNSW"
-
-
-def test_of_another_schema_it_lies_elsewhere(atlas, cached, monkeypatch):
-    monkeypatch.setattr(atlas_store, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
-    other = atlas_store.atlas_config(atlas, cached, is_named=False)
-    digest, version = Path(cached.uri).parent.name.split("-v")
-    assert version == str(SCHEMA_VERSION)
-    assert Path(other.uri).parent.name == f"{digest}-v{SCHEMA_VERSION + 1}"
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import grpc
 import pytest
 import typer
 import yaml
+from authority import Authority
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
@@ -30,7 +31,9 @@ DOCUMENTS = [
 ]
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 KINDS = {document["kind"]: document for _, document in DOCUMENTS if "kind" in document}
-CONTAINER = KINDS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+POD = KINDS["Deployment"]["spec"]["template"]["spec"]
+CONTAINER = POD["containers"][0]
+SERVER = (DEPLOY / "server.yaml").read_text()
 
 
 def values(node: object, key: str) -> list[object]:
@@ -151,20 +154,88 @@ def test_what_compose_mounts_exists():
 
 def test_kustomize_names_files_that_exist():
     kustomization = KINDS["Kustomization"]
-    names = kustomization["resources"] + values(kustomization["configMapGenerator"], "files")[0]
+    (files,) = values(kustomization["configMapGenerator"], "files")
+    names = kustomization["resources"] + [file.rpartition("=")[2] for file in files]
     assert [name for name in names if not (DEPLOY / name).is_file()] == []
+    mounted = {file.partition("=")[0] for file in files}
+    used = {word.partition("/etc/nar/")[2] for word in [*CONTAINER["args"], *probe("readiness")]}
+    assert used - {""} == mounted
+
+
+def probe(kind):
+    return CONTAINER[f"{kind}Probe"]["exec"]["command"]
 
 
 def test_the_settings_of_the_containers_are_valid():
     config = load_config(DEPLOY / "nar.yaml")
     assert config.index.uri.split("//")[1].split(":")[0] in COMPOSE["services"]
+    assert load_config(DEPLOY / "nar-tls.yaml").index == config.index
+
+
+def test_kubernetes_encrypts_with_what_the_secret_holds():
+    server = load_config(DEPLOY / "nar-tls.yaml").server
+    assert not server.clear_text
+    mounts = {mount["name"]: mount for mount in CONTAINER["volumeMounts"]}
+    folder = Path(mounts["tls"]["mountPath"])
+    files = [server.tls.certificate_file, server.tls.key_file]
+    assert files == [folder / "tls.crt", folder / "tls.key"]
+    assert probe("readiness")[3:] == [str(folder / "ca.crt"), KINDS["Service"]["metadata"]["name"]]
+    assert probe("startup") == probe("readiness")
+    (volume,) = [each["secret"] for each in POD["volumes"] if each["name"] == "tls"]
+    # A file mounted by its own path would never change.
+    assert "subPath" not in mounts["tls"]
+    assert f"kubectl create secret generic {volume['secretName']} " in SERVER
+
+
+def test_the_server_may_change_nothing_but_its_scratch():
+    security = CONTAINER["securityContext"]
+    assert security["readOnlyRootFilesystem"]
+    assert not security["allowPrivilegeEscalation"]
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    assert POD["securityContext"]["runAsNonRoot"]
+    assert not POD["automountServiceAccountToken"]
+    writable = [mount for mount in CONTAINER["volumeMounts"] if not mount.get("readOnly")]
+    assert [mount["mountPath"] for mount in writable] == ["/tmp"]
+
+
+def test_memory_fits_what_was_measured():
+    table = (ROOT / "results" / "benchmarks.md").read_text()
+    measured = [int(row) for row in re.findall(r"^\| `nar serve` \|.*\| (\d+) \|$", table, re.M)]
+    resources = CONTAINER["resources"]
+    requested, limit = (mebibytes(resources[kind]) for kind in ("requests", "limits"))
+    assert requested > measured[0]
+    assert limit >= 2 * requested
+    assert f"{measured[0]} MB resident" in SERVER
+    assert int(resources["limits"]["cpu"]) >= ServerConfig().compute_threads
+
+
+def mebibytes(resources):
+    number, unit = re.fullmatch(r"(\d+)(Mi|Gi)", resources["memory"]).groups()
+    return int(number) * {"Mi": 1, "Gi": 1024}[unit]
+
+
+def test_the_network_policy_is_about_the_ports_of_the_server():
+    policy = KINDS["NetworkPolicy"]["spec"]
+    labels = KINDS["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert policy["podSelector"]["matchLabels"] == labels
+    assert set(policy["policyTypes"]) == {"Ingress", "Egress"}
+    reached = [port["port"] for ports in values(policy["ingress"], "ports") for port in ports]
+    assert reached == [port["name"] for port in CONTAINER["ports"]]
+    milvus = load_config(DEPLOY / "nar-tls.yaml").index.uri.rpartition(":")[2]
+    asked = {port["port"] for ports in values(policy["egress"], "ports") for port in ports}
+    assert asked == {int(milvus), 53}
+
+
+def test_a_drained_node_leaves_a_server():
+    budget, deployment = KINDS["PodDisruptionBudget"]["spec"], KINDS["Deployment"]["spec"]
+    assert budget["selector"] == deployment["selector"]
+    assert 1 <= budget["minAvailable"] < deployment["replicas"]
 
 
 def test_calls_under_way_are_given_the_time_to_end():
-    pod = KINDS["Deployment"]["spec"]["template"]["spec"]
     pause_s = int(CONTAINER["lifecycle"]["preStop"]["exec"]["command"][1])
     drain_s = ServerConfig().drain_grace_s
-    assert pod["terminationGracePeriodSeconds"] > pause_s + drain_s
+    assert POD["terminationGracePeriodSeconds"] > pause_s + drain_s
     assert int(COMPOSE["services"]["server"]["stop_grace_period"].removesuffix("s")) > drain_s
 
 
@@ -188,4 +259,25 @@ def test_the_health_check_of_compose_tells_ready_from_not(status, code):
     server.start()
     here = program.replace(str(ServerConfig().port), str(port))
     assert subprocess.run([sys.executable, "-c", here]).returncode == code
+    server.stop(None)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(HealthCheckResponse.SERVING, 0), (HealthCheckResponse.NOT_SERVING, 1)]
+)
+def test_the_probe_of_kubernetes_tells_ready_from_not_over_tls(tmp_path, status, code):
+    authority = Authority(tmp_path, "authority")
+    name = KINDS["Service"]["metadata"]["name"]
+    certificate, key = authority.issue("server", names=[name])
+    server = grpc.server(ThreadPoolExecutor(1))
+    servicer = health.HealthServicer()
+    servicer.set("", status)
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    pair = (key.read_bytes(), certificate.read_bytes())
+    port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
+    server.start()
+    program = [sys.executable, str(DEPLOY / "probe.py"), f"127.0.0.1:{port}"]
+    assert subprocess.run([*program, str(authority.file), name]).returncode == code
+    stranger = Authority(tmp_path, "stranger")
+    assert subprocess.run([*program, str(stranger.file), name]).returncode == 1
     server.stop(None)

@@ -39,13 +39,16 @@ RANKS = """
     encoding.checkpoint encoding.pretraining
     encoding.embed encoding
     config
-    index.filters
+    index.filters index.damage
     index.rows index.expressions
     index.searches index.checks index.ranking index.columns index.milvus
     index.collection
+    index.marks
     index.bulk
-    index.exact
-    index.architecture_index index.mirror
+    index.orphans
+    index.exact index.publishing
+    index.architecture_index index.snapshot_files
+    index.mirror index.snapshot
     index.following
     index.reader index
     novelty query verdict
@@ -69,6 +72,7 @@ RANKS = """
     cli.atlas_commands cli.atlas_store
     cli.model_commands cli.search_command cli.serve_command
     cli.corpus_commands cli.benchmark_commands
+    cli.index_app
     cli.app cli
     __init__
 """
@@ -100,6 +104,7 @@ OWNERS = {
     "typer": (
         "nar/cli/app.py",
         "nar/cli/filter_options.py",
+        "nar/cli/index_app.py",
         "nar/console.py",
         "nar/cli/benchmark_commands.py",
     ),

@@ -9,9 +9,17 @@ from typing import Annotated
 import typer
 
 from nar.by import By
-from nar.cli import benchmark_commands
+from nar.cli import benchmark_commands, index_app
 from nar.cli.filter_options import filtering
-from nar.console import DEFAULT_WORK, AsJson, Verbose, Work, reporting_errors
+from nar.console import (
+    DEFAULT_WORK,
+    AsJson,
+    ConfigFile,
+    Uri,
+    Verbose,
+    Work,
+    reporting_errors,
+)
 from nar.index.filters import Filter
 
 app = typer.Typer(
@@ -21,25 +29,20 @@ app = typer.Typer(
     add_completion=False,
 )
 corpus_app = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
-index_app = typer.Typer(help="Build and inspect the vector index.", no_args_is_help=True)
 atlas_app = typer.Typer(
     help="Make an atlas, which answers searches without a build step.", no_args_is_help=True
 )
 app.add_typer(corpus_app, name="corpus")
 app.add_typer(atlas_app, name="atlas")
-app.add_typer(index_app, name="index")
+app.add_typer(index_app.app, name="index")
 app.add_typer(benchmark_commands.app, name="benchmark")
 
 Name = Annotated[
     str, typer.Argument(help="timm:resnet50, path/to/file.py:factory, model.onnx, model.pt2, ...")
 ]
-ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")]
 Corpus = Annotated[
     Path | None,
     typer.Option(help="Directory of a corpus; by default that of --work, or else the shipped one."),
-]
-Uri = Annotated[
-    str | None, typer.Option(help="URI of a Milvus server; by default index.db below --work.")
 ]
 Several = Annotated[list[str] | None, typer.Option(help="Show only this; may be given again.")]
 
@@ -186,30 +189,6 @@ def atlas_pack(
 
     rows = atlas_commands.pack(work, target)
     typer.echo(f"{rows:,} architectures, in {target}")
-
-
-@index_app.command("build")
-@reporting_errors
-def index_build(
-    work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
-) -> None:
-    """Embed a corpus and index it in this process; `cluster.embed` does it on a cluster."""
-    from nar.cli import index_commands
-    from nar.cli.choices import IndexChoice
-
-    index_commands.build(IndexChoice(work, uri, config), as_json=as_json)
-
-
-@index_app.command("info")
-@reporting_errors
-def index_info(
-    work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
-) -> None:
-    """Show how many rows the index has, which encoder made them, and where it lies."""
-    from nar.cli import index_commands
-    from nar.cli.choices import IndexChoice
-
-    index_commands.info(IndexChoice(work, uri, config), as_json=as_json)
 
 
 @app.command()

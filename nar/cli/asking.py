@@ -45,10 +45,12 @@ def _ask_atlas(queries: Sequence[Query]) -> list[Answer]:
 
 def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
     from nar.index.architecture_index import ArchitectureIndex
+    from nar.index.mirror import checked
 
     embedder, novelty = _encoder(choice)
-    with ArchitectureIndex(choice.config().index, encoder=embedder.fingerprint) as index:
-        retriever = Retriever(embedder, index, novelty)
+    config = choice.config().index
+    with ArchitectureIndex(config, encoder=embedder.fingerprint) as index:
+        retriever = Retriever(embedder, checked(index, config), novelty)
         return [retriever.answer(query) for query in queries]
 
 

@@ -17,6 +17,7 @@ from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import SCHEMA_VERSION
+from nar.index.milvus import RefusedError
 
 log = logging.getLogger(__name__)
 
@@ -85,9 +86,12 @@ def _store(atlas: Atlas, index: ArchitectureIndex, config: IndexConfig, ending: 
         if ending.is_set():
             raise IndexUnavailableError("the atlas is not stored yet; the next start goes on")
 
-    with index.build(encoder, dim, job=f"atlas{_digest(atlas)}") as bulk:
-        bulk.load((row for row in content.rows if row.id not in bulk.ids), go_on)
-        bulk.publish(go_on)
+    try:
+        with index.build(encoder, dim, job=f"atlas{_digest(atlas)}") as bulk:
+            bulk.load((row for row in content.rows if row.id not in bulk.ids), go_on)
+            bulk.publish(go_on)
+    except RefusedError as error:
+        raise IndexUnavailableError(f"{error}; make room there, or {_ELSEWHERE}") from error
     log.info("the atlas is stored at %s", config.uri)
 
 

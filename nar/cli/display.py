@@ -1,7 +1,7 @@
 """What a person sees: the records of NAR as rich tables; these functions print nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from rich.box import SIMPLE_HEAD
@@ -198,7 +198,7 @@ def _failures(failures: Sequence[Failure]) -> Table:
     return table
 
 
-def properties(title: str, rows: dict[str, object]) -> RenderableType:
+def properties(title: str, rows: Mapping[str, object]) -> RenderableType:
     """Names and values, one a line."""
     return _properties(title, {name: str(value) for name, value in rows.items()})
 

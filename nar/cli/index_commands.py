@@ -1,6 +1,7 @@
 """What the commands of `nar index` do: make the index of a workspace here, or show it."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from nar.architecture import Architecture
@@ -12,7 +13,11 @@ from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.milvus import Milvus
+from nar.index.orphans import Orphan, drop_orphans, orphans
 from nar.index.rows import Embedding, index_row
+from nar.index.snapshot import restore_snapshot, take_snapshot
+from nar.index.snapshot_files import Snapshot
 from nar.novelty import keep_novelty
 
 
@@ -51,3 +56,51 @@ def info(choice: IndexChoice, *, as_json: bool) -> None:
     with ArchitectureIndex(config) as index:
         result = {"rows": index.count(), "encoder": index.encoder, "uri": config.uri}
     show(result, lambda: display.properties("Index", result), as_json=as_json)
+
+
+def snapshot(choice: IndexChoice, directory: Path, *, as_json: bool) -> None:
+    """Save every row of the index in a new directory."""
+    with (
+        ArchitectureIndex(choice.config().index) as index,
+        progress("saving", index.count()) as advance,
+    ):
+        taken = take_snapshot(index, directory, advance)
+    _show_snapshot("Snapshot", taken, directory, as_json=as_json)
+
+
+def restore(choice: IndexChoice, directory: Path, *, other_encoder: bool, as_json: bool) -> None:
+    """Publish an index of the rows of a snapshot."""
+    with ArchitectureIndex(choice.config().index) as index:
+        with progress("restoring", Snapshot.read(directory).rows) as advance:
+            restored = restore_snapshot(
+                index, directory, other_encoder=other_encoder, advance=advance
+            )
+        if choice.workspace.root.is_dir():
+            keep_novelty(index, choice.workspace.novelty, encoder=restored.encoder)
+    _show_snapshot("Restored", restored, directory, as_json=as_json)
+
+
+def _show_snapshot(title: str, taken: Snapshot, directory: Path, *, as_json: bool) -> None:
+    result = {
+        "rows": taken.rows,
+        "encoder": taken.encoder,
+        "collection": taken.collection,
+        "taken": taken.taken,
+        "directory": str(directory),
+    }
+    show(result, lambda: display.properties(title, result), as_json=as_json)
+
+
+def show_orphans(choice: IndexChoice, *, drop: bool, idle_hours: float, as_json: bool) -> None:
+    """Show the collections that no alias leads to; drop those that nobody needs, where told."""
+    with closing(Milvus(choice.config().index)) as milvus:
+        idle_s = idle_hours * 3_600
+        chosen = drop_orphans(milvus, idle_s=idle_s) if drop else orphans(milvus)
+    told = {each.collection.name: _orphan(each) for each in chosen}
+    title = "Dropped" if drop else "Collections that no alias leads to"
+    show(told, lambda: display.properties(title, told), as_json=as_json)
+
+
+def _orphan(orphan: Orphan) -> str:
+    state = "dead" if orphan.is_dead else f"build {orphan.job or 'without a name'}"
+    return f"{state}, {orphan.idle_s / 3_600:.1f} h without life"

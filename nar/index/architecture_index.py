@@ -4,9 +4,9 @@ Readers follow an alias to one collection, whose name tells the encoder and the 
 loads fill another collection (`nar.index.bulk`) and then switch the alias.
 """
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from secrets import token_hex
 from threading import RLock
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -16,19 +16,13 @@ from numpy.typing import NDArray
 
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError
-from nar.index.bulk import IndexBuild, check_names, check_same
+from nar.index.bulk import IndexBuild
 from nar.index.checks import check_fingerprints, check_ids, check_rows
-from nar.index.collection import (
-    SCHEMA_VERSION,
-    Collection,
-    check_schema,
-    create_collection,
-    find_collection,
-    point_alias,
-)
+from nar.index.collection import Collection, check_schema, find_collection
 from nar.index.expressions import expression
 from nar.index.filters import Filter
 from nar.index.milvus import Milvus, RefusedError
+from nar.index.publishing import staging_collection, switch
 from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vectors, rank
 from nar.index.rows import Hit, IndexRow, ids_of
 from nar.index.searches import Search, in_groups
@@ -133,6 +127,16 @@ class ArchitectureIndex:
         """Length of the vectors."""
         return self.live.dim
 
+    @property
+    def errors(self) -> Mapping[str, int]:
+        """How many calls to Milvus have failed, by kind."""
+        return self._milvus.errors
+
+    @property
+    def agreed_s(self) -> float:
+        """When readers were last known to get what is published: now, as Milvus is asked."""
+        return time.time()
+
     def count(self) -> int:
         """Number of rows, asked of the index itself."""
         return self._read(Collection.count)
@@ -151,8 +155,8 @@ class ArchitectureIndex:
         return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
 
     def sample(self, count: int) -> list[IndexRow]:
-        """Rows of the first ids. Ids are hashes: it is as if the rows were drawn at random."""
-        return self._read(partial(_first_rows, count=count))
+        """Rows that are as good as drawn at random."""
+        return self._read(partial(Collection.sample, count=count))
 
     def find_by_fingerprint(
         self,
@@ -246,13 +250,10 @@ class ArchitectureIndex:
             job: Names the build, so that it can be taken up again; the same rows must belong to
                 the same job. Without one, what is not published is dropped.
         """
-        check_names(encoder, job)
-        name = f"arch_{encoder[:16]}_v{SCHEMA_VERSION}_{job or token_hex(6)}"
         with self._writing:
-            staging = find_collection(self._milvus, name) or create_collection(
-                self._milvus, name, encoder=encoder, dim=dim, kind=self._config.kind
+            staging = staging_collection(
+                self._milvus, self._config, encoder=encoder, dim=dim, job=job
             )
-        check_same(staging, encoder, dim)
         return IndexBuild(
             staging,
             self._writing,
@@ -263,11 +264,8 @@ class ArchitectureIndex:
 
     def _adopt(self, built: Collection) -> None:
         """Make a verified collection the live one and drop the one before."""
-        before = find_collection(self._milvus, self._config.alias)
-        point_alias(self._milvus, self._config.alias, built.name)
+        switch(self._milvus, self._config.alias, built)
         self._live = built
-        if before and before.name != built.name:
-            before.drop()
 
     def _read(self, ask: Callable[[Collection], Answer]) -> Answer:
         """Ask the live collection; once more if it was replaced or unloaded meanwhile."""
@@ -289,12 +287,3 @@ class ArchitectureIndex:
             )
         live.load()
         return live
-
-
-def _first_rows(live: Collection, count: int) -> list[IndexRow]:
-    rows: list[IndexRow] = []
-    for page in live.pages():
-        rows.extend(stored.row for stored in page)
-        if len(rows) >= count:
-            break
-    return sorted(rows, key=lambda row: row.id)[:count]

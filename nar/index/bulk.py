@@ -1,6 +1,7 @@
 """Bulk loads: a new collection is filled, verified row by row, and only then published."""
 
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -10,10 +11,13 @@ from typing import Final, Self
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
 from nar.index.checks import check_rows
 from nar.index.collection import Collection, StoredRow
+from nar.index.marks import show_life
 from nar.index.rows import IndexRow, is_fingerprint
 
 Advance = Callable[[int], object]
 
+# How often a build that writes shows that it lives.
+LIFE_S: Final = 60.0
 _JOB: Final = re.compile(r"[a-z0-9]{1,40}")
 
 
@@ -50,6 +54,8 @@ class IndexBuild:
         self._batch_rows = batch_rows
         self._keep = keep
         self._published = False
+        self._show_life_at = 0.0
+        self._show_life()
         staging.load()
         self._digests = staging.digests()
 
@@ -97,7 +103,14 @@ class IndexBuild:
             return
         check_rows(rows, self.staging.dim)
         with self._lock:
+            self._show_life()
             self._digests |= self.staging.upsert(rows)
+
+    def _show_life(self) -> None:
+        """Or others would take it for a build that was killed."""
+        if time.monotonic() >= self._show_life_at:
+            show_life(self.staging)
+            self._show_life_at = time.monotonic() + LIFE_S
 
     def publish(self, advance: Advance | None = None) -> int:
         """Seal, verify and switch: afterwards every reader gets these rows.

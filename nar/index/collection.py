@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -53,6 +54,7 @@ class Collection:
         encoder: Fingerprint of the encoder whose vectors it holds.
         dim: Their length.
         schema_version: Version of NAR's columns that it was made with.
+        marks: What had been noted of it when it was looked at.
     """
 
     milvus: Milvus
@@ -60,6 +62,7 @@ class Collection:
     encoder: str
     dim: int
     schema_version: int = SCHEMA_VERSION
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     def load(self) -> None:
         """Make it searchable; Milvus Lite forgets this when it is opened again."""
@@ -126,14 +129,30 @@ class Collection:
         return present
 
     def pages(self) -> Iterator[list[StoredRow]]:
-        """All rows as they stand after every acknowledged write, a bounded number at a time."""
+        """All rows as they stand after every acknowledged write, a bounded number at a time.
+
+        No id of a page is above those of the next.
+        """
         for records in self._pages(_STORED, PAGE_ROWS):
             yield [_stored(record) for record in records]
 
+    def sample(self, count: int) -> list[IndexRow]:
+        """Rows of the first ids. Ids are hashes: it is as if the rows were drawn at random."""
+        rows: list[IndexRow] = []
+        for page in self.pages():
+            rows.extend(stored.row for stored in page)
+            if len(rows) >= count:
+                break
+        return sorted(rows, key=lambda row: row.id)[:count]
+
     def digests(self) -> dict[str, str]:
         """The digest that each row was written with, by its id; no vector is read."""
-        pages = self._pages(("id", "digest"), DIGEST_PAGE_ROWS)
-        return {record["id"]: record["digest"] for records in pages for record in records}
+        return {key: digest for page in self.digest_pages() for key, digest in page.items()}
+
+    def digest_pages(self) -> Iterator[dict[str, str]]:
+        """The same, a bounded number at a time; no id of a page is above those of the next."""
+        for records in self._pages(("id", "digest"), DIGEST_PAGE_ROWS):
+            yield {record["id"]: record["digest"] for record in records}
 
     def _pages(self, columns: Sequence[str], page_rows: int) -> Iterator[list[dict[str, Any]]]:
         """Some columns of all rows.
@@ -187,9 +206,15 @@ _STORED: Final = (*COLUMNS, "embedding", "digest")
 
 
 def create_collection(
-    milvus: Milvus, name: str, *, encoder: str, dim: int, kind: IndexKind
+    milvus: Milvus,
+    name: str,
+    *,
+    encoder: str,
+    dim: int,
+    kind: IndexKind,
+    marks: Mapping[str, str] = MappingProxyType({}),
 ) -> Collection:
-    """Make an empty collection, searched by cosine."""
+    """Make an empty collection, searched by cosine, with some marks of `nar.index.marks`."""
     indexes = MilvusClient.prepare_index_params()
     indexes.add_index("embedding", index_type=kind, metric_type="COSINE", params=_BUILD[kind])
     with milvus.reaching("create a collection"):
@@ -197,10 +222,10 @@ def create_collection(
             name,
             schema=_schema(dim),
             index_params=indexes,
-            properties={_ENCODER: encoder, _SCHEMA: str(SCHEMA_VERSION)},
+            properties={_ENCODER: encoder, _SCHEMA: str(SCHEMA_VERSION), **marks},
             timeout=PATIENCE_S,
         )
-    return Collection(milvus, name, encoder, dim, SCHEMA_VERSION)
+    return Collection(milvus, name, encoder, dim, SCHEMA_VERSION, dict(marks))
 
 
 def find_collection(milvus: Milvus, name: str) -> Collection | None:
@@ -223,7 +248,7 @@ def find_collection(milvus: Milvus, name: str) -> Collection | None:
             f"collection {own_name!r} was not made by NAR; choose another alias"
         )
     dim = int(columns["embedding"]["params"]["dim"])
-    return Collection(milvus, own_name, encoder, dim, int(version))
+    return Collection(milvus, own_name, encoder, dim, int(version), properties)
 
 
 def check_schema(collection: Collection) -> None:
@@ -238,14 +263,6 @@ def check_schema(collection: Collection) -> None:
             f"{collection.schema_version}; build it again with `nar index build` or `python -m "
             "cluster.embed`, or use the version of NAR that made it"
         )
-
-
-def point_alias(milvus: Milvus, alias: str, name: str) -> None:
-    """Let an alias name a collection, from one moment to the next."""
-    with milvus.reaching("switch the alias"):
-        known = milvus.client.has_collection(alias, timeout=milvus.timeout_s)
-        switch = milvus.client.alter_alias if known else milvus.client.create_alias
-        switch(name, alias, timeout=milvus.timeout_s)
 
 
 def _schema(dim: int) -> Any:  # noqa: ANN401 -- pymilvus has no types

@@ -1,6 +1,7 @@
 """Follower: keeps rows in memory the same as those of the collection that the alias names."""
 
 import logging
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,8 @@ from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
-from nar.index.mirror import DamagedIndexError, Mirror
+from nar.index.damage import DamagedIndexError
+from nar.index.mirror import Mirror
 from nar.index.rows import IndexRow
 
 log = logging.getLogger(__name__)
@@ -27,11 +29,14 @@ class Follower:
     Attributes:
         mirror: The rows that are held; None while nothing is, or if they are too many.
         name: Name of the collection that was looked at last.
+        agreed_s: When the rows that are held were last known to be those of the collection that
+            the alias names, in seconds since 1970; NaN before.
     """
 
     def __init__(self, config: IndexConfig, mirror: Mirror | None, ending: Event) -> None:
         self.mirror = mirror
         self.name: str | None = None
+        self.agreed_s = math.nan
         self._ending = ending
         self._max_rows = config.reader_rows
         self._compare_s = config.compare_s
@@ -68,6 +73,7 @@ class Follower:
         if self._is_other(live):
             self._read(live)
         self.name = live.name
+        self.agreed_s = time.time()
 
     def _is_other(self, live: Collection) -> bool:
         """Whether rows have to be read anew."""

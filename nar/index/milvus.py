@@ -4,10 +4,12 @@ Everything that pymilvus or gRPC can raise leaves here as an error of NAR, withi
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
+from threading import Lock
 from typing import Final
 
 import grpc
@@ -19,12 +21,17 @@ from pymilvus.grpc_gen.milvus_pb2_grpc import add_MilvusServiceServicer_to_serve
 
 from nar.config import IndexConfig
 from nar.errors import ConfigError, IndexUnavailableError
+from nar.index.damage import WAY_OUT, DamagedIndexError, check_files
 
 # Building and loading an index takes longer than a call; a dead server is still noticed.
 PATIENCE_S: Final = 120.0
 LOOPBACK: Final = "127.0.0.1"
 LITE_THREADS: Final = 10
 CONNECT_FAILED: Final = 2  # the code of pymilvus for it
+# Milvus could not do it, or did not answer.
+ERRORS: Final = ("refused", "unreachable")
+# The purposes that a damaged file stands in the way of.
+READING: Final = frozenset({"look for a collection", "load the collection", "read", "search"})
 
 _UNBOUNDED: Final = (
     ("grpc.max_receive_message_length", -1),
@@ -49,6 +56,7 @@ class EmbeddedServer:
 
     Raises:
         IndexUnavailableError: Another process has it open, or it cannot be read.
+        DamagedIndexError: A file of it is broken or missing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,6 +66,11 @@ class EmbeddedServer:
             raise IndexUnavailableError(_in_use(path)) from error
         except (OSError, ValueError, MilvusLiteError) as error:
             raise IndexUnavailableError(f"{path} cannot be opened as an index: {error}") from error
+        try:
+            check_files(path)
+        except DamagedIndexError:
+            self._database.close()
+            raise
         # Not milvus-lite's own starter: its threads outlive the server.
         self._threads = ThreadPoolExecutor(LITE_THREADS, thread_name_prefix="milvus-lite")
         self._server = grpc.server(self._threads, options=_UNBOUNDED)
@@ -101,6 +114,7 @@ class Milvus:
 
     Attributes:
         uri: Where.
+        session: Tells this connection from all others.
 
     Raises:
         ConfigError: The URI is neither a ``.db`` path nor an address.
@@ -115,8 +129,11 @@ class Milvus:
         for noisy in ("grpc._server", "milvus_lite.adapter.grpc.servicer"):
             logging.getLogger(noisy).setLevel(logging.CRITICAL)
         self.uri = config.uri
+        self.session = token_hex(8)
         self._timeout_s = config.timeout_s
         self._closed = False
+        self._counting = Lock()
+        self._errors = dict.fromkeys(ERRORS, 0)
         self._embedded: EmbeddedServer | None = None
         if config.uri.endswith(".db"):
             self._embedded = EmbeddedServer(Path(config.uri))
@@ -154,6 +171,11 @@ class Milvus:
             self._embedded = None
 
     @property
+    def is_embedded(self) -> bool:
+        """Whether it is a directory, which has one owner at a time."""
+        return self._embedded is not None
+
+    @property
     def client(self) -> MilvusClient:
         """The client itself, to be called inside `reaching`."""
         return self._client
@@ -176,15 +198,32 @@ class Milvus:
         try:
             yield
         except grpc.RpcError as error:
+            self._count("unreachable")
             code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
             raise IndexUnavailableError(self._unreachable(purpose, code)) from error
         except MilvusException as error:
             if _is_refusal(error):
-                reason = f"the index at {self.uri} refused to {purpose}: {error.message}"
-                raise RefusedError(reason) from error
+                self._count("refused")
+                raise RefusedError(self._refused(purpose, error.message)) from error
+            self._count("unreachable")
             raise IndexUnavailableError(self._unreachable(purpose, error.message)) from error
         except ValueError as error:  # gRPC's way to say that the channel is closed
+            self._count("unreachable")
             raise IndexUnavailableError(self._unreachable(purpose, str(error))) from error
+
+    @property
+    def errors(self) -> Mapping[str, int]:
+        """How many calls have failed so far, by kind: each of `ERRORS`."""
+        return dict(self._errors)
+
+    def _count(self, kind: str) -> None:
+        with self._counting:
+            self._errors[kind] += 1
+
+    def _refused(self, purpose: str, reason: str) -> str:
+        said = f"the index at {self.uri} refused to {purpose}: {reason}"
+        may_be_damaged = self.is_embedded and purpose in READING
+        return f"{said}; if its files are damaged, {WAY_OUT}" if may_be_damaged else said
 
     def _unreachable(self, purpose: str, reason: str) -> str:
         return (

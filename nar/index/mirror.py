@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Event
 
+from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
+from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
+from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
 from nar.index.rows import IndexRow
-
-
-class DamagedIndexError(IndexUnavailableError):
-    """A row reads back otherwise than it was written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,3 +64,17 @@ def _checked(collection: Collection, ending: Event) -> Iterator[IndexRow]:
                     f"{collection.milvus.uri} reads back damaged; build the index again"
                 )
             yield stored.row
+
+
+def checked(index: ArchitectureIndex, config: IndexConfig) -> ArchitectureIndex | ExactIndex:
+    """What to ask instead of an embedded index that nobody has checked: its rows, in memory.
+
+    Milvus Lite searches copies of the vectors, and would not notice that some were damaged. More
+    rows than may be held, and those of a Milvus server, are asked where they are.
+
+    Raises:
+        DamagedIndexError: Names the row and the directory.
+    """
+    if not config.uri.endswith(".db") or index.count() > config.reader_rows:
+        return index
+    return Mirror.read(index.live, Event()).rows

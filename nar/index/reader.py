@@ -9,7 +9,7 @@ Rows are read anew beside those that answer, which go on until then.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Event, Thread
 from types import TracebackType
 from typing import Final, Self
@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, NarError
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
 from nar.index.following import Follower
-from nar.index.mirror import DamagedIndexError, Mirror
+from nar.index.mirror import Mirror
 from nar.index.rows import Hit, IndexRow
 from nar.index.searches import Search
 
@@ -87,6 +88,20 @@ class Reader:
     def holds_rows(self) -> bool:
         """Whether rows in memory answer."""
         return self._follower.mirror is not None
+
+    @property
+    def agreed_s(self) -> float:
+        """When the rows that answer were last known to be the published ones.
+
+        Returns:
+            Seconds since 1970; NaN while files alone have answered.
+        """
+        return self._follower.agreed_s
+
+    @property
+    def errors(self) -> Mapping[str, int]:
+        """How many calls to Milvus have failed, by kind; empty while files alone answer."""
+        return self._index.errors if self._index else {}
 
     @property
     def dim(self) -> int:

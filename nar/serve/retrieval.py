@@ -26,6 +26,7 @@ from nar.serve.graphs import Fingerprint, decode_graph
 from nar.serve.limits import encode_limits, limits_of
 from nar.serve.stages import StageClock, TimedEmbedder
 from nar.serve.status import code_name, status_of
+from nar.serve.store_metrics import Watched
 from nar.serve.telemetry import Telemetry
 from nar.v1 import retrieval_pb2 as wire
 
@@ -35,7 +36,7 @@ Record = TypeVar("Record")
 Result = TypeVar("Result")
 
 
-class Indexed(Searches, Protocol):
+class Indexed(Searches, Watched, Protocol):
     """What a server needs of an index: a `Reader` or an `ArchitectureIndex`."""
 
     def count(self) -> int:

@@ -19,6 +19,7 @@ from nar.novelty import Novelty
 from nar.serve.last_resort import MARGIN_S, LastResort
 from nar.serve.retrieval import Indexed, Retrieval
 from nar.serve.server import QueryServer
+from nar.serve.store_metrics import StoreMetrics
 from nar.serve.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
@@ -127,6 +128,7 @@ def build_server(
         name=embedder.name,
         dim=embedder.dim,
     )
+    telemetry.registry.register(StoreMetrics(index))
     retrieval = Retrieval(embedder, index, novelty=novelty, config=config, telemetry=telemetry)
     return QueryServer(config, retrieval, telemetry)
 

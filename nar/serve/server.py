@@ -24,7 +24,7 @@ from nar.serve.interceptors import (
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import Servicer
 from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
-from nar.serve.tls import server_credentials
+from nar.serve.tls import Certificates
 from nar.serve.tokens import Tokens
 from nar.serve.uploads import Uploads
 from nar.serve.workers import Workers
@@ -137,7 +137,9 @@ class QueryServer:
     def _open(self, listening: str) -> int:
         if self._config.tls is None:
             return self._server.add_insecure_port(listening)
-        return self._server.add_secure_port(listening, server_credentials(self._config.tls))
+        certificates = Certificates(self._config.tls)
+        self._telemetry.certificate_end.set_function(certificates.end_s)
+        return self._server.add_secure_port(listening, certificates.credentials())
 
     async def run_until(self, stop: asyncio.Event) -> None:
         """Serve until told to stop.

@@ -1,5 +1,6 @@
 """Every Prometheus metric of the query server: names, units, buckets and closed label sets."""
 
+import math
 import threading
 from dataclasses import dataclass
 from itertools import product
@@ -109,6 +110,12 @@ class Telemetry:
             "Architectures in the index; NaN while it does not answer.",
             registry=self.registry,
         )
+        self.certificate_end = Gauge(
+            "nar_tls_certificate_expiry_timestamp_seconds",
+            "When the certificate that callers are shown ends; NaN in clear text.",
+            registry=self.registry,
+        )
+        self.certificate_end.set(math.nan)
         self._encoder = Info("nar_encoder", "Encoder of the vectors.", registry=self.registry)
         self._build = Info("nar_build", "Software of the server.", registry=self.registry)
         ProcessCollector(registry=self.registry)

@@ -2,65 +2,94 @@
 
 import logging
 import ssl
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 import grpc
 
 from nar.config import ClientConfig, TlsConfig
 from nar.errors import ConfigError
+from nar.serve.expiry import earliest_end_s
 from nar.serve.tokens import Stamp, stamp_of
 
 log = logging.getLogger(__name__)
 
 
-def server_credentials(config: TlsConfig) -> grpc.ServerCredentials:
-    """What a port needs to speak TLS; every handshake looks whether the files have changed.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """A certificate and its key, as they are shown; they end at a time since 1970."""
 
-    With ``client_ca_file`` callers must bring a certificate that it signed.
+    configuration: grpc.ServerCertificateConfiguration
+    end_s: float
+
+
+class Certificates:
+    """The files of a server's certificate, read whole or not at all, again when they change.
+
+    While changed files are at fault, what they held before goes on.
+
+    Args:
+        config: Which files. With ``client_ca_file`` callers must bring a certificate that it
+            signed.
 
     Raises:
         ConfigError: Names the file at fault.
     """
-    files = _Certificates(config)
-    return grpc.dynamic_ssl_server_credentials(
-        files.read(),
-        # None is for no change, which the stubs do not know.
-        files.read_again,  # type: ignore[arg-type]
-        require_client_authentication=config.client_ca_file is not None,
-    )
-
-
-class _Certificates:
-    """The files of a server's certificate, read whole or not at all."""
 
     def __init__(self, config: TlsConfig) -> None:
         self._config = config
-        self._stamp: tuple[Stamp, ...] = ()
-
-    def read(self) -> grpc.ServerCertificateConfiguration:
-        """Read and check the files.
-
-        Raises:
-            ConfigError: One cannot be read, or they do not belong together.
-        """
-        config = self._config
+        self._lock = Lock()
         # Before they are read: what changes meanwhile is read again, what is at fault is said once.
         self._stamp = self._stamp_now()
+        self._held = self._shown = self._read()
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """What a port needs to speak TLS; every handshake looks whether the files have changed."""
+        return grpc.dynamic_ssl_server_credentials(
+            self._held.configuration,
+            # None is for no change, which the stubs do not know.
+            self._changed,  # type: ignore[arg-type]
+            require_client_authentication=self._config.client_ca_file is not None,
+        )
+
+    def end_s(self) -> float:
+        """When what the next caller is shown ends, in seconds since 1970."""
+        with self._lock:
+            self._refresh()
+            return self._held.end_s
+
+    def _changed(self) -> grpc.ServerCertificateConfiguration | None:
+        """What is to be shown from now on, or None for what was shown before."""
+        with self._lock:
+            self._refresh()
+            if self._held is self._shown:
+                return None
+            self._shown = self._held
+            return self._held.configuration
+
+    def _refresh(self) -> None:
+        try:
+            stamp = self._stamp_now()
+            if stamp != self._stamp:
+                self._stamp = stamp
+                self._held = self._read()
+        except (ConfigError, OSError) as error:
+            log.warning("the certificates stay as they were: %s", error)
+
+    def _read(self) -> _Pair:
+        config = self._config
         check_pair(config.certificate_file, config.key_file)
         authority = None
         if config.client_ca_file:
             check_authority(config.client_ca_file)
             authority = config.client_ca_file.read_bytes()
-        pair = (config.key_file.read_bytes(), config.certificate_file.read_bytes())
-        return grpc.ssl_server_certificate_configuration([pair], authority)
-
-    def read_again(self) -> grpc.ServerCertificateConfiguration | None:
-        """What the files hold, or None for what they held before: also while they do not fit."""
-        try:
-            return self.read() if self._stamp_now() != self._stamp else None
-        except (ConfigError, OSError) as error:
-            log.warning("the certificates stay as they were: %s", error)
-            return None
+        certificate = config.certificate_file.read_bytes()
+        pair = (config.key_file.read_bytes(), certificate)
+        return _Pair(
+            grpc.ssl_server_certificate_configuration([pair], authority),
+            earliest_end_s(certificate.decode("ascii", "replace")),
+        )
 
     def _stamp_now(self) -> tuple[Stamp, ...]:
         config = self._config

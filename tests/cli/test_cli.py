@@ -8,11 +8,14 @@ import torch
 from typer.testing import CliRunner
 
 from nar.cli.app import app
+from nar.config import IndexConfig
 from nar.corpus import write_shard
 from nar.corpus.manifest import Failure, Manifest, count_corpus
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.marks import WRITTEN, mark
 from nar.motifs.config import MotifConfig
 from nar.zoo import capture_architecture
 from nar.zoo.selections import select
@@ -154,6 +157,37 @@ def test_the_corpus_shows_its_sizes_and_failures(work, names):
 
 def test_index_info(work):
     assert answer("index", "info", "--work", work)["rows"] == 20
+
+
+def test_an_index_is_saved_and_restored(work, tmp_path):
+    taken = answer("index", "snapshot", tmp_path / "saved", "--work", work)
+    assert taken["rows"] == 20
+    again = run("index", "snapshot", tmp_path / "saved", "--work", work)
+    assert (again.exit_code, "is there already" in again.stderr) == (1, True)
+    (tmp_path / "new").mkdir()
+    restored = answer("index", "restore", tmp_path / "saved", "--work", tmp_path / "new")
+    assert restored == taken
+    assert answer("index", "info", "--work", tmp_path / "new")["rows"] == 20
+    assert "20" in run("index", "restore", tmp_path / "saved", "--work", tmp_path / "new").stdout
+    (tmp_path / "saved" / "manifest.json").write_text("{")
+    bad = run("index", "restore", tmp_path / "saved", "--work", tmp_path / "new")
+    assert (bad.exit_code, "manifest.json is damaged" in bad.stderr) == (1, True)
+
+
+def test_what_killed_builds_have_left_is_listed_and_dropped(tmp_path):
+    uri = str(tmp_path / "index.db")
+    with (
+        ArchitectureIndex(IndexConfig(uri=uri)) as index,
+        index.build("e" * 64, 8, job="killed") as build,
+    ):
+        left = build.staging.name
+        mark(build.staging, {WRITTEN: "1"})
+    listed = answer("index", "orphans", "--work", tmp_path)
+    assert list(listed) == [left]
+    assert listed[left].startswith("build killed, ")
+    assert left in run("index", "orphans", "--work", tmp_path).stdout.replace("\n", "")
+    assert list(answer("index", "orphans", "--drop", "--work", tmp_path)) == [left]
+    assert answer("index", "orphans", "--work", tmp_path) == {}
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_an_index_of_an_older_schema_names_the_way_out(config, monkeypatch):
         old = index.live.name
     newer = SCHEMA_VERSION + 1
     monkeypatch.setattr("nar.index.collection.SCHEMA_VERSION", newer)
-    monkeypatch.setattr("nar.index.architecture_index.SCHEMA_VERSION", newer)
+    monkeypatch.setattr("nar.index.publishing.SCHEMA_VERSION", newer)
     message = rf"version {newer}, .* has version {SCHEMA_VERSION}; build it again"
     with pytest.raises(IndexMismatchError, match=message):
         ArchitectureIndex(config, encoder=ENCODER)

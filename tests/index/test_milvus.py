@@ -183,6 +183,17 @@ def test_a_server_that_went_away_is_noticed_in_time_by_all_threads(served, fault
     wait_for(lambda: is_still(process.pid))
     with ThreadPoolExecutor(8) as pool:
         assert max(pool.map(ask, range(16))) < TIMEOUT_S + 2
+    assert index.errors["unreachable"] >= 16
+
+
+def test_what_milvus_refuses_is_counted(config):
+    with ArchitectureIndex(config) as index:
+        load(index, [row("east", 1)])
+        assert index.errors == {"refused": 0, "unreachable": 0}
+        index.live.drop()
+        with pytest.raises(IndexUnavailableError):
+            index.live.count()
+        assert index.errors == {"refused": 1, "unreachable": 0}
 
 
 def is_still(pid):

@@ -1,5 +1,6 @@
 """The reader: rows in memory say what Milvus would, and follow it wherever it goes."""
 
+from math import isnan
 from threading import Event
 
 import numpy as np
@@ -13,9 +14,11 @@ from waiting import wait_for
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.collection import create_collection, point_alias
+from nar.index.collection import create_collection
+from nar.index.damage import DamagedIndexError
 from nar.index.filters import Filter, Range
-from nar.index.mirror import DamagedIndexError, Mirror
+from nar.index.mirror import Mirror
+from nar.index.publishing import point_alias
 from nar.index.reader import Reader
 from nar.index.rows import architecture_id
 from nar.index.searches import Search
@@ -215,6 +218,18 @@ def test_a_row_that_reads_back_damaged_is_said(uri, monkeypatch):
             reader.count()
 
 
+def test_when_rows_and_store_last_agreed_is_told(opened, caplog):
+    index, reader = opened
+    wait_for(lambda: reader.agreed_s > 0)
+    index.live.drop()
+    wait_for(lambda: "the rows in memory may be old" in caplog.text)
+    stale = reader.agreed_s
+    assert stale < caplog.records[-1].created
+    assert names(reader) == names_of(OLD)
+    load(index, NEW)
+    wait_for(lambda: reader.agreed_s > stale and names(reader) == names_of(NEW))
+
+
 def test_files_answer_until_the_index_is_there(uri):
     config, may_open = IndexConfig(uri=uri, **SOON), Event()
 
@@ -226,6 +241,7 @@ def test_files_answer_until_the_index_is_there(uri):
 
     with Reader(open_late, config, Mirror.of(OLD, dim=DIM)) as reader:
         assert (names(reader), reader.count(), reader.collection) == (names_of(OLD), 3, None)
+        assert (isnan(reader.agreed_s), reader.errors) == (True, {})
         with pytest.raises(IndexUnavailableError, match="files alone"):
             reader.upsert(NEW)
         may_open.set()

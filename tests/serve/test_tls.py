@@ -1,7 +1,12 @@
 """Encryption over a real socket: who is trusted, who is asked for, and what changes meanwhile."""
 
+import time
+from datetime import timedelta
+from math import isnan
+
 import grpc
 import pytest
+from asking import sample
 from authority import Authority
 from live_server import live_server
 from tiny_index import KNOWN
@@ -12,6 +17,7 @@ from nar.errors import ConfigError, IndexUnavailableError
 from nar.serve.server import check_doors
 
 ROWS = len(KNOWN)
+DAY = 86_400
 
 
 @pytest.fixture
@@ -62,6 +68,23 @@ def test_certificates_change_while_the_server_runs(embedder, index, authority, t
         assert rows_seen(server, ca_file=successor.file) == ROWS
         with pytest.raises(IndexUnavailableError):
             rows_seen(server, ca_file=authority.file)
+
+
+def test_when_the_certificate_ends_is_shown_though_nobody_calls(embedder, index, authority):
+    def days_left(server):
+        return (sample(server, "nar_tls_certificate_expiry_timestamp_seconds") - time.time()) / DAY
+
+    certificate, key = authority.issue("server", lasts=timedelta(days=9))
+    with live_server(embedder, index, tls=tls_of(certificate, key)) as server:
+        assert days_left(server) == pytest.approx(9, abs=0.1)
+        authority.issue("server", lasts=timedelta(days=90))
+        assert days_left(server) == pytest.approx(90, abs=0.1)
+        # The metrics have seen the change first, and callers still get it.
+        assert rows_seen(server, ca_file=authority.file) == ROWS
+        key.write_text("half written")
+        assert days_left(server) == pytest.approx(90, abs=0.1)
+    with live_server(embedder, index) as server:
+        assert isnan(days_left(server))
 
 
 @pytest.mark.parametrize("fault", ["missing", "mixed", "no certificate", "no authority"])

@@ -1,0 +1,66 @@
+"""What is damaged on disk is found before Milvus Lite reads it, which would go on with less."""
+
+import json
+from collections.abc import Iterator, Set
+from pathlib import Path
+from typing import Any, Final
+
+from nar.errors import IndexUnavailableError
+
+WAY_OUT: Final = "delete that directory, then build the index again or restore a snapshot of it"
+
+# What a manifest without these would be taken for: one of other or no rows.
+_KEYS: Final = frozenset({"version", "current_seq", "active_wal_number", "partitions"})
+_KINDS: Final = frozenset({"data_files", "delta_files"})
+
+
+class DamagedIndexError(IndexUnavailableError):
+    """A row reads back otherwise than it was written, or a file of an embedded index is broken."""
+
+
+def check_files(database: Path) -> None:
+    """See that the files of published collections are whole: those that an alias leads to.
+
+    Milvus Lite takes the manifest before, of fewer rows, for one that it cannot read, and leaves
+    out files of rows that are missing. What no alias leads to may be half of a collection: a build
+    or a drop that was killed.
+
+    Args:
+        database: Directory of an embedded index; no process writes there.
+
+    Raises:
+        DamagedIndexError: Names the file and the way out.
+    """
+    names = database / "aliases.json"
+    aliases = _json(names) if names.exists() else {}
+    for name in sorted(set(aliases.values())):
+        collection = database / "collections" / name
+        _json(collection / "schema.json")
+        for file in _listed(collection):
+            if not file.is_file():
+                raise _damaged(database, f"{file.relative_to(database)} is missing")
+
+
+def _listed(collection: Path) -> Iterator[Path]:
+    """The files of rows that the manifest of a collection names."""
+    for name, files in _json(collection / "manifest.json", _KEYS)["partitions"].items():
+        if not (isinstance(files, dict) and files.keys() >= _KINDS):
+            raise _damaged(collection.parents[1], f"{collection.name} has no lists of files")
+        for kind in _KINDS:
+            yield from (collection / "partitions" / name / file for file in files[kind])
+
+
+def _json(path: Path, keys: Set[str] = frozenset()) -> dict[str, Any]:
+    """What a file of Milvus Lite says, which has these keys and maybe others."""
+    database = path.parent if path.name == "aliases.json" else path.parents[2]
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise _damaged(database, f"{path.relative_to(database)}: {error}") from error
+    if not (isinstance(content, dict) and content.keys() >= keys):
+        raise _damaged(database, f"{path.relative_to(database)} lacks what it should say")
+    return content
+
+
+def _damaged(database: Path, reason: str) -> DamagedIndexError:
+    return DamagedIndexError(f"the index at {database} is damaged ({reason}); {WAY_OUT}")

@@ -1,0 +1,44 @@
+"""What is noted of a collection in Milvus itself, so that others can tell whether it is needed."""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from nar.index.collection import Collection
+from nar.index.milvus import Milvus, RefusedError
+
+log = logging.getLogger(__name__)
+
+# The job of a build, if it has a name; the connection that began it; when it last showed life, in
+# seconds since 1970; and the collection that was published in its place, or nothing.
+JOB: Final = "nar.job"
+BUILDER: Final = "nar.builder"
+WRITTEN: Final = "nar.written"
+SUPERSEDED: Final = "nar.superseded"
+
+
+def begun(milvus: Milvus, job: str | None) -> dict[str, str]:
+    """The marks of a build that begins now."""
+    return {JOB: job or "", BUILDER: milvus.session, **_alive()}
+
+
+def show_life(collection: Collection) -> None:
+    """Note that somebody still fills it, whatever was published in its place before."""
+    mark(collection, _alive())
+
+
+def mark(collection: Collection, marks: Mapping[str, str]) -> None:
+    """Note something of a collection; where Milvus takes no notes, work goes on."""
+    milvus = collection.milvus
+    try:
+        with milvus.reaching("mark the collection"):
+            milvus.client.alter_collection_properties(
+                collection.name, dict(marks), timeout=milvus.timeout_s
+            )
+    except RefusedError as error:
+        log.warning("nobody can tell later whether this is needed: %s", error)
+
+
+def _alive() -> dict[str, str]:
+    return {WRITTEN: f"{time.time():.0f}", SUPERSEDED: ""}

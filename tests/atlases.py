@@ -1,0 +1,30 @@
+"""A small atlas: twenty DARTS networks, and an encoder that has learned nothing."""
+
+from pathlib import Path
+
+from encoding import small_default
+
+from nar.atlas import Atlas
+from nar.cli import atlas_commands
+from nar.corpus import write_shard
+from nar.corpus.manifest import Manifest, count_corpus
+from nar.encoding.checkpoint import save_checkpoint
+from nar.zoo import capture_architecture
+from nar.zoo.selections import select
+
+
+def twenty_networks(root: Path) -> Path:
+    """Write a corpus and a checkpoint below a directory, which comes back."""
+    (root / "corpus").mkdir()
+    items = [capture_architecture(name).architecture for name in select("darts:20").names]
+    shard = write_shard(root / "corpus" / "shard-0.parquet", items)
+    manifest = Manifest(packages={}, shards=(shard,), sources=count_corpus(items).sources)
+    manifest.write(root / "corpus")
+    save_checkpoint(root / "checkpoint", small_default())
+    return root
+
+
+def packed(work: Path, target: Path) -> Atlas:
+    """The atlas of what `twenty_networks` has written."""
+    assert atlas_commands.pack(work, target) == 20
+    return Atlas(target, work / "corpus")

@@ -1,0 +1,166 @@
+"""The collection of an atlas: made beside the files that answer, once, and never needed."""
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from shutil import rmtree
+from threading import Event
+
+import pytest
+from atlases import packed, twenty_networks
+from waiting import wait_for
+
+from nar.atlas import read_atlas
+from nar.cli import atlas_store
+from nar.config import IndexConfig
+from nar.errors import IndexUnavailableError
+from nar.index.collection import SCHEMA_VERSION
+from nar.index.mirror import Mirror
+from nar.index.reader import Reader
+
+
+@pytest.fixture(scope="module")
+def atlas(tmp_path_factory):
+    work = twenty_networks(tmp_path_factory.mktemp("work"))
+    return packed(work, tmp_path_factory.mktemp("atlas"))
+
+
+@pytest.fixture
+def cached(atlas, tmp_path, monkeypatch):
+    """Where the collection of the atlas is if nobody says otherwise."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return atlas_store.atlas_config(atlas, IndexConfig(follow_s=0.05), is_named=False)
+
+
+def files_of(atlas):
+    content = read_atlas(atlas)
+    return Mirror.of(content.rows, dim=content.encoder.config.dim)
+
+
+def reader(atlas, config):
+    return Reader(partial(atlas_store.open_atlas, atlas, config), config, files_of(atlas))
+
+
+def test_it_answers_from_its_files_while_its_collection_is_made_once(
+    atlas, cached, monkeypatch, tmp_path
+):
+    assert Path(cached.uri).is_relative_to(tmp_path / "cache" / "nar")
+    with reader(atlas, cached) as index:
+        assert index.count() == 20
+        wait_for(lambda: index.collection)
+        assert index.collection.startswith("arch_")
+        assert index.count() == 20
+    monkeypatch.setattr(atlas_store, "_store", None)  # would be called to make it again
+    with reader(atlas, cached) as index:
+        wait_for(lambda: index.collection)
+
+
+def test_a_second_server_answers_from_files_alone_and_says_so(atlas, cached, caplog):
+    with reader(atlas, cached) as first:
+        wait_for(lambda: first.collection)
+        with reader(atlas, cached) as second:
+            wait_for(lambda: "answering from files alone" in caplog.text)
+            assert "is in use by process" in caplog.text
+            assert (second.count(), second.collection) == (20, None)
+
+
+def test_a_home_that_cannot_be_written_is_said(atlas, cached, caplog, tmp_path):
+    (tmp_path / "cache").write_text("a file in the place of the directory")
+    with reader(atlas, cached) as index:
+        wait_for(lambda: "answering from files alone" in caplog.text)
+        assert "XDG_CACHE_HOME" in caplog.text
+        assert index.count() == 20
+
+
+def test_a_store_that_was_damaged_on_disk_leaves_the_files_to_answer(atlas, cached, caplog):
+    """It says which directory to delete; without it the collection is made again."""
+    with atlas_store.open_atlas(atlas, cached, Event()):
+        pass
+    (manifest,) = Path(cached.uri).rglob("manifest.json")
+    manifest.write_text("{")
+    with reader(atlas, cached) as index:
+        wait_for(lambda: "answering from files alone" in caplog.text)
+        assert f"the index at {cached.uri} is damaged" in caplog.text
+        assert "delete that directory" in caplog.text
+        assert index.count() == 20
+    rmtree(cached.uri)
+    with reader(atlas, cached) as index:
+        wait_for(lambda: index.collection)
+        assert index.count() == 20
+
+
+def test_a_store_that_lost_its_alias_heals(atlas, cached):
+    with atlas_store.open_atlas(atlas, cached, Event()):
+        pass
+    (Path(cached.uri) / "aliases.json").unlink()
+    with atlas_store.open_atlas(atlas, cached, Event()) as index:
+        assert index.count() == 20
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from threading import Event
+from nar.atlas import Atlas
+from nar.cli.atlas_store import open_atlas
+from nar.config import IndexConfig
+from nar.errors import IndexUnavailableError
+resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))
+try:
+    open_atlas(Atlas(Path(sys.argv[1]), Path(sys.argv[2])), IndexConfig(uri=sys.argv[3]), Event())
+except IndexUnavailableError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_is_said_with_the_way_out_and_without_a_traceback(atlas, cached):
+    arguments = [str(atlas.directory), str(atlas.corpus), cached.uri]
+    command = [sys.executable, "-c", FULL, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"the index at {cached.uri} refused to" in done.stdout
+    assert "make room there, or name another directory with XDG_CACHE_HOME" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_a_collection_that_was_damaged_leaves_the_files_to_answer(atlas, cached, caplog):
+    with atlas_store.open_atlas(atlas, cached, Event()) as index:
+        [row] = index.sample(1)
+        record = {
+            **index.live.milvus.client.get(index.live.name, ids=[row.id])[0],
+            "digest": "0" * 32,
+        }
+        index.live.milvus.client.upsert(index.live.name, [record])
+    with reader(atlas, cached) as damaged:
+        wait_for(lambda: "answering from files alone" in caplog.text)
+        assert f"{cached.uri} reads back damaged" in caplog.text
+        assert damaged.get([row.id])[row.id].digest() == row.digest()
+
+
+def test_storing_it_ends_with_the_server_and_goes_on_later(atlas, cached):
+    ending = Event()
+    ending.set()
+    with pytest.raises(IndexUnavailableError, match="the next start goes on"):
+        atlas_store.open_atlas(atlas, cached, ending)
+    with atlas_store.open_atlas(atlas, cached, Event()) as index:
+        assert index.count() == 20
+
+
+def test_it_is_stored_where_and_how_the_settings_say(atlas, cached, tmp_path):
+    hnsw = IndexConfig(uri=str(tmp_path / "mine" / "index.db"), kind="HNSW")
+    named = atlas_store.atlas_config(atlas, hnsw, is_named=True)
+    assert named == hnsw
+    with atlas_store.open_atlas(atlas, named, Event()) as index:
+        described = index.live.milvus.client.describe_index(index.live.name, "embedding")
+        assert described["index_type"] == "HNSW"
+    unnamed = atlas_store.atlas_config(atlas, hnsw, is_named=False)
+    assert unnamed.uri != cached.uri
+    assert unnamed.kind == "HNSW"
+
+
+def test_of_another_schema_it_lies_elsewhere(atlas, cached, monkeypatch):
+    monkeypatch.setattr(atlas_store, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    other = atlas_store.atlas_config(atlas, cached, is_named=False)
+    digest, version = Path(cached.uri).parent.name.split("-v")
+    assert version == str(SCHEMA_VERSION)
+    assert Path(other.uri).parent.name == f"{digest}-v{SCHEMA_VERSION + 1}"
