@@ -29,6 +29,9 @@ CONNECT_FAILED: Final = 2  # the code of pymilvus for it
 _UNBOUNDED: Final = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
+    # pymilvus pings every 10 s; by default grpc cuts off who does so for half a minute, and with it
+    # the call that takes as long.
+    ("grpc.http2.max_ping_strikes", 0),
 )
 # gRPC's own bound is two minutes, in which a server that is back is not tried.
 _RECONNECT: Final = {
