@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
 from waiting import wait_for
 
 COMMAND = Path(__file__).parents[1] / ".venv-milvus/bin/milvus-server"
@@ -48,7 +49,8 @@ def running_milvus(directory: Path, port: int) -> Iterator[MilvusServer]:
             [str(COMMAND), "--data", str(directory), "--proxy-port", str(port)],
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            env=os.environ
+            | {"PYTHONUNBUFFERED": "1", "ETCD_CONFIG_PATH": str(_etcd_config(directory))},
             text=True,
             start_new_session=True,
         )
@@ -60,6 +62,21 @@ def running_milvus(directory: Path, port: int) -> Iterator[MilvusServer]:
         with suppress(ProcessLookupError):
             server.signal(signal.SIGKILL)
         process.wait()
+
+
+def _etcd_config(directory: Path) -> Path:
+    """Ports of its own for the etcd inside: by default every server takes the same."""
+    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+    urls = {
+        "listen-client-urls": client,
+        "advertise-client-urls": client,
+        "listen-peer-urls": peer,
+        "initial-advertise-peer-urls": peer,
+        "initial-cluster": f"default={peer}",
+    }
+    path = directory / "etcd.yaml"
+    path.write_text(yaml.safe_dump(urls))
+    return path
 
 
 def free_port() -> int:
