@@ -12,6 +12,7 @@ import shlex
 import signal
 import sys
 import time
+import traceback
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -87,6 +88,11 @@ def main(kind: type[Told], run: Run[Told]) -> None:
         finished = True
     except KeyboardInterrupt:
         tallies.close()
+    # What ends a campaign is a fault as well, and its line says so.
+    except Exception as error:
+        traceback.print_exc()
+        ended_by = f"the campaign ended by {type(error).__name__}: {error}"
+        tally = dataclasses.replace(tally, faults=(*tally.faults, ended_by))
     line = {
         "campaign": f"{name} {told.variant}".strip(),
         "met": finished and tally.is_met,

@@ -1,7 +1,7 @@
 """Kills: a process that writes rows is killed at random moments; no acknowledged row may be lost.
 
-On Milvus Lite the writer itself is killed, which holds the store; else a real Milvus server is, or
-the writer. Every time the store is opened again, all rows are read, and ids, columns and vectors
+On Milvus Lite the writer itself is killed, which holds the store; else a real Milvus server is, and
+then the writer. Every time the store is opened again, all rows are read: ids, columns and vectors
 are compared with what was acknowledged. Every third writer builds a collection and publishes it.
 """
 
@@ -13,14 +13,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Final
 
 from campaigns.campaign import Options, Tally, main, option
-from campaigns.ledger import Ledger, digests_of, held_by, make_live
+from campaigns.ledger import Ledger, answers, digests_of, held_by, make_live
 from campaigns.writer import BATCH_ROWS, DIM, ENCODER, config_of, row_of
 from milvus_server import MilvusServer, free_port, running_milvus
+from waiting import wait_for
 
 from nar.index.architecture_index import ArchitectureIndex
 
@@ -96,6 +98,7 @@ class Store:
             yield Opened(str(self._directory / "index.db"))
             return
         with running_milvus(self._directory, self._port) as server:
+            wait_for(partial(answers, server.uri))
             yield Opened(server.uri, server)
 
 

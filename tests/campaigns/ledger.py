@@ -6,6 +6,7 @@ from functools import cache
 
 from campaigns.writer import DIM, ENCODER, config_of, is_deletion, row_of
 
+from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 
 # No row of that number.
@@ -83,3 +84,13 @@ def digests_of(index: ArchitectureIndex) -> dict[str, str]:
     """Digest of every row of an index as it reads back, by id."""
     rows = (stored.row for page in index.live.pages() for stored in page)
     return {row.id: row.digest() for row in rows}
+
+
+def answers(store: str) -> bool:
+    """Whether a store can be asked; a server that recovers listens before it can."""
+    try:
+        with ArchitectureIndex(config_of(store, "live")) as index:
+            _ = index.is_published
+    except IndexUnavailableError:
+        return False
+    return True
