@@ -15,8 +15,12 @@ PIP     := install -qq --no-compile --disable-pip-version-check
 # Many short processes import torch here: without byte code each compiles it anew, for seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
+# What a campaign has done is a line of a log, of which `campaigns.report` makes a page.
+LOG     ?= work/campaigns.log
+CAMPAIGN := PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(BIN)/python -m campaigns.
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types proto proto-check pytest faults bench results lock prometheus milvus clean
+.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench results lock prometheus milvus clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -64,7 +68,29 @@ pytest: $(STAMP) prometheus milvus  ## the tests, against the real Prometheus an
 	 exit $$((examples | others | $$(cat build/pytest-cluster.rc) | $$(cat build/pytest-index.rc)))
 
 faults: $(STAMP)  ## campaigns that kill what runs, again and again: minutes
-	$(BIN)/pytest -m faults tests/faults
+	$(BIN)/pytest -m faults tests/faults tests/campaigns
+
+# Each at the size that the page asks for. One that is interrupted writes down what it has by then.
+campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and results/reliability.md: hours
+	-$(MAKE) campaign-kills
+	-$(MAKE) campaign-kills OPTIONS='--store server --kills 20 --rows 10000'
+	-$(MAKE) campaign-model
+	-$(MAKE) campaign-model OPTIONS='--store reader'
+	-$(MAKE) campaign-model OPTIONS='--store server --operations 5000'
+	-$(MAKE) campaign-inputs
+	-$(MAKE) campaign-heavy
+	-$(MAKE) campaign-rolling
+	-$(MAKE) campaign-overload
+	-$(MAKE) campaign-overload OPTIONS='--kind graph'
+	-$(MAKE) campaign-store
+	-$(MAKE) campaign-damage
+	-$(MAKE) campaign-damage OPTIONS='--of store'
+	-$(MAKE) campaign-statuses
+	-$(MAKE) campaign-soak
+	$(CAMPAIGN)report $(LOG)
+
+campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'
+	$(CAMPAIGN)$* --log $(LOG) $(OPTIONS)
 
 bench: $(STAMP)  ## every benchmark of tests/bench, one table each
 	for name in motifs capture embed serve; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done

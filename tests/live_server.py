@@ -49,6 +49,10 @@ class LiveServer:
             self._thread.join()
             raise self._failure
 
+    def between_calls(self, work: Callable[[], object]) -> None:
+        """Do something on the event loop, where nothing else goes on meanwhile; returns at once."""
+        self._loop.call_soon_threadsafe(work)
+
     def begin_stop(self) -> None:
         """What SIGTERM does; returns at once."""
         if not self._stopping:

@@ -5,35 +5,78 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
 from waiting import wait_for
 
 COMMAND = Path(__file__).parents[1] / ".venv-milvus/bin/milvus-server"
 
 
+@dataclass(frozen=True, slots=True)
+class MilvusServer:
+    """A server that runs.
+
+    Attributes:
+        uri: Where it is reached.
+        process: The command, which leads the group of its processes.
+    """
+
+    uri: str
+    process: "subprocess.Popen[str]"
+
+    def signal(self, number: int) -> None:
+        """Send a signal to all its processes: the command leaves its server behind."""
+        os.killpg(self.process.pid, number)
+
+
 @contextmanager
 def milvus_server(directory: Path) -> Iterator[str]:
     """Start a server below a directory, about 25 s, and give its URI."""
+    with running_milvus(directory, free_port()) as server:
+        yield server.uri
+
+
+@contextmanager
+def running_milvus(directory: Path, port: int) -> Iterator[MilvusServer]:
+    """Start a server below a directory on a port; what was stored there before is there again."""
     assert COMMAND.exists(), f"{COMMAND} is missing: `make milvus`, or -m 'not milvus_server'"
-    port, banner = free_port(), directory / "banner"
+    banner = directory / "banner"
     with banner.open("w") as output:
-        server = subprocess.Popen(
+        process = subprocess.Popen(
             [str(COMMAND), "--data", str(directory), "--proxy-port", str(port)],
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            env=os.environ
+            | {"PYTHONUNBUFFERED": "1", "ETCD_CONFIG_PATH": str(_etcd_config(directory))},
             text=True,
             start_new_session=True,
         )
+    server = MilvusServer(f"http://127.0.0.1:{port}", process)
     try:
-        wait_for(lambda: "Welcome" in banner.read_text(), or_ended=server, limit_s=180)
-        yield f"http://127.0.0.1:{port}"
+        wait_for(lambda: "Welcome" in banner.read_text(), or_ended=process, limit_s=180)
+        yield server
     finally:
-        # The command leaves its server behind when it is killed: end the whole group.
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
+        with suppress(ProcessLookupError):
+            server.signal(signal.SIGKILL)
+        process.wait()
+
+
+def _etcd_config(directory: Path) -> Path:
+    """Ports of its own for the etcd inside: by default every server takes the same."""
+    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+    urls = {
+        "listen-client-urls": client,
+        "advertise-client-urls": client,
+        "listen-peer-urls": peer,
+        "initial-advertise-peer-urls": peer,
+        "initial-cluster": f"default={peer}",
+    }
+    path = directory / "etcd.yaml"
+    path.write_text(yaml.safe_dump(urls))
+    return path
 
 
 def free_port() -> int:

@@ -36,6 +36,9 @@ READING: Final = frozenset({"look for a collection", "load the collection", "rea
 _UNBOUNDED: Final = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
+    # pymilvus pings every 10 s; by default grpc cuts off who does so for half a minute, and with it
+    # the call that takes as long.
+    ("grpc.http2.max_ping_strikes", 0),
 )
 # gRPC's own bound is two minutes, in which a server that is back is not tried.
 _RECONNECT: Final = {

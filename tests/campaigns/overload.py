@@ -1,0 +1,98 @@
+"""Overload: calls come at once, twice and five times the peak, whatever the server does with them.
+
+The peak is measured first, by callers who wait for each other. At five times of it the server
+should still answer nearly as much, in time, and refuse the rest at once.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from campaigns.asked import everyday
+from campaigns.campaign import Options, Tally, main, option
+from campaigns.load import REFUSED, Load, closed_loop, open_loop, serialized
+from campaigns.served import served
+
+from nar.atlas import read_atlas, shipped_atlas
+
+TIMES: Final = (1, 2, 5)
+# Of the peak, at the highest load.
+GOODPUT: Final = 0.9
+OBJECTIVE_MS: Final = 500.0
+REFUSED_MS: Final = 10.0
+DEADLINE_S: Final = OBJECTIVE_MS / 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overload(Options):
+    """Of what, and for how long."""
+
+    kind: str = option("vector", "what is asked", ("vector", "filter", "name", "graph"))
+    seconds: float = option(60.0, "how long each load lasts")
+    clients: int = option(16, "callers at once while the peak is measured")
+
+    @property
+    def variant(self) -> str:
+        """What is asked."""
+        return self.kind
+
+
+def overload(told: Overload) -> Iterator[Tally]:
+    """Measure the peak, then more than that."""
+    requests = serialized(everyday(read_atlas(shipped_atlas()).rows, told.seed)[told.kind])
+    with tempfile.TemporaryDirectory() as directory, served(Path(directory)) as server:
+        server.settle()
+        peak = closed_loop(
+            server.target,
+            requests,
+            clients=told.clients,
+            seconds=told.seconds,
+            deadline_s=10 * DEADLINE_S,
+        )
+        figures: dict[str, float] = {"peak_per_s": peak.goodput}
+        faults: list[str] = []
+        for done, times in enumerate(TIMES, start=1):
+            load = open_loop(
+                server.target,
+                requests,
+                per_s=times * max(peak.goodput, 1.0),
+                seconds=told.seconds,
+                deadline_s=DEADLINE_S,
+                seed=told.seed,
+            )
+            figures |= figures_of(load, times)
+            faults += faults_of(load, times, peak.goodput)
+            yield Tally(done, len(TIMES), figures, tuple(faults))
+
+
+def figures_of(load: Load, times: int) -> dict[str, float]:
+    """What is told of a load."""
+    others = load.codes.total() - load.codes["OK"] - load.codes[REFUSED]
+    return {
+        f"{times}x_goodput_per_s": load.goodput,
+        f"{times}x_accepted_p99_ms": load.milliseconds("OK", 99),
+        f"{times}x_refused": load.codes[REFUSED],
+        f"{times}x_refused_p50_ms": load.milliseconds(REFUSED, 50),
+        f"{times}x_refused_p99_ms": load.milliseconds(REFUSED, 99),
+        f"{times}x_others": others,
+    }
+
+
+def faults_of(load: Load, times: int, peak: float) -> Iterator[str]:
+    """What a server should do better under a load."""
+    accepted, refused = load.milliseconds("OK", 99), load.milliseconds(REFUSED, 99)
+    if times == TIMES[-1] and load.goodput < GOODPUT * peak:
+        yield f"at {times}x {load.goodput} calls a second are answered, {peak} at the peak"
+    if accepted > OBJECTIVE_MS:
+        yield f"at {times}x accepted calls take {accepted} ms (p99)"
+    if refused > REFUSED_MS:
+        yield f"at {times}x calls are refused after {refused} ms (p99)"
+    for code, count in load.codes.items():
+        if code not in {"OK", REFUSED}:
+            yield f"at {times}x {count} calls ended with {code}"
+
+
+if __name__ == "__main__":
+    main(Overload, overload)

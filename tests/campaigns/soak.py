@@ -1,0 +1,115 @@
+"""Soak: a server at seven tenths of its peak, asked everything that callers ask, for an hour.
+
+Its memory must not rise, its descriptors and threads must stay, and no call may fail.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from campaigns.asked import everyday
+from campaigns.campaign import Options, Tally, main, option
+from campaigns.load import REFUSED, Load, Sent, closed_loop, open_loop, serialized
+from campaigns.processes import Usage, slope, usage_of
+from campaigns.served import Served, served
+
+from nar.atlas import read_atlas, shipped_atlas
+
+SHARE: Final = 0.7
+CLIENTS: Final = 16
+PEAK_S: Final = 20.0
+DEADLINE_S: Final = 10.0
+HOUR_S: Final = 3_600.0
+# What may come and go: connections of this campaign, and threads that are begun when needed.
+SPARE_DESCRIPTORS: Final = 8
+SPARE_THREADS: Final = 4
+# Of what is resident, in an hour.
+RISE: Final = 0.02
+MIN_MINUTES_FOR_SLOPE: Final = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Soak(Options):
+    """For how long."""
+
+    minutes: float = option(60.0, "how long")
+    looks: int = option(120, "how often the process is looked at")
+
+
+def soak(told: Soak) -> Iterator[Tally]:
+    """Load the server and look at it."""
+    kinds = everyday(read_atlas(shipped_atlas()).rows, told.seed)
+    requests = serialized([each for kind in kinds.values() for each in kind])
+    order = np.random.default_rng(told.seed).permutation(len(requests)).tolist()
+    requests = [requests[at] for at in order]
+    with tempfile.TemporaryDirectory() as directory, served(Path(directory)) as server:
+        server.settle()
+        yield from _watched(told, server, requests)
+
+
+def _watched(told: Soak, server: Served, requests: list[Sent]) -> Iterator[Tally]:
+    seconds = 60 * told.minutes / told.looks
+    peak = closed_loop(
+        server.target,
+        requests,
+        clients=CLIENTS,
+        seconds=min(PEAK_S, 60 * told.minutes),
+        deadline_s=DEADLINE_S,
+    )
+    per_s, began = SHARE * max(peak.goodput, 1.0), time.monotonic()
+    loads: list[Load] = []
+    at_h, usages = [0.0], [usage_of(server.pid)]
+    for look in range(told.looks):
+        loads.append(
+            open_loop(
+                server.target,
+                requests,
+                per_s=per_s,
+                seconds=seconds,
+                deadline_s=DEADLINE_S,
+                seed=told.seed + look,
+            )
+        )
+        at_h.append((time.monotonic() - began) / HOUR_S)
+        usages.append(usage_of(server.pid))
+        rise = slope(at_h, [usage.resident_mb for usage in usages])
+        whole = Load(1, [each for load in loads for each in load.ended])
+        faults = [*_failed(loads), *_grown(usages, rise, told.minutes)]
+        figures = {
+            "peak_per_s": peak.goodput,
+            "per_s": round(per_s, 1),
+            "calls": len(whole.ended),
+            "refused": whole.codes[REFUSED],
+            "p99_ms": whole.milliseconds("OK", 99),
+            "rise_mb_an_hour": rise,
+            "resident_mb": round(usages[-1].resident_mb),
+            "descriptors": usages[-1].descriptors,
+            "threads": usages[-1].threads,
+        }
+        yield Tally(look + 1, told.looks, figures, tuple(faults))
+
+
+def _failed(loads: list[Load]) -> Iterator[str]:
+    for look, load in enumerate(loads):
+        for code, count in load.codes.items():
+            if code != "OK":
+                yield f"in look {look} {count} calls ended with {code}"
+
+
+def _grown(usages: list[Usage], rise: float, minutes: float) -> Iterator[str]:
+    """What grew since the first quarter of the time, in which caches fill."""
+    first, now = usages[-(-len(usages) // 4)], usages[-1]
+    if minutes >= MIN_MINUTES_FOR_SLOPE and rise > RISE * now.resident_mb:
+        yield f"memory rises by {rise} MiB an hour"
+    if now.descriptors > first.descriptors + SPARE_DESCRIPTORS:
+        yield f"{first.descriptors} descriptors became {now.descriptors}"
+    if now.threads > first.threads + SPARE_THREADS:
+        yield f"{first.threads} threads became {now.threads}"
+
+
+if __name__ == "__main__":
+    main(Soak, soak)

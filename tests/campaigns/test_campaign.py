@@ -1,0 +1,181 @@
+"""Campaigns: their options, their lines and the page that is made of these."""
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+from campaigns.campaign import Options, Tally, command_of, last, option, parsed
+from campaigns.heavy import deployed_mb
+from campaigns.ledger import Ledger, digest_of, id_of
+from campaigns.processes import slope
+from campaigns.report import ROWS, TRACK_RECORD, page_of
+
+COUNTING = """
+import sys
+from dataclasses import dataclass
+from threading import Event
+from campaigns.campaign import Options, Tally, main, option
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(Options):
+    until: int = option(3, "how far")
+
+def count(told):
+    for number in range(told.until):
+        yield Tally(number + 1, told.until, {"number": number})
+        if told.until == 9:
+            raise ValueError("no ninth")
+        if number > 5:
+            Event().wait()
+
+sys.argv[0] = "counting.py"
+main(Counting, count)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plain(Options):
+    kills: int = option(200, "how often")
+    store: str = option("lite", "where", ("lite", "server"))
+
+
+def test_options_are_read_and_a_command_says_all_of_them(tmp_path):
+    told, log = parsed(Plain, ["--kills", "3", "--log", str(tmp_path / "log")])
+    assert (told, log) == (Plain(kills=3), tmp_path / "log")
+    assert command_of("kills", told) == (
+        'make campaign-kills OPTIONS="--seed 1 --kills 3 --store lite"'
+    )
+    with pytest.raises(SystemExit):
+        parsed(Plain, ["--store", "elsewhere"])
+
+
+def counting(log, *options):
+    command = [sys.executable, "-c", COUNTING, "--log", str(log), *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_campaign_prints_its_line_and_adds_it_to_the_log(tmp_path):
+    for _ in range(2):
+        with counting(tmp_path / "log") as process:
+            line = json.loads(process.communicate()[0])
+        assert process.returncode == 0
+    assert (line["campaign"], line["met"], line["done"], line["figures"]) == (
+        "counting",
+        True,
+        3,
+        {"number": 2},
+    )
+    assert [json.loads(each) for each in (tmp_path / "log").read_text().splitlines()][1] == line
+
+
+def test_a_campaign_that_is_interrupted_writes_down_what_it_had(tmp_path):
+    with counting(tmp_path / "log", "--until", "99") as process:
+        for told in process.stderr:
+            if told.startswith("counting: 7 of 99"):
+                break
+        process.send_signal(signal.SIGINT)
+        line = json.loads(process.communicate()[0])
+    assert process.returncode == 1
+    assert (line["finished"], line["met"], line["done"]) == (False, False, 7)
+
+
+def test_a_campaign_that_fails_says_so_in_its_line(tmp_path):
+    with counting(tmp_path / "log", "--until", "9") as process:
+        line = json.loads(process.communicate()[0])
+    assert (process.returncode, line["finished"], line["done"]) == (1, False, 1)
+    assert line["faults"] == ["the campaign ended by ValueError: no ninth"]
+
+
+@pytest.mark.parametrize(
+    ("tally", "is_met"),
+    [(Tally(3, 3), True), (Tally(2, 3), False), (Tally(3, 3, faults=("lost",)), False)],
+)
+def test_a_tally_is_met_when_all_is_done_without_a_fault(tally, is_met):
+    assert tally.is_met is is_met
+    assert last(iter([Tally(1, 3), tally])) is tally
+
+
+SAID = ["open", "begin 0 2 1", "done 0 2 1", "begin 0 2 2"]
+
+
+def held(*versions):
+    """What a store holds: a row of each version that is given, in turn."""
+    return {
+        id_of(number): digest_of(number, version)
+        for number, version in enumerate(versions)
+        if version
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "faults"),
+    [
+        (held(1, 1), 0),
+        (held(2, 1), 0),
+        (held(2, 2), 0),
+        (held(1), 1),
+        (held(3, 1), 1),
+        (held(1, 1, 1), 1),
+    ],
+)
+def test_rows_are_of_the_version_that_was_acknowledged_or_is_being_written(rows, faults):
+    ledger = Ledger()
+    ledger.read(SAID)
+    assert len(ledger.compare(rows)) == faults
+
+
+def test_what_was_read_once_may_not_change():
+    ledger = Ledger()
+    ledger.read(SAID)
+    assert ledger.compare(held(2, 1)) == []
+    assert len(ledger.compare(held(1, 1))) == 1
+
+
+def test_the_slope_leaves_out_the_first_quarter():
+    assert slope([0, 1, 2, 3, 4], [9, 1, 3, 5, 7]) == 2
+    assert slope([0], [9]) == 0
+
+
+def test_the_limit_of_memory_is_that_of_the_deployment():
+    assert deployed_mb() >= 1_024
+
+
+LINE = {
+    "campaign": "kills lite",
+    "met": True,
+    "done": 200,
+    "wanted": 200,
+    "figures": {"acknowledged": 100_000},
+    "faults": [],
+    "fault_count": 0,
+    "seed": 1,
+    "seconds": 900.0,
+    "date": "2026-11-23",
+    "command": "make campaign-kills",
+    "machine": "2 cores",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "met"),
+    [
+        ({}, "| yes |"),
+        ({"wanted": 3, "done": 3}, "| at a smaller size |"),
+        ({"met": False, "faults": ["row 7 is lost"], "fault_count": 1}, "| no |"),
+    ],
+)
+def test_a_row_of_the_page(change, met):
+    page = page_of([json.dumps({**LINE, "met": False}), json.dumps(LINE | change)], [])
+    [row] = [each for each in page.splitlines() if "acknowledged 100000" in each]
+    assert met in row
+    assert ("the first of its faults: row 7 is lost" in page) is bool(change.get("faults"))
+    assert page.count("| not run |") == len(ROWS) - 1
+
+
+def test_the_track_record_reads():
+    found = {"fault": "a", "found": "b", "fixed": "c", "command": "d"}
+    assert "| a | b | c | d |" in page_of([], [found])
+    assert TRACK_RECORD.exists()

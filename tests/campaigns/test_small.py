@@ -1,0 +1,69 @@
+"""Every campaign at a small size, with a fixed seed."""
+
+import pytest
+from campaigns.campaign import last
+from campaigns.damage import Damage, damage
+from campaigns.heavy import Heavy, heavy
+from campaigns.inputs import Inputs, inputs
+from campaigns.kills import Kills, kills
+from campaigns.model import Model, model
+from campaigns.overload import Overload, overload
+from campaigns.rolling import Rolling, rolling
+from campaigns.soak import Soak, soak
+from campaigns.statuses import Statuses, statuses, untold
+from campaigns.store import Store, store
+
+
+def test_no_acknowledged_row_is_lost_when_its_writer_is_killed():
+    assert last(kills(Kills(kills=3, rows=1_500))).faults == ()
+
+
+@pytest.mark.faults
+@pytest.mark.milvus_server
+def test_no_acknowledged_row_is_lost_when_milvus_is_killed():
+    assert last(kills(Kills(kills=3, rows=1_500, store="server"))).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("store", "operations"),
+    [
+        ("lite", 2_500),
+        ("reader", 2_500),
+        pytest.param(
+            "server", 200, marks=[pytest.mark.faults, pytest.mark.milvus_server], id="server"
+        ),
+    ],
+)
+def test_an_index_never_differs_from_a_dictionary(store, operations):
+    assert last(model(Model(operations=operations, store=store))).faults == ()
+
+
+def test_bad_inputs_are_refused():
+    assert last(inputs(Inputs(inputs=2_000, clients=4))).faults == ()
+
+
+def test_every_status_is_met():
+    assert last(statuses(Statuses())).faults == ()
+
+
+def test_every_status_is_told_and_has_a_scene():
+    assert list(untold()) == []
+
+
+# These measure times, which no test does: here they come to their end, whatever they find.
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("campaign", "told"),
+    [
+        (heavy, Heavy(seconds=10, callers=4)),
+        (rolling, Rolling(restarts=2)),
+        (overload, Overload(seconds=3)),
+        (soak, Soak(minutes=0.2, looks=4)),
+        (damage, Damage(samples=1, only="config.json")),
+        (damage, Damage(samples=1, only="manifest.json", of="store")),
+        pytest.param(store, Store(rounds=1), marks=pytest.mark.milvus_server),
+    ],
+)
+def test_a_campaign_comes_to_its_end(campaign, told):
+    tally = last(campaign(told))
+    assert tally.done == tally.wanted
