@@ -42,12 +42,16 @@ def within(bounds: Range, value: int) -> bool:
 
 def passes(wanted: Filter, item: IndexRow) -> bool:
     """The meaning of a filter."""
-    return all(
+    own = all(
         within(asked, getattr(item, condition.column))
         if isinstance(asked, Range)
         else getattr(item, condition.column) in asked
         for condition, asked in wanted.conditions()
     )
+    every = all(passes(each, item) for each in wanted.all_of)
+    some = not wanted.any_of or any(passes(each, item) for each in wanted.any_of)
+    none = not any(passes(each, item) for each in wanted.none_of)
+    return own and every and some and none
 
 
 class Oracle:

@@ -39,7 +39,9 @@ RANKS = """
     encoding.checkpoint encoding.pretraining
     encoding.embed encoding
     config
+    index.nesting
     index.filters
+    index.terms
     index.rows index.expressions
     index.searches index.checks index.ranking index.columns index.milvus
     index.collection

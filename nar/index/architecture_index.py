@@ -27,7 +27,7 @@ from nar.index.collection import (
     point_alias,
 )
 from nar.index.expressions import expression
-from nar.index.filters import Filter
+from nar.index.filters import EVERYTHING, Filter
 from nar.index.milvus import Milvus, RefusedError
 from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vectors, rank
 from nar.index.rows import Hit, IndexRow, ids_of
@@ -37,7 +37,6 @@ Answer = TypeVar("Answer")
 
 # Rows fetched beyond top_k, so that equal scores at the border are ordered by id.
 _TIE_ROOM: Final = 6
-_EVERYTHING: Final = Filter()
 
 
 class ArchitectureIndex:
@@ -168,7 +167,7 @@ class ArchitectureIndex:
         return [stored.row for stored in self._read(lambda live: live.rows(wanted))]
 
     def search(
-        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = _EVERYTHING
+        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = EVERYTHING
     ) -> list[list[Hit]]:
         """The nearest rows of each vector: higher score first, equal scores by id.
 
@@ -185,7 +184,8 @@ class ArchitectureIndex:
         """
         check_top_k(top_k)
         directions = check_vectors(vectors, self.dim)
-        where = expression(check_filter(wanted))
+        check_filter(wanted)
+        where = expression(wanted)
         ranked: list[list[Hit] | None] = [None] * len(directions)
         pending = list(range(len(directions)))
         limit = min(top_k + _TIE_ROOM, MAX_TOP_K)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from pymilvus import DataType, MilvusClient
 
 from nar.errors import IndexMismatchError, IndexUnavailableError
-from nar.index.expressions import any_of, any_pair
-from nar.index.filters import MAX_VALUES
+from nar.index.expressions import any_pair, equal_any
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, TEXT_BYTES, Embedding, Hit, IndexRow
 
@@ -25,6 +24,7 @@ _ENCODER: Final = "nar.encoder"
 _SCHEMA: Final = "nar.schema"
 # Collections that state no version have the columns of the first.
 _UNSTATED: Final = "1"
+VALUES_A_READ: Final = 1_000
 PAGE_ROWS: Final = 2_000
 DIGEST_PAGE_ROWS: Final = 8_000
 _HEX_DIGITS: Final = "0123456789abcdef"
@@ -92,7 +92,7 @@ class Collection:
         """Delete rows by ids that were checked."""
         with self.milvus.reaching("delete"):
             self.milvus.client.delete(
-                self.name, filter=any_of("id", tuple(ids)), timeout=self.milvus.timeout_s
+                self.name, filter=equal_any("id", tuple(ids)), timeout=self.milvus.timeout_s
             )
 
     def count(self, *, settled: bool = False) -> int:
@@ -111,8 +111,8 @@ class Collection:
         """
         pairs = [(column, value) for column, values in wanted.items() for value in values]
         held: dict[str, StoredRow] = {}
-        for start in range(0, len(pairs), MAX_VALUES):
-            expression = any_pair(pairs[start : start + MAX_VALUES])
+        for start in range(0, len(pairs), VALUES_A_READ):
+            expression = any_pair(pairs[start : start + VALUES_A_READ])
             for stored in map(_stored, self._query(expression, _STORED)):
                 held[stored.row.id] = stored
         return [held[key] for key in sorted(held)]
@@ -120,8 +120,8 @@ class Collection:
     def present(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids, checked before, that have a row."""
         present: set[str] = set()
-        for start in range(0, len(ids), MAX_VALUES):
-            expression = any_of("id", tuple(ids[start : start + MAX_VALUES]))
+        for start in range(0, len(ids), VALUES_A_READ):
+            expression = equal_any("id", tuple(ids[start : start + VALUES_A_READ]))
             present.update(row["id"] for row in self._query(expression, ("id",)))
         return present
 

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.index.columns import Mask, Texts, within
-from nar.index.filters import Condition, Filter, Range, Wanted
+from nar.index.filters import EVERYTHING, Condition, Filter, Range, Wanted
 from nar.index.ranking import RESOLUTION, check_filter, check_top_k, check_vectors, ranked
 from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexRow, ids_of
 from nar.index.searches import Search
+from nar.index.terms import Terms, combined
 
-_EVERYTHING: Final = Filter()
 # Fetched beyond top_k, so that equal scores at the border are ordered by id.
 _TIE_ROOM: Final = 50
 # A product of so few vectors one by one takes less time than of all together: measured.
@@ -119,7 +119,7 @@ class ExactIndex:
         return sorted(self._rows(np.logical_or.reduce(masks)), key=lambda row: row.id)
 
     def search(
-        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = _EVERYTHING
+        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = EVERYTHING
     ) -> list[list[Hit]]:
         """The nearest rows of each vector: higher score first, equal scores by id.
 
@@ -167,8 +167,7 @@ class ExactIndex:
 
     def _passing(self, wanted: Filter) -> NDArray[np.intp] | None:
         """Positions of the rows that pass a filter; None for all of them."""
-        masks = [self._mask(*each) for each in check_filter(wanted)]
-        return np.flatnonzero(np.logical_and.reduce(masks)) if masks else None
+        return None if wanted == EVERYTHING else np.flatnonzero(self._passes(wanted))
 
     def _nearest(
         self, scores: NDArray[np.float32], kept: NDArray[np.intp] | None, top_k: int
@@ -187,6 +186,21 @@ class ExactIndex:
                 return [Hit(**self._columns(rows[one]), score=score) for one, score in order]
             limit = min(4 * limit, len(offered))
         return []
+
+    def _passes(self, wanted: Filter) -> Mask:
+        """Which rows pass a filter. Shape (rows,)."""
+        check_filter(wanted)
+        terms: Terms[Mask] = Terms(
+            condition=self._mask,
+            every=self._every,
+            some=np.logical_or.reduce,
+            negated=np.logical_not,
+        )
+        return combined(wanted, terms)
+
+    def _every(self, masks: Sequence[Mask]) -> Mask:
+        """Which rows pass all masks, and all rows if there are none. Shape (rows,)."""
+        return np.logical_and.reduce(masks) if masks else np.ones(self.count(), dtype=np.bool_)
 
     def _mask(self, condition: Condition, wanted: Wanted) -> Mask:
         """Which rows a condition lets pass. Shape (rows,)."""

@@ -3,27 +3,31 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from nar.index.filters import Condition, Range, Wanted
+from nar.index.filters import EVERYTHING, Condition, Filter, Range, Wanted
+from nar.index.terms import Terms, combined
 
+# What every row fulfils: in a filter, a filter with nothing set has to say something.
+_ANYTHING: Final = "id != ''"
 # The escapes that Milvus and Milvus Lite share. Everything else stands for itself in both.
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
-def expression(conditions: Iterable[tuple[Condition, Wanted]]) -> str:
-    r"""The expression for rows that all conditions let pass; empty if there is none.
+def expression(wanted: Filter) -> str:
+    r"""The expression for rows that a filter lets pass; empty if nothing is asked of them.
 
     Args:
-        conditions: Each with what it wants, as `nar.index.ranking.check_filter` gives them.
+        wanted: On columns that the index has: see `nar.index.ranking.check_filter`.
 
     Example:
-        >>> from nar.index.filters import Filter
-        >>> expression(Filter(families=("resnet", "it's"), nodes=Range(1, 9)).conditions())
+        >>> expression(Filter(families=("resnet", "it's"), nodes=Range(1, 9)))
         "family in ['resnet', 'it\\'s'] and nodes >= 1 and nodes <= 9"
+        >>> expression(Filter(none_of=(Filter(nodes=Range(1, 9)), Filter(tasks=("ocr",)))))
+        "not ((nodes >= 1 and nodes <= 9) or (task in ['ocr']))"
     """
-    return " and ".join(_part(condition.column, wanted) for condition, wanted in conditions)
+    return "" if wanted == EVERYTHING else combined(wanted, _TERMS)
 
 
-def any_of(column: str, values: Iterable[str]) -> str:
+def equal_any(column: str, values: Iterable[str]) -> str:
     """The expression for a column that equals one of the values.
 
     Args:
@@ -46,11 +50,12 @@ def any_pair(pairs: Sequence[tuple[str, str]]) -> str:
     columns: dict[str, list[str]] = {}
     for column, value in pairs:
         columns.setdefault(column, []).append(value)
-    return " or ".join(any_of(column, values) for column, values in columns.items())
+    return " or ".join(equal_any(column, values) for column, values in columns.items())
 
 
-def _part(column: str, wanted: Wanted) -> str:
-    return _within(column, wanted) if isinstance(wanted, Range) else any_of(column, wanted)
+def _part(condition: Condition, wanted: Wanted) -> str:
+    column = condition.column
+    return _within(column, wanted) if isinstance(wanted, Range) else equal_any(column, wanted)
 
 
 def _within(column: str, wanted: Range) -> str:
@@ -60,3 +65,11 @@ def _within(column: str, wanted: Range) -> str:
 
 def _literal(text: str) -> str:
     return f"'{text.translate(_ESCAPES)}'"
+
+
+_TERMS: Final = Terms(
+    condition=_part,
+    every=lambda parts: " and ".join(parts) or _ANYTHING,
+    some=lambda parts: f"(({') or ('.join(parts)}))",
+    negated=lambda part: f"not {part}",
+)

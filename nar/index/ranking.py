@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.errors import InvalidQueryError
-from nar.index.filters import Condition, Filter, Wanted
+from nar.index.filters import EVERYTHING, Filter
+from nar.index.nesting import below, nested
 from nar.index.rows import COLUMNS, Embedding, Hit
 
 # What float32 arithmetic can tell: equal vectors get scores that differ by less.
@@ -27,24 +28,20 @@ def check_top_k(top_k: int) -> None:
         raise InvalidQueryError("top_k", f"wanted 1 to {MAX_TOP_K}, came {top_k}")
 
 
-def check_filter(wanted: Filter) -> list[tuple[Condition, Wanted]]:
-    """The conditions that a filter sets, each on a column that the index has.
+def check_filter(wanted: Filter) -> None:
+    """Refuse a filter with a condition on a column that no index has.
 
     Raises:
-        InvalidQueryError: Names the field whose column no index has.
-
-    Example:
-        >>> check_filter(Filter())
-        []
-        >>> [condition.column for condition, _ in check_filter(Filter(tasks=("ocr",)))]
-        ['task']
+        InvalidQueryError: Names the field, whatever filter it is in.
     """
-    conditions = list(wanted.conditions())
-    for condition, _ in conditions:
-        if condition.column not in COLUMNS:
-            reason = f"wanted one of the columns {', '.join(COLUMNS)}, came {condition.column!r}"
-            raise InvalidQueryError(condition.field, reason)
-    return conditions
+    if wanted == EVERYTHING:
+        return
+    for path, one in nested(wanted):
+        for condition, _ in one.conditions():
+            if condition.column not in COLUMNS:
+                known = ", ".join(COLUMNS)
+                reason = f"wanted one of the columns {known}, came {condition.column!r}"
+                raise InvalidQueryError(below(path, condition.field), reason)
 
 
 def check_vector(vector: NDArray[np.floating], dim: int, field: str) -> None:

@@ -21,7 +21,7 @@ from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.exact import ExactIndex
-from nar.index.filters import Filter
+from nar.index.filters import EVERYTHING, Filter
 from nar.index.following import Follower
 from nar.index.mirror import DamagedIndexError, Mirror
 from nar.index.rows import Hit, IndexRow
@@ -30,7 +30,6 @@ from nar.index.searches import Search
 log = logging.getLogger(__name__)
 
 Open = Callable[[Event], ArchitectureIndex]
-_EVERYTHING: Final = Filter()
 # What no later look mends: health says so until the index is another.
 _LASTING: Final = (DamagedIndexError, IndexMismatchError)
 
@@ -124,7 +123,7 @@ class Reader:
         )
 
     def search(
-        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = _EVERYTHING
+        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = EVERYTHING
     ) -> list[list[Hit]]:
         """The nearest rows of each vector: higher score first, equal scores by id."""
         return self._reads.search(vectors, top_k, wanted)
