@@ -43,9 +43,9 @@ RANKS = """
     index.filters
     index.terms
     index.rows index.expressions
-    index.searches index.checks index.ranking index.columns index.milvus
+    index.state index.searches index.checks index.ranking index.columns index.milvus
     index.collection
-    index.bulk
+    index.bulk index.listing
     index.exact
     index.architecture_index index.mirror
     index.following

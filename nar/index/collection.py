@@ -101,7 +101,7 @@ class Collection:
         Args:
             settled: Wait until every acknowledged write is seen by readers.
         """
-        return int(self._query("", ("count(*)",), settled=settled)[0]["count(*)"])
+        return int(self.query("", ("count(*)",), settled=settled)[0]["count(*)"])
 
     def rows(self, wanted: Mapping[str, Sequence[str]]) -> list[StoredRow]:
         """Rows of which some column equals one of its values, in the order of their ids.
@@ -113,7 +113,7 @@ class Collection:
         held: dict[str, StoredRow] = {}
         for start in range(0, len(pairs), VALUES_A_READ):
             expression = any_pair(pairs[start : start + VALUES_A_READ])
-            for stored in map(_stored, self._query(expression, _STORED)):
+            for stored in map(_stored, self.query(expression, _STORED)):
                 held[stored.row.id] = stored
         return [held[key] for key in sorted(held)]
 
@@ -122,7 +122,7 @@ class Collection:
         present: set[str] = set()
         for start in range(0, len(ids), VALUES_A_READ):
             expression = equal_any("id", tuple(ids[start : start + VALUES_A_READ]))
-            present.update(row["id"] for row in self._query(expression, ("id",)))
+            present.update(row["id"] for row in self.query(expression, ("id",)))
         return present
 
     def pages(self) -> Iterator[list[StoredRow]]:
@@ -145,11 +145,24 @@ class Collection:
         digits = max(0, math.ceil(math.log(max(pages, 1), 16)))
         for number in range(16**digits):
             prefix = format(number, f"0{digits}x") if digits else ""
-            yield self._query(f"id >= '{prefix}' and id < '{prefix}g'", columns)
+            yield self.query(f"id >= '{prefix}' and id < '{prefix}g'", columns)
 
-    def _query(
-        self, expression: str, columns: Sequence[str], *, settled: bool = False
+    def query(
+        self,
+        expression: str,
+        columns: Sequence[str],
+        *,
+        limit: int = MAX_ROWS,
+        settled: bool = False,
     ) -> list[dict[str, Any]]:
+        """Some columns of the rows that an expression lets pass, in no order.
+
+        Args:
+            expression: Compiled by `nar.index.expressions`.
+            columns: Ours, never a caller's.
+            limit: More rows are left out, whichever they are.
+            settled: Wait until every acknowledged write is seen by readers.
+        """
         with self.milvus.reaching("read"):
             records = self.milvus.client.query(
                 self.name,
@@ -157,7 +170,7 @@ class Collection:
                 output_fields=list(columns),
                 consistency_level="Strong" if settled else "Bounded",
                 timeout=self.milvus.timeout_s,
-                **({"limit": MAX_ROWS} if expression else {}),
+                **({"limit": limit} if expression else {}),
             )
         return list(records)
 

@@ -1,15 +1,17 @@
 """ExactIndex: rows in memory, searched by brute force; it opens at once and writes no file."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.index.checks import check_page
 from nar.index.columns import Mask, Texts, within
 from nar.index.filters import EVERYTHING, Condition, Filter, Range, Wanted
 from nar.index.ranking import RESOLUTION, check_filter, check_top_k, check_vectors, ranked
-from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexRow, ids_of
+from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexEntry, IndexRow, ids_of
 from nar.index.searches import Search
 from nar.index.terms import Terms, combined
 
@@ -117,6 +119,32 @@ class ExactIndex:
         wanted = {"topology": topologies, "exact": exacts, "inference": inferences}
         masks = [self._texts[column].equal_any(values) for column, values in wanted.items()]
         return sorted(self._rows(np.logical_or.reduce(masks)), key=lambda row: row.id)
+
+    def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
+        """The rows of the next ids, in their order.
+
+        Args:
+            after: The last id that was shown; empty begins.
+            limit: How many, from 1; fewer come only where no more rows pass.
+            wanted: What they must be.
+
+        Raises:
+            InvalidQueryError: Names the condition at fault, or the argument.
+        """
+        check_page(after, limit)
+        ids, positions = self._by_id
+        coming = positions[np.searchsorted(ids, after.encode(), side="right") :]
+        if wanted != EVERYTHING:
+            coming = coming[self._passes(wanted)[coming]]
+        return [IndexEntry(**self._columns(position)) for position in coming[:limit].tolist()]
+
+    @cached_property
+    def _by_id(self) -> tuple[NDArray[np.bytes_], NDArray[np.intp]]:
+        """All ids in order, and the position of the row of each; made for the first page only."""
+        column = self._texts["id"]
+        ids = np.array(column.values, dtype="S32")[column.column]
+        positions = np.argsort(ids)
+        return ids[positions], positions
 
     def search(
         self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = EVERYTHING

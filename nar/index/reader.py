@@ -24,8 +24,9 @@ from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.following import Follower
 from nar.index.mirror import DamagedIndexError, Mirror
-from nar.index.rows import Hit, IndexRow
+from nar.index.rows import Hit, IndexEntry, IndexRow
 from nar.index.searches import Search
+from nar.index.state import IndexState
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,8 @@ class Reader:
         self._ending = Event()
         self._follower = Follower(config, files, self._ending)
         self._interval_s = config.follow_s
+        # Rows that are more or fewer are noticed at a look, replaced ones when all are compared.
+        self._visible_within_s = config.follow_s + config.compare_s
         self._fault: NarError | None = None
         self._said: NarError | None = None
         self._index = None if files else open_index(self._ending)
@@ -88,6 +91,16 @@ class Reader:
         return self._follower.mirror is not None
 
     @property
+    def state(self) -> IndexState:
+        """Where the rows are that answer."""
+        return IndexState(
+            self.collection or "",
+            is_in_memory=self.holds_rows,
+            is_writable=self._index is not None,
+            visible_within_s=self._visible_within_s if self.holds_rows else 0,
+        )
+
+    @property
     def dim(self) -> int:
         """Length of the vectors."""
         return self._reads.dim
@@ -121,6 +134,10 @@ class Reader:
         return self._reads.find_by_fingerprint(
             topologies=topologies, exacts=exacts, inferences=inferences
         )
+
+    def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
+        """The rows of the next ids, in their order."""
+        return self._reads.page(after, limit, wanted)
 
     def search(
         self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = EVERYTHING
