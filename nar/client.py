@@ -1,8 +1,8 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
 
@@ -16,15 +16,16 @@ from nar.by import By
 from nar.config import ClientConfig
 from nar.errors import InvalidQueryError, NarError
 from nar.graph import ComputationalGraph
-from nar.index.filters import Filter
+from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
 from nar.serve.batching import batches, size_of
 from nar.serve.channel import open_channel
 from nar.serve.convert import encode_query
+from nar.serve.description import Description, decode_description
 from nar.serve.graphs import encode_graph
-from nar.serve.limits import Limits, decode_limits
+from nar.serve.pages import encode_listing, listed
 from nar.serve.remote import error_of_call, error_of_status
 from nar.v1 import retrieval_pb2
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
@@ -66,33 +67,7 @@ OPTIONS: Final = (
     # Requests are kept within the server's limits; answers are as long as was asked for.
     ("grpc.max_receive_message_length", -1),
 )
-ANYTHING: Final = Filter()
 PLAIN: Final = ClientConfig()
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What a server is.
-
-    Attributes:
-        version: Of its software.
-        encoder: Kind of encoder.
-        fingerprint: Sha256 of the encoder's configuration and weights.
-        dim: Length of its vectors.
-        index_rows: Architectures in the index.
-        limits: What it accepts.
-        operators: Its operator vocabulary.
-        attribute_names: Attributes a node may have.
-    """
-
-    version: str
-    encoder: str
-    fingerprint: str
-    dim: int
-    index_rows: int
-    limits: Limits
-    operators: tuple[str, ...]
-    attribute_names: tuple[str, ...]
 
 
 class Client:
@@ -142,23 +117,14 @@ class Client:
         """What the server is, and what it accepts."""
         request = retrieval_pb2.DescribeRequest()
         message: retrieval_pb2.DescribeResponse = self._call(self._stub.Describe, request)
-        return Description(
-            version=message.version,
-            encoder=message.encoder.name,
-            fingerprint=message.encoder.fingerprint,
-            dim=message.encoder.dim,
-            index_rows=message.index_rows,
-            limits=decode_limits(message.limits),
-            operators=tuple(message.operators),
-            attribute_names=tuple(message.attribute_names),
-        )
+        return decode_description(message)
 
     def search(
         self,
         target: Target,
         *,
         top_k: int | None = None,
-        wanted: Filter = ANYTHING,
+        wanted: Filter = EVERYTHING,
         by: By = "design",
     ) -> Answer:
         """The nearest architectures of one graph, name, id or vector.
@@ -183,7 +149,7 @@ class Client:
         targets: Sequence[Target],
         *,
         top_k: int | None = None,
-        wanted: Filter = ANYTHING,
+        wanted: Filter = EVERYTHING,
         by: By = "design",
     ) -> list[Answer | NarError]:
         """For each of any number of targets its answer, or the error that `search` raises."""
@@ -254,6 +220,23 @@ class Client:
         if self._description is None:
             self._description = self.describe()
         return self._description
+
+    # The last method: in what follows it, `list` is no type any more.
+    def list(self, *, wanted: Filter = EVERYTHING, page_size: int | None = None) -> Iterator[Hit]:
+        """Known architectures by id, asked for page by page while they are read.
+
+        What is written meanwhile may be among them or not; nothing comes twice, and what is there
+        all the time comes.
+
+        Args:
+            wanted: What they must be; by default anything.
+            page_size: How many to ask for at a time; without one, as many as the server gives.
+
+        Raises:
+            InvalidQueryError: Names the field at fault; others as for `search`.
+        """
+        request = encode_listing(wanted, page_size)
+        return listed(partial(self._call, self._stub.List), request)
 
 
 def _outcome(result: Result, decode: Callable[[Result], Record]) -> Record | NarError:

@@ -39,12 +39,15 @@ RANKS = """
     encoding.checkpoint encoding.pretraining
     encoding.embed encoding
     config
-    index.filters index.damage
+    index.damage
+    index.nesting
+    index.filters
+    index.terms
     index.rows index.expressions
-    index.searches index.checks index.ranking index.columns index.milvus
+    index.state index.searches index.checks index.ranking index.columns index.milvus
     index.collection
     index.marks
-    index.bulk
+    index.bulk index.listing
     index.orphans
     index.exact index.publishing
     index.architecture_index index.snapshot_files

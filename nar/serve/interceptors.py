@@ -49,7 +49,9 @@ Behaviour = Callable[[Message, StageClock], Message]
 CLOCK_MARGIN_S: Final = 0.05
 
 # Every method but these is for writers.
-READING: Final = frozenset({"Search", "Embed", "Get", "Describe"})
+READING: Final = frozenset(
+    {"Search", "Embed", "Get", "Describe", "SearchStream", "List", "Explain"}
+)
 
 REJECTIONS: Final[dict[type[Exception], str]] = {
     ForbiddenError: "forbidden",

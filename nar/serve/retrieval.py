@@ -15,15 +15,18 @@ from nar.config import ServerConfig
 from nar.encoding.embed import Embedder
 from nar.errors import NarError
 from nar.fingerprints import Fingerprinted
-from nar.index.rows import IndexRow
+from nar.index.filters import Filter
+from nar.index.rows import IndexEntry, IndexRow
+from nar.index.state import IndexState
 from nar.novelty import Novelty
 from nar.ops import ATTRIBUTES, OPS
 from nar.query import Answer, Query, in_place
 from nar.retrieve import Retriever, Searches, unknown
-from nar.serve.answers import encode_answer, encode_architecture
+from nar.serve.answers import encode_answer, encode_architecture, encode_state
 from nar.serve.convert import check_totals, decode_each, decode_name, decode_query
 from nar.serve.graphs import Fingerprint, decode_graph
 from nar.serve.limits import encode_limits, limits_of
+from nar.serve.pages import decode_page, encode_page
 from nar.serve.stages import StageClock, TimedEmbedder
 from nar.serve.status import code_name, status_of
 from nar.serve.store_metrics import Watched
@@ -39,8 +42,15 @@ Result = TypeVar("Result")
 class Indexed(Searches, Watched, Protocol):
     """What a server needs of an index: a `Reader` or an `ArchitectureIndex`."""
 
+    @property
+    def state(self) -> IndexState:
+        """Where the rows are."""
+
     def count(self) -> int:
         """Number of rows, asked of the index itself."""
+
+    def page(self, after: str, limit: int, wanted: Filter) -> list[IndexEntry]:
+        """The rows of the next ids, in their order."""
 
 
 class Retrieval:
@@ -104,6 +114,15 @@ class Retrieval:
         known = [_row_of(name, rows) if isinstance(name, str) else name for name in names]
         return wire.GetResponse(results=self._encode("Get", known, _encode_row, wire.GetResult))
 
+    def listed(self, request: wire.ListRequest, clock: StageClock) -> wire.ListResponse:
+        """Show a page of the known architectures, by id."""
+        with clock.stage("parse"):
+            asked = decode_page(request, self._limits)
+        with clock.stage("search"):
+            # One more than is shown tells whether there is another page.
+            entries = self._index.page(asked.after, asked.size + 1, asked.wanted)
+        return encode_page(asked, entries)
+
     def describe(self) -> wire.DescribeResponse:
         """Say what this server holds and accepts."""
         embedder = self._embedder
@@ -116,6 +135,7 @@ class Retrieval:
             limits=encode_limits(self._limits),
             operators=OPS,
             attribute_names=ATTRIBUTES,
+            index=encode_state(self._index.state),
         )
 
     def _decode(

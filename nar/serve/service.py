@@ -9,6 +9,8 @@ from nar.v1.retrieval_pb2 import (
     EmbedResponse,
     GetRequest,
     GetResponse,
+    ListRequest,
+    ListResponse,
     SearchRequest,
     SearchResponse,
 )
@@ -40,3 +42,7 @@ class Servicer(ArchitectureRetrievalServiceServicer):
     def Describe(self, request: DescribeRequest, clock: StageClock) -> DescribeResponse:
         """Say what this server holds and accepts."""
         return self._retrieval.describe()
+
+    def List(self, request: ListRequest, clock: StageClock) -> ListResponse:
+        """Show a page of the known architectures."""
+        return self._retrieval.listed(request, clock)

@@ -17,7 +17,17 @@ from prometheus_client import (
     start_http_server,
 )
 
-METHODS: Final = ("Search", "Embed", "Get", "Describe")
+METHODS: Final = (
+    "Search",
+    "Embed",
+    "Get",
+    "Describe",
+    "SearchStream",
+    "List",
+    "Explain",
+    "Upsert",
+    "Delete",
+)
 STAGES: Final = ("queue", "parse", "fingerprint", "motifs", "encode", "search")
 REJECTIONS: Final = (
     "unauthenticated",
@@ -41,7 +51,9 @@ CALL_CODES: Final = (
 )
 # What the caller cannot mend: these burn the error budget.
 FAULT_CODES: Final = ("DEADLINE_EXCEEDED", "FAILED_PRECONDITION", "INTERNAL", "UNAVAILABLE")
-ITEM_METHODS: Final = ("Search", "Embed", "Get")
+# Every method but these answers items, each with a status of its own.
+WHOLE_METHODS: Final = frozenset({"Describe", "List"})
+ITEM_METHODS: Final = tuple(method for method in METHODS if method not in WHOLE_METHODS)
 ITEM_CODES: Final = ("OK", "INVALID_ARGUMENT", "NOT_FOUND")
 
 # A vector query takes 1 to 20 ms: the default buckets would put all of them into two. Edges stand
@@ -72,7 +84,7 @@ class Telemetry:
         )
         self._items = Counter(
             "nar_rpc_items_total",
-            "Queries, graphs and look-ups answered, by status of the item.",
+            "Items of calls answered, such as queries and graphs, by status of the item.",
             ("method", "code"),
             registry=self.registry,
         )

@@ -62,7 +62,7 @@ class Range(_message.Message):
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class Filter(_message.Message):
-    __slots__ = ("names", "sources", "libraries", "families", "blocks", "tasks", "topologies", "exacts", "inferences", "parameters", "flops", "nodes")
+    __slots__ = ("names", "sources", "libraries", "families", "blocks", "tasks", "topologies", "exacts", "inferences", "parameters", "flops", "nodes", "all_of", "any_of", "none_of")
     NAMES_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     LIBRARIES_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +75,9 @@ class Filter(_message.Message):
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     FLOPS_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
+    ALL_OF_FIELD_NUMBER: _ClassVar[int]
+    ANY_OF_FIELD_NUMBER: _ClassVar[int]
+    NONE_OF_FIELD_NUMBER: _ClassVar[int]
     names: _containers.RepeatedScalarFieldContainer[str]
     sources: _containers.RepeatedScalarFieldContainer[str]
     libraries: _containers.RepeatedScalarFieldContainer[str]
@@ -87,7 +90,10 @@ class Filter(_message.Message):
     parameters: Range
     flops: Range
     nodes: Range
-    def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ...) -> None: ...
+    all_of: _containers.RepeatedCompositeFieldContainer[Filter]
+    any_of: _containers.RepeatedCompositeFieldContainer[Filter]
+    none_of: _containers.RepeatedCompositeFieldContainer[Filter]
+    def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ..., all_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ...) -> None: ...
 
 class Query(_message.Message):
     __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by")
@@ -242,20 +248,34 @@ class DescribeRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class DescribeResponse(_message.Message):
-    __slots__ = ("version", "encoder", "index_rows", "limits", "operators", "attribute_names")
+    __slots__ = ("version", "encoder", "index_rows", "limits", "operators", "attribute_names", "index")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     ENCODER_FIELD_NUMBER: _ClassVar[int]
     INDEX_ROWS_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     ATTRIBUTE_NAMES_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
     version: str
     encoder: Encoder
     index_rows: int
     limits: Limits
     operators: _containers.RepeatedScalarFieldContainer[str]
     attribute_names: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, version: _Optional[str] = ..., encoder: _Optional[_Union[Encoder, _Mapping]] = ..., index_rows: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., operators: _Optional[_Iterable[str]] = ..., attribute_names: _Optional[_Iterable[str]] = ...) -> None: ...
+    index: Index
+    def __init__(self, version: _Optional[str] = ..., encoder: _Optional[_Union[Encoder, _Mapping]] = ..., index_rows: _Optional[int] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., operators: _Optional[_Iterable[str]] = ..., attribute_names: _Optional[_Iterable[str]] = ..., index: _Optional[_Union[Index, _Mapping]] = ...) -> None: ...
+
+class Index(_message.Message):
+    __slots__ = ("collection", "is_in_memory", "is_writable", "visible_within_ms")
+    COLLECTION_FIELD_NUMBER: _ClassVar[int]
+    IS_IN_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    IS_WRITABLE_FIELD_NUMBER: _ClassVar[int]
+    VISIBLE_WITHIN_MS_FIELD_NUMBER: _ClassVar[int]
+    collection: str
+    is_in_memory: bool
+    is_writable: bool
+    visible_within_ms: int
+    def __init__(self, collection: _Optional[str] = ..., is_in_memory: _Optional[bool] = ..., is_writable: _Optional[bool] = ..., visible_within_ms: _Optional[int] = ...) -> None: ...
 
 class Encoder(_message.Message):
     __slots__ = ("name", "fingerprint", "dim")
@@ -268,7 +288,7 @@ class Encoder(_message.Message):
     def __init__(self, name: _Optional[str] = ..., fingerprint: _Optional[str] = ..., dim: _Optional[int] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("max_items", "max_top_k", "default_top_k", "max_nodes", "max_edges", "max_message_bytes", "max_in_flight", "max_call_nodes", "max_call_edges")
+    __slots__ = ("max_items", "max_top_k", "default_top_k", "max_nodes", "max_edges", "max_message_bytes", "max_in_flight", "max_call_nodes", "max_call_edges", "max_page_size", "max_filters", "max_filter_values", "max_text_bytes")
     MAX_ITEMS_FIELD_NUMBER: _ClassVar[int]
     MAX_TOP_K_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_TOP_K_FIELD_NUMBER: _ClassVar[int]
@@ -278,6 +298,10 @@ class Limits(_message.Message):
     MAX_IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
     MAX_CALL_NODES_FIELD_NUMBER: _ClassVar[int]
     MAX_CALL_EDGES_FIELD_NUMBER: _ClassVar[int]
+    MAX_PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    MAX_FILTERS_FIELD_NUMBER: _ClassVar[int]
+    MAX_FILTER_VALUES_FIELD_NUMBER: _ClassVar[int]
+    MAX_TEXT_BYTES_FIELD_NUMBER: _ClassVar[int]
     max_items: int
     max_top_k: int
     default_top_k: int
@@ -287,4 +311,134 @@ class Limits(_message.Message):
     max_in_flight: int
     max_call_nodes: int
     max_call_edges: int
-    def __init__(self, max_items: _Optional[int] = ..., max_top_k: _Optional[int] = ..., default_top_k: _Optional[int] = ..., max_nodes: _Optional[int] = ..., max_edges: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_in_flight: _Optional[int] = ..., max_call_nodes: _Optional[int] = ..., max_call_edges: _Optional[int] = ...) -> None: ...
+    max_page_size: int
+    max_filters: int
+    max_filter_values: int
+    max_text_bytes: int
+    def __init__(self, max_items: _Optional[int] = ..., max_top_k: _Optional[int] = ..., default_top_k: _Optional[int] = ..., max_nodes: _Optional[int] = ..., max_edges: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_in_flight: _Optional[int] = ..., max_call_nodes: _Optional[int] = ..., max_call_edges: _Optional[int] = ..., max_page_size: _Optional[int] = ..., max_filters: _Optional[int] = ..., max_filter_values: _Optional[int] = ..., max_text_bytes: _Optional[int] = ...) -> None: ...
+
+class ListRequest(_message.Message):
+    __slots__ = ("filter", "page_size", "page_token")
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    filter: Filter
+    page_size: int
+    page_token: str
+    def __init__(self, filter: _Optional[_Union[Filter, _Mapping]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListResponse(_message.Message):
+    __slots__ = ("architectures", "next_page_token")
+    ARCHITECTURES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    architectures: _containers.RepeatedCompositeFieldContainer[Architecture]
+    next_page_token: str
+    def __init__(self, architectures: _Optional[_Iterable[_Union[Architecture, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
+
+class NewArchitecture(_message.Message):
+    __slots__ = ("name", "source", "library", "family", "block", "task", "graph")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    LIBRARY_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    source: str
+    library: str
+    family: str
+    block: str
+    task: str
+    graph: Graph
+    def __init__(self, name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., graph: _Optional[_Union[Graph, _Mapping]] = ...) -> None: ...
+
+class UpsertRequest(_message.Message):
+    __slots__ = ("architectures",)
+    ARCHITECTURES_FIELD_NUMBER: _ClassVar[int]
+    architectures: _containers.RepeatedCompositeFieldContainer[NewArchitecture]
+    def __init__(self, architectures: _Optional[_Iterable[_Union[NewArchitecture, _Mapping]]] = ...) -> None: ...
+
+class UpsertResponse(_message.Message):
+    __slots__ = ("results", "timings")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[UpsertResult]
+    timings: StageTimings
+    def __init__(self, results: _Optional[_Iterable[_Union[UpsertResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
+
+class UpsertResult(_message.Message):
+    __slots__ = ("status", "architecture")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    status: _status_pb2.Status
+    architecture: Architecture
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., architecture: _Optional[_Union[Architecture, _Mapping]] = ...) -> None: ...
+
+class DeleteRequest(_message.Message):
+    __slots__ = ("architectures",)
+    ARCHITECTURES_FIELD_NUMBER: _ClassVar[int]
+    architectures: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, architectures: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class DeleteResponse(_message.Message):
+    __slots__ = ("results",)
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[DeleteResult]
+    def __init__(self, results: _Optional[_Iterable[_Union[DeleteResult, _Mapping]]] = ...) -> None: ...
+
+class DeleteResult(_message.Message):
+    __slots__ = ("status", "architecture")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    status: _status_pb2.Status
+    architecture: Architecture
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., architecture: _Optional[_Union[Architecture, _Mapping]] = ...) -> None: ...
+
+class ExplainRequest(_message.Message):
+    __slots__ = ("graph", "architecture", "others")
+    GRAPH_FIELD_NUMBER: _ClassVar[int]
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    OTHERS_FIELD_NUMBER: _ClassVar[int]
+    graph: Graph
+    architecture: str
+    others: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., others: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ExplainResponse(_message.Message):
+    __slots__ = ("results", "timings")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[ExplainResult]
+    timings: StageTimings
+    def __init__(self, results: _Optional[_Iterable[_Union[ExplainResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
+
+class ExplainResult(_message.Message):
+    __slots__ = ("status", "architecture", "shared", "different", "target_share", "other_share", "at_inference")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENT_FIELD_NUMBER: _ClassVar[int]
+    TARGET_SHARE_FIELD_NUMBER: _ClassVar[int]
+    OTHER_SHARE_FIELD_NUMBER: _ClassVar[int]
+    AT_INFERENCE_FIELD_NUMBER: _ClassVar[int]
+    status: _status_pb2.Status
+    architecture: Architecture
+    shared: _containers.RepeatedCompositeFieldContainer[MotifCounts]
+    different: _containers.RepeatedCompositeFieldContainer[MotifCounts]
+    target_share: float
+    other_share: float
+    at_inference: bool
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., architecture: _Optional[_Union[Architecture, _Mapping]] = ..., shared: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., different: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., target_share: _Optional[float] = ..., other_share: _Optional[float] = ..., at_inference: _Optional[bool] = ...) -> None: ...
+
+class MotifCounts(_message.Message):
+    __slots__ = ("code", "operators", "in_target", "in_other")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    IN_TARGET_FIELD_NUMBER: _ClassVar[int]
+    IN_OTHER_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    operators: _containers.RepeatedScalarFieldContainer[str]
+    in_target: int
+    in_other: int
+    def __init__(self, code: _Optional[str] = ..., operators: _Optional[_Iterable[str]] = ..., in_target: _Optional[int] = ..., in_other: _Optional[int] = ...) -> None: ...

@@ -39,6 +39,7 @@ class ArchitectureRetrievalServiceStub:
     more nodes or edges in all graphs of the call;
     NOT_FOUND            an architecture was deleted while the call ran: ask again;
     UNAUTHENTICATED      a token is required and is missing or wrong;
+    PERMISSION_DENIED    the token is a reader's, and the call writes;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
@@ -72,6 +73,31 @@ class ArchitectureRetrievalServiceStub:
                 request_serializer=nar_dot_v1_dot_retrieval__pb2.DescribeRequest.SerializeToString,
                 response_deserializer=nar_dot_v1_dot_retrieval__pb2.DescribeResponse.FromString,
                 _registered_method=True)
+        self.SearchStream = channel.stream_stream(
+                '/nar.v1.ArchitectureRetrievalService/SearchStream',
+                request_serializer=nar_dot_v1_dot_retrieval__pb2.SearchRequest.SerializeToString,
+                response_deserializer=nar_dot_v1_dot_retrieval__pb2.SearchResponse.FromString,
+                _registered_method=True)
+        self.List = channel.unary_unary(
+                '/nar.v1.ArchitectureRetrievalService/List',
+                request_serializer=nar_dot_v1_dot_retrieval__pb2.ListRequest.SerializeToString,
+                response_deserializer=nar_dot_v1_dot_retrieval__pb2.ListResponse.FromString,
+                _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/nar.v1.ArchitectureRetrievalService/Explain',
+                request_serializer=nar_dot_v1_dot_retrieval__pb2.ExplainRequest.SerializeToString,
+                response_deserializer=nar_dot_v1_dot_retrieval__pb2.ExplainResponse.FromString,
+                _registered_method=True)
+        self.Upsert = channel.unary_unary(
+                '/nar.v1.ArchitectureRetrievalService/Upsert',
+                request_serializer=nar_dot_v1_dot_retrieval__pb2.UpsertRequest.SerializeToString,
+                response_deserializer=nar_dot_v1_dot_retrieval__pb2.UpsertResponse.FromString,
+                _registered_method=True)
+        self.Delete = channel.unary_unary(
+                '/nar.v1.ArchitectureRetrievalService/Delete',
+                request_serializer=nar_dot_v1_dot_retrieval__pb2.DeleteRequest.SerializeToString,
+                response_deserializer=nar_dot_v1_dot_retrieval__pb2.DeleteResponse.FromString,
+                _registered_method=True)
 
 
 class ArchitectureRetrievalServiceServicer:
@@ -88,6 +114,7 @@ class ArchitectureRetrievalServiceServicer:
     more nodes or edges in all graphs of the call;
     NOT_FOUND            an architecture was deleted while the call ran: ask again;
     UNAUTHENTICATED      a token is required and is missing or wrong;
+    PERMISSION_DENIED    the token is a reader's, and the call writes;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
@@ -123,6 +150,44 @@ class ArchitectureRetrievalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SearchStream(self, request_iterator, context):
+        """Search for bulk work over one stream: each request is answered by one response, in order. The
+        server reads a request when it has answered the one before, so that a fast caller waits.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def List(self, request, context):
+        """Returns known architectures page by page, by id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Explain(self, request, context):
+        """Says which motifs architectures share, and how often each has them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Upsert(self, request, context):
+        """Embeds graphs and writes them; an architecture of the same name is replaced. When the call is
+        answered, what is OK is durable, and this server finds it. Other servers of the collection find
+        it within DescribeResponse.index.visible_within_ms.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Delete(self, request, context):
+        """Deletes architectures, by name or id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ArchitectureRetrievalServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -146,6 +211,31 @@ def add_ArchitectureRetrievalServiceServicer_to_server(servicer, server):
                     request_deserializer=nar_dot_v1_dot_retrieval__pb2.DescribeRequest.FromString,
                     response_serializer=nar_dot_v1_dot_retrieval__pb2.DescribeResponse.SerializeToString,
             ),
+            'SearchStream': grpc.stream_stream_rpc_method_handler(
+                    servicer.SearchStream,
+                    request_deserializer=nar_dot_v1_dot_retrieval__pb2.SearchRequest.FromString,
+                    response_serializer=nar_dot_v1_dot_retrieval__pb2.SearchResponse.SerializeToString,
+            ),
+            'List': grpc.unary_unary_rpc_method_handler(
+                    servicer.List,
+                    request_deserializer=nar_dot_v1_dot_retrieval__pb2.ListRequest.FromString,
+                    response_serializer=nar_dot_v1_dot_retrieval__pb2.ListResponse.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=nar_dot_v1_dot_retrieval__pb2.ExplainRequest.FromString,
+                    response_serializer=nar_dot_v1_dot_retrieval__pb2.ExplainResponse.SerializeToString,
+            ),
+            'Upsert': grpc.unary_unary_rpc_method_handler(
+                    servicer.Upsert,
+                    request_deserializer=nar_dot_v1_dot_retrieval__pb2.UpsertRequest.FromString,
+                    response_serializer=nar_dot_v1_dot_retrieval__pb2.UpsertResponse.SerializeToString,
+            ),
+            'Delete': grpc.unary_unary_rpc_method_handler(
+                    servicer.Delete,
+                    request_deserializer=nar_dot_v1_dot_retrieval__pb2.DeleteRequest.FromString,
+                    response_serializer=nar_dot_v1_dot_retrieval__pb2.DeleteResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'nar.v1.ArchitectureRetrievalService', rpc_method_handlers)
@@ -168,6 +258,7 @@ class ArchitectureRetrievalService:
     more nodes or edges in all graphs of the call;
     NOT_FOUND            an architecture was deleted while the call ran: ask again;
     UNAUTHENTICATED      a token is required and is missing or wrong;
+    PERMISSION_DENIED    the token is a reader's, and the call writes;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
@@ -273,6 +364,141 @@ class ArchitectureRetrievalService:
             '/nar.v1.ArchitectureRetrievalService/Describe',
             nar_dot_v1_dot_retrieval__pb2.DescribeRequest.SerializeToString,
             nar_dot_v1_dot_retrieval__pb2.DescribeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchStream(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/nar.v1.ArchitectureRetrievalService/SearchStream',
+            nar_dot_v1_dot_retrieval__pb2.SearchRequest.SerializeToString,
+            nar_dot_v1_dot_retrieval__pb2.SearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def List(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nar.v1.ArchitectureRetrievalService/List',
+            nar_dot_v1_dot_retrieval__pb2.ListRequest.SerializeToString,
+            nar_dot_v1_dot_retrieval__pb2.ListResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nar.v1.ArchitectureRetrievalService/Explain',
+            nar_dot_v1_dot_retrieval__pb2.ExplainRequest.SerializeToString,
+            nar_dot_v1_dot_retrieval__pb2.ExplainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Upsert(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nar.v1.ArchitectureRetrievalService/Upsert',
+            nar_dot_v1_dot_retrieval__pb2.UpsertRequest.SerializeToString,
+            nar_dot_v1_dot_retrieval__pb2.UpsertResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Delete(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/nar.v1.ArchitectureRetrievalService/Delete',
+            nar_dot_v1_dot_retrieval__pb2.DeleteRequest.SerializeToString,
+            nar_dot_v1_dot_retrieval__pb2.DeleteResponse.FromString,
             options,
             channel_credentials,
             insecure,

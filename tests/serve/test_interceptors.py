@@ -1,10 +1,11 @@
 import asyncio
 
 import pytest
+from google.protobuf.descriptor_pb2 import MethodOptions
 
 from nar.config import ServerConfig
 from nar.serve.calls import Call
-from nar.serve.interceptors import Admission, Authentication, Outcome, deadline
+from nar.serve.interceptors import READING, Admission, Authentication, Outcome, deadline
 from nar.serve.patience import Patience
 from nar.serve.server import layers
 from nar.serve.stages import StageClock
@@ -16,6 +17,7 @@ from nar.serve.status import (
 )
 from nar.serve.telemetry import Telemetry
 from nar.serve.tokens import Tokens
+from nar.v1 import retrieval_pb2
 
 
 class Context:
@@ -98,3 +100,10 @@ def test_a_token_is_asked_for_before_a_place_is_taken():
     kinds = [type(layer) for layer in layers(ServerConfig(token="x"), telemetry, admission)[:3]]
     assert kinds == [Outcome, Authentication, Admission]
     assert Authentication not in map(type, layers(ServerConfig(), telemetry, admission))
+
+
+def test_readers_may_call_what_the_contract_says_has_no_side_effects():
+    (service,) = retrieval_pb2.DESCRIPTOR.services_by_name.values()
+    levels = {method.name: method.GetOptions().idempotency_level for method in service.methods}
+    reading = {name for name, level in levels.items() if level == MethodOptions.NO_SIDE_EFFECTS}
+    assert reading == READING
