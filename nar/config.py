@@ -108,6 +108,9 @@ class ServerConfig(Settings):
     writer_tokens_file: Path | None = Field(
         None, description="tokens of callers who may also write"
     )
+    writable: bool = Field(
+        False, description="take Upsert and Delete; without tokens, of whoever reaches the port"
+    )
     max_queries: int = Field(64, ge=1, description="queries, graphs or names of one call")
     max_top_k: int = Field(1_000, ge=1, le=16_384)
     default_top_k: int = Field(10, ge=1, description="for queries that name none")

@@ -43,7 +43,7 @@ RANKS = """
     index.rows index.expressions
     index.searches index.checks index.ranking index.columns index.milvus
     index.collection
-    index.bulk
+    index.bulk index.writing
     index.exact
     index.architecture_index index.mirror
     index.following

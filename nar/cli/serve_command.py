@@ -9,6 +9,7 @@ from nar.cli.choices import IndexChoice
 from nar.config import NarConfig
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
+from nar.errors import ConfigError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
@@ -35,11 +36,24 @@ def serve(choice: IndexChoice, given: Mapping[str, str | int | None]) -> None:
 def serve_atlas(config: NarConfig, on_ready: OnReady | None = None, *, is_named: bool) -> None:
     """Answer from the files of the atlas at once; its collection is made or opened beside.
 
+    A collection in the cache takes no writes: it is made anew, in another directory, as soon as
+    NAR comes with another atlas. Who wants models of their own beside the atlas names an index, in
+    which the atlas is stored once; it is theirs from then on.
+
     Args:
         config: How to serve, and where its collection is.
         on_ready: Called once the ports are open.
         is_named: Whether somebody chose the URI of that configuration; else it is in the cache.
+
+    Raises:
+        ConfigError: What is written would be lost with the cache.
     """
+    if config.server.writable and not is_named:
+        raise ConfigError(
+            "what is written into the cache of the atlas is lost with the next atlas; name an "
+            "index of your own with --uri, a path ending in .db or a Milvus server, or a workspace "
+            "with --work"
+        )
     atlas = shipped_atlas()
     content = read_atlas(atlas)
     embedder, novelty = Embedder(content.encoder), content.novelty

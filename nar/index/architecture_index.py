@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.bulk import IndexBuild, check_names, check_same
-from nar.index.checks import check_fingerprints, check_ids, check_rows
+from nar.index.checks import check_fingerprints, check_ids
 from nar.index.collection import (
     SCHEMA_VERSION,
     Collection,
@@ -32,6 +32,7 @@ from nar.index.milvus import Milvus, RefusedError
 from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vectors, rank
 from nar.index.rows import Hit, IndexRow, ids_of
 from nar.index.searches import Search, in_groups
+from nar.index.writing import delete_rows, upsert_rows
 
 Answer = TypeVar("Answer")
 
@@ -214,28 +215,25 @@ class ArchitectureIndex:
 
         Raises:
             InvalidInputError: Names the row and field at fault; nothing is written.
+            IndexUnavailableError: Among others: an index was published meanwhile. Write again.
         """
-        with self._writing:
-            live = self.live
-            check_rows(rows, live.dim)
-            for start in range(0, len(rows), self._config.batch_rows):
-                live.upsert(rows[start : start + self._config.batch_rows])
-            live.count(settled=True)
+        self._write(partial(upsert_rows, rows=rows, batch_rows=self._config.batch_rows))
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete rows of the live collection.
-
-        Returns:
-            How many there were.
-        """
+        """Delete rows of the live collection; says how many there were."""
         check_ids(ids)
+        return self._write(partial(delete_rows, ids=ids, batch_rows=self._config.batch_rows))
+
+    def _write(self, write: Callable[[Collection], Answer]) -> Answer:
+        """Write into the collection that the alias names, before and after."""
         with self._writing:
-            live = self.live
-            present = sorted(live.present(ids))
-            for start in range(0, len(present), self._config.batch_rows):
-                live.delete(present[start : start + self._config.batch_rows])
-            live.count(settled=True)
-        return len(present)
+            written = self.follow()
+            answer = write(written)
+            if self.follow().name != written.name:
+                raise IndexUnavailableError(
+                    f"{written.name} was replaced while it was written to; write again"
+                )
+        return answer
 
     def build(self, encoder: str, dim: int, *, job: str | None = None) -> IndexBuild:
         """Start a bulk load, or take one up again.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.config import IndexConfig
-from nar.errors import IndexMismatchError, IndexUnavailableError, NarError
+from nar.errors import FilesAloneError, IndexMismatchError, NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
@@ -138,7 +138,8 @@ class Reader:
 
         Raises:
             InvalidInputError: Names the row and field at fault; nothing is written.
-            IndexUnavailableError: It cannot be reached, or files alone answer.
+            FilesAloneError: The index is not open.
+            IndexUnavailableError: It cannot be reached, or was replaced meanwhile: write again.
         """
         with self._follower.writing():
             self._opened.upsert(rows)
@@ -151,7 +152,8 @@ class Reader:
             How many there were.
 
         Raises:
-            IndexUnavailableError: It cannot be reached, or files alone answer.
+            FilesAloneError: The index is not open.
+            IndexUnavailableError: It cannot be reached, or was replaced meanwhile: delete again.
         """
         with self._follower.writing():
             deleted = self._opened.delete(ids)
@@ -166,7 +168,10 @@ class Reader:
     @property
     def _opened(self) -> ArchitectureIndex:
         if self._index is None:
-            raise IndexUnavailableError("files alone answer here, and they take no rows")
+            raise FilesAloneError(
+                "files alone answer here, and they take no rows: try again once the index is open; "
+                "if it cannot be opened, the log of the server says why"
+            )
         return self._index
 
     def _run(self, open_index: Open) -> None:

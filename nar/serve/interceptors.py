@@ -156,6 +156,16 @@ class Authentication:
         return await proceed()
 
 
+async def only_reads(call: Call, proceed: Proceed) -> Message:
+    """Proceed with what reads, or raise ForbiddenError: the server takes no writes."""
+    if call.method not in READING:
+        raise ForbiddenError(
+            f"this server takes no {call.method}: wanted one that runs with `nar serve --writable` "
+            "or server.writable"
+        )
+    return await proceed()
+
+
 class Admission:
     """Sheds calls beyond a bound at once, rather than let all of them wait.
 

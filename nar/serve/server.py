@@ -20,6 +20,7 @@ from nar.serve.interceptors import (
     Layer,
     Outcome,
     deadline,
+    only_reads,
 )
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import Servicer
@@ -191,6 +192,8 @@ def layers(config: ServerConfig, telemetry: Telemetry, admission: Admission) -> 
     tokens = Tokens(config)
     if tokens.are_wanted:
         chain.append(Authentication(tokens))
+    if not config.writable:
+        chain.append(only_reads)
     return [*chain, admission, deadline]
 
 
@@ -209,6 +212,11 @@ def check_doors(config: ServerConfig) -> None:
         )
     wants_certificates = config.tls is not None and config.tls.client_ca_file is not None
     if not (wants_certificates or Tokens(config).are_wanted):
+        if config.writable:
+            raise ConfigError(
+                f"{config.host} is not loopback, and whoever reaches it could write: wanted a "
+                "token (NAR_TOKEN or server.writer_tokens_file) or server.tls.client_ca_file"
+            )
         log.warning(
             "%s is not loopback and no token is set: ANYONE who reaches port %d may query. "
             "Set NAR_TOKEN, server.token or server.reader_tokens_file.",

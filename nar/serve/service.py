@@ -3,6 +3,8 @@
 from nar.serve.retrieval import Retrieval
 from nar.serve.stages import StageClock
 from nar.v1.retrieval_pb2 import (
+    DeleteRequest,
+    DeleteResponse,
     DescribeRequest,
     DescribeResponse,
     EmbedRequest,
@@ -11,6 +13,8 @@ from nar.v1.retrieval_pb2 import (
     GetResponse,
     SearchRequest,
     SearchResponse,
+    UpsertRequest,
+    UpsertResponse,
 )
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceServicer
 
@@ -40,3 +44,11 @@ class Servicer(ArchitectureRetrievalServiceServicer):
     def Describe(self, request: DescribeRequest, clock: StageClock) -> DescribeResponse:
         """Say what this server holds and accepts."""
         return self._retrieval.describe()
+
+    def Upsert(self, request: UpsertRequest, clock: StageClock) -> UpsertResponse:
+        """Embed architectures and write them."""
+        return self._retrieval.writes.upsert(request, clock)
+
+    def Delete(self, request: DeleteRequest, clock: StageClock) -> DeleteResponse:
+        """Delete architectures."""
+        return self._retrieval.writes.delete(request, clock)

@@ -97,7 +97,8 @@ def test_admission_frees_the_place_of_a_call_that_fails():
 def test_a_token_is_asked_for_before_a_place_is_taken():
     telemetry = Telemetry()
     admission = Admission(1, telemetry.in_flight)
-    kinds = [type(layer) for layer in layers(ServerConfig(token="x"), telemetry, admission)[:3]]
+    config = ServerConfig(token="x", writable=True)
+    kinds = [type(layer) for layer in layers(config, telemetry, admission)[:3]]
     assert kinds == [Outcome, Authentication, Admission]
     assert Authentication not in map(type, layers(ServerConfig(), telemetry, admission))
 
