@@ -1,71 +1,41 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Protocol, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 import grpc
 import numpy as np
 from google.protobuf.message import Message
-from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
+from nar.architecture import Architecture
 from nar.by import By
 from nar.config import ClientConfig
-from nar.errors import InvalidQueryError, NarError
+from nar.errors import NarError
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
+from nar.serve.architectures import encode_new
 from nar.serve.batching import batches, size_of
 from nar.serve.channel import open_channel
 from nar.serve.convert import encode_query
 from nar.serve.graphs import encode_graph
 from nar.serve.limits import Limits, decode_limits
-from nar.serve.remote import error_of_call, error_of_status
+from nar.serve.outcomes import Result, outcomes, value
+from nar.serve.remote import error_of_call
 from nar.v1 import retrieval_pb2
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
 Record = TypeVar("Record")
 Item = TypeVar("Item", bound=Message | str)
 Response = TypeVar("Response", bound=Message)
+_Known = retrieval_pb2.GetResult | retrieval_pb2.UpsertResult | retrieval_pb2.DeleteResult
 
 
-class Answered(Protocol):
-    """The result of one item of a call."""
-
-    @property
-    def status(self) -> Status:
-        """How the item fared."""
-
-
-Result = TypeVar("Result", bound=Answered)
-
-# Every method only reads, so a call may be made again. UNAVAILABLE says that it was not answered;
-# so does CANCELLED, unless the caller did it: it is what grpc says while a server closes its port.
-SERVICE_CONFIG: Final = {
-    "methodConfig": [
-        {
-            "name": [{"service": "nar.v1.ArchitectureRetrievalService"}],
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "2s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
-            },
-        }
-    ],
-    "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
-}
-OPTIONS: Final = (
-    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
-    # Requests are kept within the server's limits; answers are as long as was asked for.
-    ("grpc.max_receive_message_length", -1),
-)
 ANYTHING: Final = Filter()
 PLAIN: Final = ClientConfig()
 
@@ -117,7 +87,7 @@ class Client:
         timeout_s: float = 30.0,
         config: ClientConfig = PLAIN,
     ) -> None:
-        self._channel = open_channel(target, config, has_secret=bool(token), options=OPTIONS)
+        self._channel = open_channel(target, config, has_secret=bool(token))
         self._stub = ArchitectureRetrievalServiceStub(self._channel)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
@@ -176,7 +146,7 @@ class Client:
             IndexUnavailableError: Nobody answers; the call was tried several times.
             ServiceError: Anything else; `code` says what.
         """
-        return _value(self.search_many([target], top_k=top_k, wanted=wanted, by=by)[0])
+        return value(self.search_many([target], top_k=top_k, wanted=wanted, by=by)[0])
 
     def search_many(
         self,
@@ -210,7 +180,7 @@ class Client:
             return response.results
 
         vectors = self._in_batches("graphs", messages, ask, _decode_embedding)
-        rows = [_value(vector) for vector in vectors]
+        rows = [value(vector) for vector in vectors]
         return np.array(rows, dtype=np.float32).reshape(len(graphs), self._server().dim)
 
     def get(self, names: Sequence[str]) -> list[Hit | NarError]:
@@ -219,6 +189,53 @@ class Client:
         def ask(batch: Sequence[str]) -> Sequence[retrieval_pb2.GetResult]:
             request = retrieval_pb2.GetRequest(architectures=batch)
             response: retrieval_pb2.GetResponse = self._call(self._stub.Get, request)
+            return response.results
+
+        return self._in_batches("architectures", names, ask, _decode_known)
+
+    def upsert(self, items: Sequence[Architecture]) -> list[Hit | NarError]:
+        """Write architectures into the index; one of the same name is replaced.
+
+        Calls may be made again, here and by whoever calls: the same items twice give the same
+        index. Of the items of several calls, those of calls before one that fails are written.
+
+        Args:
+            items: Architectures of different names.
+
+        Returns:
+            How each is indexed now, or the error of its graph or of a text that is too long.
+
+        Raises:
+            ServiceError: PERMISSION_DENIED where the server takes no writes, or none with this
+                token; others as for `search`.
+        """
+        messages = [encode_new(item) for item in items]
+
+        def ask(
+            batch: Sequence[retrieval_pb2.NewArchitecture],
+        ) -> Sequence[retrieval_pb2.UpsertResult]:
+            request = retrieval_pb2.UpsertRequest(architectures=batch)
+            response: retrieval_pb2.UpsertResponse = self._call(self._stub.Upsert, request)
+            return response.results
+
+        return self._in_batches("architectures", messages, ask, _decode_known)
+
+    def delete(self, names: Sequence[str]) -> list[Hit | NarError]:
+        """Delete architectures, by name or id.
+
+        A call that was made again, as the connection broke before its answer, finds nothing: then
+        what was deleted is said to be unknown.
+
+        Returns:
+            How each was indexed, or the error that it is unknown.
+
+        Raises:
+            ServiceError: As for `upsert`.
+        """
+
+        def ask(batch: Sequence[str]) -> Sequence[retrieval_pb2.DeleteResult]:
+            request = retrieval_pb2.DeleteRequest(architectures=batch)
+            response: retrieval_pb2.DeleteResponse = self._call(self._stub.Delete, request)
             return response.results
 
         return self._in_batches("architectures", names, ask, _decode_known)
@@ -237,17 +254,9 @@ class Client:
         decode: Callable[[Result], Record],
     ) -> list[Record | NarError]:
         """Ask for any number of items, in calls that the server's limits allow."""
-        limits = self._server().limits
         records: list[Record | NarError] = []
-        for start, stop in batches([size_of(item) for item in items], limits):
-            for position, result in enumerate(ask(items[start:stop])):
-                outcome = _outcome(result, decode)
-                if isinstance(outcome, InvalidQueryError):
-                    here, there = f"{field}[{position}]", f"{field}[{start + position}]"
-                    outcome = InvalidQueryError(
-                        there + outcome.field.removeprefix(here), outcome.reason
-                    )
-                records.append(outcome)
+        for batch in batches(items, self._server().limits, size_of):
+            records += outcomes(field, ask(batch), decode, start=len(records))
         return records
 
     def _server(self) -> Description:
@@ -256,19 +265,9 @@ class Client:
         return self._description
 
 
-def _outcome(result: Result, decode: Callable[[Result], Record]) -> Record | NarError:
-    return error_of_status(result.status) if result.status.code else decode(result)
-
-
 def _decode_embedding(result: retrieval_pb2.EmbedResult) -> NDArray[np.float32]:
     return np.array(result.vector.values, dtype=np.float32)
 
 
-def _decode_known(result: retrieval_pb2.GetResult) -> Hit:
+def _decode_known(result: _Known) -> Hit:
     return decode_architecture(result.architecture)
-
-
-def _value(outcome: Record | NarError) -> Record:
-    if isinstance(outcome, NarError):
-        raise outcome
-    return outcome
