@@ -29,7 +29,7 @@ RANKS = """
     motifs.growth
     motifs.partition
     motifs.contexts motifs.macro_graph motifs.splitting motifs.feature_sets motifs
-    part_of
+    difference part_of
     encoding.recipe
     encoding.batches encoding.targets encoding.losses encoding.merged encoding.training_state
     encoding.motif_contrast encoding.training
