@@ -1,7 +1,6 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from nar.architecture import Architecture
 from nar.by import By
 from nar.config import ClientConfig
+from nar.difference import MotifDifference
 from nar.errors import NarError
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
@@ -20,11 +20,12 @@ from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
 from nar.serve.architectures import encode_new
-from nar.serve.batching import batches, size_of
+from nar.serve.batching import Size, batches, size_of
 from nar.serve.channel import open_channel
 from nar.serve.convert import encode_query
+from nar.serve.description import Description, decode_description
+from nar.serve.explanations import Compared, decode_explanation, encode_request
 from nar.serve.graphs import encode_graph
-from nar.serve.limits import Limits, decode_limits
 from nar.serve.outcomes import Result, outcomes, value
 from nar.serve.remote import error_of_call
 from nar.v1 import retrieval_pb2
@@ -38,31 +39,6 @@ _Known = retrieval_pb2.GetResult | retrieval_pb2.UpsertResult | retrieval_pb2.De
 
 ANYTHING: Final = Filter()
 PLAIN: Final = ClientConfig()
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What a server is.
-
-    Attributes:
-        version: Of its software.
-        encoder: Kind of encoder.
-        fingerprint: Sha256 of the encoder's configuration and weights.
-        dim: Length of its vectors.
-        index_rows: Architectures in the index.
-        limits: What it accepts.
-        operators: Its operator vocabulary.
-        attribute_names: Attributes a node may have.
-    """
-
-    version: str
-    encoder: str
-    fingerprint: str
-    dim: int
-    index_rows: int
-    limits: Limits
-    operators: tuple[str, ...]
-    attribute_names: tuple[str, ...]
 
 
 class Client:
@@ -112,16 +88,7 @@ class Client:
         """What the server is, and what it accepts."""
         request = retrieval_pb2.DescribeRequest()
         message: retrieval_pb2.DescribeResponse = self._call(self._stub.Describe, request)
-        return Description(
-            version=message.version,
-            encoder=message.encoder.name,
-            fingerprint=message.encoder.fingerprint,
-            dim=message.encoder.dim,
-            index_rows=message.index_rows,
-            limits=decode_limits(message.limits),
-            operators=tuple(message.operators),
-            attribute_names=tuple(message.attribute_names),
-        )
+        return decode_description(message)
 
     def search(
         self,
@@ -193,11 +160,38 @@ class Client:
 
         return self._in_batches("architectures", names, ask, _decode_known)
 
+    def explain(self, target: Compared, others: Sequence[str]) -> list[MotifDifference | NarError]:
+        """Which motifs a graph, or an indexed architecture, shares with indexed ones: its hits.
+
+        Args:
+            target: What is compared: the first of every comparison.
+            others: Names or ids.
+
+        Returns:
+            For each of the others the comparison, or the error that it is unknown, or that the
+            server has no graph of it.
+
+        Raises:
+            UnknownArchitectureError: The target is such a one.
+            ServiceError: As for `search`.
+        """
+        nodes = dict(zip(others, map(_nodes, self.get(others)), strict=True))
+
+        def ask(batch: Sequence[str]) -> Sequence[retrieval_pb2.ExplainResult]:
+            request = encode_request(target, batch)
+            response: retrieval_pb2.ExplainResponse = self._call(self._stub.Explain, request)
+            return response.results
+
+        def size(name: str) -> Size:
+            return size_of(name)._replace(nodes=nodes[name])
+
+        return self._in_batches("others", others, ask, decode_explanation, size)
+
     def upsert(self, items: Sequence[Architecture]) -> list[Hit | NarError]:
         """Write architectures into the index; one of the same name is replaced.
 
-        Calls may be made again, here and by whoever calls: the same items twice give the same
-        index. Of the items of several calls, those of calls before one that fails are written.
+        The same items twice give the same index. Many go in several calls: those before one that
+        fails are written.
 
         Args:
             items: Architectures of different names.
@@ -223,8 +217,7 @@ class Client:
     def delete(self, names: Sequence[str]) -> list[Hit | NarError]:
         """Delete architectures, by name or id.
 
-        A call that was made again, as the connection broke before its answer, finds nothing: then
-        what was deleted is said to be unknown.
+        What a call deleted whose answer was lost is said to be unknown when it is made again.
 
         Returns:
             How each was indexed, or the error that it is unknown.
@@ -252,10 +245,11 @@ class Client:
         items: Sequence[Item],
         ask: Callable[[Sequence[Item]], Sequence[Result]],
         decode: Callable[[Result], Record],
+        size: Callable[[Item], Size] = size_of,
     ) -> list[Record | NarError]:
         """Ask for any number of items, in calls that the server's limits allow."""
         records: list[Record | NarError] = []
-        for batch in batches(items, self._server().limits, size_of):
+        for batch in batches(items, self._server().limits, size):
             records += outcomes(field, ask(batch), decode, start=len(records))
         return records
 
@@ -267,6 +261,10 @@ class Client:
 
 def _decode_embedding(result: retrieval_pb2.EmbedResult) -> NDArray[np.float32]:
     return np.array(result.vector.values, dtype=np.float32)
+
+
+def _nodes(known: Hit | NarError) -> int:
+    return known.nodes if isinstance(known, Hit) else 0
 
 
 def _decode_known(result: _Known) -> Hit:

@@ -261,6 +261,10 @@ def serve(
     ] = None,
     uri: Uri = None,
     config: ConfigFile = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(help="Corpus whose graphs explain; by default that of the index."),
+    ] = None,
     writable: Annotated[
         bool | None, typer.Option("--writable", help="Take Upsert and Delete from writers.")
     ] = None,
@@ -271,4 +275,4 @@ def serve(
 
     ports = {"port": port, "metrics_port": metrics_port}
     given = {"host": host, "writable": writable, **ports}
-    run_server(IndexChoice(work, uri, config), given)
+    run_server(IndexChoice(work, uri, config), given, corpus)

@@ -22,6 +22,7 @@ from nar.query import Answer, Query, in_place
 from nar.retrieve import Retriever, Searches
 from nar.serve.answers import encode_answer, encode_architecture
 from nar.serve.convert import check_totals, decode_name, decode_query
+from nar.serve.explaining import Explanations, Graphs
 from nar.serve.graphs import Fingerprint
 from nar.serve.items import Items, rows_of
 from nar.serve.limits import encode_limits, limits_of
@@ -47,12 +48,14 @@ class Retrieval:
         embedder: Turns graphs into vectors.
         index: Holds vectors of the same encoder.
         novelty: How far its architectures are from each other, if that was measured.
+        graphs: Where those of indexed architectures are looked for.
         config: Limits.
         telemetry: Counts items and times stages.
 
     Attributes:
         takes_writes: Whether the methods that write are let in.
         writes: What these do.
+        explanations: What Explain does.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Retrieval:
         index: Indexed,
         *,
         novelty: Novelty | None,
+        graphs: Graphs | None = None,
         config: ServerConfig,
         telemetry: Telemetry,
     ) -> None:
@@ -71,6 +75,7 @@ class Retrieval:
         self._items = Items(self._limits, telemetry)
         self.takes_writes = config.writable
         self.writes = Writes(embedder, index, self._items)
+        self.explanations = Explanations(index, graphs, self._items)
 
     def count_rows(self) -> int:
         """Architectures in the index, asked of the index itself."""

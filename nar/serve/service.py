@@ -9,6 +9,8 @@ from nar.v1.retrieval_pb2 import (
     DescribeResponse,
     EmbedRequest,
     EmbedResponse,
+    ExplainRequest,
+    ExplainResponse,
     GetRequest,
     GetResponse,
     SearchRequest,
@@ -52,3 +54,7 @@ class Servicer(ArchitectureRetrievalServiceServicer):
     def Delete(self, request: DeleteRequest, clock: StageClock) -> DeleteResponse:
         """Delete architectures."""
         return self._retrieval.writes.delete(request, clock)
+
+    def Explain(self, request: ExplainRequest, clock: StageClock) -> ExplainResponse:
+        """Say which motifs architectures share."""
+        return self._retrieval.explanations.explain(request, clock)

@@ -5,6 +5,7 @@ from threading import Event
 import grpc
 import pytest
 from asking import detail, sample
+from gated import Delegating, Gate
 from google.rpc.error_details_pb2 import RetryInfo
 from live_server import live_server
 from tiny_index import known, tiny_embedder, tiny_index
@@ -146,3 +147,20 @@ def test_vectors_of_another_encoder_are_not_written(embedder, tmp_path):
         assert asked(server.target)[0] == "FAILED_PRECONDITION"
         built.load()
         assert built.count(settled=True) == 0
+
+
+def test_writes_leave_a_thread_to_the_others(embedder, tmp_path):
+    gate = Gate()
+    with (
+        tiny_index(tmp_path, embedder) as index,
+        live_server(Delegating(embedder, gate), index, writable=True) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        writes = [stub.Upsert.future(CHANGE) for _ in range(2)]
+        wait_for(lambda: gate.arrived == 1)
+        query = wire.Query(architecture="timm:plain")
+        assert stub.Search(wire.SearchRequest(queries=[query])).results[0].hits
+        assert gate.arrived == 1
+        gate.open()
+        assert all(len(write.result().results) == 1 for write in writes)

@@ -1,0 +1,45 @@
+"""What a server says of itself, as its client gives it."""
+
+from dataclasses import dataclass
+
+from nar.serve.limits import Limits, decode_limits
+from nar.v1 import retrieval_pb2
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a server is.
+
+    Attributes:
+        version: Of its software.
+        encoder: Kind of encoder.
+        fingerprint: Sha256 of the encoder's configuration and weights.
+        dim: Length of its vectors.
+        index_rows: Architectures in the index.
+        limits: What it accepts.
+        operators: Its operator vocabulary.
+        attribute_names: Attributes a node may have.
+    """
+
+    version: str
+    encoder: str
+    fingerprint: str
+    dim: int
+    index_rows: int
+    limits: Limits
+    operators: tuple[str, ...]
+    attribute_names: tuple[str, ...]
+
+
+def decode_description(message: retrieval_pb2.DescribeResponse) -> Description:
+    """The description of a message."""
+    return Description(
+        version=message.version,
+        encoder=message.encoder.name,
+        fingerprint=message.encoder.fingerprint,
+        dim=message.encoder.dim,
+        index_rows=message.index_rows,
+        limits=decode_limits(message.limits),
+        operators=tuple(message.operators),
+        attribute_names=tuple(message.attribute_names),
+    )
