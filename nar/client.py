@@ -1,6 +1,6 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
@@ -28,6 +28,7 @@ from nar.serve.explanations import Compared, decode_explanation, encode_request
 from nar.serve.graphs import encode_graph
 from nar.serve.outcomes import Result, outcomes, value
 from nar.serve.remote import error_of_call
+from nar.serve.streaming import answers
 from nar.v1 import retrieval_pb2
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
@@ -132,6 +133,34 @@ class Client:
             return response.results
 
         return self._in_batches("queries", queries, ask, decode_answer)
+
+    def search_stream(
+        self,
+        targets: Iterable[Target],
+        *,
+        top_k: int | None = None,
+        wanted: Filter = ANYTHING,
+        by: By = "design",
+    ) -> Iterator[Answer | NarError]:
+        """What `search_many` gives, one after the other, for targets that need not be there yet.
+
+        Targets are taken when they are about to be sent. The stream has no time limit of its own;
+        the server ends one that brings nothing for a minute. grpc makes a call again only up to the
+        first answer; after it, who asks may ask again for what was not answered.
+
+        Raises:
+            IndexUnavailableError: The server stops, or is gone.
+            ServiceError: RESOURCE_EXHAUSTED where the server is full; others as for `search`.
+        """
+        queries = (encode_query(target, top_k, wanted, by) for target in targets)
+        requests = (
+            retrieval_pb2.SearchRequest(queries=batch)
+            for batch in batches(queries, self._server().limits, size_of)
+        )
+        start = 0
+        for response in answers(self._stub.SearchStream, requests, self._metadata):
+            yield from outcomes("queries", response.results, decode_answer, start=start)
+            start += len(response.results)
 
     def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
         """Vectors of graphs. Shape (graphs, dim), length 1.

@@ -126,6 +126,12 @@ class ServerConfig(Settings):
     max_in_flight: int = Field(32, ge=1, description="calls at a time; more are shed")
     max_streams: int = Field(128, ge=1, description="calls at a time of one connection")
     max_connections: int = Field(1_024, ge=1, description="connections at a time")
+    max_search_streams: int = Field(
+        16, ge=1, description="streams open at a time; each may hold one request"
+    )
+    max_idle_s: float = Field(
+        60.0, gt=0, description="a stream ends that brings no request for so long"
+    )
     uploads: int = Field(4, ge=1, description="requests read at a time; others wait")
     max_upload_s: float = Field(10.0, gt=0, description="how long a request may take to arrive")
     max_held_bytes: int = Field(

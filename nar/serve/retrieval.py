@@ -81,8 +81,16 @@ class Retrieval:
         """Architectures in the index, asked of the index itself."""
         return self._index.count()
 
-    def search(self, request: wire.SearchRequest, clock: StageClock) -> wire.SearchResponse:
-        """Find the nearest architectures of each query, all of them together."""
+    def search(
+        self, request: wire.SearchRequest, clock: StageClock, method: str
+    ) -> wire.SearchResponse:
+        """Find the nearest architectures of each query, all of them together.
+
+        Args:
+            request: As it came.
+            clock: Of the call.
+            method: What the queries are counted under.
+        """
         with clock.stage("parse"):
             graphs = [query.graph for query in request.queries if query.HasField("graph")]
             check_totals("queries", graphs, self._limits)
@@ -90,7 +98,7 @@ class Retrieval:
             queries = self._items.decode("queries", request.queries, decode, clock)
         with clock.stage("search"):
             answers = self._answer(queries, clock)
-        results = self._items.encode("Search", answers, encode_answer, wire.SearchResult)
+        results = self._items.encode(method, answers, encode_answer, wire.SearchResult)
         return wire.SearchResponse(results=results, timings=clock.timings())
 
     def embed(self, request: wire.EmbedRequest, clock: StageClock) -> wire.EmbedResponse:

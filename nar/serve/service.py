@@ -33,7 +33,11 @@ class Servicer(ArchitectureRetrievalServiceServicer):
 
     def Search(self, request: SearchRequest, clock: StageClock) -> SearchResponse:
         """Find the nearest architectures of each query."""
-        return self._retrieval.search(request, clock)
+        return self._retrieval.search(request, clock, "Search")
+
+    def SearchStream(self, request: SearchRequest, clock: StageClock) -> SearchResponse:
+        """Find the nearest architectures of each query of one request of a stream."""
+        return self._retrieval.search(request, clock, "SearchStream")
 
     def Embed(self, request: EmbedRequest, clock: StageClock) -> EmbedResponse:
         """Turn graphs into vectors."""
