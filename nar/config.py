@@ -42,10 +42,12 @@ class IndexConfig(Settings):
         "about a kilobyte each; beyond them, or with 0, Milvus searches",
     )
     follow_s: float = Field(
-        2.0, gt=0, description="how often a server looks whether the alias was switched"
+        2.0,
+        gt=0,
+        description="how often a server looks whether the alias was switched, or rows were written",
     )
     compare_s: float = Field(
-        300.0, gt=0, description="how often it looks for rows that another process has written"
+        300.0, gt=0, description="how often it compares rows that nobody says were written"
     )
 
 

@@ -115,8 +115,8 @@ class ArchitectureIndex:
             IndexMismatchError: It is of another encoder or schema version.
         """
         named = find_collection(self._milvus, self._config.alias)
-        if named is None or self._live is None or named.name != self._live.name:
-            self._live = self._follow_alias()
+        is_same = named is not None and self._live is not None and named.name == self._live.name
+        self._live = named if is_same else self._follow_alias()
         return self.live
 
     @property

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ MAX_ROWS: Final = 16_384
 SCHEMA_VERSION: Final = 2
 _ENCODER: Final = "nar.encoder"
 _SCHEMA: Final = "nar.schema"
+_WRITTEN: Final = "nar.written"
 # Collections that state no version have the columns of the first.
 _UNSTATED: Final = "1"
 PAGE_ROWS: Final = 2_000
@@ -53,6 +55,7 @@ class Collection:
         encoder: Fingerprint of the encoder whose vectors it holds.
         dim: Their length.
         schema_version: Version of NAR's columns that it was made with.
+        written: Another text after every write of single rows, when it was looked up last.
     """
 
     milvus: Milvus
@@ -60,6 +63,7 @@ class Collection:
     encoder: str
     dim: int
     schema_version: int = SCHEMA_VERSION
+    written: str = ""
 
     def load(self) -> None:
         """Make it searchable; Milvus Lite forgets this when it is opened again."""
@@ -93,6 +97,13 @@ class Collection:
         with self.milvus.reaching("delete"):
             self.milvus.client.delete(
                 self.name, filter=any_of("id", tuple(ids)), timeout=self.milvus.timeout_s
+            )
+
+    def mark_written(self) -> None:
+        """Let those who look it up see that rows were written: their number may be as before."""
+        with self.milvus.reaching("mark what was written"):
+            self.milvus.client.alter_collection_properties(
+                self.name, {_WRITTEN: token_hex(8)}, timeout=self.milvus.timeout_s
             )
 
     def count(self, *, settled: bool = False) -> int:
@@ -223,7 +234,8 @@ def find_collection(milvus: Milvus, name: str) -> Collection | None:
             f"collection {own_name!r} was not made by NAR; choose another alias"
         )
     dim = int(columns["embedding"]["params"]["dim"])
-    return Collection(milvus, own_name, encoder, dim, int(version))
+    written = properties.get(_WRITTEN, "")
+    return Collection(milvus, own_name, encoder, dim, int(version), written)
 
 
 def check_schema(collection: Collection) -> None:

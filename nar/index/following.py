@@ -32,6 +32,7 @@ class Follower:
     def __init__(self, config: IndexConfig, mirror: Mirror | None, ending: Event) -> None:
         self.mirror = mirror
         self.name: str | None = None
+        self._written = ""
         self._ending = ending
         self._max_rows = config.reader_rows
         self._compare_s = config.compare_s
@@ -67,7 +68,7 @@ class Follower:
         live = index.follow()
         if self._is_other(live):
             self._read(live)
-        self.name = live.name
+        self.name, self._written = live.name, live.written
 
     def _is_other(self, live: Collection) -> bool:
         """Whether rows have to be read anew."""
@@ -78,7 +79,8 @@ class Follower:
                 return False
             if self.mirror is None:
                 return True
-            due = live.name != self.name or time.monotonic() >= self._compare_at
+            is_marked = (live.name, live.written) != (self.name, self._written)
+            due = is_marked or time.monotonic() >= self._compare_at
             is_other = count != self.mirror.rows.count()
             if due and not is_other:
                 is_other = live.digests() != self.mirror.digests

@@ -154,6 +154,11 @@ class Milvus:
             self._embedded = None
 
     @property
+    def is_embedded(self) -> bool:
+        """Whether no other process can reach it."""
+        return self._embedded is not None
+
+    @property
     def client(self) -> MilvusClient:
         """The client itself, to be called inside `reaching`."""
         return self._client

@@ -21,7 +21,7 @@ def upsert_rows(live: Collection, rows: Sequence[IndexRow], batch_rows: int) -> 
     check_rows(rows, live.dim)
     for start in range(0, len(rows), batch_rows):
         live.upsert(rows[start : start + batch_rows])
-    live.count(settled=True)
+    _settle(live)
 
 
 def delete_rows(live: Collection, ids: Sequence[str], batch_rows: int) -> int:
@@ -33,5 +33,12 @@ def delete_rows(live: Collection, ids: Sequence[str], batch_rows: int) -> int:
     present = sorted(live.present(ids))
     for start in range(0, len(present), batch_rows):
         live.delete(present[start : start + batch_rows])
-    live.count(settled=True)
+    _settle(live)
     return len(present)
+
+
+def _settle(live: Collection) -> None:
+    """Wait until readers see what was written, and let those of other processes look."""
+    live.count(settled=True)
+    if not live.milvus.is_embedded:
+        live.mark_written()

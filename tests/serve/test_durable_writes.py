@@ -61,7 +61,8 @@ on_a_server = pytest.mark.milvus_server
 def shared(milvus_uri):
     """An index that two servers share."""
     embedder = tiny_embedder()
-    config = IndexConfig(uri=milvus_uri, alias="shared", follow_s=0.2)
+    # Nothing is compared by the clock: what is written has to be noticed.
+    config = IndexConfig(uri=milvus_uri, alias="shared", follow_s=0.2, compare_s=3_600)
     with (
         ArchitectureIndex(config) as index,
         index.build(embedder.fingerprint, embedder.dim) as build,
@@ -87,6 +88,10 @@ def test_another_server_finds_what_one_has_written(shared):
         wait_for(lambda: other.holds_rows)
         stub.Upsert(change("mine:a", "mine:b"))
         wait_for(lambda: other.get(["mine:a", "mine:b"]).keys() == {"mine:a", "mine:b"})
+        renamed = change("mine:b")
+        renamed.architectures[0].family = "renamed"
+        stub.Upsert(renamed)
+        wait_for(lambda: other.get(["mine:b"])["mine:b"].family == "renamed")
         stub.Delete(wire.DeleteRequest(architectures=["mine:a"]))
         wait_for(lambda: other.get(["mine:a", "mine:b"]).keys() == {"mine:b"})
 
