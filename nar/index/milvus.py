@@ -4,6 +4,7 @@ Everything that pymilvus or gRPC can raise leaves here as an error of NAR, withi
 """
 
 import logging
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from pymilvus.grpc_gen.milvus_pb2_grpc import add_MilvusServiceServicer_to_serve
 
 from nar.config import IndexConfig
 from nar.errors import ConfigError, IndexUnavailableError
+from nar.files import Stamp, stamp
 
 # Building and loading an index takes longer than a call; a dead server is still noticed.
 PATIENCE_S: Final = 120.0
@@ -52,6 +54,8 @@ class EmbeddedServer:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
+        self._synced: dict[Path, Stamp] = {}
         try:
             self._database = MilvusLite(str(path))
         except DataDirLockedError as error:
@@ -65,11 +69,37 @@ class EmbeddedServer:
         self.uri = f"http://{LOOPBACK}:{self._server.add_insecure_port(f'{LOOPBACK}:0')}"
         self._server.start()
 
+    def sync(self) -> None:
+        """Return when the disk has what was written: Milvus Lite itself does not wait for that.
+
+        Raises:
+            IndexUnavailableError: The disk refuses.
+        """
+        for path in self._path.rglob("*"):
+            try:
+                current = stamp(path)
+                if self._synced.get(path) != current:
+                    _sync(path)
+                    self._synced[path] = current
+            except FileNotFoundError:
+                continue  # Milvus Lite compacts in the background
+            except OSError as error:
+                reason = f"{path} cannot be written to its disk: {error.strerror}"
+                raise IndexUnavailableError(reason) from error
+
     def close(self) -> None:
         """Stop serving and release the directory."""
         self._server.stop(grace=1).wait()
         self._threads.shutdown()
         self._database.close()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _in_use(path: Path) -> str:
@@ -154,9 +184,9 @@ class Milvus:
             self._embedded = None
 
     @property
-    def is_embedded(self) -> bool:
-        """Whether no other process can reach it."""
-        return self._embedded is not None
+    def embedded(self) -> EmbeddedServer | None:
+        """The server inside of this process, if it is that: no other process can reach it."""
+        return self._embedded
 
     @property
     def client(self) -> MilvusClient:

@@ -1,8 +1,8 @@
 """Rows into and out of one collection, in batches; when these return, all readers see it.
 
-What Milvus acknowledges outlives the process that wrote it: Milvus Lite has handed each batch to
-the operating system, in a log that it reads when it is opened again, and a Milvus server has it in
-its message queue. Against the loss of power Lite promises nothing, a server what its queue does.
+What is written outlives then the process that wrote it, and a loss of power. Milvus Lite hands each
+batch to the operating system, in a log that it reads when it is opened again; the disk is waited
+for here. A Milvus server has it in its message queue, and promises what that does.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,9 @@ def delete_rows(live: Collection, ids: Sequence[str], batch_rows: int) -> int:
 
 
 def _settle(live: Collection) -> None:
-    """Wait until readers see what was written, and let those of other processes look."""
+    """Wait until it lasts and readers see it; let readers in other processes look."""
     live.count(settled=True)
-    if not live.milvus.is_embedded:
+    if live.milvus.embedded:
+        live.milvus.embedded.sync()
+    else:
         live.mark_written()

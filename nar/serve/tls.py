@@ -8,7 +8,8 @@ import grpc
 
 from nar.config import ClientConfig, TlsConfig
 from nar.errors import ConfigError
-from nar.serve.tokens import Stamp, stamp_of
+from nar.files import Stamp
+from nar.serve.tokens import stamp_of
 
 log = logging.getLogger(__name__)
 
