@@ -1,8 +1,9 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import grpc
 import numpy as np
@@ -29,13 +30,13 @@ from nar.serve.graphs import encode_graph
 from nar.serve.outcomes import Result, outcomes, value
 from nar.serve.remote import error_of_call
 from nar.serve.streaming import answers
-from nar.v1 import retrieval_pb2
+from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
 Record = TypeVar("Record")
 Item = TypeVar("Item", bound=Message | str)
 Response = TypeVar("Response", bound=Message)
-_Known = retrieval_pb2.GetResult | retrieval_pb2.UpsertResult | retrieval_pb2.DeleteResult
+_Known = wire.GetResult | wire.UpsertResult | wire.DeleteResult
 
 
 ANYTHING: Final = Filter()
@@ -87,8 +88,8 @@ class Client:
 
     def describe(self) -> Description:
         """What the server is, and what it accepts."""
-        request = retrieval_pb2.DescribeRequest()
-        message: retrieval_pb2.DescribeResponse = self._call(self._stub.Describe, request)
+        request = wire.DescribeRequest()
+        message: wire.DescribeResponse = self._call(self._stub.Describe, request)
         return decode_description(message)
 
     def search(
@@ -127,12 +128,7 @@ class Client:
         """For each of any number of targets its answer, or the error that `search` raises."""
         queries = [encode_query(target, top_k, wanted, by) for target in targets]
 
-        def ask(batch: Sequence[retrieval_pb2.Query]) -> Sequence[retrieval_pb2.SearchResult]:
-            request = retrieval_pb2.SearchRequest(queries=batch)
-            response: retrieval_pb2.SearchResponse = self._call(self._stub.Search, request)
-            return response.results
-
-        return self._in_batches("queries", queries, ask, decode_answer)
+        return self._ask(self._stub.Search, wire.SearchRequest, "queries", queries, decode_answer)
 
     def search_stream(
         self,
@@ -154,7 +150,7 @@ class Client:
         """
         queries = (encode_query(target, top_k, wanted, by) for target in targets)
         requests = (
-            retrieval_pb2.SearchRequest(queries=batch)
+            wire.SearchRequest(queries=batch)
             for batch in batches(queries, self._server().limits, size_of)
         )
         start = 0
@@ -170,24 +166,15 @@ class Client:
         """
         messages = [encode_graph(graph) for graph in graphs]
 
-        def ask(batch: Sequence[retrieval_pb2.Graph]) -> Sequence[retrieval_pb2.EmbedResult]:
-            request = retrieval_pb2.EmbedRequest(graphs=batch)
-            response: retrieval_pb2.EmbedResponse = self._call(self._stub.Embed, request)
-            return response.results
-
-        vectors = self._in_batches("graphs", messages, ask, _decode_embedding)
+        vectors = self._ask(
+            self._stub.Embed, wire.EmbedRequest, "graphs", messages, _decode_embedding
+        )
         rows = [value(vector) for vector in vectors]
         return np.array(rows, dtype=np.float32).reshape(len(graphs), self._server().dim)
 
     def get(self, names: Sequence[str]) -> list[Hit | NarError]:
         """What is known of each architecture, by name or id, or the error that it is unknown."""
-
-        def ask(batch: Sequence[str]) -> Sequence[retrieval_pb2.GetResult]:
-            request = retrieval_pb2.GetRequest(architectures=batch)
-            response: retrieval_pb2.GetResponse = self._call(self._stub.Get, request)
-            return response.results
-
-        return self._in_batches("architectures", names, ask, _decode_known)
+        return self._ask(self._stub.Get, wire.GetRequest, "architectures", names, _decode_known)
 
     def explain(self, target: Compared, others: Sequence[str]) -> list[MotifDifference | NarError]:
         """Which motifs a graph, or an indexed architecture, shares with indexed ones: its hits.
@@ -206,15 +193,11 @@ class Client:
         """
         nodes = dict(zip(others, map(_nodes, self.get(others)), strict=True))
 
-        def ask(batch: Sequence[str]) -> Sequence[retrieval_pb2.ExplainResult]:
-            request = encode_request(target, batch)
-            response: retrieval_pb2.ExplainResponse = self._call(self._stub.Explain, request)
-            return response.results
-
         def size(name: str) -> Size:
             return size_of(name)._replace(nodes=nodes[name])
 
-        return self._in_batches("others", others, ask, decode_explanation, size)
+        request = partial(encode_request, target)
+        return self._ask(self._stub.Explain, request, "others", others, decode_explanation, size)
 
     def upsert(self, items: Sequence[Architecture]) -> list[Hit | NarError]:
         """Write architectures into the index; one of the same name is replaced.
@@ -232,16 +215,10 @@ class Client:
             ServiceError: PERMISSION_DENIED where the server takes no writes, or none with this
                 token; others as for `search`.
         """
-        messages = [encode_new(item) for item in items]
-
-        def ask(
-            batch: Sequence[retrieval_pb2.NewArchitecture],
-        ) -> Sequence[retrieval_pb2.UpsertResult]:
-            request = retrieval_pb2.UpsertRequest(architectures=batch)
-            response: retrieval_pb2.UpsertResponse = self._call(self._stub.Upsert, request)
-            return response.results
-
-        return self._in_batches("architectures", messages, ask, _decode_known)
+        news = [encode_new(item) for item in items]
+        return self._ask(
+            self._stub.Upsert, wire.UpsertRequest, "architectures", news, _decode_known
+        )
 
     def delete(self, names: Sequence[str]) -> list[Hit | NarError]:
         """Delete architectures, by name or id.
@@ -254,13 +231,9 @@ class Client:
         Raises:
             ServiceError: As for `upsert`.
         """
-
-        def ask(batch: Sequence[str]) -> Sequence[retrieval_pb2.DeleteResult]:
-            request = retrieval_pb2.DeleteRequest(architectures=batch)
-            response: retrieval_pb2.DeleteResponse = self._call(self._stub.Delete, request)
-            return response.results
-
-        return self._in_batches("architectures", names, ask, _decode_known)
+        return self._ask(
+            self._stub.Delete, wire.DeleteRequest, "architectures", names, _decode_known
+        )
 
     def _call(self, method: Callable[..., Response], request: Message) -> Response:
         try:
@@ -268,18 +241,20 @@ class Client:
         except grpc.RpcError as error:
             raise error_of_call(error) from None
 
-    def _in_batches(
+    def _ask(
         self,
+        method: Callable[..., Any],
+        request: Callable[..., Message],
         field: str,
         items: Sequence[Item],
-        ask: Callable[[Sequence[Item]], Sequence[Result]],
         decode: Callable[[Result], Record],
         size: Callable[[Item], Size] = size_of,
     ) -> list[Record | NarError]:
         """Ask for any number of items, in calls that the server's limits allow."""
         records: list[Record | NarError] = []
         for batch in batches(items, self._server().limits, size):
-            records += outcomes(field, ask(batch), decode, start=len(records))
+            response = self._call(method, request(**{field: batch}))
+            records += outcomes(field, response.results, decode, start=len(records))
         return records
 
     def _server(self) -> Description:
@@ -288,7 +263,7 @@ class Client:
         return self._description
 
 
-def _decode_embedding(result: retrieval_pb2.EmbedResult) -> NDArray[np.float32]:
+def _decode_embedding(result: wire.EmbedResult) -> NDArray[np.float32]:
     return np.array(result.vector.values, dtype=np.float32)
 
 
