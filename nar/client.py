@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
 
@@ -24,7 +25,7 @@ from nar.serve.channel import open_channel
 from nar.serve.convert import encode_query
 from nar.serve.description import Description, decode_description
 from nar.serve.graphs import encode_graph
-from nar.serve.pages import encode_request
+from nar.serve.pages import encode_listing, listed
 from nar.serve.remote import error_of_call, error_of_status
 from nar.v1 import retrieval_pb2
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
@@ -220,14 +221,6 @@ class Client:
             self._description = self.describe()
         return self._description
 
-    def _pages(self, request: retrieval_pb2.ListRequest) -> Iterator[Hit]:
-        while True:
-            response: retrieval_pb2.ListResponse = self._call(self._stub.List, request)
-            yield from map(decode_architecture, response.architectures)
-            if not response.next_page_token:
-                return
-            request.page_token = response.next_page_token
-
     # The last method: in what follows it, `list` is no type any more.
     def list(self, *, wanted: Filter = EVERYTHING, page_size: int | None = None) -> Iterator[Hit]:
         """Known architectures by id, asked for page by page while they are read.
@@ -242,7 +235,8 @@ class Client:
         Raises:
             InvalidQueryError: Names the field at fault; others as for `search`.
         """
-        return self._pages(encode_request(wanted, page_size))
+        request = encode_listing(wanted, page_size)
+        return listed(partial(self._call, self._stub.List), request)
 
 
 def _outcome(result: Result, decode: Callable[[Result], Record]) -> Record | NarError:

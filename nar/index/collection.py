@@ -155,13 +155,9 @@ class Collection:
         limit: int = MAX_ROWS,
         settled: bool = False,
     ) -> list[dict[str, Any]]:
-        """Some columns of the rows that an expression lets pass, in no order.
+        """Some columns of the rows that a compiled expression lets pass, in no order.
 
-        Args:
-            expression: Compiled by `nar.index.expressions`.
-            columns: Ours, never a caller's.
-            limit: More rows are left out, whichever they are.
-            settled: Wait until every acknowledged write is seen by readers.
+        Beyond ``limit``, any are left out; ``settled`` waits until every acknowledged write is seen.
         """
         with self.milvus.reaching("read"):
             records = self.milvus.client.query(

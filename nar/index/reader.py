@@ -54,8 +54,6 @@ class Reader:
         self._ending = Event()
         self._follower = Follower(config, files, self._ending)
         self._interval_s = config.follow_s
-        # Rows that are more or fewer are noticed at a look, replaced ones when all are compared.
-        self._visible_within_s = config.follow_s + config.compare_s
         self._fault: NarError | None = None
         self._said: NarError | None = None
         self._index = None if files else open_index(self._ending)
@@ -97,7 +95,7 @@ class Reader:
             self.collection or "",
             is_in_memory=self.holds_rows,
             is_writable=self._index is not None,
-            visible_within_s=self._visible_within_s if self.holds_rows else 0,
+            visible_within_s=self._interval_s if self.holds_rows else 0,
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Description: what a server is, as its answer to Describe says it to a client."""
+"""What a server says of itself, as its client gives it."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Description:
 
 
 def decode_description(message: retrieval_pb2.DescribeResponse) -> Description:
-    """The description in an answer."""
+    """The description of a message."""
     return Description(
         version=message.version,
         encoder=message.encoder.name,

@@ -140,7 +140,7 @@ def test_describe_tells_of_a_collection(client, index):
 
 
 def test_describe_tells_of_rows_in_memory(embedder, index):
-    config = IndexConfig(follow_s=0.5, compare_s=2)
+    config = IndexConfig(follow_s=0.5)
     rows = Mirror.of(list(index.get(list(KNOWN)).values()), dim=embedder.dim)
 
     def open_late(ending):
@@ -154,5 +154,5 @@ def test_describe_tells_of_rows_in_memory(embedder, index):
     ):
         state = client.describe().index
         assert (state.collection, state.is_in_memory, state.is_writable) == ("", True, False)
-        assert state.visible_within_s == 2.5
+        assert state.visible_within_s == 0.5
         assert len(list(client.list(page_size=2))) == len(KNOWN)
