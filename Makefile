@@ -44,8 +44,9 @@ lint: $(STAMP)  ## ruff: rules and format
 types: $(STAMP)  ## mypy, strict
 	$(BIN)/mypy
 
-proto: $(STAMP)  ## generate nar/v1 from proto/
+proto: $(STAMP)  ## generate nar/v1 from proto/; refuses what breaks clients
 	$(PROTOC) --python_out=. --pyi_out=. --grpc_python_out=.
+	$(BIN)/python tests/contract.py $(BREAK)
 
 proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part of pytest, too)
 	$(BIN)/pytest tests/test_generated.py

@@ -16,7 +16,7 @@ from nar.config import ClientConfig
 from nar.difference import MotifDifference
 from nar.errors import NarError
 from nar.graph import ComputationalGraph
-from nar.index.filters import Filter
+from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
@@ -28,6 +28,7 @@ from nar.serve.description import Description, decode_description
 from nar.serve.explanations import Compared, decode_explanation, encode_request
 from nar.serve.graphs import encode_graph
 from nar.serve.outcomes import Result, outcomes, value
+from nar.serve.pages import encode_listing, listed
 from nar.serve.remote import error_of_call
 from nar.serve.streaming import answers
 from nar.v1 import retrieval_pb2 as wire
@@ -39,7 +40,6 @@ Response = TypeVar("Response", bound=Message)
 _Known = wire.GetResult | wire.UpsertResult | wire.DeleteResult
 
 
-ANYTHING: Final = Filter()
 PLAIN: Final = ClientConfig()
 
 
@@ -97,7 +97,7 @@ class Client:
         target: Target,
         *,
         top_k: int | None = None,
-        wanted: Filter = ANYTHING,
+        wanted: Filter = EVERYTHING,
         by: By = "design",
     ) -> Answer:
         """The nearest architectures of one graph, name, id or vector.
@@ -122,7 +122,7 @@ class Client:
         targets: Sequence[Target],
         *,
         top_k: int | None = None,
-        wanted: Filter = ANYTHING,
+        wanted: Filter = EVERYTHING,
         by: By = "design",
     ) -> list[Answer | NarError]:
         """For each of any number of targets its answer, or the error that `search` raises."""
@@ -135,7 +135,7 @@ class Client:
         targets: Iterable[Target],
         *,
         top_k: int | None = None,
-        wanted: Filter = ANYTHING,
+        wanted: Filter = EVERYTHING,
         by: By = "design",
     ) -> Iterator[Answer | NarError]:
         """What `search_many` gives, one after the other, for targets that need not be there yet.
@@ -261,6 +261,23 @@ class Client:
         if self._description is None:
             self._description = self.describe()
         return self._description
+
+    # The last method: in what follows it, `list` is no type any more.
+    def list(self, *, wanted: Filter = EVERYTHING, page_size: int | None = None) -> Iterator[Hit]:
+        """Known architectures by id, asked for page by page while they are read.
+
+        What is written meanwhile may be among them or not; nothing comes twice, and what is there
+        all the time comes.
+
+        Args:
+            wanted: What they must be; by default anything.
+            page_size: How many to ask for at a time; without one, as many as the server gives.
+
+        Raises:
+            InvalidQueryError: Names the field at fault; others as for `search`.
+        """
+        request = encode_listing(wanted, page_size)
+        return listed(partial(self._call, self._stub.List), request)
 
 
 def _decode_embedding(result: wire.EmbedResult) -> NDArray[np.float32]:

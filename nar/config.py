@@ -116,6 +116,7 @@ class ServerConfig(Settings):
     max_queries: int = Field(64, ge=1, description="queries, graphs or names of one call")
     max_top_k: int = Field(1_000, ge=1, le=16_384)
     default_top_k: int = Field(10, ge=1, description="for queries that name none")
+    max_page_size: int = Field(1_000, ge=1, le=10_000, description="of one page of List")
     max_nodes: int = Field(50_000, ge=1, description="nodes of one graph")
     max_edges: int = Field(200_000, ge=1)
     max_call_nodes: int = Field(100_000, ge=1, description="nodes of all graphs of one call")

@@ -12,7 +12,7 @@ from nar.by import By
 from nar.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.fingerprints import Fingerprinted, Known, Sameness, fingerprinted, sameness
 from nar.graph import ComputationalGraph
-from nar.index.filters import Filter
+from nar.index.filters import EVERYTHING, Filter
 from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vector, rank
 from nar.index.rows import Hit, IndexRow
 from nar.index.searches import Search
@@ -64,7 +64,7 @@ class _Resolved:
     @property
     def is_plain(self) -> bool:
         """Whether hits may be anything and share the whole design, as novelty has it."""
-        return self.query.by == "design" and not any(True for _ in self.query.filter.conditions())
+        return self.query.by == "design" and self.query.filter == EVERYTHING
 
 
 class Retriever:

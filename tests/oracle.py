@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.index.checks import check_rows
+from nar.index.checks import check_page, check_rows
 from nar.index.filters import Filter, Range
 from nar.index.ranking import check_filter, check_top_k, check_vectors, rank
-from nar.index.rows import Hit, IndexRow, architecture_id, is_id
+from nar.index.rows import Hit, IndexEntry, IndexRow, architecture_id, is_id
 
 DIM = 8
 PLAIN: dict[str, object] = {
@@ -42,12 +42,16 @@ def within(bounds: Range, value: int) -> bool:
 
 def passes(wanted: Filter, item: IndexRow) -> bool:
     """The meaning of a filter."""
-    return all(
+    own = all(
         within(asked, getattr(item, condition.column))
         if isinstance(asked, Range)
         else getattr(item, condition.column) in asked
         for condition, asked in wanted.conditions()
     )
+    every = all(passes(each, item) for each in wanted.all_of)
+    some = not wanted.any_of or any(passes(each, item) for each in wanted.any_of)
+    none = not any(passes(each, item) for each in wanted.none_of)
+    return own and every and some and none
 
 
 class Oracle:
@@ -86,6 +90,14 @@ class Oracle:
             if item.topology in topologies or item.exact in exacts or item.inference in inferences
         ]
         return sorted(matching, key=lambda item: item.id)
+
+    def page(self, after: str, limit: int, wanted: Filter | None = None) -> list[IndexEntry]:
+        check_page(after, limit)
+        check_filter(wanted or Filter())
+        # Another thread may write.
+        held = list(self.rows.values())
+        kept = [item for item in held if passes(wanted or Filter(), item)]
+        return sorted((item for item in kept if item.id > after), key=lambda item: item.id)[:limit]
 
     def search(
         self, vectors: NDArray[np.float32], top_k: int, wanted: Filter | None = None

@@ -39,11 +39,13 @@ RANKS = """
     encoding.checkpoint encoding.pretraining
     encoding.embed encoding
     config
+    index.nesting
     index.filters
+    index.terms
     index.rows index.expressions
-    index.searches index.checks index.ranking index.columns index.milvus
+    index.state index.searches index.checks index.ranking index.columns index.milvus
     index.collection
-    index.bulk index.writing
+    index.bulk index.listing index.writing
     index.exact
     index.architecture_index index.mirror
     index.following

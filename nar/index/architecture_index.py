@@ -9,7 +9,7 @@ from functools import partial
 from secrets import token_hex
 from threading import RLock
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.bulk import IndexBuild, check_names, check_same
-from nar.index.checks import check_fingerprints, check_ids
+from nar.index.checks import check_fingerprints, check_ids, check_page
 from nar.index.collection import (
     SCHEMA_VERSION,
     Collection,
@@ -27,18 +27,16 @@ from nar.index.collection import (
     point_alias,
 )
 from nar.index.expressions import expression
-from nar.index.filters import Filter
+from nar.index.filters import EVERYTHING, Filter
+from nar.index.listing import first_rows, page
 from nar.index.milvus import Milvus, RefusedError
-from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vectors, rank
-from nar.index.rows import Hit, IndexRow, ids_of
+from nar.index.ranking import check_filter, check_top_k, check_vectors, settled
+from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, ids_of
 from nar.index.searches import Search, in_groups
+from nar.index.state import IndexState
 from nar.index.writing import delete_rows, upsert_rows
 
 Answer = TypeVar("Answer")
-
-# Rows fetched beyond top_k, so that equal scores at the border are ordered by id.
-_TIE_ROOM: Final = 6
-_EVERYTHING: Final = Filter()
 
 
 class ArchitectureIndex:
@@ -134,6 +132,11 @@ class ArchitectureIndex:
         """Length of the vectors."""
         return self.live.dim
 
+    @property
+    def state(self) -> IndexState:
+        """Where the rows are."""
+        return IndexState(self.live.name, is_in_memory=False, is_writable=True, visible_within_s=0)
+
     def count(self) -> int:
         """Number of rows, asked of the index itself."""
         return self._read(Collection.count)
@@ -151,9 +154,22 @@ class ArchitectureIndex:
         rows = {stored.row.id: stored.row for stored in held}
         return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
 
+    def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
+        """The rows of the next ids, in their order.
+
+        Args:
+            after: The last id that was shown; empty begins. No other text is taken.
+            limit: How many, from 1; fewer come only where no more rows pass.
+            wanted: What they must be.
+        """
+        check_page(after, limit)
+        check_filter(wanted)
+        where = expression(wanted)
+        return self._read(partial(page, after=after, limit=limit, expression=where))
+
     def sample(self, count: int) -> list[IndexRow]:
         """Rows of the first ids. Ids are hashes: it is as if the rows were drawn at random."""
-        return self._read(partial(_first_rows, count=count))
+        return self._read(partial(first_rows, count=count))
 
     def find_by_fingerprint(
         self,
@@ -169,7 +185,7 @@ class ArchitectureIndex:
         return [stored.row for stored in self._read(lambda live: live.rows(wanted))]
 
     def search(
-        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = _EVERYTHING
+        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = EVERYTHING
     ) -> list[list[Hit]]:
         """The nearest rows of each vector: higher score first, equal scores by id.
 
@@ -186,21 +202,14 @@ class ArchitectureIndex:
         """
         check_top_k(top_k)
         directions = check_vectors(vectors, self.dim)
-        where = expression(check_filter(wanted))
-        ranked: list[list[Hit] | None] = [None] * len(directions)
-        pending = list(range(len(directions)))
-        limit = min(top_k + _TIE_ROOM, MAX_TOP_K)
-        while pending:
-            asked = directions[pending]
-            answers = self._read(
-                partial(Collection.search, vectors=asked, limit=limit, expression=where)
-            )
-            for position, hits in zip(pending, answers, strict=True):
-                complete = len(hits) < limit or limit == MAX_TOP_K
-                ranked[position] = rank(hits, top_k, complete=complete)
-            pending = [position for position in pending if ranked[position] is None]
-            limit = min(4 * limit, MAX_TOP_K)
-        return [hits for hits in ranked if hits is not None]
+        check_filter(wanted)
+        where = expression(wanted)
+
+        def ask(asked: Embedding, limit: int) -> list[list[Hit]]:
+            read = partial(Collection.search, vectors=asked, limit=limit, expression=where)
+            return self._read(read)
+
+        return settled(directions, top_k, ask)
 
     def search_all(self, searches: Sequence[Search]) -> list[list[Hit]]:
         """The nearest rows of each search; those of equal filter and ``top_k`` run as one.
@@ -287,12 +296,3 @@ class ArchitectureIndex:
             )
         live.load()
         return live
-
-
-def _first_rows(live: Collection, count: int) -> list[IndexRow]:
-    rows: list[IndexRow] = []
-    for page in live.pages():
-        rows.extend(stored.row for stored in page)
-        if len(rows) >= count:
-            break
-    return sorted(rows, key=lambda row: row.id)[:count]

@@ -93,3 +93,15 @@ def check_fingerprints(field: str, values: Sequence[str]) -> None:
         if not is_fingerprint(value):
             reason = f"wanted 64 hexadecimal digits, came {value!r}"
             raise InvalidQueryError(f"{field}[{position}]", reason)
+
+
+def check_page(after: str, limit: int) -> None:
+    """Refuse a page that begins behind no id, or has no rows.
+
+    Raises:
+        InvalidQueryError: Names the argument.
+    """
+    if after and not is_id(after):
+        raise InvalidQueryError("after", f"wanted 32 hexadecimal digits or none, came {after!r}")
+    if limit < 1:
+        raise InvalidQueryError("limit", f"wanted at least 1, came {limit}")

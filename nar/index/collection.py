@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from pymilvus import DataType, MilvusClient
 
 from nar.errors import IndexMismatchError, IndexUnavailableError
-from nar.index.expressions import any_of, any_pair
-from nar.index.filters import MAX_VALUES
+from nar.index.expressions import any_pair, equal_any
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, TEXT_BYTES, Embedding, Hit, IndexRow
 
@@ -27,6 +26,7 @@ _SCHEMA: Final = "nar.schema"
 _WRITTEN: Final = "nar.written"
 # Collections that state no version have the columns of the first.
 _UNSTATED: Final = "1"
+VALUES_A_READ: Final = 1_000
 PAGE_ROWS: Final = 2_000
 DIGEST_PAGE_ROWS: Final = 8_000
 _HEX_DIGITS: Final = "0123456789abcdef"
@@ -96,7 +96,7 @@ class Collection:
         """Delete rows by ids that were checked."""
         with self.milvus.reaching("delete"):
             self.milvus.client.delete(
-                self.name, filter=any_of("id", tuple(ids)), timeout=self.milvus.timeout_s
+                self.name, filter=equal_any("id", tuple(ids)), timeout=self.milvus.timeout_s
             )
 
     def mark_written(self) -> None:
@@ -112,7 +112,7 @@ class Collection:
         Args:
             settled: Wait until every acknowledged write is seen by readers.
         """
-        return int(self._query("", ("count(*)",), settled=settled)[0]["count(*)"])
+        return int(self.query("", ("count(*)",), settled=settled)[0]["count(*)"])
 
     def rows(self, wanted: Mapping[str, Sequence[str]]) -> list[StoredRow]:
         """Rows of which some column equals one of its values, in the order of their ids.
@@ -122,18 +122,18 @@ class Collection:
         """
         pairs = [(column, value) for column, values in wanted.items() for value in values]
         held: dict[str, StoredRow] = {}
-        for start in range(0, len(pairs), MAX_VALUES):
-            expression = any_pair(pairs[start : start + MAX_VALUES])
-            for stored in map(_stored, self._query(expression, _STORED)):
+        for start in range(0, len(pairs), VALUES_A_READ):
+            expression = any_pair(pairs[start : start + VALUES_A_READ])
+            for stored in map(_stored, self.query(expression, _STORED)):
                 held[stored.row.id] = stored
         return [held[key] for key in sorted(held)]
 
     def present(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids, checked before, that have a row."""
         present: set[str] = set()
-        for start in range(0, len(ids), MAX_VALUES):
-            expression = any_of("id", tuple(ids[start : start + MAX_VALUES]))
-            present.update(row["id"] for row in self._query(expression, ("id",)))
+        for start in range(0, len(ids), VALUES_A_READ):
+            expression = equal_any("id", tuple(ids[start : start + VALUES_A_READ]))
+            present.update(row["id"] for row in self.query(expression, ("id",)))
         return present
 
     def pages(self) -> Iterator[list[StoredRow]]:
@@ -156,11 +156,20 @@ class Collection:
         digits = max(0, math.ceil(math.log(max(pages, 1), 16)))
         for number in range(16**digits):
             prefix = format(number, f"0{digits}x") if digits else ""
-            yield self._query(f"id >= '{prefix}' and id < '{prefix}g'", columns)
+            yield self.query(f"id >= '{prefix}' and id < '{prefix}g'", columns)
 
-    def _query(
-        self, expression: str, columns: Sequence[str], *, settled: bool = False
+    def query(
+        self,
+        expression: str,
+        columns: Sequence[str],
+        *,
+        limit: int = MAX_ROWS,
+        settled: bool = False,
     ) -> list[dict[str, Any]]:
+        """Some columns of the rows that a compiled expression lets pass, in no order.
+
+        Beyond ``limit``, any are left out; ``settled`` waits until every acknowledged write is seen.
+        """
         with self.milvus.reaching("read"):
             records = self.milvus.client.query(
                 self.name,
@@ -168,7 +177,7 @@ class Collection:
                 output_fields=list(columns),
                 consistency_level="Strong" if settled else "Bounded",
                 timeout=self.milvus.timeout_s,
-                **({"limit": MAX_ROWS} if expression else {}),
+                **({"limit": limit} if expression else {}),
             )
         return list(records)
 

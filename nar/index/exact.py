@@ -1,18 +1,20 @@
 """ExactIndex: rows in memory, searched by brute force; it opens at once and writes no file."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.index.checks import check_page
 from nar.index.columns import Mask, Texts, within
-from nar.index.filters import Condition, Filter, Range, Wanted
+from nar.index.filters import EVERYTHING, Condition, Filter, Range, Wanted
 from nar.index.ranking import RESOLUTION, check_filter, check_top_k, check_vectors, ranked
-from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexRow, ids_of
+from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexEntry, IndexRow, ids_of
 from nar.index.searches import Search
+from nar.index.terms import Terms, combined
 
-_EVERYTHING: Final = Filter()
 # Fetched beyond top_k, so that equal scores at the border are ordered by id.
 _TIE_ROOM: Final = 50
 # A product of so few vectors one by one takes less time than of all together: measured.
@@ -118,8 +120,34 @@ class ExactIndex:
         masks = [self._texts[column].equal_any(values) for column, values in wanted.items()]
         return sorted(self._rows(np.logical_or.reduce(masks)), key=lambda row: row.id)
 
+    def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
+        """The rows of the next ids, in their order.
+
+        Args:
+            after: The last id that was shown; empty begins.
+            limit: How many, from 1; fewer come only where no more rows pass.
+            wanted: What they must be.
+
+        Raises:
+            InvalidQueryError: Names the condition at fault, or the argument.
+        """
+        check_page(after, limit)
+        ids, positions = self._by_id
+        coming = positions[np.searchsorted(ids, after.encode(), side="right") :]
+        if wanted != EVERYTHING:
+            coming = coming[self._passes(wanted)[coming]]
+        return [IndexEntry(**self._columns(position)) for position in coming[:limit].tolist()]
+
+    @cached_property
+    def _by_id(self) -> tuple[NDArray[np.bytes_], NDArray[np.intp]]:
+        """All ids in order, and the position of the row of each; made for the first page only."""
+        column = self._texts["id"]
+        ids = np.array(column.values, dtype="S32")[column.column]
+        positions = np.argsort(ids)
+        return ids[positions], positions
+
     def search(
-        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = _EVERYTHING
+        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = EVERYTHING
     ) -> list[list[Hit]]:
         """The nearest rows of each vector: higher score first, equal scores by id.
 
@@ -167,8 +195,7 @@ class ExactIndex:
 
     def _passing(self, wanted: Filter) -> NDArray[np.intp] | None:
         """Positions of the rows that pass a filter; None for all of them."""
-        masks = [self._mask(*each) for each in check_filter(wanted)]
-        return np.flatnonzero(np.logical_and.reduce(masks)) if masks else None
+        return None if wanted == EVERYTHING else np.flatnonzero(self._passes(wanted))
 
     def _nearest(
         self, scores: NDArray[np.float32], kept: NDArray[np.intp] | None, top_k: int
@@ -187,6 +214,21 @@ class ExactIndex:
                 return [Hit(**self._columns(rows[one]), score=score) for one, score in order]
             limit = min(4 * limit, len(offered))
         return []
+
+    def _passes(self, wanted: Filter) -> Mask:
+        """Which rows pass a filter. Shape (rows,)."""
+        check_filter(wanted)
+        terms: Terms[Mask] = Terms(
+            condition=self._mask,
+            every=self._every,
+            some=np.logical_or.reduce,
+            negated=np.logical_not,
+        )
+        return combined(wanted, terms)
+
+    def _every(self, masks: Sequence[Mask]) -> Mask:
+        """Which rows pass all masks, and all rows if there are none. Shape (rows,)."""
+        return np.logical_and.reduce(masks) if masks else np.ones(self.count(), dtype=np.bool_)
 
     def _mask(self, condition: Condition, wanted: Wanted) -> Mask:
         """Which rows a condition lets pass. Shape (rows,)."""

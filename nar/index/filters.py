@@ -1,7 +1,8 @@
 """Filter: what a hit must be. Each condition is one row of one table: a field of `Filter`.
 
 Every index, the wire and the command line read that table, so that a new condition is one line
-here and one field of the `Filter` message. No text of a caller goes into an expression unescaped;
+here and one field of the `Filter` message. Filters hold filters: `nar.index.terms` says what such
+a group means. No text of a caller goes into an expression unescaped;
 what cannot be escaped is refused.
 """
 
@@ -12,8 +13,8 @@ from functools import cache
 from typing import Final
 
 from nar.errors import InvalidQueryError
+from nar.index.nesting import GROUPS, check_size
 
-MAX_VALUES: Final = 1_000
 MAX_VALUE_BYTES: Final = 4_096
 MAX_INT64: Final = 2**63 - 1
 
@@ -33,6 +34,8 @@ class Range:
     minimum: int | None = None
     maximum: int | None = None
 
+
+_UNSET: Final = ((), Range())
 
 Texts = tuple[str, ...]
 Wanted = Texts | Range
@@ -72,10 +75,13 @@ def on(column: str, meaning: str, *, flag: str | None = None) -> dict[str, objec
 class Filter:
     """What a hit must be: every field that is set must hold.
 
-    A tuple holds if the column equals any of its texts, a `Range` if the column lies within it.
+    A tuple of texts holds if the column equals any of them, a `Range` if the column lies within it.
+    ``all_of`` holds if all filters in it do, ``any_of`` if one does, ``none_of`` if none does. A
+    filter with nothing set lets everything pass.
 
     Raises:
-        InvalidQueryError: A value that no row can have or that cannot be escaped; names its field.
+        InvalidQueryError: A value that no row can have or that cannot be escaped, or more filters
+            and texts than `nar.index.nesting` allows; names its field.
 
     Example:
         >>> wanted = Filter(families=("resnet", "vit"), parameters=Range(maximum=10_000_000))
@@ -85,6 +91,9 @@ class Filter:
         Traceback (most recent call last):
         ...
         nar.errors.InvalidQueryError: nodes: minimum 3 is above maximum 2
+        >>> small = Filter(parameters=Range(maximum=1_000_000))
+        >>> small_or_old = Filter(any_of=(small, Filter(families=("vgg", "alexnet"))))
+        >>> neither = Filter(none_of=(small_or_old,))
     """
 
     names: Texts = field(default=(), metadata=on("name", "name, such as timm:resnet50"))
@@ -99,6 +108,9 @@ class Filter:
     parameters: Range = field(default=Range(), metadata=on("parameters", "learned scalars"))
     flops: Range = field(default=Range(), metadata=on("flops", "FLOPs of one forward pass"))
     nodes: Range = field(default=Range(), metadata=on("nodes", "operators in the graph"))
+    all_of: "tuple[Filter, ...]" = ()
+    any_of: "tuple[Filter, ...]" = ()
+    none_of: "tuple[Filter, ...]" = ()
 
     def __post_init__(self) -> None:
         for condition in conditions_of(type(self)):
@@ -107,12 +119,15 @@ class Filter:
                 _check_range(condition.field, value)
             else:
                 _check_values(condition.field, value)
+        for group in GROUPS:
+            _check_group(group, getattr(self, group))
+        check_size(self, lists_of(type(self)))
 
     def conditions(self) -> Iterator[tuple[Condition, Wanted]]:
         """The conditions that are set, each with what it wants."""
         for condition in conditions_of(type(self)):
             value: Wanted = getattr(self, condition.field)
-            if value not in ((), Range()):
+            if value not in _UNSET:
                 yield condition, value
 
 
@@ -129,10 +144,17 @@ def conditions_of(kind: type[Filter]) -> tuple[Condition, ...]:
     return _table(kind)  # type: ignore[arg-type]  # mypy takes the hash of instances
 
 
+def lists_of(kind: type[Filter]) -> tuple[str, ...]:
+    """The fields of a filter that hold lists of texts."""
+    return tuple(condition.field for condition in conditions_of(kind) if not condition.is_range)
+
+
 @cache
 def _table(kind: type[Filter]) -> tuple[Condition, ...]:
     rows = []
     for each in fields(kind):
+        if each.name in GROUPS:
+            continue
         if _ROW not in each.metadata:
             raise TypeError(f"{kind.__name__}.{each.name}: wanted a row of the table of conditions")
         column, flag, meaning = each.metadata[_ROW]
@@ -144,9 +166,6 @@ def _check_values(field_path: str, values: Texts) -> None:
     # A bare string is iterable too: it would be read as a list of its letters.
     if not isinstance(values, tuple):
         reason = f"wanted a tuple of texts, came {type(values).__name__}"
-        raise InvalidQueryError(field_path, reason)
-    if len(values) > MAX_VALUES:
-        reason = f"wanted at most {MAX_VALUES} values, came {len(values)}"
         raise InvalidQueryError(field_path, reason)
     for position, value in enumerate(values):
         fault = text_fault(value, MAX_VALUE_BYTES)
@@ -169,6 +188,16 @@ def text_fault(value: object, max_bytes: int) -> str | None:
     return f"wanted at most {max_bytes} bytes, came {size}" if size > max_bytes else None
 
 
+def _check_group(field_path: str, several: tuple[Filter, ...]) -> None:
+    if not isinstance(several, tuple):
+        reason = f"wanted a tuple of filters, came {type(several).__name__}"
+        raise InvalidQueryError(field_path, reason)
+    for position, each in enumerate(several):
+        if not isinstance(each, Filter):
+            reason = f"wanted a Filter, came {type(each).__name__}"
+            raise InvalidQueryError(f"{field_path}[{position}]", reason)
+
+
 def _check_range(field_path: str, wanted: Range) -> None:
     if not isinstance(wanted, Range):
         raise InvalidQueryError(field_path, f"wanted a Range, came {type(wanted).__name__}")
@@ -185,3 +214,7 @@ def _check_range(field_path: str, wanted: Range) -> None:
 def is_count(value: object) -> bool:
     """Whether a value is a whole number that a column can hold."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_INT64
+
+
+# What lets everything pass; nothing is asked of any row for it.
+EVERYTHING: Final = Filter()

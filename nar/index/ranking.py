@@ -1,6 +1,6 @@
 """Query vectors before a search, hits after it: what every back end must agree on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.errors import InvalidQueryError
-from nar.index.filters import Condition, Filter, Wanted
+from nar.index.filters import EVERYTHING, Filter
+from nar.index.nesting import below, nested
 from nar.index.rows import COLUMNS, Embedding, Hit
 
 # What float32 arithmetic can tell: equal vectors get scores that differ by less.
 RESOLUTION: Final = 5e-7
 # What a Milvus server gives at most.
 MAX_TOP_K: Final = 16_384
+# Rows fetched beyond top_k, so that equal scores at the border are ordered by id.
+_TIE_ROOM: Final = 6
 
 
 def check_top_k(top_k: int) -> None:
@@ -27,24 +30,20 @@ def check_top_k(top_k: int) -> None:
         raise InvalidQueryError("top_k", f"wanted 1 to {MAX_TOP_K}, came {top_k}")
 
 
-def check_filter(wanted: Filter) -> list[tuple[Condition, Wanted]]:
-    """The conditions that a filter sets, each on a column that the index has.
+def check_filter(wanted: Filter) -> None:
+    """Refuse a filter with a condition on a column that no index has.
 
     Raises:
-        InvalidQueryError: Names the field whose column no index has.
-
-    Example:
-        >>> check_filter(Filter())
-        []
-        >>> [condition.column for condition, _ in check_filter(Filter(tasks=("ocr",)))]
-        ['task']
+        InvalidQueryError: Names the field, whatever filter it is in.
     """
-    conditions = list(wanted.conditions())
-    for condition, _ in conditions:
-        if condition.column not in COLUMNS:
-            reason = f"wanted one of the columns {', '.join(COLUMNS)}, came {condition.column!r}"
-            raise InvalidQueryError(condition.field, reason)
-    return conditions
+    if wanted == EVERYTHING:
+        return
+    for path, one in nested(wanted):
+        for condition, _ in one.conditions():
+            if condition.column not in COLUMNS:
+                known = ", ".join(COLUMNS)
+                reason = f"wanted one of the columns {known}, came {condition.column!r}"
+                raise InvalidQueryError(below(path, condition.field), reason)
 
 
 def check_vector(vector: NDArray[np.floating], dim: int, field: str) -> None:
@@ -118,6 +117,30 @@ def rank(hits: Sequence[Hit], top_k: int, *, complete: bool) -> list[Hit] | None
     if order is None:
         return None
     return [replace(hits[position], score=score) for position, score in order]
+
+
+def settled(
+    vectors: Embedding,
+    top_k: int,
+    ask: Callable[[Embedding, int], Sequence[Sequence[Hit]]],
+) -> list[list[Hit]]:
+    """The nearest rows of each vector, asked for until no tie at the border is open.
+
+    Args:
+        vectors: Shape (queries, dim).
+        top_k: How many to keep of each.
+        ask: Gives up to so many of the nearest of each vector, in any order of equal scores.
+    """
+    ordered: list[list[Hit] | None] = [None] * len(vectors)
+    pending = list(range(len(vectors)))
+    limit = min(top_k + _TIE_ROOM, MAX_TOP_K)
+    while pending:
+        for position, hits in zip(pending, ask(vectors[pending], limit), strict=True):
+            complete = len(hits) < limit or limit == MAX_TOP_K
+            ordered[position] = rank(hits, top_k, complete=complete)
+        pending = [position for position in pending if ordered[position] is None]
+        limit = min(4 * limit, MAX_TOP_K)
+    return [hits for hits in ordered if hits is not None]
 
 
 def ranked(

@@ -21,16 +21,16 @@ from nar.config import IndexConfig
 from nar.errors import FilesAloneError, IndexMismatchError, NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.exact import ExactIndex
-from nar.index.filters import Filter
+from nar.index.filters import EVERYTHING, Filter
 from nar.index.following import Follower
 from nar.index.mirror import DamagedIndexError, Mirror
-from nar.index.rows import Hit, IndexRow
+from nar.index.rows import Hit, IndexEntry, IndexRow
 from nar.index.searches import Search
+from nar.index.state import IndexState
 
 log = logging.getLogger(__name__)
 
 Open = Callable[[Event], ArchitectureIndex]
-_EVERYTHING: Final = Filter()
 # What no later look mends: health says so until the index is another.
 _LASTING: Final = (DamagedIndexError, IndexMismatchError)
 
@@ -89,6 +89,16 @@ class Reader:
         return self._follower.mirror is not None
 
     @property
+    def state(self) -> IndexState:
+        """Where the rows are that answer."""
+        return IndexState(
+            self.collection or "",
+            is_in_memory=self.holds_rows,
+            is_writable=self._index is not None,
+            visible_within_s=self._interval_s if self.holds_rows else 0,
+        )
+
+    @property
     def dim(self) -> int:
         """Length of the vectors."""
         return self._reads.dim
@@ -123,8 +133,12 @@ class Reader:
             topologies=topologies, exacts=exacts, inferences=inferences
         )
 
+    def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
+        """The rows of the next ids, in their order."""
+        return self._reads.page(after, limit, wanted)
+
     def search(
-        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = _EVERYTHING
+        self, vectors: NDArray[np.floating], top_k: int, wanted: Filter = EVERYTHING
     ) -> list[list[Hit]]:
         """The nearest rows of each vector: higher score first, equal scores by id."""
         return self._reads.search(vectors, top_k, wanted)

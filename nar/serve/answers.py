@@ -1,9 +1,10 @@
-"""Hits and answers as messages: the server encodes them, the client decodes them."""
+"""Hits, answers and states as messages: the server encodes them, the client decodes them."""
 
 from collections.abc import Iterable
 from typing import Final
 
 from nar.index.rows import Hit, IndexEntry
+from nar.index.state import IndexState
 from nar.query import Answer
 from nar.v1 import retrieval_pb2
 
@@ -40,6 +41,26 @@ def decode_answer(message: retrieval_pb2.SearchResult) -> Answer:
         same_at_inference=_decode_hits(message.same_at_inference),
         same_design=_decode_hits(message.same_design),
         novelty=message.novelty if message.HasField("novelty") else None,
+    )
+
+
+def encode_state(state: IndexState, *, takes_writes: bool) -> retrieval_pb2.Index:
+    """The message of the state of an index, behind a server that takes writes or none."""
+    return retrieval_pb2.Index(
+        collection=state.collection,
+        is_in_memory=state.is_in_memory,
+        is_writable=takes_writes and state.is_writable,
+        visible_within_ms=round(1_000 * state.visible_within_s),
+    )
+
+
+def decode_state(message: retrieval_pb2.Index) -> IndexState:
+    """The state of a message."""
+    return IndexState(
+        message.collection,
+        is_in_memory=message.is_in_memory,
+        is_writable=message.is_writable,
+        visible_within_s=message.visible_within_ms / 1_000,
     )
 
 

@@ -8,8 +8,8 @@ from nar.errors import InvalidQueryError
 from nar.fingerprints import Fingerprinted
 from nar.index.filters import text_fault
 from nar.index.rows import TEXT_BYTES
-from nar.serve.convert import at
 from nar.serve.graphs import encode_graph
+from nar.serve.paths import at
 from nar.v1 import retrieval_pb2 as wire
 
 # What a message says of its architecture besides the graph; the block stands outside of `Labels`.

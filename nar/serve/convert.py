@@ -1,15 +1,12 @@
-"""Queries and filters as messages, both ways; the limits of a query are checked here.
+"""Queries as messages, both ways; the limits of a query are checked here.
 
 Errors name their field by its path from the message that was given.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
 
 import numpy as np
-from google.protobuf.message import Message
-from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.typing import NDArray
 
 from nar.architecture import Architecture
@@ -17,19 +14,13 @@ from nar.by import By
 from nar.errors import InvalidInputError, InvalidQueryError, NarError
 from nar.fingerprints import Fingerprinted, fingerprinted
 from nar.graph import ComputationalGraph
-from nar.index.filters import (
-    MAX_VALUE_BYTES,
-    Condition,
-    Filter,
-    Range,
-    Wanted,
-    conditions_of,
-    text_fault,
-)
+from nar.index.filters import MAX_VALUE_BYTES, Filter, text_fault
 from nar.index.ranking import check_vector
 from nar.query import Query, Target
+from nar.serve.filters import decode_filter, encode_filter
 from nar.serve.graphs import Fingerprint, decode_graph, encode_graph
 from nar.serve.limits import Limits
+from nar.serve.paths import at
 from nar.v1 import retrieval_pb2
 
 _BY: Final[Mapping[int, By]] = {
@@ -42,17 +33,6 @@ _BY: Final[Mapping[int, By]] = {
 MAX_UINT32: Final = 2**32 - 1
 Item = TypeVar("Item")
 Record = TypeVar("Record")
-
-
-@contextmanager
-def at(path: str) -> Iterator[None]:
-    """Put a path before the field of every InvalidInputError that the body raises."""
-    try:
-        yield
-    except InvalidInputError as error:
-        if error.field:
-            raise error.under(path) from None
-        raise type(error)(path, error.reason) from None
 
 
 def decode_each(
@@ -197,69 +177,3 @@ def decode_vector(message: retrieval_pb2.Vector, dim: int) -> NDArray[np.float32
     vector = np.array(message.values, dtype=np.float32)
     check_vector(vector, dim, "values")
     return vector
-
-
-def decode_filter(message: retrieval_pb2.Filter) -> Filter:
-    """The filter of a message.
-
-    Raises:
-        InvalidQueryError: It sets a condition that this version does not know; to pass over that
-            would return what the caller does not want.
-    """
-    return Filter(**filter_values(message, conditions_of(Filter)))
-
-
-def encode_filter(wanted: Filter) -> retrieval_pb2.Filter:
-    """The message of a filter.
-
-    Example:
-        >>> message = encode_filter(Filter(families=("vit",), nodes=Range(minimum=9)))
-        >>> message.families, message.nodes.minimum
-        (['vit'], 9)
-        >>> decode_filter(message)  # doctest: +ELLIPSIS
-        Filter(..., families=('vit',), ..., nodes=Range(minimum=9, maximum=None))
-    """
-    return retrieval_pb2.Filter(**filter_fields(wanted))
-
-
-def filter_values(message: Message, conditions: Sequence[Condition]) -> dict[str, Any]:
-    """What a message of the form of `Filter` wants, by the names of its fields.
-
-    Args:
-        message: As it came.
-        conditions: The table of conditions.
-
-    Raises:
-        InvalidQueryError: It sets a condition that is not in the table.
-    """
-    named = {field.name for field, _ in message.ListFields()}
-    unknown = UnknownFieldSet(message)
-    unnamed = {f"field {unknown[number].field_number}" for number in range(len(unknown))}
-    strange = sorted(unnamed | named - {condition.field for condition in conditions})
-    if strange:
-        known = ", ".join(condition.field for condition in conditions)
-        reason = f"wanted conditions on {known}, came also {', '.join(strange)}; leave it out"
-        raise InvalidQueryError("", f"{reason}, or ask a server of a newer version")
-    return {
-        condition.field: _decode_wanted(condition, getattr(message, condition.field))
-        for condition in conditions
-    }
-
-
-def filter_fields(wanted: Filter) -> dict[str, Any]:
-    """The fields that the message of a filter sets, as its constructor takes them."""
-    return {condition.field: _encode_wanted(value) for condition, value in wanted.conditions()}
-
-
-def _decode_wanted(condition: Condition, sent: Any) -> Wanted:  # noqa: ANN401 -- no common type
-    if not condition.is_range:
-        return tuple(sent)
-    bounds = ("minimum", "maximum")
-    return Range(**{name: getattr(sent, name) for name in bounds if sent.HasField(name)})
-
-
-def _encode_wanted(wanted: Wanted) -> list[str] | dict[str, int]:
-    if not isinstance(wanted, Range):
-        return list(wanted)
-    bounds = {"minimum": wanted.minimum, "maximum": wanted.maximum}
-    return {name: bound for name, bound in bounds.items() if bound is not None}

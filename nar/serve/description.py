@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from nar.index.state import IndexState
+from nar.serve.answers import decode_state
 from nar.serve.limits import Limits, decode_limits
 from nar.v1 import retrieval_pb2
 
@@ -19,6 +21,7 @@ class Description:
         limits: What it accepts.
         operators: Its operator vocabulary.
         attribute_names: Attributes a node may have.
+        index: Where its rows are, and whether it takes further ones.
     """
 
     version: str
@@ -29,6 +32,7 @@ class Description:
     limits: Limits
     operators: tuple[str, ...]
     attribute_names: tuple[str, ...]
+    index: IndexState
 
 
 def decode_description(message: retrieval_pb2.DescribeResponse) -> Description:
@@ -42,4 +46,5 @@ def decode_description(message: retrieval_pb2.DescribeResponse) -> Description:
         limits=decode_limits(message.limits),
         operators=tuple(message.operators),
         attribute_names=tuple(message.attribute_names),
+        index=decode_state(message.index),
     )

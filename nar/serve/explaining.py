@@ -11,9 +11,10 @@ from nar.difference import Cut, Drawn, MotifDifference, explained
 from nar.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.index.rows import IndexRow
 from nar.query import in_place
-from nar.serve.convert import at, decode_name
+from nar.serve.convert import decode_name
 from nar.serve.explanations import encode_explanation
 from nar.serve.items import Items, Looked, rows_of
+from nar.serve.paths import at
 from nar.serve.stages import StageClock
 from nar.v1 import retrieval_pb2 as wire
 

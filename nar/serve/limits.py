@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, fields
 
 from nar.config import ServerConfig
+from nar.index.filters import MAX_VALUE_BYTES
+from nar.index.nesting import MAX_FILTERS, MAX_VALUES
 from nar.v1 import retrieval_pb2
 
 
@@ -20,6 +22,10 @@ class Limits:
         max_call_edges: Edges of all graphs of one call.
         max_message_bytes: Bytes of one request.
         max_in_flight: Calls worked on at a time.
+        max_page_size: Architectures of one page.
+        max_filters: Filters of one query or page, nested ones counted.
+        max_filter_values: Texts of one filter, those of nested ones counted.
+        max_text_bytes: Bytes of a name, or of one text of a filter.
     """
 
     max_items: int
@@ -31,6 +37,10 @@ class Limits:
     max_call_edges: int
     max_message_bytes: int
     max_in_flight: int
+    max_page_size: int
+    max_filters: int
+    max_filter_values: int
+    max_text_bytes: int
 
 
 def limits_of(config: ServerConfig) -> Limits:
@@ -45,6 +55,10 @@ def limits_of(config: ServerConfig) -> Limits:
         max_call_edges=max(config.max_call_edges, config.max_edges),
         max_message_bytes=config.max_message_bytes,
         max_in_flight=config.max_in_flight,
+        max_page_size=config.max_page_size,
+        max_filters=MAX_FILTERS,
+        max_filter_values=MAX_VALUES,
+        max_text_bytes=MAX_VALUE_BYTES,
     )
 
 

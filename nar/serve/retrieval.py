@@ -15,17 +15,20 @@ from nar.config import ServerConfig
 from nar.encoding.embed import Embedder
 from nar.errors import NarError
 from nar.fingerprints import Fingerprinted
-from nar.index.rows import IndexRow
+from nar.index.filters import Filter
+from nar.index.rows import IndexEntry, IndexRow
+from nar.index.state import IndexState
 from nar.novelty import Novelty
 from nar.ops import ATTRIBUTES, OPS
 from nar.query import Answer, Query, in_place
 from nar.retrieve import Retriever, Searches
-from nar.serve.answers import encode_answer, encode_architecture
+from nar.serve.answers import encode_answer, encode_architecture, encode_state
 from nar.serve.convert import check_totals, decode_name, decode_query
 from nar.serve.explaining import Explanations, Graphs
 from nar.serve.graphs import Fingerprint
 from nar.serve.items import Items, rows_of
 from nar.serve.limits import encode_limits, limits_of
+from nar.serve.pages import decode_page, encode_page
 from nar.serve.stages import StageClock, TimedEmbedder
 from nar.serve.telemetry import Telemetry
 from nar.serve.writing import Writes, Written
@@ -37,8 +40,15 @@ Embedding = NDArray[np.float32]
 class Indexed(Searches, Written, Protocol):
     """What a server needs of an index: a `Reader` or an `ArchitectureIndex`."""
 
+    @property
+    def state(self) -> IndexState:
+        """Where the rows are."""
+
     def count(self) -> int:
         """Number of rows, asked of the index itself."""
+
+    def page(self, after: str, limit: int, wanted: Filter) -> list[IndexEntry]:
+        """The rows of the next ids, in their order."""
 
 
 class Retrieval:
@@ -120,6 +130,15 @@ class Retrieval:
         results = self._items.encode("Get", known, _encode_row, wire.GetResult)
         return wire.GetResponse(results=results)
 
+    def listed(self, request: wire.ListRequest, clock: StageClock) -> wire.ListResponse:
+        """Show a page of the known architectures, by id."""
+        with clock.stage("parse"):
+            asked = decode_page(request, self._limits)
+        with clock.stage("search"):
+            # One more than is shown tells whether there is another page.
+            entries = self._index.page(asked.after, asked.size + 1, asked.wanted)
+        return encode_page(asked, entries)
+
     def describe(self) -> wire.DescribeResponse:
         """Say what this server holds and accepts."""
         embedder = self._embedder
@@ -132,6 +151,7 @@ class Retrieval:
             limits=encode_limits(self._limits),
             operators=OPS,
             attribute_names=ATTRIBUTES,
+            index=encode_state(self._index.state, takes_writes=self.takes_writes),
         )
 
     def _decode_query(self, message: wire.Query, fingerprint: Fingerprint) -> Query:

@@ -13,6 +13,8 @@ from nar.v1.retrieval_pb2 import (
     ExplainResponse,
     GetRequest,
     GetResponse,
+    ListRequest,
+    ListResponse,
     SearchRequest,
     SearchResponse,
     UpsertRequest,
@@ -62,3 +64,7 @@ class Servicer(ArchitectureRetrievalServiceServicer):
     def Explain(self, request: ExplainRequest, clock: StageClock) -> ExplainResponse:
         """Say which motifs architectures share."""
         return self._retrieval.explanations.explain(request, clock)
+
+    def List(self, request: ListRequest, clock: StageClock) -> ListResponse:
+        """Show a page of the known architectures."""
+        return self._retrieval.listed(request, clock)

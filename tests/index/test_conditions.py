@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from nar.cli.filter_options import filtering
 from nar.errors import InvalidQueryError
 from nar.index.filters import Filter, Range, Texts, conditions_of, on
-from nar.serve.convert import decode_filter, filter_fields, filter_values
+from nar.index.nesting import GROUPS
+from nar.serve.filters import decode_filter, decode_kind, filter_fields
 from nar.v1 import retrieval_pb2 as wire
 
 EAST = np.eye(1, DIM, dtype=np.float32)
@@ -44,6 +45,7 @@ ROWS = [row("a", 1, nodes=1), row("b", 1, 0.1, nodes=5), row("c", 1, 0.2, nodes=
         (Toy(depths=Range(minimum=2)), ["b", "c"]),
         (Toy(ids=(ROWS[0].id, ROWS[2].id), nodes=Range(minimum=2)), ["c"]),
         (Toy(names=("a",)), ["a"]),
+        (Toy(none_of=(Toy(ids=(ROWS[1].id,)), Toy(depths=Range(minimum=9)))), ["a"]),
         (Toy(), ["a", "b", "c"]),
     ],
 )
@@ -63,6 +65,9 @@ def test_a_column_that_no_index_has_is_refused(backend):
     index = backend.fill(ROWS)
     with pytest.raises(InvalidQueryError, match="moods: wanted one of the columns id, name"):
         index.search(EAST, 1, Stray(moods=("calm",)))
+    with pytest.raises(InvalidQueryError) as caught:
+        index.search(EAST, 1, Filter(any_of=(Filter(), Stray(moods=("calm",)))))
+    assert caught.value.field == "any_of[1].moods"
 
 
 def test_a_field_that_is_no_row_is_refused():
@@ -102,6 +107,7 @@ TOYS = [
     Toy(),
     Toy(names=("n",), ids=("a", "b"), depths=Range(0, 3), flops=Range(maximum=7)),
     Toy(depths=Range(minimum=0)),
+    Toy(none_of=(Toy(ids=("a",), any_of=(Toy(depths=Range(1)),)),)),
 ]
 
 
@@ -109,13 +115,13 @@ TOYS = [
 def test_the_wire_carries_it_both_ways(wanted):
     sent = toy_message()(**filter_fields(wanted)).SerializeToString()
     received = toy_message().FromString(sent)
-    assert Toy(**filter_values(received, conditions_of(Toy))) == wanted
+    assert decode_kind(received, Toy) == wanted
 
 
 def test_a_condition_that_the_receiver_does_not_know_is_refused():
     sent = toy_message()(ids=["a"])
     with pytest.raises(InvalidQueryError, match="came also ids; leave it out"):
-        filter_values(sent, conditions_of(Filter))
+        decode_kind(sent, Filter)
     older = wire.Filter.FromString(sent.SerializeToString())
     number = sent.DESCRIPTOR.fields_by_name["ids"].number
     with pytest.raises(InvalidQueryError, match=f"came also field {number}; leave it out"):
@@ -136,9 +142,9 @@ def test_the_message_has_a_field_for_every_row(condition):
         assert (sent.is_repeated, sent.type) == (True, sent.TYPE_STRING)
 
 
-def test_every_field_of_the_message_is_a_row():
+def test_every_field_of_the_message_is_a_row_or_a_group():
     rows = [condition.field for condition in conditions_of(Filter)]
-    assert list(wire.Filter.DESCRIPTOR.fields_by_name) == rows
+    assert list(wire.Filter.DESCRIPTOR.fields_by_name) == [*rows, *GROUPS]
 
 
 def asked(kind, *options):

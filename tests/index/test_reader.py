@@ -114,6 +114,8 @@ def test_reader_and_store_never_differ(opened, uri):
             assert reader.holds_rows
             asked = [Search(vectors[0], top_k, wanted), *(Search(each, 3) for each in vectors)]
             same(reader.search_all(asked), index.search_all(asked))
+            shown, told = (each.page("", 9, wanted) for each in (reader, index))
+            assert [entry.id for entry in shown] == [entry.id for entry in told]
             keys = [item.name for item in rows] + gone
             assert reader.get(keys).keys() == index.get(keys).keys()
             prints = {"topologies": ["a" * 64], "exacts": ["b" * 64]}

@@ -6,14 +6,8 @@ import pytest
 from nar.by import By
 from nar.config import ServerConfig
 from nar.errors import InvalidInputError, InvalidQueryError
-from nar.index.filters import Filter, Range
-from nar.serve.convert import (
-    decode_each,
-    decode_filter,
-    decode_query,
-    encode_filter,
-    encode_query,
-)
+from nar.index.filters import Filter
+from nar.serve.convert import decode_each, decode_query, encode_query
 from nar.serve.limits import decode_limits, encode_limits, limits_of
 from nar.v1 import retrieval_pb2 as wire
 
@@ -105,31 +99,8 @@ def test_what_hits_share_is_a_number_that_is_known():
     assert "came number 9" in caught.value.reason
 
 
-def test_filter_there_and_back():
-    wanted = Filter(
-        names=("n",),
-        sources=("timm", "darts"),
-        libraries=("timm 1.0.31",),
-        families=("it's",),
-        blocks=("cnn",),
-        tasks=("t",),
-        topologies=("a",),
-        exacts=("b",),
-        inferences=("c",),
-        parameters=Range(0, 10),
-        flops=Range(maximum=5),
-        nodes=Range(minimum=0),
-    )
-    assert decode_filter(encode_filter(wanted)) == wanted
-    assert decode_filter(wire.Filter()) == Filter()
-
-
 def test_limits_there_and_back():
     assert decode_limits(encode_limits(LIMITS)) == LIMITS
-
-
-def test_the_filter_message_has_the_fields_of_the_record():
-    assert list(wire.Filter.DESCRIPTOR.fields_by_name) == list(Filter.__dataclass_fields__)
 
 
 def refuse_b(item):

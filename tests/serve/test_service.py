@@ -199,7 +199,7 @@ def test_no_text_changes_the_meaning_of_a_filter(stub, text):
 
 
 @settings(max_examples=200)
-@given(received=st.binary(max_size=60), method=st.sampled_from(["Search", "Embed", "Get"]))
+@given(received=st.binary(max_size=60), method=st.sampled_from(["Search", "Embed", "Get", "List"]))
 def test_any_bytes_get_an_answer_or_a_refusal(raw_call, received, method):
     assert raw_call(method, received) in {OK, INVALID_ARGUMENT}
 
