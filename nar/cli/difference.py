@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from difflib import unified_diff
 
 from nar.architecture import Architecture
-from nar.difference import MotifDifference, motif_difference
+from nar.difference import MotifDifference
+from nar.explanation import motif_difference
 from nar.fingerprints import Sameness, sameness
 from nar.graph import ComputationalGraph, operand_lists
 from nar.motifs.partition import partition

@@ -13,9 +13,10 @@ from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.cli.lookup import at_hand, captured, looked_up
 from nar.console import show, stderr
-from nar.difference import Cut, MotifDifference, explained
+from nar.difference import MotifDifference
 from nar.errors import CorpusError, NarError
 from nar.evidence import Evidence, evidence_of, looked_at, questions
+from nar.explanation import Cut, explained
 from nar.index.filters import Filter
 from nar.query import Answer, Query
 

@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from nar.architecture import Architecture
-from nar.difference import Cut, Drawn, MotifDifference, explained
+from nar.difference import MotifDifference
 from nar.errors import InvalidQueryError, NarError, UnknownArchitectureError
+from nar.explanation import Cut, Drawn, explained
 from nar.index.rows import IndexRow
 from nar.query import in_place
 from nar.serve.convert import decode_name

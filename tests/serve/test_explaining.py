@@ -13,8 +13,8 @@ from tiny_index import KNOWN, known
 
 from nar.client import Client
 from nar.corpus import CorpusGraphs
-from nar.difference import Cut, explained
 from nar.errors import InvalidQueryError, UnknownArchitectureError
+from nar.explanation import Cut, explained
 from nar.fingerprints import fingerprinted
 from nar.motifs.partition import MotifPartition
 from nar.serve.explanations import decode_explanation

@@ -1,7 +1,7 @@
 from corpora import item
 from graphs import graph_of
 
-from nar.difference import Cut, explained, motif_difference
+from nar.explanation import Cut, explained, motif_difference
 from nar.fingerprints import fingerprinted
 from nar.motifs.partition import partition
 
