@@ -168,7 +168,7 @@ class Collection:
     ) -> list[dict[str, Any]]:
         """Some columns of the rows that a compiled expression lets pass, in no order.
 
-        Beyond ``limit``, any are left out; ``settled`` waits until every acknowledged write is seen.
+        Beyond ``limit`` any are left out; ``settled`` waits until all acknowledged writes are seen.
         """
         with self.milvus.reaching("read"):
             records = self.milvus.client.query(
