@@ -1,72 +1,45 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Final, Protocol, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import grpc
 import numpy as np
 from google.protobuf.message import Message
-from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
+from nar.architecture import Architecture
 from nar.by import By
 from nar.config import ClientConfig
-from nar.errors import InvalidQueryError, NarError
+from nar.difference import MotifDifference
+from nar.errors import NarError
 from nar.graph import ComputationalGraph
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_answer, decode_architecture
-from nar.serve.batching import batches, size_of
+from nar.serve.architectures import encode_new
+from nar.serve.batching import Size, batches, size_of
 from nar.serve.channel import open_channel
 from nar.serve.convert import encode_query
 from nar.serve.description import Description, decode_description
+from nar.serve.explanations import Compared, decode_explanation, encode_request
 from nar.serve.graphs import encode_graph
+from nar.serve.outcomes import Result, outcomes, value
 from nar.serve.pages import encode_listing, listed
-from nar.serve.remote import error_of_call, error_of_status
-from nar.v1 import retrieval_pb2
+from nar.serve.remote import error_of_call
+from nar.serve.streaming import answers
+from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
 Record = TypeVar("Record")
 Item = TypeVar("Item", bound=Message | str)
 Response = TypeVar("Response", bound=Message)
+_Known = wire.GetResult | wire.UpsertResult | wire.DeleteResult
 
 
-class Answered(Protocol):
-    """The result of one item of a call."""
-
-    @property
-    def status(self) -> Status:
-        """How the item fared."""
-
-
-Result = TypeVar("Result", bound=Answered)
-
-# Every method only reads, so a call may be made again. UNAVAILABLE says that it was not answered;
-# so does CANCELLED, unless the caller did it: it is what grpc says while a server closes its port.
-SERVICE_CONFIG: Final = {
-    "methodConfig": [
-        {
-            "name": [{"service": "nar.v1.ArchitectureRetrievalService"}],
-            "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "2s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
-            },
-        }
-    ],
-    "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
-}
-OPTIONS: Final = (
-    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
-    # Requests are kept within the server's limits; answers are as long as was asked for.
-    ("grpc.max_receive_message_length", -1),
-)
 PLAIN: Final = ClientConfig()
 
 
@@ -92,7 +65,7 @@ class Client:
         timeout_s: float = 30.0,
         config: ClientConfig = PLAIN,
     ) -> None:
-        self._channel = open_channel(target, config, has_secret=bool(token), options=OPTIONS)
+        self._channel = open_channel(target, config, has_secret=bool(token))
         self._stub = ArchitectureRetrievalServiceStub(self._channel)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
@@ -115,8 +88,8 @@ class Client:
 
     def describe(self) -> Description:
         """What the server is, and what it accepts."""
-        request = retrieval_pb2.DescribeRequest()
-        message: retrieval_pb2.DescribeResponse = self._call(self._stub.Describe, request)
+        request = wire.DescribeRequest()
+        message: wire.DescribeResponse = self._call(self._stub.Describe, request)
         return decode_description(message)
 
     def search(
@@ -142,7 +115,7 @@ class Client:
             IndexUnavailableError: Nobody answers; the call was tried several times.
             ServiceError: Anything else; `code` says what.
         """
-        return _value(self.search_many([target], top_k=top_k, wanted=wanted, by=by)[0])
+        return value(self.search_many([target], top_k=top_k, wanted=wanted, by=by)[0])
 
     def search_many(
         self,
@@ -155,12 +128,35 @@ class Client:
         """For each of any number of targets its answer, or the error that `search` raises."""
         queries = [encode_query(target, top_k, wanted, by) for target in targets]
 
-        def ask(batch: Sequence[retrieval_pb2.Query]) -> Sequence[retrieval_pb2.SearchResult]:
-            request = retrieval_pb2.SearchRequest(queries=batch)
-            response: retrieval_pb2.SearchResponse = self._call(self._stub.Search, request)
-            return response.results
+        return self._ask(self._stub.Search, wire.SearchRequest, "queries", queries, decode_answer)
 
-        return self._in_batches("queries", queries, ask, decode_answer)
+    def search_stream(
+        self,
+        targets: Iterable[Target],
+        *,
+        top_k: int | None = None,
+        wanted: Filter = EVERYTHING,
+        by: By = "design",
+    ) -> Iterator[Answer | NarError]:
+        """What `search_many` gives, one after the other, for targets that need not be there yet.
+
+        Targets are taken when they are about to be sent. The stream has no time limit of its own;
+        the server ends one that brings nothing for a minute. grpc makes a call again only up to the
+        first answer; after it, who asks may ask again for what was not answered.
+
+        Raises:
+            IndexUnavailableError: The server stops, or is gone.
+            ServiceError: RESOURCE_EXHAUSTED where the server is full; others as for `search`.
+        """
+        queries = (encode_query(target, top_k, wanted, by) for target in targets)
+        requests = (
+            wire.SearchRequest(queries=batch)
+            for batch in batches(queries, self._server().limits, size_of)
+        )
+        start = 0
+        for response in answers(self._stub.SearchStream, requests, self._metadata):
+            yield from outcomes("queries", response.results, decode_answer, start=start)
+            start += len(response.results)
 
     def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
         """Vectors of graphs. Shape (graphs, dim), length 1.
@@ -170,24 +166,74 @@ class Client:
         """
         messages = [encode_graph(graph) for graph in graphs]
 
-        def ask(batch: Sequence[retrieval_pb2.Graph]) -> Sequence[retrieval_pb2.EmbedResult]:
-            request = retrieval_pb2.EmbedRequest(graphs=batch)
-            response: retrieval_pb2.EmbedResponse = self._call(self._stub.Embed, request)
-            return response.results
-
-        vectors = self._in_batches("graphs", messages, ask, _decode_embedding)
-        rows = [_value(vector) for vector in vectors]
+        vectors = self._ask(
+            self._stub.Embed, wire.EmbedRequest, "graphs", messages, _decode_embedding
+        )
+        rows = [value(vector) for vector in vectors]
         return np.array(rows, dtype=np.float32).reshape(len(graphs), self._server().dim)
 
     def get(self, names: Sequence[str]) -> list[Hit | NarError]:
         """What is known of each architecture, by name or id, or the error that it is unknown."""
+        return self._ask(self._stub.Get, wire.GetRequest, "architectures", names, _decode_known)
 
-        def ask(batch: Sequence[str]) -> Sequence[retrieval_pb2.GetResult]:
-            request = retrieval_pb2.GetRequest(architectures=batch)
-            response: retrieval_pb2.GetResponse = self._call(self._stub.Get, request)
-            return response.results
+    def explain(self, target: Compared, others: Sequence[str]) -> list[MotifDifference | NarError]:
+        """Which motifs a graph, or an indexed architecture, shares with indexed ones: its hits.
 
-        return self._in_batches("architectures", names, ask, _decode_known)
+        Args:
+            target: What is compared: the first of every comparison.
+            others: Names or ids.
+
+        Returns:
+            For each of the others the comparison, or the error that it is unknown, or that the
+            server has no graph of it.
+
+        Raises:
+            UnknownArchitectureError: The target is such a one.
+            ServiceError: As for `search`.
+        """
+        nodes = dict(zip(others, map(_nodes, self.get(others)), strict=True))
+
+        def size(name: str) -> Size:
+            return size_of(name)._replace(nodes=nodes[name])
+
+        request = partial(encode_request, target)
+        return self._ask(self._stub.Explain, request, "others", others, decode_explanation, size)
+
+    def upsert(self, items: Sequence[Architecture]) -> list[Hit | NarError]:
+        """Write architectures into the index; one of the same name is replaced.
+
+        The same items twice give the same index. Many go in several calls: those before one that
+        fails are written.
+
+        Args:
+            items: Architectures of different names.
+
+        Returns:
+            How each is indexed now, or the error of its graph or of a text that is too long.
+
+        Raises:
+            ServiceError: PERMISSION_DENIED where the server takes no writes, or none with this
+                token; others as for `search`.
+        """
+        news = [encode_new(item) for item in items]
+        return self._ask(
+            self._stub.Upsert, wire.UpsertRequest, "architectures", news, _decode_known
+        )
+
+    def delete(self, names: Sequence[str]) -> list[Hit | NarError]:
+        """Delete architectures, by name or id.
+
+        What a call deleted whose answer was lost is said to be unknown when it is made again.
+
+        Returns:
+            How each was indexed, or the error that it is unknown.
+
+        Raises:
+            ServiceError: As for `upsert`.
+        """
+        return self._ask(
+            self._stub.Delete, wire.DeleteRequest, "architectures", names, _decode_known
+        )
 
     def _call(self, method: Callable[..., Response], request: Message) -> Response:
         try:
@@ -195,25 +241,20 @@ class Client:
         except grpc.RpcError as error:
             raise error_of_call(error) from None
 
-    def _in_batches(
+    def _ask(
         self,
+        method: Callable[..., Any],
+        request: Callable[..., Message],
         field: str,
         items: Sequence[Item],
-        ask: Callable[[Sequence[Item]], Sequence[Result]],
         decode: Callable[[Result], Record],
+        size: Callable[[Item], Size] = size_of,
     ) -> list[Record | NarError]:
         """Ask for any number of items, in calls that the server's limits allow."""
-        limits = self._server().limits
         records: list[Record | NarError] = []
-        for start, stop in batches([size_of(item) for item in items], limits):
-            for position, result in enumerate(ask(items[start:stop])):
-                outcome = _outcome(result, decode)
-                if isinstance(outcome, InvalidQueryError):
-                    here, there = f"{field}[{position}]", f"{field}[{start + position}]"
-                    outcome = InvalidQueryError(
-                        there + outcome.field.removeprefix(here), outcome.reason
-                    )
-                records.append(outcome)
+        for batch in batches(items, self._server().limits, size):
+            response = self._call(method, request(**{field: batch}))
+            records += outcomes(field, response.results, decode, start=len(records))
         return records
 
     def _server(self) -> Description:
@@ -239,19 +280,13 @@ class Client:
         return listed(partial(self._call, self._stub.List), request)
 
 
-def _outcome(result: Result, decode: Callable[[Result], Record]) -> Record | NarError:
-    return error_of_status(result.status) if result.status.code else decode(result)
-
-
-def _decode_embedding(result: retrieval_pb2.EmbedResult) -> NDArray[np.float32]:
+def _decode_embedding(result: wire.EmbedResult) -> NDArray[np.float32]:
     return np.array(result.vector.values, dtype=np.float32)
 
 
-def _decode_known(result: retrieval_pb2.GetResult) -> Hit:
+def _nodes(known: Hit | NarError) -> int:
+    return known.nodes if isinstance(known, Hit) else 0
+
+
+def _decode_known(result: _Known) -> Hit:
     return decode_architecture(result.architecture)
-
-
-def _value(outcome: Record | NarError) -> Record:
-    if isinstance(outcome, NarError):
-        raise outcome
-    return outcome

@@ -42,10 +42,12 @@ class IndexConfig(Settings):
         "about a kilobyte each; beyond them, or with 0, Milvus searches",
     )
     follow_s: float = Field(
-        2.0, gt=0, description="how often a server looks whether the alias was switched"
+        2.0,
+        gt=0,
+        description="how often a server looks whether the alias was switched, or rows were written",
     )
     compare_s: float = Field(
-        300.0, gt=0, description="how often it looks for rows that another process has written"
+        300.0, gt=0, description="how often it compares rows that nobody says were written"
     )
 
 
@@ -108,6 +110,9 @@ class ServerConfig(Settings):
     writer_tokens_file: Path | None = Field(
         None, description="tokens of callers who may also write"
     )
+    writable: bool = Field(
+        False, description="take Upsert and Delete; without tokens, of whoever reaches the port"
+    )
     max_queries: int = Field(64, ge=1, description="queries, graphs or names of one call")
     max_top_k: int = Field(1_000, ge=1, le=16_384)
     default_top_k: int = Field(10, ge=1, description="for queries that name none")
@@ -124,6 +129,12 @@ class ServerConfig(Settings):
     max_in_flight: int = Field(32, ge=1, description="calls at a time; more are shed")
     max_streams: int = Field(128, ge=1, description="calls at a time of one connection")
     max_connections: int = Field(1_024, ge=1, description="connections at a time")
+    max_search_streams: int = Field(
+        16, ge=1, description="streams open at a time; each may hold one request"
+    )
+    max_idle_s: float = Field(
+        60.0, gt=0, description="a stream ends that brings no request for so long"
+    )
     uploads: int = Field(4, ge=1, description="requests read at a time; others wait")
     max_upload_s: float = Field(10.0, gt=0, description="how long a request may take to arrive")
     max_held_bytes: int = Field(

@@ -75,6 +75,10 @@ class IndexUnavailableError(NarError):
     """The vector index cannot be reached or is held by another process."""
 
 
+class FilesAloneError(IndexUnavailableError):
+    """A write while files alone answer: the index is not open yet, or cannot be opened."""
+
+
 class IndexMismatchError(NarError):
     """The index holds the vectors of another encoder, or was made by another version of NAR."""
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+Stamp = tuple[int, int, int]
+
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file so that readers see the old one or the new one, and never a part.
@@ -55,3 +57,13 @@ def package_lines(*parts: str) -> list[str]:
     """The lines of a list that ships with NAR, without empty ones and comments (``#``)."""
     lines = package_text(*parts).splitlines()
     return [line for line in lines if line and not line.startswith("#")]
+
+
+def stamp(path: Path) -> Stamp:
+    """What tells a file from the one that it was before it was written or replaced.
+
+    Raises:
+        OSError: It cannot be looked at.
+    """
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -11,6 +11,7 @@ from nar.encoding.embed import Embedder
 from nar.errors import NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.novelty import Novelty
+from nar.serve.explaining import Graphs
 from nar.serve.run import build_server, serve_until
 from nar.serve.server import QueryServer
 
@@ -70,11 +71,12 @@ def live_server(
     index: ArchitectureIndex,
     *,
     novelty: Novelty | None = None,
+    graphs: Graphs | None = None,
     **settings: object,
 ) -> Iterator[LiveServer]:
     """Run a server; settings are fields of ServerConfig."""
     config = ServerConfig.model_validate({"port": 0, "metrics_port": 0, **settings})
-    server = LiveServer(partial(build_server, config, embedder, index, novelty))
+    server = LiveServer(partial(build_server, config, embedder, index, novelty, graphs))
     server.start()
     try:
         yield server

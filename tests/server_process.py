@@ -28,11 +28,11 @@ serve_atlas(config, lambda server: print(server.port, flush=True), is_named=is_n
 """
 
 
-def config_of(workspace: Workspace) -> NarConfig:
-    """Free ports, and the index of the workspace."""
+def config_of(workspace: Workspace, **settings: object) -> NarConfig:
+    """Free ports, and the index of the workspace; settings are fields of ServerConfig."""
     return NarConfig(
         index=IndexConfig(uri=str(workspace.index)),
-        server=ServerConfig(port=0, metrics_port=0),
+        server=ServerConfig.model_validate({"port": 0, "metrics_port": 0, **settings}),
     )
 
 
@@ -53,7 +53,7 @@ class ServerProcess:
 
 @contextmanager
 def server_process(
-    workspace: Workspace, token: str | None = None, before: str = ""
+    workspace: Workspace, token: str | None = None, before: str = "", **settings: object
 ) -> Iterator[ServerProcess]:
     """Run the server of a workspace.
 
@@ -61,9 +61,10 @@ def server_process(
         workspace: Holds checkpoint and index.
         token: What callers have to bring.
         before: Python that runs before it serves.
+        settings: Fields of ServerConfig.
     """
     # A secret is not dumped; the server takes it from the environment.
-    config = config_of(workspace).model_dump_json(exclude={"server": {"token"}})
+    config = config_of(workspace, **settings).model_dump_json(exclude={"server": {"token"}})
     environment = os.environ | ({"NAR_TOKEN": token} if token else {})
     program = before + WORKSPACE
     with process_of(program, config, str(workspace.checkpoint), env=environment) as server:

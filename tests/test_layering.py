@@ -16,7 +16,7 @@ MAX_LINES = 300
 
 # One line a rank, in the order of the data's way: a module imports from lines above its own only.
 RANKS = """
-    errors v1 files by
+    errors v1 files by difference
     settings ops hashing ragged
     graph
     canonical
@@ -29,7 +29,7 @@ RANKS = """
     motifs.growth
     motifs.partition
     motifs.contexts motifs.macro_graph motifs.splitting motifs.feature_sets motifs
-    part_of
+    explanation part_of
     encoding.recipe
     encoding.batches encoding.targets encoding.losses encoding.merged encoding.training_state
     encoding.motif_contrast encoding.training
@@ -44,10 +44,10 @@ RANKS = """
     index.filters
     index.terms
     index.rows index.expressions
-    index.state index.searches index.checks index.ranking index.columns index.milvus
+    index.state index.searches index.checks index.ranking index.columns index.schema index.milvus
     index.collection
     index.marks
-    index.bulk index.listing
+    index.bulk index.listing index.writing
     index.orphans
     index.exact index.publishing
     index.architecture_index index.snapshot_files

@@ -240,10 +240,18 @@ def serve(
     ] = None,
     uri: Uri = None,
     config: ConfigFile = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(help="Corpus whose graphs explain; by default that of the index."),
+    ] = None,
+    writable: Annotated[
+        bool | None, typer.Option("--writable", help="Take Upsert and Delete from writers.")
+    ] = None,
 ) -> None:
     """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished first."""
     from nar.cli.choices import IndexChoice
     from nar.cli.serve_command import serve as run_server
 
-    given = {"host": host, "port": port, "metrics_port": metrics_port}
-    run_server(IndexChoice(work, uri, config), given)
+    ports = {"port": port, "metrics_port": metrics_port}
+    given = {"host": host, "writable": writable, **ports}
+    run_server(IndexChoice(work, uri, config), given, corpus)

@@ -133,7 +133,7 @@ def _difference(compared: Difference) -> reports.Report:
         "same_at_inference": same_at_inference(compared.first, compared.second),
         "alike": round(compared.alike, 4),
         "operators": [asdict(count) for count in compared.operators],
-        "shared_motifs": [asdict(motif) for motif in compared.shared_motifs],
-        "other_motifs": [asdict(motif) for motif in compared.other_motifs],
+        "shared_motifs": [asdict(motif) for motif in compared.motifs.shared],
+        "other_motifs": [asdict(motif) for motif in compared.motifs.other],
         "listing": compared.listing,
     }

@@ -8,13 +8,14 @@ from rich.table import Table
 from rich.text import Text
 
 from nar.cli import display
-from nar.cli.difference import Difference, MotifCounts
+from nar.cli.difference import Difference
 from nar.cli.display import human, in_brief
 from nar.cli.portrait import Portrait
 from nar.corpus import Card
 from nar.corpus.manifest import Counts, Manifest, SourceCounts
 from nar.corpus.summary import PERCENTILES, Copies, Size, Summary
 from nar.corpus.summary import Group as Counted
+from nar.difference import MotifCounts, MotifDifference
 
 _SHOWN_GROUPS = 30
 _SHOWN_NAMES = 12
@@ -174,22 +175,21 @@ def difference(compared: Difference) -> RenderableType:
         Text(_verdict(compared), "bold"),
         _side_by_side(compared),
         _operators(compared),
-        _motifs("Motifs of both", compared.shared_motifs),
-        _motifs("Motifs of one only", compared.other_motifs),
+        _motifs("Motifs of both", compared.motifs.shared),
+        _motifs("Motifs of one only", compared.motifs.other),
         *_listing(compared),
     )
 
 
-def explanation(compared: Difference) -> RenderableType:
+def explanation(name: str, motifs: MotifDifference) -> RenderableType:
     """Why a hit is near: the motifs that it shares with the query, and those of one only."""
-    name = compared.second.labels.name
     heads = ("query", "hit")
-    form = " at inference" if compared.at_inference else ""
-    own, its = (f"{100 * share:.0f}%" for share in compared.in_shared_motifs)
+    form = " at inference" if motifs.at_inference else ""
+    own, its = (f"{100 * share:.0f}%" for share in motifs.in_shared)
     shares = f"{own} of the query's operators, {its} of the hit's"
     return Group(
-        _motifs(f"Motifs that {name} shares{form}: {shares}", compared.shared_motifs, heads),
-        _motifs(f"Motifs of the query or of {name} only{form}", compared.other_motifs, heads),
+        _motifs(f"Motifs that {name} shares{form}: {shares}", motifs.shared, heads),
+        _motifs(f"Motifs of the query or of {name} only{form}", motifs.other, heads),
     )
 
 

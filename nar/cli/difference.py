@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import unified_diff
 
 from nar.architecture import Architecture
-from nar.cli.reports import operators_of
+from nar.difference import MotifDifference
+from nar.explanation import motif_difference
 from nar.fingerprints import Sameness, sameness
 from nar.graph import ComputationalGraph, operand_lists
 from nar.motifs.partition import partition
-from nar.normal_form import normal_form
 from nar.ops import ATTRIBUTES, op_name
 
 # Share of the nodes that must be alike before a listing of the rest says anything.
@@ -30,23 +30,6 @@ class OperatorCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class MotifCounts:
-    """How often a motif type occurs in each of two architectures.
-
-    Attributes:
-        code: The motif's fingerprint, 16 hex digits.
-        operators: Its operators, in canonical order.
-        first: Occurrences in the first.
-        second: Occurrences in the second.
-    """
-
-    code: str
-    operators: tuple[str, ...]
-    first: int
-    second: int
-
-
-@dataclass(frozen=True, slots=True)
 class Difference:
     """Two architectures side by side.
 
@@ -54,58 +37,37 @@ class Difference:
         first: One of them.
         second: The other.
         operators: Every operator of either, the largest difference first.
-        shared_motifs: Motif types of both, those that cover most nodes first.
-        other_motifs: Motif types of one only, in the same order.
+        motifs: Which they share, and which one of them has alone.
         alike: Share of the nodes that have a counterpart with the same operator, attributes and
             operands at the same distances, 0 to 1.
         listing: Unified diff of the nodes; empty where too few are alike or too many to list.
-        at_inference: Whether the graphs are the normal forms of what was written.
     """
 
     first: Architecture
     second: Architecture
     operators: tuple[OperatorCounts, ...]
-    shared_motifs: tuple[MotifCounts, ...]
-    other_motifs: tuple[MotifCounts, ...]
+    motifs: MotifDifference
     alike: float
     listing: tuple[str, ...]
-    at_inference: bool = False
 
     @property
     def sameness(self) -> Sameness | None:
         """What both have in common, as `nar.fingerprints.sameness` has it."""
         return sameness(self.first, self.second)
 
-    @property
-    def in_shared_motifs(self) -> tuple[float, float]:
-        """Share of the nodes of each that stand in motifs of both, 0 to 1."""
-        shared, others = map(_nodes_in, (self.shared_motifs, self.other_motifs))
-        first, second = (own / (own + other) for own, other in zip(shared, others, strict=True))
-        return first, second
-
 
 def difference(first: Architecture, second: Architecture) -> Difference:
     """Compare two architectures as they are written."""
     lines = (node_lines(first.graph), node_lines(second.graph))
     alike = _alike(*lines)
-    motifs = _motifs(first.graph, second.graph)
     return Difference(
         first=first,
         second=second,
         operators=_operators(first.graph, second.graph),
-        shared_motifs=tuple(motif for motif in motifs if motif.first and motif.second),
-        other_motifs=tuple(motif for motif in motifs if not (motif.first and motif.second)),
+        motifs=motif_difference(partition(first.graph), partition(second.graph)),
         alike=alike,
         listing=_listing(first, second, *lines) if alike >= _NEARLY_EQUAL else (),
     )
-
-
-def explaining_difference(first: Architecture, second: Architecture) -> Difference:
-    """Compare two architectures as that says most: by normal forms where these alone are equal."""
-    if sameness(first, second) != "inference":
-        return difference(first, second)
-    deployed = (replace(item, graph=normal_form(item.graph)) for item in (first, second))
-    return replace(difference(*deployed), at_inference=True)
 
 
 def node_lines(graph: ComputationalGraph) -> list[str]:
@@ -155,26 +117,4 @@ def _operators(first: ComputationalGraph, second: ComputationalGraph) -> tuple[O
                 count.operator,
             ),
         )
-    )
-
-
-def _nodes_in(motifs: Sequence[MotifCounts]) -> tuple[int, int]:
-    """How many nodes of each stand in some motifs: every node stands in one."""
-    return (
-        sum(len(motif.operators) * motif.first for motif in motifs),
-        sum(len(motif.operators) * motif.second for motif in motifs),
-    )
-
-
-def _motifs(first: ComputationalGraph, second: ComputationalGraph) -> list[MotifCounts]:
-    cuts = (partition(first), partition(second))
-    left, right = (cut.counts() for cut in cuts)
-    counted = []
-    for code in left | right:
-        operators = operators_of(cuts[0] if code in left else cuts[1], code)
-        counts = (left.get(code, 0), right.get(code, 0))
-        counted.append(MotifCounts(f"{code:016x}", tuple(operators), *counts))
-    return sorted(
-        counted,
-        key=lambda motif: (-(motif.first + motif.second) * len(motif.operators), motif.code),
     )

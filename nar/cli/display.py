@@ -9,7 +9,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nar.cli.reports import operators_of
 from nar.corpus.manifest import Failure, Manifest
 from nar.index.rows import Hit
 from nar.motifs.partition import MotifPartition
@@ -127,7 +126,7 @@ def motifs(name: str, cut: MotifPartition) -> RenderableType:
     for column in ("times", "nodes", "share"):
         table.add_column(column, justify="right")
     table.add_column("operators")
-    operators = {code: operators_of(cut, code) for code in cut.counts()}
+    operators = {code: cut.operators(code) for code in cut.counts()}
     by_share = sorted(cut.counts().items(), key=lambda pair: -pair[1] * len(operators[pair[0]]))
     for code, times in by_share:
         size = len(operators[code])

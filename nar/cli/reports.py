@@ -44,17 +44,10 @@ def motifs(name: str, cut: MotifPartition) -> Report:
         "name": name,
         "nodes": cut.graph.nodes,
         "motifs": [
-            {"code": f"{code:016x}", "times": times, "operators": operators_of(cut, code)}
+            {"code": f"{code:016x}", "times": times, "operators": cut.operators(code)}
             for code, times in cut.counts().items()
         ],
     }
-
-
-def operators_of(cut: MotifPartition, code: int) -> list[str]:
-    """Operators of one motif type, in canonical order."""
-    motif = cut.motif_codes.tolist().index(code)
-    identifiers: list[int] = cut.graph.op_ids[cut.node_to_motif == motif].tolist()
-    return [op_name(identifier) for identifier in identifiers]
 
 
 def answer(query: str, result: Answer) -> Report:

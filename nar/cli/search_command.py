@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import starmap
 
 from rich.console import Group
 
@@ -10,11 +11,12 @@ from nar.by import By
 from nar.cli import corpus_display, display, evidence_display, reports
 from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
-from nar.cli.difference import Difference, explaining_difference
 from nar.cli.lookup import at_hand, captured, looked_up
 from nar.console import show, stderr
+from nar.difference import MotifDifference
 from nar.errors import CorpusError, NarError
 from nar.evidence import Evidence, evidence_of, looked_at, questions
+from nar.explanation import Cut, explained
 from nar.index.filters import Filter
 from nar.query import Answer, Query
 
@@ -49,13 +51,14 @@ def search(
     answer, *beside = ask([Query(asked, top_k, wanted, by), *asked_beside.values()], choice, server)
     corpus = CorpusChoice(choice.work)
     told = _evidence(asked, dict(zip(asked_beside, beside, strict=True)), corpus)
-    reasons = _reasons(asked, _explained(answer, told), corpus) if explain else []
+    reasons = _reasons(asked, _explained(answer, told), corpus) if explain else {}
     report = {
         **reports.answer(name, answer),
         "evidence": evidence_display.report(told),
-        "explanations": [_explanation(each) for each in reasons],
+        "explanations": [_explanation(*reason) for reason in reasons.items()],
     }
-    view = (evidence_display.view(told), *map(corpus_display.explanation, reasons))
+    explanations = starmap(corpus_display.explanation, reasons.items())
+    view = (evidence_display.view(told), *explanations)
     show(report, lambda: Group(display.answer(name, answer), *view), as_json=as_json)
 
 
@@ -75,22 +78,25 @@ def _explained(answer: Answer, told: Evidence) -> list[str]:
     return list(dict.fromkeys([*names, *(whole.name for whole in told.wholes[:1])]))
 
 
-def _reasons(asked: Architecture, names: Sequence[str], corpus: CorpusChoice) -> list[Difference]:
+def _reasons(
+    asked: Architecture, names: Sequence[str], corpus: CorpusChoice
+) -> dict[str, MotifDifference]:
     """The query compared with each of some hits, up to the first that cannot be looked at."""
-    reasons: list[Difference] = []
+    reasons: dict[str, MotifDifference] = {}
+    cut = Cut(asked)
     try:
         for item in looked_up(corpus, names):
-            reasons.append(explaining_difference(asked, item))
+            reasons[item.labels.name] = explained(cut, Cut(item))
     except NarError as error:
         stderr.print(f"{names[len(reasons)]} is not explained: {error}", style="yellow")
     return reasons
 
 
-def _explanation(compared: Difference) -> reports.Report:
+def _explanation(name: str, motifs: MotifDifference) -> reports.Report:
     return {
-        "name": compared.second.labels.name,
-        "at_inference": compared.at_inference,
-        "in_shared_motifs": dict(zip(("first", "second"), compared.in_shared_motifs, strict=True)),
-        "shared_motifs": [asdict(motif) for motif in compared.shared_motifs],
-        "other_motifs": [asdict(motif) for motif in compared.other_motifs],
+        "name": name,
+        "at_inference": motifs.at_inference,
+        "in_shared_motifs": dict(zip(("first", "second"), motifs.in_shared, strict=True)),
+        "shared_motifs": [asdict(motif) for motif in motifs.shared],
+        "other_motifs": [asdict(motif) for motif in motifs.other],
     }

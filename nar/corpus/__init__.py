@@ -5,6 +5,7 @@ each, and what was captured reads back identically.
 """
 
 from nar.corpus.cards import Card
+from nar.corpus.graphs import CorpusGraphs
 from nar.corpus.reading import (
     Found,
     default_corpus,
@@ -22,6 +23,7 @@ __all__ = [
     "SCHEMA",
     "SCHEMA_VERSION",
     "Card",
+    "CorpusGraphs",
     "Found",
     "default_corpus",
     "find",

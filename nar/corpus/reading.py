@@ -152,9 +152,16 @@ def read_named(
         item.labels.name: item
         for entry in Manifest.read(directory).shards
         if not entry.source or entry.source in sources
-        for item in parsed(*checked(directory, entry), partial(_named, wanted))
+        for item in _read_named(*checked(directory, entry), wanted)
     }
     return {name: items[name] for name in names if name in items}
+
+
+def _read_named(path: Path, content: bytes, wanted: pa.Array) -> list[Architecture]:
+    """Architectures of a shard; where it has none of the names, no graph is read."""
+    if not pc.any(pc.is_in(parsed(path, content, _names, columns=["name"]), wanted)).as_py():
+        return []
+    return parsed(path, content, partial(_named, wanted))
 
 
 def _named(wanted: pa.Array, table: pa.Table) -> list[Architecture]:

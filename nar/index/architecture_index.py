@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.bulk import IndexBuild
-from nar.index.checks import check_fingerprints, check_ids, check_page, check_rows
+from nar.index.checks import check_fingerprints, check_ids, check_page
 from nar.index.collection import Collection, check_schema, find_collection
 from nar.index.expressions import expression
 from nar.index.filters import EVERYTHING, Filter
@@ -28,6 +28,7 @@ from nar.index.ranking import check_filter, check_top_k, check_vectors, settled
 from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, ids_of
 from nar.index.searches import Search, in_groups
 from nar.index.state import IndexState
+from nar.index.writing import delete_rows, upsert_rows
 
 Answer = TypeVar("Answer")
 
@@ -106,8 +107,8 @@ class ArchitectureIndex:
             IndexMismatchError: It is of another encoder or schema version.
         """
         named = find_collection(self._milvus, self._config.alias)
-        if named is None or self._live is None or named.name != self._live.name:
-            self._live = self._follow_alias()
+        is_same = named is not None and self._live is not None and named.name == self._live.name
+        self._live = named if is_same else self._follow_alias()
         return self.live
 
     @property
@@ -227,28 +228,25 @@ class ArchitectureIndex:
 
         Raises:
             InvalidInputError: Names the row and field at fault; nothing is written.
+            IndexUnavailableError: Among others: an index was published meanwhile. Write again.
         """
-        with self._writing:
-            live = self.live
-            check_rows(rows, live.dim)
-            for start in range(0, len(rows), self._config.batch_rows):
-                live.upsert(rows[start : start + self._config.batch_rows])
-            live.count(settled=True)
+        self._write(partial(upsert_rows, rows=rows, batch_rows=self._config.batch_rows))
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete rows of the live collection.
-
-        Returns:
-            How many there were.
-        """
+        """Delete rows of the live collection; says how many there were."""
         check_ids(ids)
+        return self._write(partial(delete_rows, ids=ids, batch_rows=self._config.batch_rows))
+
+    def _write(self, write: Callable[[Collection], Answer]) -> Answer:
+        """Write into the collection that the alias names, before and after."""
         with self._writing:
-            live = self.live
-            present = sorted(live.present(ids))
-            for start in range(0, len(present), self._config.batch_rows):
-                live.delete(present[start : start + self._config.batch_rows])
-            live.count(settled=True)
-        return len(present)
+            written = self.follow()
+            answer = write(written)
+            if self.follow().name != written.name:
+                raise IndexUnavailableError(
+                    f"{written.name} was replaced while it was written to; write again"
+                )
+        return answer
 
     def build(self, encoder: str, dim: int, *, job: str | None = None) -> IndexBuild:
         """Start a bulk load, or take one up again.

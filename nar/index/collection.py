@@ -8,12 +8,13 @@ from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pymilvus import DataType, MilvusClient
+from pymilvus import MilvusClient
 
 from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.expressions import any_pair, equal_any
 from nar.index.milvus import PATIENCE_S, Milvus
-from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, TEXT_BYTES, Embedding, Hit, IndexRow
+from nar.index.rows import COLUMNS, Embedding, Hit, IndexRow
+from nar.index.schema import column_schema
 
 IndexKind = Literal["FLAT", "HNSW"]
 
@@ -229,7 +230,7 @@ def create_collection(
     with milvus.reaching("create a collection"):
         milvus.client.create_collection(
             name,
-            schema=_schema(dim),
+            schema=column_schema(dim),
             index_params=indexes,
             properties={_ENCODER: encoder, _SCHEMA: str(SCHEMA_VERSION), **marks},
             timeout=PATIENCE_S,
@@ -272,20 +273,6 @@ def check_schema(collection: Collection) -> None:
             f"{collection.schema_version}; build it again with `nar index build` or `python -m "
             "cluster.embed`, or use the version of NAR that made it"
         )
-
-
-def _schema(dim: int) -> Any:  # noqa: ANN401 -- pymilvus has no types
-    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-    schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=32)
-    for name, limit in TEXT_BYTES.items():
-        schema.add_field(name, DataType.VARCHAR, max_length=limit)
-    for name in COUNTS:
-        schema.add_field(name, DataType.INT64)
-    for name in FINGERPRINTS:
-        schema.add_field(name, DataType.VARCHAR, max_length=64)
-    schema.add_field("digest", DataType.VARCHAR, max_length=32)
-    schema.add_field("embedding", DataType.FLOAT_VECTOR, dim=dim)
-    return schema
 
 
 def _record(row: IndexRow, digest: str) -> dict[str, object]:

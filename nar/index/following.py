@@ -12,6 +12,7 @@ from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
 from nar.index.damage import DamagedIndexError
+from nar.index.marks import CHANGED
 from nar.index.mirror import Mirror
 from nar.index.rows import IndexRow
 
@@ -37,6 +38,7 @@ class Follower:
         self.mirror = mirror
         self.name: str | None = None
         self.agreed_s = math.nan
+        self._changed = ""
         self._ending = ending
         self._max_rows = config.reader_rows
         self._compare_s = config.compare_s
@@ -72,7 +74,7 @@ class Follower:
         live = index.follow()
         if self._is_other(live):
             self._read(live)
-        self.name = live.name
+        self.name, self._changed = live.name, live.marks.get(CHANGED, "")
         self.agreed_s = time.time()
 
     def _is_other(self, live: Collection) -> bool:
@@ -84,7 +86,8 @@ class Follower:
                 return False
             if self.mirror is None:
                 return True
-            due = live.name != self.name or time.monotonic() >= self._compare_at
+            is_marked = (live.name, live.marks.get(CHANGED, "")) != (self.name, self._changed)
+            due = is_marked or time.monotonic() >= self._compare_at
             is_other = count != self.mirror.rows.count()
             if due and not is_other:
                 is_other = live.digests() != self.mirror.digests

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import Final
 
 from nar.index.collection import Collection
@@ -15,6 +16,8 @@ log = logging.getLogger(__name__)
 JOB: Final = "nar.job"
 BUILDER: Final = "nar.builder"
 WRITTEN: Final = "nar.written"
+# Another text after every write of single rows: their number may be as before.
+CHANGED: Final = "nar.changed"
 SUPERSEDED: Final = "nar.superseded"
 
 
@@ -26,6 +29,11 @@ def begun(milvus: Milvus, job: str | None) -> dict[str, str]:
 def show_life(collection: Collection) -> None:
     """Note that somebody still fills it, whatever was published in its place before."""
     mark(collection, _alive())
+
+
+def show_change(collection: Collection) -> None:
+    """Let readers in other processes see that rows were written."""
+    mark(collection, {CHANGED: token_hex(8)})
 
 
 def mark(collection: Collection, marks: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ Everything that pymilvus or gRPC can raise leaves here as an error of NAR, withi
 """
 
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from pymilvus.grpc_gen.milvus_pb2_grpc import add_MilvusServiceServicer_to_serve
 
 from nar.config import IndexConfig
 from nar.errors import ConfigError, IndexUnavailableError
+from nar.files import Stamp, stamp
 from nar.index.damage import WAY_OUT, DamagedIndexError, check_files
 
 # Building and loading an index takes longer than a call; a dead server is still noticed.
@@ -63,6 +65,8 @@ class EmbeddedServer:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
+        self._synced: dict[Path, Stamp] = {}
         try:
             self._database = MilvusLite(str(path))
         except DataDirLockedError as error:
@@ -81,11 +85,37 @@ class EmbeddedServer:
         self.uri = f"http://{LOOPBACK}:{self._server.add_insecure_port(f'{LOOPBACK}:0')}"
         self._server.start()
 
+    def sync(self) -> None:
+        """Return when the disk has what was written: Milvus Lite itself does not wait for that.
+
+        Raises:
+            IndexUnavailableError: The disk refuses.
+        """
+        for path in self._path.rglob("*"):
+            try:
+                current = stamp(path)
+                if self._synced.get(path) != current:
+                    _sync(path)
+                    self._synced[path] = current
+            except FileNotFoundError:
+                continue  # Milvus Lite compacts in the background
+            except OSError as error:
+                reason = f"{path} cannot be written to its disk: {error.strerror}"
+                raise IndexUnavailableError(reason) from error
+
     def close(self) -> None:
         """Stop serving and release the directory."""
         self._server.stop(grace=1).wait()
         self._threads.shutdown()
         self._database.close()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _in_use(path: Path) -> str:
@@ -174,9 +204,9 @@ class Milvus:
             self._embedded = None
 
     @property
-    def is_embedded(self) -> bool:
-        """Whether it is a directory, which has one owner at a time."""
-        return self._embedded is not None
+    def embedded(self) -> EmbeddedServer | None:
+        """The server inside of this process, if it is that: no other process can reach it."""
+        return self._embedded
 
     @property
     def client(self) -> MilvusClient:
@@ -225,7 +255,7 @@ class Milvus:
 
     def _refused(self, purpose: str, reason: str) -> str:
         said = f"the index at {self.uri} refused to {purpose}: {reason}"
-        may_be_damaged = self.is_embedded and purpose in READING
+        may_be_damaged = self.embedded is not None and purpose in READING
         return f"{said}; if its files are damaged, {WAY_OUT}" if may_be_damaged else said
 
     def _unreachable(self, purpose: str, reason: str) -> str:

@@ -71,7 +71,7 @@ def _described(milvus: Milvus, name: str) -> Collection | None:
 def _orphan(collection: Collection) -> Orphan:
     marks, milvus = collection.marks, collection.milvus
     job = marks.get(JOB, "")
-    is_abandoned = milvus.is_embedded and BUILDER in marks and not job
+    is_abandoned = milvus.embedded is not None and BUILDER in marks and not job
     return Orphan(
         collection,
         job,

@@ -2,7 +2,7 @@
 
     searches, look-ups ----> rows in memory --(too many, or not read yet)--> Milvus
     upsert, delete --------> Milvus, then the rows in memory
-    every `follow_s`         where does the alias point, and how many rows are there?
+    every `follow_s`         where does the alias point, how many rows are there, were some written?
     every `compare_s`        does every row have the digest that it has in memory?
 
 Rows are read anew beside those that answer, which go on until then.
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.config import IndexConfig
-from nar.errors import IndexMismatchError, IndexUnavailableError, NarError
+from nar.errors import FilesAloneError, IndexMismatchError, NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
@@ -167,7 +167,8 @@ class Reader:
 
         Raises:
             InvalidInputError: Names the row and field at fault; nothing is written.
-            IndexUnavailableError: It cannot be reached, or files alone answer.
+            FilesAloneError: The index is not open.
+            IndexUnavailableError: It cannot be reached, or was replaced meanwhile: write again.
         """
         with self._follower.writing():
             self._opened.upsert(rows)
@@ -180,7 +181,8 @@ class Reader:
             How many there were.
 
         Raises:
-            IndexUnavailableError: It cannot be reached, or files alone answer.
+            FilesAloneError: The index is not open.
+            IndexUnavailableError: It cannot be reached, or was replaced meanwhile: delete again.
         """
         with self._follower.writing():
             deleted = self._opened.delete(ids)
@@ -195,7 +197,10 @@ class Reader:
     @property
     def _opened(self) -> ArchitectureIndex:
         if self._index is None:
-            raise IndexUnavailableError("files alone answer here, and they take no rows")
+            raise FilesAloneError(
+                "files alone answer here, and they take no rows: try again once the index is open; "
+                "if it cannot be opened, the log of the server says why"
+            )
         return self._index
 
     def _run(self, open_index: Open) -> None:

@@ -25,6 +25,7 @@ from nar.motifs.config import MotifConfig
 from nar.motifs.growth import grow
 from nar.motifs.neighbours import Wiring, encode_neighbours, wiring
 from nar.motifs.pieces import Starts, cut, flow, group_codes, lengths, piece_codes, repeated
+from nar.ops import op_name
 
 __all__ = ["MotifPartition", "encode_neighbours", "partition", "partition_all", "to_partition"]
 
@@ -57,6 +58,12 @@ class MotifPartition:
         for code in self.motif_codes.tolist():
             counts[code] = counts.get(code, 0) + 1
         return counts
+
+    def operators(self, code: int) -> list[str]:
+        """Operators of one motif type, in canonical order."""
+        motif = self.motif_codes.tolist().index(code)
+        identifiers: list[int] = self.graph.op_ids[self.node_to_motif == motif].tolist()
+        return [op_name(identifier) for identifier in identifiers]
 
 
 def partition(graph: ComputationalGraph, config: MotifConfig = _DEFAULT) -> MotifPartition:

@@ -44,12 +44,12 @@ def decode_answer(message: retrieval_pb2.SearchResult) -> Answer:
     )
 
 
-def encode_state(state: IndexState) -> retrieval_pb2.Index:
-    """The message of the state of an index."""
+def encode_state(state: IndexState, *, takes_writes: bool) -> retrieval_pb2.Index:
+    """The message of the state of an index, behind a server that takes writes or none."""
     return retrieval_pb2.Index(
         collection=state.collection,
         is_in_memory=state.is_in_memory,
-        is_writable=state.is_writable,
+        is_writable=takes_writes and state.is_writable,
         visible_within_ms=round(1_000 * state.visible_within_s),
     )
 

@@ -1,12 +1,14 @@
 """How a client cuts many items into calls that the server's limits allow."""
 
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
 
 from nar.serve.limits import Limits
 from nar.v1 import retrieval_pb2
+
+Item = TypeVar("Item")
 
 # Room for tags and lengths around the items of a request.
 ENVELOPE_BYTES: Final = 16
@@ -35,38 +37,44 @@ class Size(NamedTuple):
 
 
 def size_of(item: Message | str) -> Size:
-    """What a query, a graph or a name takes of a call."""
+    """What a query, a graph, an architecture or a name takes of a call."""
     if isinstance(item, str):
         return Size(1, len(item.encode()) + ENVELOPE_BYTES)
     size_bytes = item.ByteSize() + ENVELOPE_BYTES
-    graph = item.graph if isinstance(item, retrieval_pb2.Query) else item
+    graph = item if isinstance(item, retrieval_pb2.Graph) else getattr(item, "graph", None)
     if not isinstance(graph, retrieval_pb2.Graph):
         return Size(1, size_bytes)
     return Size(1, size_bytes, len(graph.nodes), len(graph.edge_index.sources))
 
 
-def batches(sizes: Sequence[Size], limits: Limits) -> Iterator[tuple[int, int]]:
+def batches(
+    items: Iterable[Item], limits: Limits, size: Callable[[Item], Size]
+) -> Iterator[list[Item]]:
     """Cut items into runs, each as long as one call may be; what fits no call stands alone.
 
     Args:
-        sizes: Of each item.
+        items: In their order; none is asked for before its run.
         limits: What the server accepts.
+        size: What an item takes.
 
     Yields:
-        First item of a run, and the one after its last.
+        Runs of items, none of them empty.
 
     Example:
         >>> from nar.config import ServerConfig
         >>> from nar.serve.limits import limits_of
-        >>> list(batches([size_of("timm:vgg11")] * 5, limits_of(ServerConfig(max_queries=2))))
-        [(0, 2), (2, 4), (4, 5)]
+        >>> limits = limits_of(ServerConfig(max_queries=2))
+        >>> list(batches(["a", "b", "c"], limits, size_of))
+        [['a', 'b'], ['c']]
     """
-    start, total = 0, Size()
-    for position, size in enumerate(sizes):
-        longer = total.with_one_more(size)
-        if position > start and not longer.fits(limits):
-            yield start, position
-            start, longer = position, size
+    run: list[Item] = []
+    total = Size()
+    for item in items:
+        longer = total.with_one_more(size(item))
+        if run and not longer.fits(limits):
+            yield run
+            run, longer = [], size(item)
+        run.append(item)
         total = longer
-    if sizes:
-        yield start, len(sizes)
+    if run:
+        yield run

@@ -1,6 +1,7 @@
 """A client's connection to a server, encrypted or not."""
 
-from collections.abc import Sequence
+import json
+from typing import Final
 
 import grpc
 
@@ -9,30 +10,47 @@ from nar.errors import ConfigError
 from nar.serve.addresses import host_of, is_loopback
 from nar.serve.tls import channel_credentials
 
+# Every method reads, or writes the same a second time, so a call may be made again. UNAVAILABLE
+# says that it was not answered; so does CANCELLED, unless the caller did it: it is what grpc says
+# while a server closes its port.
+SERVICE_CONFIG: Final = {
+    "methodConfig": [
+        {
+            "name": [{"service": "nar.v1.ArchitectureRetrievalService"}],
+            "retryPolicy": {
+                "maxAttempts": 4,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "2s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
+            },
+        }
+    ],
+    "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
+}
+OPTIONS: Final = (
+    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
+    # Requests are kept within the server's limits; answers are as long as was asked for.
+    ("grpc.max_receive_message_length", -1),
+)
 
-def open_channel(
-    target: str,
-    config: ClientConfig,
-    *,
-    has_secret: bool,
-    options: Sequence[tuple[str, str | int]],
-) -> grpc.Channel:
+
+def open_channel(target: str, config: ClientConfig, *, has_secret: bool) -> grpc.Channel:
     """Connect to a server.
 
     Args:
         target: Address: ``127.0.0.1:50051``.
         config: Whether to speak TLS, and with which files.
         has_secret: Whether calls will carry a token.
-        options: Of grpc.
 
     Raises:
         ConfigError: A file is at fault, or a token would leave this machine in clear text.
     """
     if config.wants_tls:
-        return grpc.secure_channel(target, channel_credentials(config), options=options)
+        return grpc.secure_channel(target, channel_credentials(config), options=OPTIONS)
     if has_secret and not config.clear_text and not is_loopback(host_of(target)):
         raise ConfigError(
             f"{target} is not loopback, and the token would be sent in clear text: "
             "set client.tls or client.ca_file, or client.clear_text: true"
         )
-    return grpc.insecure_channel(target, options=options)
+    return grpc.insecure_channel(target, options=OPTIONS)

@@ -3,10 +3,10 @@
 An item at fault gets a status of its own; an error that is raised concerns the whole call.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,25 +21,24 @@ from nar.index.state import IndexState
 from nar.novelty import Novelty
 from nar.ops import ATTRIBUTES, OPS
 from nar.query import Answer, Query, in_place
-from nar.retrieve import Retriever, Searches, unknown
+from nar.retrieve import Retriever, Searches
 from nar.serve.answers import encode_answer, encode_architecture, encode_state
-from nar.serve.convert import check_totals, decode_each, decode_name, decode_query
-from nar.serve.graphs import Fingerprint, decode_graph
+from nar.serve.convert import check_totals, decode_name, decode_query
+from nar.serve.explaining import Explanations, Graphs
+from nar.serve.graphs import Fingerprint
+from nar.serve.items import Items, rows_of
 from nar.serve.limits import encode_limits, limits_of
 from nar.serve.pages import decode_page, encode_page
 from nar.serve.stages import StageClock, TimedEmbedder
-from nar.serve.status import code_name, status_of
 from nar.serve.store_metrics import Watched
 from nar.serve.telemetry import Telemetry
+from nar.serve.writing import Writes, Written
 from nar.v1 import retrieval_pb2 as wire
 
 Embedding = NDArray[np.float32]
-Item = TypeVar("Item")
-Record = TypeVar("Record")
-Result = TypeVar("Result")
 
 
-class Indexed(Searches, Watched, Protocol):
+class Indexed(Searches, Watched, Written, Protocol):
     """What a server needs of an index: a `Reader` or an `ArchitectureIndex`."""
 
     @property
@@ -60,8 +59,14 @@ class Retrieval:
         embedder: Turns graphs into vectors.
         index: Holds vectors of the same encoder.
         novelty: How far its architectures are from each other, if that was measured.
+        graphs: Where those of indexed architectures are looked for.
         config: Limits.
         telemetry: Counts items and times stages.
+
+    Attributes:
+        takes_writes: Whether the methods that write are let in.
+        writes: What these do.
+        explanations: What Explain does.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class Retrieval:
         index: Indexed,
         *,
         novelty: Novelty | None,
+        graphs: Graphs | None = None,
         config: ServerConfig,
         telemetry: Telemetry,
     ) -> None:
@@ -77,42 +83,53 @@ class Retrieval:
         self._index = index
         self._novelty = novelty
         self._limits = limits_of(config)
-        self._telemetry = telemetry
+        self._items = Items(self._limits, telemetry)
+        self.takes_writes = config.writable
+        self.writes = Writes(embedder, index, self._items)
+        self.explanations = Explanations(index, graphs, self._items)
 
     def count_rows(self) -> int:
         """Architectures in the index, asked of the index itself."""
         return self._index.count()
 
-    def search(self, request: wire.SearchRequest, clock: StageClock) -> wire.SearchResponse:
-        """Find the nearest architectures of each query, all of them together."""
+    def search(
+        self, request: wire.SearchRequest, clock: StageClock, method: str
+    ) -> wire.SearchResponse:
+        """Find the nearest architectures of each query, all of them together.
+
+        Args:
+            request: As it came.
+            clock: Of the call.
+            method: What the queries are counted under.
+        """
         with clock.stage("parse"):
             graphs = [query.graph for query in request.queries if query.HasField("graph")]
             check_totals("queries", graphs, self._limits)
             decode = partial(self._decode_query, fingerprint=clock.fingerprint)
-            queries = self._decode("queries", request.queries, decode, clock)
+            queries = self._items.decode("queries", request.queries, decode, clock)
         with clock.stage("search"):
             answers = self._answer(queries, clock)
-        results = self._encode("Search", answers, encode_answer, wire.SearchResult)
+        results = self._items.encode(method, answers, encode_answer, wire.SearchResult)
         return wire.SearchResponse(results=results, timings=clock.timings())
 
     def embed(self, request: wire.EmbedRequest, clock: StageClock) -> wire.EmbedResponse:
         """Turn graphs into vectors, all of them together."""
         with clock.stage("parse"):
             check_totals("graphs", request.graphs, self._limits)
-            decode = partial(self._decode_graph, fingerprint=clock.fingerprint)
-            graphs = self._decode("graphs", request.graphs, decode, clock)
+            decode = partial(self._items.graph, clock=clock)
+            graphs = self._items.decode("graphs", request.graphs, decode, clock)
         good = [graph for graph in graphs if isinstance(graph, Fingerprinted)]
         vectors = TimedEmbedder(self._embedder, clock).embed([each.graph for each in good])
         embedded = in_place(graphs, zip(good, vectors, strict=True))
-        results = self._encode("Embed", embedded, _encode_embedding, wire.EmbedResult)
+        results = self._items.encode("Embed", embedded, _encode_embedding, wire.EmbedResult)
         return wire.EmbedResponse(results=results, timings=clock.timings())
 
     def get(self, request: wire.GetRequest, clock: StageClock) -> wire.GetResponse:
         """Look architectures up."""
-        names = self._decode("architectures", request.architectures, decode_name, clock)
-        rows = self._index.get([name for name in names if isinstance(name, str)])
-        known = [_row_of(name, rows) if isinstance(name, str) else name for name in names]
-        return wire.GetResponse(results=self._encode("Get", known, _encode_row, wire.GetResult))
+        names = self._items.decode("architectures", request.architectures, decode_name, clock)
+        known = rows_of(names, self._index)
+        results = self._items.encode("Get", known, _encode_row, wire.GetResult)
+        return wire.GetResponse(results=results)
 
     def listed(self, request: wire.ListRequest, clock: StageClock) -> wire.ListResponse:
         """Show a page of the known architectures, by id."""
@@ -135,33 +152,11 @@ class Retrieval:
             limits=encode_limits(self._limits),
             operators=OPS,
             attribute_names=ATTRIBUTES,
-            index=encode_state(self._index.state),
+            index=encode_state(self._index.state, takes_writes=self.takes_writes),
         )
-
-    def _decode(
-        self,
-        field: str,
-        items: Sequence[Item],
-        decode: Callable[[Item], Record],
-        clock: StageClock,
-    ) -> list[Record | NarError]:
-        def patiently(item: Item) -> Record:
-            clock.patience.check()
-            return decode(item)
-
-        return decode_each(field, items, patiently, max_items=self._limits.max_items)
 
     def _decode_query(self, message: wire.Query, fingerprint: Fingerprint) -> Query:
         return decode_query(message, self._limits, self._embedder.dim, fingerprint)
-
-    def _decode_graph(self, message: wire.Graph, fingerprint: Fingerprint) -> Fingerprinted:
-        limits = self._limits
-        return decode_graph(
-            message,
-            max_nodes=limits.max_nodes,
-            max_edges=limits.max_edges,
-            fingerprint=fingerprint,
-        )
 
     def _answer(
         self, queries: Sequence[Query | NarError], clock: StageClock
@@ -170,29 +165,6 @@ class Retrieval:
         good = [query for query in queries if isinstance(query, Query)]
         retriever = Retriever(TimedEmbedder(self._embedder, clock), self._index, self._novelty)
         return in_place(queries, retriever.search_all(good))
-
-    def _encode(
-        self,
-        method: str,
-        outcomes: Sequence[Record | NarError],
-        encode: Callable[[Record], Result],
-        refusal: Callable[..., Result],
-    ) -> list[Result]:
-        """The result of each item: its answer, or its error as a status of its own."""
-        results = []
-        for outcome in outcomes:
-            if isinstance(outcome, NarError):
-                status = status_of(outcome)
-                result, code = refusal(status=status), code_name(status)
-            else:
-                result, code = encode(outcome), "OK"
-            self._telemetry.item_answered(method, code)
-            results.append(result)
-        return results
-
-
-def _row_of(name: str, rows: Mapping[str, IndexRow]) -> IndexRow | NarError:
-    return rows[name] if name in rows else unknown(name)
 
 
 def _encode_row(row: IndexRow) -> wire.GetResult:

@@ -16,6 +16,7 @@ from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.reader import Reader
 from nar.novelty import Novelty
+from nar.serve.explaining import Graphs
 from nar.serve.last_resort import MARGIN_S, LastResort
 from nar.serve.retrieval import Indexed, Retrieval
 from nar.serve.server import QueryServer
@@ -33,6 +34,7 @@ def serve(
     on_ready: OnReady | None = None,
     *,
     novelty: Novelty | None = None,
+    graphs: Graphs | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; calls in flight are finished first.
 
@@ -41,6 +43,7 @@ def serve(
         checkpoint_dir: The encoder; the index must hold its vectors.
         on_ready: Called once the ports are open; they are the server's `port` and `metrics_port`.
         novelty: How far the architectures are from each other, if that was measured.
+        graphs: Where graphs of indexed architectures are looked for.
 
     Raises:
         CheckpointError: The checkpoint is missing or damaged.
@@ -51,7 +54,7 @@ def serve(
     embedder = Embedder(load_checkpoint(checkpoint_dir))
     encoder = embedder.fingerprint
     index = Reader(lambda _: ArchitectureIndex(config.index, encoder=encoder), config.index)
-    serve_index(config.server, embedder, index, on_ready, novelty=novelty)
+    serve_index(config.server, embedder, index, on_ready, novelty=novelty, graphs=graphs)
 
 
 def serve_index(
@@ -61,6 +64,7 @@ def serve_index(
     on_ready: OnReady | None = None,
     *,
     novelty: Novelty | None = None,
+    graphs: Graphs | None = None,
 ) -> None:
     """Serve an index until SIGTERM or SIGINT, and close it.
 
@@ -71,7 +75,7 @@ def serve_index(
     disable_created_metrics()  # type: ignore[no-untyped-call]
     last_resort = LastResort(config.drain_grace_s + MARGIN_S)
     with index:
-        build = partial(build_server, config, embedder, index, novelty)
+        build = partial(build_server, config, embedder, index, novelty, graphs)
         server = asyncio.run(_serve_until_signal(build, on_ready or _announce, last_resort))
     if not server.is_at_work:
         last_resort.cancel()
@@ -119,6 +123,7 @@ def build_server(
     embedder: Embedder,
     index: Indexed,
     novelty: Novelty | None = None,
+    graphs: Graphs | None = None,
 ) -> QueryServer:
     """A server that is not yet started; call it inside the event loop that will run it."""
     telemetry = Telemetry()
@@ -129,7 +134,9 @@ def build_server(
         dim=embedder.dim,
     )
     telemetry.registry.register(StoreMetrics(index))
-    retrieval = Retrieval(embedder, index, novelty=novelty, config=config, telemetry=telemetry)
+    retrieval = Retrieval(
+        embedder, index, novelty=novelty, graphs=graphs, config=config, telemetry=telemetry
+    )
     return QueryServer(config, retrieval, telemetry)
 
 

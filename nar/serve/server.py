@@ -12,17 +12,13 @@ from grpc_reflection.v1alpha import reflection
 from nar.config import ServerConfig
 from nar.errors import ConfigError
 from nar.serve.addresses import address, is_loopback
+from nar.serve.calls import Layer
+from nar.serve.dispatch import Interceptor
 from nar.serve.health import Health
-from nar.serve.interceptors import (
-    Admission,
-    Authentication,
-    Interceptor,
-    Layer,
-    Outcome,
-    deadline,
-)
+from nar.serve.interceptors import Admission, Authentication, Outcome, deadline, only_reads
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import Servicer
+from nar.serve.streams import Streams
 from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
 from nar.serve.tls import Certificates
 from nar.serve.tokens import Tokens
@@ -72,11 +68,23 @@ class QueryServer:
         self._workers = Workers(config.compute_threads, config.heavy_bytes, config.max_wait_s)
         self._health = Health((SERVICE,), retrieval.count_rows, self._is_stuck, telemetry)
         self._admission = Admission(config.max_in_flight, telemetry.in_flight)
-        around = layers(config, telemetry, self._admission)
-        uploads = Uploads(config.uploads, config.max_held_bytes, config.max_upload_s)
+        self._streams = Streams(
+            Uploads(config.uploads, config.max_held_bytes, config.max_upload_s),
+            at_a_time=config.max_search_streams,
+            idle_s=config.max_idle_s,
+            max_call_s=config.max_call_s,
+        )
+        gates = (self._admission, deadline)
         self._server = grpc.aio.server(
             interceptors=[
-                Interceptor(SERVICE, around, uploads, self._workers, telemetry, config.max_call_s)
+                Interceptor(
+                    SERVICE,
+                    doors(config, telemetry),
+                    gates,
+                    self._streams,
+                    self._workers,
+                    telemetry,
+                )
             ],
             options=[*OPTIONS, *_bounds(config)],
         )
@@ -164,6 +172,7 @@ class QueryServer:
         for watcher in self._watching:
             watcher.cancel()
         self._admission.close()
+        self._streams.close()
         await self._health.drain()
         # What arrives while grpc closes the port is CANCELLED: before, callers hear it from us.
         await asyncio.sleep(min(NOTICE_S, self._config.drain_grace_s))
@@ -183,8 +192,8 @@ def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
     ]
 
 
-def layers(config: ServerConfig, telemetry: Telemetry, admission: Admission) -> list[Layer]:
-    """What stands around every call, outermost first.
+def doors(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
+    """What stands around every call before its request is read, outermost first.
 
     Raises:
         ConfigError: The tokens cannot be read.
@@ -193,7 +202,9 @@ def layers(config: ServerConfig, telemetry: Telemetry, admission: Admission) -> 
     tokens = Tokens(config)
     if tokens.are_wanted:
         chain.append(Authentication(tokens))
-    return [*chain, admission, deadline]
+    if not config.writable:
+        chain.append(only_reads)
+    return chain
 
 
 def check_doors(config: ServerConfig) -> None:
@@ -211,6 +222,11 @@ def check_doors(config: ServerConfig) -> None:
         )
     wants_certificates = config.tls is not None and config.tls.client_ca_file is not None
     if not (wants_certificates or Tokens(config).are_wanted):
+        if config.writable:
+            raise ConfigError(
+                f"{config.host} is not loopback, and whoever reaches it could write: wanted a "
+                "token (NAR_TOKEN or server.writer_tokens_file) or server.tls.client_ca_file"
+            )
         log.warning(
             "%s is not loopback and no token is set: ANYONE who reaches port %d may query. "
             "Set NAR_TOKEN, server.token or server.reader_tokens_file.",

@@ -3,16 +3,22 @@
 from nar.serve.retrieval import Retrieval
 from nar.serve.stages import StageClock
 from nar.v1.retrieval_pb2 import (
+    DeleteRequest,
+    DeleteResponse,
     DescribeRequest,
     DescribeResponse,
     EmbedRequest,
     EmbedResponse,
+    ExplainRequest,
+    ExplainResponse,
     GetRequest,
     GetResponse,
     ListRequest,
     ListResponse,
     SearchRequest,
     SearchResponse,
+    UpsertRequest,
+    UpsertResponse,
 )
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceServicer
 
@@ -29,7 +35,11 @@ class Servicer(ArchitectureRetrievalServiceServicer):
 
     def Search(self, request: SearchRequest, clock: StageClock) -> SearchResponse:
         """Find the nearest architectures of each query."""
-        return self._retrieval.search(request, clock)
+        return self._retrieval.search(request, clock, "Search")
+
+    def SearchStream(self, request: SearchRequest, clock: StageClock) -> SearchResponse:
+        """Find the nearest architectures of each query of one request of a stream."""
+        return self._retrieval.search(request, clock, "SearchStream")
 
     def Embed(self, request: EmbedRequest, clock: StageClock) -> EmbedResponse:
         """Turn graphs into vectors."""
@@ -42,6 +52,18 @@ class Servicer(ArchitectureRetrievalServiceServicer):
     def Describe(self, request: DescribeRequest, clock: StageClock) -> DescribeResponse:
         """Say what this server holds and accepts."""
         return self._retrieval.describe()
+
+    def Upsert(self, request: UpsertRequest, clock: StageClock) -> UpsertResponse:
+        """Embed architectures and write them."""
+        return self._retrieval.writes.upsert(request, clock)
+
+    def Delete(self, request: DeleteRequest, clock: StageClock) -> DeleteResponse:
+        """Delete architectures."""
+        return self._retrieval.writes.delete(request, clock)
+
+    def Explain(self, request: ExplainRequest, clock: StageClock) -> ExplainResponse:
+        """Say which motifs architectures share."""
+        return self._retrieval.explanations.explain(request, clock)
 
     def List(self, request: ListRequest, clock: StageClock) -> ListResponse:
         """Show a page of the known architectures."""

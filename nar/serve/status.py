@@ -13,6 +13,7 @@ from google.rpc.error_details_pb2 import BadRequest, RequestInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from nar.errors import (
+    FilesAloneError,
     IndexMismatchError,
     IndexUnavailableError,
     InvalidInputError,
@@ -31,7 +32,7 @@ class UnauthenticatedError(NarError):
 
 
 class ForbiddenError(NarError):
-    """A call by a reader of a method that is for writers."""
+    """A call that writes, by a reader or to a server that takes no writes."""
 
 
 class OverloadedError(NarError):
@@ -79,6 +80,7 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     SlowUploadError: grpc.StatusCode.DEADLINE_EXCEEDED,
     GivenUpError: grpc.StatusCode.DEADLINE_EXCEEDED,
     IndexMismatchError: grpc.StatusCode.FAILED_PRECONDITION,
+    FilesAloneError: grpc.StatusCode.UNAVAILABLE,
     IndexUnavailableError: grpc.StatusCode.UNAVAILABLE,
 }
 
@@ -109,6 +111,7 @@ DETAILS: Final[Mapping[type[Exception], Callable[[Exception], Message]]] = {
     InvalidInputError: _bad_request,
     OverloadedError: _retry_info,
     DrainingError: _retry_info,
+    FilesAloneError: _retry_info,
     IndexUnavailableError: _retry_info,
 }
 

@@ -10,8 +10,9 @@ import grpc
 
 from nar.config import ClientConfig, TlsConfig
 from nar.errors import ConfigError
+from nar.files import Stamp
 from nar.serve.expiry import earliest_end_s
-from nar.serve.tokens import Stamp, stamp_of
+from nar.serve.tokens import stamp_of
 
 log = logging.getLogger(__name__)
 

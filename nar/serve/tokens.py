@@ -9,11 +9,11 @@ from typing import Final, Literal
 
 from nar.config import ServerConfig, check_token
 from nar.errors import ConfigError
+from nar.files import Stamp, stamp
 
 log = logging.getLogger(__name__)
 
 Role = Literal["reader", "writer"]
-Stamp = tuple[int, int, int]
 Digests = frozenset[bytes]
 
 SCHEME: Final = "bearer "
@@ -67,10 +67,10 @@ class Tokens:
     def _refresh(self) -> None:
         for role, path in self._paths.items():
             try:
-                stamp = stamp_of(path)
-                if stamp != self._stamps[role]:
+                current = stamp_of(path)
+                if current != self._stamps[role]:
                     # First, so that a file at fault is complained of once.
-                    self._stamps[role] = stamp
+                    self._stamps[role] = current
                     self._read[role] = read_tokens(path)
                     log.info("read the tokens of %s again", path)
             except ConfigError as error:
@@ -106,10 +106,9 @@ def stamp_of(path: Path) -> Stamp:
         ConfigError: It cannot be read.
     """
     try:
-        status = path.stat()
+        return stamp(path)
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _digest(token: str) -> bytes:

@@ -5,16 +5,14 @@ window of some kB, and so the memory of requests is bounded by asking for few at
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
 import grpc
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from nar.errors import NarError
-from nar.serve.calls import Call
+from nar.serve.calls import Call, Proceed
 from nar.serve.status import OverloadedError, OversizedError, SlowUploadError
 
 # How long after the end of a stream the news of its cancellation may come.
@@ -22,7 +20,7 @@ CANCELLATION_S: Final = 0.1
 
 
 class Uploads:
-    """Reads the one message of every call.
+    """A layer that reads the one message of a call.
 
     Args:
         at_a_time: Messages that are read at a time; further ones wait with their senders.
@@ -36,9 +34,8 @@ class Uploads:
         self._held_bytes = 0
         self._limit_s = limit_s
 
-    @asynccontextmanager
-    async def message_of(self, call: Call) -> AsyncIterator[bytes]:
-        """The bytes of a call; they count until no thread works on it any more.
+    async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
+        """Read the one request of a call, and proceed.
 
         Raises:
             OverloadedError: Too many bytes wait already.
@@ -47,15 +44,29 @@ class Uploads:
             OversizedError: It is too large.
         """
         async with self._turns:
-            if self._held_bytes >= self._max_held_bytes:
-                reason = f"{self._held_bytes} bytes of requests are waiting; try again"
-                raise OverloadedError(reason)
-            message = await self._read(call)
-            self._held_bytes += len(message)
+            self.check_room()
+            request = await self._read(call)
+        return await self.held(call, request, proceed)
+
+    def check_room(self) -> None:
+        """See that requests may hold more.
+
+        Raises:
+            OverloadedError: Too many bytes wait already.
+        """
+        if self._held_bytes >= self._max_held_bytes:
+            reason = f"{self._held_bytes} bytes of requests are waiting; try again"
+            raise OverloadedError(reason)
+
+    async def held(self, call: Call, request: bytes, proceed: Proceed) -> Message | None:
+        """Proceed with a request; its bytes count until no thread works on it any more."""
+        self._held_bytes += len(request)
+        call.request = request
         try:
-            yield message
+            return await proceed()
         finally:
-            call.when_work_ends(partial(self._let_go, len(message)))
+            call.request = b""
+            call.when_work_ends(partial(self._let_go, len(request)))
 
     async def _read(self, call: Call) -> bytes:
         try:

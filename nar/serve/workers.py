@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from nar.serve.calls import Call
 from nar.serve.lane import Lane
@@ -15,13 +15,17 @@ from nar.serve.status import GivenUpError
 
 Result = TypeVar("Result")
 
+# Whatever the size of their requests: these wait for a store, or read many graphs.
+HEAVY: Final = frozenset({"Explain", "Upsert", "Delete"})
+
 
 class Workers:
     """A pool that keeps a thread for small calls, and knows when none of its threads gets on.
 
     Args:
         threads: Calls computed at a time.
-        heavy_bytes: Calls whose requests have more bytes never take the last thread.
+        heavy_bytes: Calls whose requests have more bytes never take the last thread; nor do
+            those of some methods.
         max_wait_s: Other calls are shed rather than let wait longer for a thread.
     """
 
@@ -74,7 +78,7 @@ class Workers:
             patience.give_up()
 
     async def _run(self, call: Call, size_bytes: int, work: Callable[[], Result]) -> Result:
-        is_heavy = size_bytes > self._heavy_bytes
+        is_heavy = size_bytes > self._heavy_bytes or call.method in HEAVY
         lane = self._heavy_lane if is_heavy else self._lane
         expected_s = lane.enter(call)
         came = time.monotonic()

@@ -37,9 +37,10 @@ class ArchitectureRetrievalServiceStub:
     The call itself fails only for what concerns all of it:
     INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows, or
     more nodes or edges in all graphs of the call;
-    NOT_FOUND            an architecture was deleted while the call ran: ask again;
+    NOT_FOUND            an architecture was deleted while the call ran: ask again; or the target of
+    Explain is not indexed, or without a graph;
     UNAUTHENTICATED      a token is required and is missing or wrong;
-    PERMISSION_DENIED    the token is a reader's, and the call writes;
+    PERMISSION_DENIED    the call writes, and the token is a reader's, or the server takes no writes;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
@@ -112,9 +113,10 @@ class ArchitectureRetrievalServiceServicer:
     The call itself fails only for what concerns all of it:
     INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows, or
     more nodes or edges in all graphs of the call;
-    NOT_FOUND            an architecture was deleted while the call ran: ask again;
+    NOT_FOUND            an architecture was deleted while the call ran: ask again; or the target of
+    Explain is not indexed, or without a graph;
     UNAUTHENTICATED      a token is required and is missing or wrong;
-    PERMISSION_DENIED    the token is a reader's, and the call writes;
+    PERMISSION_DENIED    the call writes, and the token is a reader's, or the server takes no writes;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
@@ -152,7 +154,9 @@ class ArchitectureRetrievalServiceServicer:
 
     def SearchStream(self, request_iterator, context):
         """Search for bulk work over one stream: each request is answered by one response, in order. The
-        server reads a request when it has answered the one before, so that a fast caller waits.
+        server reads a request when it has answered the one before, so that a fast caller waits. What
+        would fail a Search ends the stream, with the same status; so does DEADLINE_EXCEEDED when no
+        request came for too long, and UNAVAILABLE after the request in work when the server drains.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -256,9 +260,10 @@ class ArchitectureRetrievalService:
     The call itself fails only for what concerns all of it:
     INVALID_ARGUMENT     bytes that are no message, no items, more items than Describe allows, or
     more nodes or edges in all graphs of the call;
-    NOT_FOUND            an architecture was deleted while the call ran: ask again;
+    NOT_FOUND            an architecture was deleted while the call ran: ask again; or the target of
+    Explain is not indexed, or without a graph;
     UNAUTHENTICATED      a token is required and is missing or wrong;
-    PERMISSION_DENIED    the token is a reader's, and the call writes;
+    PERMISSION_DENIED    the call writes, and the token is a reader's, or the server takes no writes;
     DEADLINE_EXCEEDED    the deadline had passed before work began, or passed meanwhile;
     RESOURCE_EXHAUSTED   the server is full (with a google.rpc.RetryInfo), or the message is too big;
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;

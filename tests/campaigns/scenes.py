@@ -16,7 +16,8 @@ from waiting import wait_for
 
 from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.collection import create_collection, point_alias
+from nar.index.collection import create_collection
+from nar.index.publishing import point_alias
 from nar.serve import server as server_module
 
 TOKENS: Final = {"token": "writer"}

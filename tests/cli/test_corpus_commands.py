@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from nar.cli import corpus_display
 from nar.cli.app import app
-from nar.cli.difference import difference, explaining_difference, node_lines
+from nar.cli.difference import difference, node_lines
 from nar.cli.portrait import portrait
 from nar.corpus import find
 from nar.labels.twins import TwinGroup
@@ -157,19 +157,6 @@ def test_diff_of_what_is_the_same_at_inference(tmp_path):
     assert told["first"]["inference"] == told["second"]["inference"]
     text = " ".join(run("diff", "x:trained", "x:deployed", "--corpus", directory).stdout.split())
     assert "They are the same network at inference" in text
-
-
-def test_an_explanation_compares_normal_forms_where_only_these_are_equal():
-    trained = item("x:trained", graph_of("input; conv 0; batch_norm 1; relu 2; linear 3"))
-    deployed = item("x:deployed", graph_of("input; conv 0; relu 1; linear 2"))
-    other = item("x:other", graph_of("input; conv 0; batch_norm 1; relu 2; linear 3; relu 4"))
-    explained = explaining_difference(deployed, trained)
-    assert (explained.at_inference, explained.alike, explained.other_motifs) == (True, 1, ())
-    assert explained.sameness == "inference"
-    for second in (other, deployed):
-        as_written = explaining_difference(deployed, second)
-        assert as_written == difference(deployed, second)
-        assert not as_written.at_inference
 
 
 def test_renew_writes_the_same_corpus(work, tmp_path):

@@ -108,6 +108,25 @@ def test_an_embedded_index_has_one_owner(config):
         pass
 
 
+def test_writes_wait_for_the_disk(config, monkeypatch):
+    synced, fsync = set(), os.fsync
+
+    def recorded(descriptor):
+        synced.add(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    with ArchitectureIndex(config) as index:
+        load(index, [row("east", 1)])
+        monkeypatch.setattr(os, "fsync", recorded)
+        index.upsert([row("west", -1)])
+        [log] = Path(config.uri).rglob("wal_data_*.arrow")
+        assert {log, log.parent} <= synced
+        synced.clear()
+        index.delete([architecture_id("east")])
+        [log] = Path(config.uri).rglob("wal_delta_*.arrow")
+        assert {log, log.parent} <= synced
+
+
 def test_closing_leaves_no_thread_and_no_lock(config):
     before = set(threading.enumerate())
     for _ in range(2):

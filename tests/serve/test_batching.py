@@ -1,3 +1,5 @@
+from itertools import count
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_index import known
@@ -16,6 +18,18 @@ LIMITS = limits_of(
 )
 
 
+def itself(size):
+    return size
+
+
+def cut(sizes):
+    return list(batches(sizes, LIMITS, itself))
+
+
+def lengths(sizes):
+    return [len(run) for run in cut(sizes)]
+
+
 def of_bytes(*sizes):
     return [Size(1, size) for size in sizes]
 
@@ -27,28 +41,34 @@ def of_bytes(*sizes):
     )
 )
 def test_batches_keep_order_and_limits(sizes):
-    runs = list(batches(sizes, LIMITS))
-    assert [position for start, stop in runs for position in range(start, stop)] == [
-        *range(len(sizes))
-    ]
-    for start, stop in runs:
-        items, size_bytes, nodes, edges = map(sum, zip(*sizes[start:stop], strict=True))
+    runs = cut(sizes)
+    assert [size for run in runs for size in run] == sizes
+    for run in runs:
+        items, size_bytes, nodes, edges = map(sum, zip(*run, strict=True))
         fits = items <= 3 and size_bytes <= 1_024 and nodes <= 20 and edges <= 30
-        assert fits or stop - start == 1
+        assert fits or len(run) == 1
 
 
 def test_batches_are_as_long_as_allowed():
-    assert list(batches(of_bytes(*[0] * 7), LIMITS)) == [(0, 3), (3, 6), (6, 7)]
-    assert list(batches(of_bytes(512, 512, 513), LIMITS)) == [(0, 2), (2, 3)]
-    assert list(batches([Size(1, 0, 10, 9)] * 3, LIMITS)) == [(0, 2), (2, 3)]
-    assert list(batches([Size(1, 0, 1, 16)] * 3, LIMITS)) == [(0, 1), (1, 2), (2, 3)]
-    assert list(batches(of_bytes(5_000, 1), LIMITS)) == [(0, 1), (1, 2)]
-    assert list(batches([], LIMITS)) == []
+    assert lengths(of_bytes(*[0] * 7)) == [3, 3, 1]
+    assert lengths(of_bytes(512, 512, 513)) == [2, 1]
+    assert lengths([Size(1, 0, 10, 9)] * 3) == [2, 1]
+    assert lengths([Size(1, 0, 1, 16)] * 3) == [1, 1, 1]
+    assert lengths(of_bytes(5_000, 1)) == [1, 1]
+    assert lengths([]) == []
+
+
+def test_no_item_is_asked_for_before_its_run():
+    asked = []
+    endless = (asked.append(number) or Size(1) for number in count())
+    assert next(batches(endless, LIMITS, itself)) == [Size(1)] * 3
+    assert asked == [0, 1, 2, 3]
 
 
 def test_what_an_item_takes():
     graph = encode_graph(known("timm:residual"))
     assert size_of(graph)[2:] == (8, 8)
     assert size_of(wire.Query(graph=graph))[2:] == (8, 8)
+    assert size_of(wire.NewArchitecture(name="mine:x", graph=graph))[2:] == (8, 8)
     assert size_of(wire.Query(architecture="timm:x"))[2:] == (0, 0)
     assert size_of("höher") == (1, 6 + ENVELOPE_BYTES, 0, 0)

@@ -5,9 +5,9 @@ from google.protobuf.descriptor_pb2 import MethodOptions
 
 from nar.config import ServerConfig
 from nar.serve.calls import Call
-from nar.serve.interceptors import READING, Admission, Authentication, Outcome, deadline
+from nar.serve.interceptors import READING, Admission, Authentication, Outcome, deadline, only_reads
 from nar.serve.patience import Patience
-from nar.serve.server import layers
+from nar.serve.server import doors
 from nar.serve.stages import StageClock
 from nar.serve.status import (
     ExpiredError,
@@ -94,12 +94,12 @@ def test_admission_frees_the_place_of_a_call_that_fails():
     assert gauge._value.get() == 0
 
 
-def test_a_token_is_asked_for_before_a_place_is_taken():
+def test_a_token_is_asked_for_before_a_request_is_read():
     telemetry = Telemetry()
-    admission = Admission(1, telemetry.in_flight)
-    kinds = [type(layer) for layer in layers(ServerConfig(token="x"), telemetry, admission)[:3]]
-    assert kinds == [Outcome, Authentication, Admission]
-    assert Authentication not in map(type, layers(ServerConfig(), telemetry, admission))
+    told, open_to_all = ServerConfig(token="x", writable=True), ServerConfig(writable=True)
+    assert [type(layer) for layer in doors(told, telemetry)] == [Outcome, Authentication]
+    assert [type(layer) for layer in doors(open_to_all, telemetry)] == [Outcome]
+    assert doors(ServerConfig(), telemetry)[1:] == [only_reads]
 
 
 def test_readers_may_call_what_the_contract_says_has_no_side_effects():

@@ -136,7 +136,12 @@ def test_describe_tells_limits_of_filters_and_pages(client):
 def test_describe_tells_of_a_collection(client, index):
     state = client.describe().index
     assert (state.collection, state.is_in_memory) == (index.live.name, False)
-    assert (state.is_writable, state.visible_within_s) == (True, 0)
+    assert (state.is_writable, state.visible_within_s) == (False, 0)
+
+
+def test_describe_tells_whether_writes_are_taken(embedder, index):
+    with live_server(embedder, index, writable=True) as server, Client(server.target) as client:
+        assert client.describe().index.is_writable
 
 
 def test_describe_tells_of_rows_in_memory(embedder, index):

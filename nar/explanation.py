@@ -1,0 +1,64 @@
+"""Compares architectures by their motifs: which they share, and which one of them has alone."""
+
+from functools import cached_property
+from typing import Protocol
+
+from nar.difference import MotifCounts, MotifDifference
+from nar.fingerprints import Known, sameness
+from nar.graph import ComputationalGraph
+from nar.motifs.partition import MotifPartition, partition
+from nar.normal_form import normal_form
+
+
+class Drawn(Known, Protocol):
+    """A network with its graph: a `Fingerprinted` or an `Architecture`."""
+
+    @property
+    def graph(self) -> ComputationalGraph:
+        """Canonical graph."""
+
+
+class Cut:
+    """A network that is compared with several others: it is cut into motifs once.
+
+    Args:
+        network: The network.
+    """
+
+    def __init__(self, network: Drawn) -> None:
+        self.network = network
+
+    @cached_property
+    def written(self) -> MotifPartition:
+        """The motifs of the graph as it is written."""
+        return partition(self.network.graph)
+
+    @cached_property
+    def deployed(self) -> MotifPartition:
+        """The motifs of its normal form."""
+        return partition(normal_form(self.network.graph))
+
+
+def explained(first: Cut, second: Cut) -> MotifDifference:
+    """Compare as that says most: by normal forms where these alone are equal."""
+    if sameness(first.network, second.network) == "inference":
+        return motif_difference(first.deployed, second.deployed, at_inference=True)
+    return motif_difference(first.written, second.written)
+
+
+def motif_difference(
+    first: MotifPartition, second: MotifPartition, *, at_inference: bool = False
+) -> MotifDifference:
+    """Compare the motifs of two graphs."""
+    left, right = first.counts(), second.counts()
+    counted = []
+    for code in left | right:
+        operators = (first if code in left else second).operators(code)
+        counts = (left.get(code, 0), right.get(code, 0))
+        counted.append(MotifCounts(f"{code:016x}", tuple(operators), *counts))
+    counted.sort(key=lambda each: (-(each.first + each.second) * len(each.operators), each.code))
+    return MotifDifference(
+        shared=tuple(each for each in counted if each.first and each.second),
+        other=tuple(each for each in counted if not (each.first and each.second)),
+        at_inference=at_inference,
+    )

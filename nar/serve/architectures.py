@@ -1,0 +1,52 @@
+"""Architectures to index as messages: the client encodes them, the server decodes them."""
+
+from collections.abc import Callable
+from typing import Final
+
+from nar.architecture import Architecture, Labels
+from nar.errors import InvalidQueryError
+from nar.fingerprints import Fingerprinted
+from nar.index.filters import text_fault
+from nar.index.rows import TEXT_BYTES
+from nar.serve.graphs import encode_graph
+from nar.serve.paths import at
+from nar.v1 import retrieval_pb2 as wire
+
+# What a message says of its architecture besides the graph; the block stands outside of `Labels`.
+LABELS: Final = tuple(name for name in TEXT_BYTES if name != "block")
+
+
+def encode_new(item: Architecture) -> wire.NewArchitecture:
+    """The message of an architecture that is to be indexed."""
+    labels = {name: getattr(item.labels, name) for name in LABELS}
+    return wire.NewArchitecture(block=item.block, graph=encode_graph(item.graph), **labels)
+
+
+def decode_new(
+    message: wire.NewArchitecture, graph: Callable[[wire.Graph], Fingerprinted]
+) -> Architecture:
+    """The architecture of a message; its texts are as long as the index can hold them.
+
+    Args:
+        message: As it came.
+        graph: Decodes its graph.
+
+    Raises:
+        InvalidInputError: Its field is a path from the message: ``graph.nodes[7]``.
+    """
+    if not message.name:
+        raise InvalidQueryError("name", "wanted a name, came none")
+    for column, limit in TEXT_BYTES.items():
+        fault = text_fault(getattr(message, column), limit)
+        if fault:
+            raise InvalidQueryError(column, fault)
+    with at("graph"):
+        drawn = graph(message.graph)
+    return Architecture(
+        Labels(**{name: getattr(message, name) for name in LABELS}),
+        message.block,
+        drawn.graph,
+        drawn.topology,
+        drawn.exact,
+        drawn.inference,
+    )

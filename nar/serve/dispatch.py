@@ -1,0 +1,127 @@
+"""Calls of our service on their way: through the layers, to a thread, and back.
+
+A stream goes the way of a call again and again, once for each of its requests.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+import grpc
+from google.protobuf.message import Message
+
+from nar.serve.calls import REQUEST_ID, Call, Context, Layer, Proceed, clock_of, request_id_of
+from nar.serve.stages import StageClock
+from nar.serve.streams import Streams
+from nar.serve.telemetry import Telemetry
+from nar.serve.workers import Workers
+
+# Quoted: this is generic in the stubs only.
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Behaviour = Callable[[Message, StageClock], Message]
+
+
+class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
+    """Puts layers around the methods of one service.
+
+    Args:
+        service: Full name; calls of other services pass untouched.
+        doors: Layers that come before a request is read, outermost first.
+        gates: Layers that come before it is worked on. A call passes them before its request is
+            read; a stream waits for its next one outside of them.
+        streams: Opens streams, and reads requests, of these and of calls.
+        workers: Where the methods run.
+        telemetry: Counts calls of methods that do not exist.
+    """
+
+    def __init__(
+        self,
+        service: str,
+        doors: Sequence[Layer],
+        gates: Sequence[Layer],
+        streams: Streams,
+        workers: Workers,
+        telemetry: Telemetry,
+    ) -> None:
+        self._prefix = f"/{service}/"
+        self._doors = tuple(doors)
+        self._gates = tuple(gates)
+        self._streams = streams
+        self._workers = workers
+        self._telemetry = telemetry
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler:
+        """Wrap the handler of a method of ours.
+
+        The request of a call is read inside the layers, as a stream of one message: by default grpc
+        reads it before anybody has looked at the token, and answers bytes that are no message with
+        UNKNOWN, uncounted.
+        """
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        if handler is None:
+            self._telemetry.rejected("unknown_method")
+            return handler
+        if not method.startswith(self._prefix):
+            return handler
+        name = method.removeprefix(self._prefix)
+        if handler.request_streaming:
+            return grpc.stream_stream_rpc_method_handler(
+                partial(self._stream, name, handler),
+                response_serializer=handler.response_serializer,
+            )
+        return grpc.stream_unary_rpc_method_handler(
+            partial(self._call, name, handler), response_serializer=handler.response_serializer
+        )
+
+    async def _call(
+        self, method: str, handler: Handler, _requests: object, context: Context
+    ) -> Message:
+        clock = clock_of(context, self._streams.max_call_s)
+        call = Call(method, context, clock, _identified(context))
+        layers = (*self._doors, *self._gates, self._streams.uploads)
+        answer = await self._through(layers, call, handler)
+        assert answer is not None, "only a stream ends without an answer"
+        return answer
+
+    async def _stream(
+        self, method: str, handler: Handler, _requests: object, context: Context
+    ) -> None:
+        request_id = _identified(context)
+        with self._streams.one() as requests:
+            layers = (*self._doors, requests, *self._gates)
+            is_open = True
+            while is_open:
+                clock = clock_of(context, self._streams.max_call_s)
+                call = Call(method, context, clock, request_id, began=None)
+                is_open = await self._through(layers, call, handler) is not None
+
+    async def _through(
+        self, layers: Sequence[Layer], call: Call, handler: Handler
+    ) -> Message | None:
+        """Bring one request through layers, outermost first, to a thread."""
+        # The methods of `Servicer` take the clock of the call in place of grpc's context.
+        behaviour = cast(Behaviour, handler.unary_unary or handler.stream_stream)
+        read = cast(Callable[[bytes], Message], handler.request_deserializer)
+
+        async def answer() -> Message:
+            received, clock = call.request, call.clock
+            return await self._workers.run(
+                call, len(received), lambda: behaviour(read(received), clock)
+            )
+
+        proceed: Proceed = answer
+        for layer in reversed(layers):
+            proceed = partial(layer, call, proceed)
+        return await proceed()
+
+
+def _identified(context: Context) -> str:
+    """The id of a call, which goes back with its reply."""
+    request_id = request_id_of(context)
+    context.set_trailing_metadata(((REQUEST_ID, request_id),))
+    return request_id

@@ -1,0 +1,132 @@
+"""What was acknowledged: it outlives the server, and other servers find it."""
+
+import grpc
+import numpy as np
+import pytest
+from corpora import item
+from graphs import graph_of
+from live_server import live_server
+from server_process import server_process
+from tiny_index import KNOWN, tiny_embedder
+from waiting import wait_for
+
+from nar.config import IndexConfig
+from nar.errors import IndexUnavailableError
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.collection import point_alias
+from nar.index.reader import Reader
+from nar.index.rows import index_row
+from nar.index.writing import upsert_rows
+from nar.serve.graphs import encode_graph
+from nar.v1 import retrieval_pb2 as wire
+from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+
+MINE = graph_of("input; conv 0; gelu 1; conv 2; add 3 0")
+
+
+def change(*names):
+    graph = encode_graph(MINE)
+    return wire.UpsertRequest(
+        architectures=[wire.NewArchitecture(name=name, graph=graph) for name in names]
+    )
+
+
+def test_acknowledged_writes_outlive_the_server(workspace):
+    embedder = tiny_embedder()
+    names = [f"mine:{number}" for number in range(20)]
+    with (
+        server_process(workspace, writable=True) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        upserted = stub.Upsert(change(*names)).results
+        stub.Delete(wire.DeleteRequest(architectures=["mine:0", "timm:plain"]))
+        server.process.kill()
+        server.process.wait()
+    with ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index:
+        assert index.count() == len(KNOWN) + len(names) - 2
+        rows = index.get([*names, "timm:plain"])
+    assert list(rows) == names[1:]
+    vector = embedder.embed([MINE])[0]
+    for result in upserted[1:]:
+        row = rows[result.architecture.name]
+        assert (row.id, row.exact) == (result.architecture.id, result.architecture.exact)
+        np.testing.assert_allclose(row.embedding, vector, atol=1e-6)
+
+
+on_a_server = pytest.mark.milvus_server
+
+
+@pytest.fixture
+def shared(milvus_uri):
+    """An index that two servers share."""
+    embedder = tiny_embedder()
+    # Nothing is compared by the clock: what is written has to be noticed.
+    config = IndexConfig(uri=milvus_uri, alias="shared", follow_s=0.2, compare_s=3_600)
+    with (
+        ArchitectureIndex(config) as index,
+        index.build(embedder.fingerprint, embedder.dim) as build,
+    ):
+        build.publish()
+    return embedder, config
+
+
+@on_a_server
+def test_another_server_finds_what_one_has_written(shared):
+    embedder, config = shared
+
+    def opened(_ending):
+        return ArchitectureIndex(config, encoder=embedder.fingerprint)
+
+    with (
+        Reader(opened, config) as mine,
+        Reader(opened, config) as other,
+        live_server(embedder, mine, writable=True) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        wait_for(lambda: other.holds_rows)
+        stub.Upsert(change("mine:a", "mine:b"))
+        wait_for(lambda: other.get(["mine:a", "mine:b"]).keys() == {"mine:a", "mine:b"})
+        renamed = change("mine:b")
+        renamed.architectures[0].family = "renamed"
+        stub.Upsert(renamed)
+        wait_for(lambda: other.get(["mine:b"])["mine:b"].family == "renamed")
+        stub.Delete(wire.DeleteRequest(architectures=["mine:a"]))
+        wait_for(lambda: other.get(["mine:a", "mine:b"]).keys() == {"mine:b"})
+
+
+def test_writes_go_where_the_alias_points(workspace):
+    """A publisher that died after its switch left the collection before, which takes rows, too."""
+    embedder = tiny_embedder()
+    with ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index:
+        before = index.live
+        with index.build(embedder.fingerprint, embedder.dim, job="died") as build:
+            pass
+        point_alias(before.milvus, "architectures", build.staging.name)
+        [vector] = embedder.embed([MINE])
+        index.upsert([index_row(item("mine:a", MINE), vector)])
+        assert index.live.name == build.staging.name
+        assert build.staging.count(settled=True) == 1
+        assert before.count(settled=True) == len(KNOWN)
+
+
+def test_a_write_into_an_index_that_is_replaced_meanwhile_is_not_acknowledged(
+    workspace, monkeypatch
+):
+    embedder = tiny_embedder()
+    with ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index:
+        with index.build(embedder.fingerprint, embedder.dim, job="switched") as build:
+            pass
+
+        def write_and_switch(live, rows, batch_rows):
+            upsert_rows(live, rows, batch_rows)
+            point_alias(live.milvus, "architectures", build.staging.name)
+
+        monkeypatch.setattr("nar.index.architecture_index.upsert_rows", write_and_switch)
+        rows = [index_row(item("mine:a", MINE), embedder.embed([MINE])[0])]
+        with pytest.raises(IndexUnavailableError, match="replaced while it was written to"):
+            index.upsert(rows)
+        monkeypatch.undo()
+        index.upsert(rows)
+        assert index.get(["mine:a"])
