@@ -4,6 +4,7 @@ It lies beside the corpus and repeats nothing of it: labels and fingerprints are
 cards of the corpus, which stand in the order of the vectors.
 """
 
+import hashlib
 import json
 from dataclasses import dataclass
 from functools import partial
@@ -22,11 +23,13 @@ from nar.encoding.encoder import Encoder
 from nar.errors import CorpusError
 from nar.files import package_path, write_whole
 from nar.index.rows import IndexRow, index_row
-from nar.novelty import Novelty, read_novelty
+from nar.novelty import Novelty, read_novelty, write_novelty
 
 ENCODER: Final = "encoder"
 VECTORS: Final = "vectors.parquet"
 NOVELTY: Final = "novelty.json"
+# Of the files that nothing else says to be whole, as `sha256sum --check` reads it.
+SUMS: Final = "SHA256SUMS"
 _KEY: Final = b"nar.atlas"
 _LEVEL: Final = 19
 _AGAIN: Final = "pack it again with `nar atlas pack`"
@@ -99,6 +102,26 @@ def write_vectors(atlas: Atlas, vectors: NDArray[np.float32]) -> None:
     table = pa.table({"vector": column}).replace_schema_metadata({_KEY: json.dumps(about)})
     write = partial(pq.write_table, table, compression="zstd", compression_level=_LEVEL)
     write_whole(atlas.directory / VECTORS, write)
+    seal(atlas)
+
+
+def keep_atlas_novelty(atlas: Atlas, novelty: Novelty, *, encoder: str) -> None:
+    """Write down what novelty is measured by.
+
+    Args:
+        atlas: Where.
+        novelty: The distances.
+        encoder: Fingerprint of the encoder that they were measured with.
+    """
+    write_novelty(atlas.novelty, novelty, encoder=encoder)
+    seal(atlas)
+
+
+def seal(atlas: Atlas) -> None:
+    """Write down the sums of the files as they are: from now on, a changed byte is found."""
+    named = [path for path in (atlas.novelty, atlas.directory / VECTORS) if path.exists()]
+    lines = "".join(f"{_sum(path)}  {path.name}\n" for path in named)
+    write_whole(atlas.directory / SUMS, lambda part: part.write_text(lines))
 
 
 def read_atlas(atlas: Atlas) -> AtlasContent:
@@ -109,6 +132,7 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     """
     path = atlas.directory / VECTORS
     about = _about(path)
+    _check_seal(path)
     try:
         # Not read_table: that imports pyarrow's datasets and pandas, for half a second.
         column = pq.ParquetFile(path).read().column("vector").combine_chunks()
@@ -131,6 +155,8 @@ def atlas_novelty(atlas: Atlas) -> Novelty | None:
         CorpusError: It is missing or damaged.
     """
     encoder = _about(atlas.directory / VECTORS)["encoder"]
+    if atlas.novelty.exists():
+        _check_seal(atlas.novelty)
     return read_novelty(atlas.novelty, encoder=str(encoder))
 
 
@@ -141,6 +167,31 @@ def _about(path: Path) -> dict[str, Any]:
         return about
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         raise _damaged(path, error) from error
+
+
+def _check_seal(path: Path) -> None:
+    """See that a file is as it was sealed.
+
+    Raises:
+        CorpusError: It is not, or nobody sealed it.
+    """
+    sums = path.with_name(SUMS)
+    try:
+        lines = [line.split() for line in sums.read_text().splitlines()]
+        wanted = {name: digest for digest, name in lines}[path.name]
+    except (OSError, ValueError, KeyError) as error:
+        raise CorpusError(f"{sums} does not say what {path.name} was: {_AGAIN}") from error
+    came = _sum(path)
+    if came != wanted:
+        raise CorpusError(
+            f"{path} is damaged: wanted sha256 {wanted[:16]}, came {came[:16]}; install NAR again, "
+            f"or {_AGAIN}"
+        )
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _damaged(path: Path, error: Exception) -> CorpusError:

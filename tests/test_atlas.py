@@ -11,7 +11,7 @@ from encoding import small_default
 from server_process import ATLAS, process_of
 from typer.testing import CliRunner
 
-from nar.atlas import VECTORS, Atlas, read_atlas, shipped_atlas
+from nar.atlas import NOVELTY, SUMS, VECTORS, Atlas, read_atlas, shipped_atlas
 from nar.cli.app import app
 from nar.client import Client
 from nar.config import IndexConfig, NarConfig, ServerConfig
@@ -61,6 +61,25 @@ def test_another_encoder_or_corpus_is_refused(atlas, work, tmp_path):
         read_atlas(other)
     (other.directory / VECTORS).write_bytes(b"no parquet")
     with pytest.raises(CorpusError, match="holds no atlas"):
+        read_atlas(other)
+
+
+@pytest.mark.parametrize("name", [VECTORS, NOVELTY])
+def test_a_byte_that_changes_is_found(atlas, tmp_path, name):
+    other = Atlas(tmp_path / "atlas", atlas.corpus)
+    copytree(atlas.directory, other.directory)
+    content = bytearray((other.directory / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (other.directory / name).write_bytes(content)
+    with pytest.raises(CorpusError, match=f"{name} is damaged: wanted sha256"):
+        read_atlas(other)
+
+
+def test_an_atlas_that_nobody_sealed_is_refused(atlas, tmp_path):
+    other = Atlas(tmp_path / "atlas", atlas.corpus)
+    copytree(atlas.directory, other.directory)
+    (other.directory / SUMS).unlink()
+    with pytest.raises(CorpusError, match=r"SHA256SUMS does not say what vectors\.parquet was"):
         read_atlas(other)
 
 

@@ -5,11 +5,11 @@ from shutil import copytree
 
 import numpy as np
 
-from nar.atlas import ENCODER, Atlas, write_vectors
+from nar.atlas import ENCODER, Atlas, keep_atlas_novelty, write_vectors
 from nar.cli.index_commands import embedded
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
-from nar.novelty import calibrate, write_novelty
+from nar.novelty import calibrate
 from nar.workspace import Workspace
 
 
@@ -29,5 +29,5 @@ def pack(work: Path, target: Path) -> int:
     copytree(workspace.checkpoint, target / ENCODER, dirs_exist_ok=True)
     atlas = Atlas(target, workspace.corpus)
     write_vectors(atlas, every)
-    write_novelty(atlas.novelty, calibrate(every, designs), encoder=embedder.fingerprint)
+    keep_atlas_novelty(atlas, calibrate(every, designs), encoder=embedder.fingerprint)
     return len(designs)

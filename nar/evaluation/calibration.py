@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.atlas import AtlasContent, read_atlas, shipped_atlas
+from nar.atlas import AtlasContent, keep_atlas_novelty, read_atlas, shipped_atlas
 from nar.encoding.embed import Embedder
 from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.asking import EDITS, PARTS
@@ -24,7 +24,7 @@ from nar.evaluation.benchmark.datasets import REAL, DataSet, load_dataset
 from nar.evaluation.novelty import asked_with_distances
 from nar.evaluation.reporting.markdown import markdown_table
 from nar.evaluation.scoring.ranking import unit_rows
-from nar.novelty import Novelty, write_novelty
+from nar.novelty import Novelty
 
 Distances = NDArray[np.float64]
 
@@ -116,7 +116,7 @@ def calibrate_atlas(directory: Path, results: Path) -> None:
     new_families = held_out.pop(NEW_FAMILIES)
     groups = {**held_out, **changed_distances(content, load_dataset(REAL, directory))}
     novelty = pooled(groups)
-    write_novelty(atlas.novelty, novelty, encoder=Embedder(content.encoder).fingerprint)
+    keep_atlas_novelty(atlas, novelty, encoder=Embedder(content.encoder).fingerprint)
     blocks = [_TITLE, f"```sh\n{_COMMAND}\n```", _SAID]
     blocks.append(_table(novelty, {**groups, NEW_FAMILIES: new_families}))
     results.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from waiting import wait_for
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.collection import point_alias
+from nar.index.publishing import point_alias
 from nar.index.reader import Reader
 from nar.index.rows import index_row
 from nar.index.writing import upsert_rows
