@@ -1,6 +1,7 @@
 """Campaigns: their options, their lines and the page that is made of these."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -54,7 +55,10 @@ def test_options_are_read_and_a_command_says_all_of_them(tmp_path):
 
 def counting(log, *options):
     command = [sys.executable, "-c", COUNTING, "--log", str(log), *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # What the tests import, its own process has to find as well.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 def test_a_campaign_prints_its_line_and_adds_it_to_the_log(tmp_path):
