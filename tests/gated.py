@@ -18,6 +18,7 @@ class Delegating:
     def __init__(self, embedder: Embedder, before: Callable[[], object]) -> None:
         self.name, self.dim, self.fingerprint = embedder.name, embedder.dim, embedder.fingerprint
         self._embedder, self._before = embedder, before
+        self.weights = embedder.weights
 
     def embed(
         self, graphs: Sequence[ComputationalGraph], *, observe: Callable[[str, float], None]

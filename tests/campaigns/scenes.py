@@ -4,7 +4,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from threading import Event
+from typing import Final, NoReturn, cast
 
 import pytest
 from asking import sample
@@ -15,9 +16,12 @@ from tiny_index import tiny_index
 from waiting import wait_for
 
 from nar.config import IndexConfig
+from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import create_collection
+from nar.index.mirror import Mirror
 from nar.index.publishing import point_alias
+from nar.index.reader import Reader
 from nar.serve import server as server_module
 
 TOKENS: Final = {"token": "writer"}
@@ -149,6 +153,19 @@ def no_index(stage: Stage, method: str) -> Reached:
     with own_index(stage) as own, own.server() as server, connected(server) as channel:
         own.index.close()
         return asked(channel, method, VALID[method])
+
+
+def files_alone(stage: Stage, method: str) -> Reached:
+    """Rows of files answer, and the index behind them cannot be opened."""
+
+    def refuse(_: Event) -> NoReturn:
+        raise IndexUnavailableError("nobody opens it")
+
+    rows = Mirror.of(stage.index.sample(stage.index.count()), dim=stage.embedder.dim)
+    with Reader(refuse, IndexConfig(), rows) as index:
+        alone = Stage(stage.embedder, cast(ArchitectureIndex, index))
+        with alone.server() as server, connected(server) as channel:
+            return asked(channel, method, VALID[method])
 
 
 @contextmanager

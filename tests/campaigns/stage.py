@@ -24,11 +24,19 @@ VALID: Final[Mapping[str, Message]] = {
     "Embed": wire.EmbedRequest(graphs=[one_query().queries[0].graph]),
     "Get": wire.GetRequest(architectures=["timm:plain"]),
     "Describe": wire.DescribeRequest(),
+    "List": wire.ListRequest(),
+    "Explain": wire.ExplainRequest(graph=one_query().queries[0].graph, others=["timm:plain"]),
+    "Upsert": wire.UpsertRequest(
+        architectures=[wire.NewArchitecture(name="own:one", graph=one_query().queries[0].graph)]
+    ),
+    "Delete": wire.DeleteRequest(architectures=["own:one"]),
 }
 # One whose only item nobody knows.
 UNKNOWN: Final[Mapping[str, Message]] = {
     "Search": wire.SearchRequest(queries=[wire.Query(architecture="timm:nobody")]),
     "Get": wire.GetRequest(architectures=["timm:nobody"]),
+    "Explain": wire.ExplainRequest(graph=one_query().queries[0].graph, others=["timm:nobody"]),
+    "Delete": wire.DeleteRequest(architectures=["timm:nobody"]),
 }
 LONG_S: Final = 30.0
 # No probe of health may come between: an index that fails ends its server.
@@ -94,7 +102,12 @@ class Stage:
 
         embedder = cast(Embedder, Delegating(self.embedder, once_up))
         index = cast(ArchitectureIndex, Interrupted(self.index, once_up))
-        settings = {"probe_interval_s": NEVER_S, "compute_threads": 16, **settings}
+        settings = {
+            "probe_interval_s": NEVER_S,
+            "compute_threads": 16,
+            "writable": True,
+            **settings,
+        }
         with live_server(embedder, index, **settings) as server:
             is_up = True
             yield server

@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError
 from tiny_index import tiny_embedder, tiny_index
 
 from nar.errors import (
+    FilesAloneError,
     IndexMismatchError,
     IndexUnavailableError,
     InvalidInputError,
@@ -59,7 +60,7 @@ class Cause:
 
 
 EVERY: Final = tuple(UNARY)
-WITH_ITEMS: Final = tuple(method for method in UNARY if method != "Describe")
+WITH_ITEMS: Final = tuple(method for method in UNARY if method not in {"Describe", "List"})
 OF_INDEX: Final = tuple(method for method in UNARY if method != "Embed")
 CAUSES: Final[Mapping[type[Exception], Cause]] = {
     InvalidInputError: Cause(scenes.invalid, "wanted 1 to", WITH_ITEMS),
@@ -75,6 +76,7 @@ CAUSES: Final[Mapping[type[Exception], Cause]] = {
     GivenUpError: Cause(scenes.given_up, "was over before", EVERY),
     IndexMismatchError: Cause(scenes.other_encoder, "embed the corpus again", OF_INDEX),
     IndexUnavailableError: Cause(scenes.no_index, "cannot be reached", OF_INDEX),
+    FilesAloneError: Cause(scenes.files_alone, "files", ("Upsert", "Delete")),
     Exception: Cause(scenes.fault, "internal error", EVERY),
 }
 

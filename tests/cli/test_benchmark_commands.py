@@ -18,7 +18,12 @@ def test_a_cell_is_run_and_told(tmp_path):
     done = run(*CELL, "--seed", "1", "--work", str(tmp_path), "--json")
     told = json.loads(done.stdout)
     assert (told["method"], told["split"], told["seed"]) == ("size", "copies", 1)
-    assert told["protocols"].keys() == {"twins", "rewrites", "rewrites-design"}
+    assert told["protocols"].keys() == {
+        "twins",
+        "rewrites",
+        "rewrites-differing",
+        "rewrites-design",
+    }
     reached = told["protocols"]["twins"]["scores"]["mrr@20"]["mean"]
     assert 0.3 < reached < 0.9
     only = ("--seed", "1", "--protocol", "twins", "--work", str(tmp_path))
@@ -63,4 +68,4 @@ def test_what_is_made_of_many_cells_has_a_command_each():
 def test_misses_of_cells_that_were_not_run_are_said_to_be_missing(tmp_path):
     done = run("benchmark", "misses", "--results", str(tmp_path), "--work", str(tmp_path))
     assert done.exit_code == 1
-    assert "real.unseen.default.0.parquet holds no cell" in done.stderr.replace("\n", "")
+    assert "real.distinct.default.0.parquet holds no cell" in done.stderr.replace("\n", "")
