@@ -157,7 +157,7 @@ def test_it_says_by_how_much_ours_differ_from_the_printed_numbers(tmp_path):
 
 def test_a_set_of_ours_alone_quotes_nobody(tmp_path):
     text, told = table(tmp_path, "distinct", {})
-    assert "printed" not in text
+    assert "Rows marked `printed`" not in text
     assert told["parts"][0]["printed"] == []
 
 
@@ -218,8 +218,8 @@ def test_rewrites_are_judged_by_the_first_answer_and_told_apart(tmp_path):
     header = next(line for line in text.splitlines() if line.startswith("| method | First right |"))
     assert header.endswith("| First right, 95% | First right, macro | dim | seconds |")
     assert "Best untrained baseline, by First right: random, 0.250." in text
-    assert lines(text, "renumbered") == [["10", "0.250", "0.950"]] * 2
-    assert lines(text, "depth_1") == [["5", "0.250", "0.500"]] * 2
+    assert lines(text, "renumbered") == [["10", "0.250", "0.950"]] * 3
+    assert lines(text, "depth_1") == [["5", "0.250", "0.500"]] * 3
     assert told["parts"][0]["rows"][-1]["kinds"]["depth_1"] == {"queries": 5, "mean": 0.5}
 
 

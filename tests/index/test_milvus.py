@@ -9,7 +9,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import grpc
 import numpy as np
 import pytest
 from backends import ENCODER
@@ -20,7 +19,6 @@ from waiting import wait_for
 from nar.config import IndexConfig
 from nar.errors import ConfigError, IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.milvus import EmbeddedServer
 from nar.index.rows import architecture_id
 
 EAST = np.eye(1, DIM, dtype=np.float32)
@@ -134,32 +132,6 @@ def test_closing_leaves_no_thread_and_no_lock(config):
             load(index, [row("east", 1)])
             index.search(EAST, 1)
     assert {thread for thread in threading.enumerate() if thread.is_alive()} <= before
-
-
-# As pymilvus pings, only faster.
-PINGING = (
-    ("grpc.keepalive_time_ms", 1_000),
-    ("grpc.keepalive_timeout_ms", 20_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
-)
-
-
-def test_a_client_who_pings_is_not_cut_off(tmp_path):
-    server, states = EmbeddedServer(tmp_path / "index.db"), []
-    is_cut_off = threading.Event()
-
-    def see(state):
-        states.append(state)
-        if grpc.ChannelConnectivity.READY in states[:-1]:
-            is_cut_off.set()
-
-    with grpc.insecure_channel(server.uri.removeprefix("http://"), options=PINGING) as channel:
-        channel.subscribe(see, try_to_connect=True)
-        wait_for(lambda: grpc.ChannelConnectivity.READY in states)
-        # grpc sends one a second at most, and by default is cut off after the third.
-        assert not is_cut_off.wait(6.0)
-    server.close()
 
 
 def test_a_closed_index_says_so(config):

@@ -5,11 +5,10 @@ answer in a row, and finding a copy shows nothing. An answer whose graph equals 
 answer is right, whatever it is called.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
 
 from nar.corpus import Card
 from nar.evaluation.benchmark.questions import (
@@ -22,12 +21,12 @@ from nar.evaluation.benchmark.questions import (
     same_label,
     with_equals,
 )
-from nar.evaluation.benchmark.splits import Member, Role
+from nar.evaluation.benchmark.splits import Member, Roles
+from nar.evaluation.benchmark.worth import are_fresh, counting, graded, labelled
 from nar.labels.lineage import parents, relatives, relevance_grade
 from nar.labels.paper_labels import UNKNOWN
 from nar.labels.twins import twins
 
-Roles = Mapping[str, Role]
 Words = Callable[[Sequence[Card]], Sequence[str]]
 # Sources of models that only ask; their names are ``<original>@<how it was changed>``.
 REWRITTEN: Final = "rewrites"
@@ -112,11 +111,11 @@ def design_questions(
     names = right(cards)
     asks = _tests(cards, roles) & first
     if fresh:
-        asks &= _are_fresh(cards, roles, names, also=names)
-    worth = _labelled(cards, numbered(names), asks, track)
+        asks &= are_fresh(cards, roles, names, also=names)
+    worth = labelled(numbered(names), asks, track)
     if halves_fresh:
         for half in (families(cards), encoders(cards)):
-            worth = _counting(worth, _are_fresh(cards, roles, half)[asks])
+            worth = counting(worth, are_fresh(cards, roles, half)[asks])
     return questions(
         _names(cards),
         with_equals(worth, _topologies(cards)),
@@ -135,11 +134,11 @@ def lineage_questions(cards: Sequence[Card], roles: Roles) -> Questions:
     track = _named(cards)
     first = _representatives(cards, track)
     asks = _tests(cards, roles) & first & _has(cards, relatives)
-    worth = _graded(cards, asks, track, relevance_grade)
-    fresh = _are_fresh(cards, roles, families(cards))[asks]
+    worth = graded(families(cards), asks, track, relevance_grade)
+    fresh = are_fresh(cards, roles, families(cards))[asks]
     return questions(
         _names(cards),
-        with_equals(_counting(worth, fresh), _topologies(cards)),
+        with_equals(counting(worth, fresh), _topologies(cards)),
         apart=[card.topology for card in cards],
         cluster=families(cards),
         queries=asks,
@@ -152,11 +151,11 @@ def parent_questions(cards: Sequence[Card], roles: Roles) -> Questions:
     track = _named(cards)
     first = _representatives(cards, track)
     asks = _tests(cards, roles) & first & _has(cards, parents)
-    worth = _graded(cards, asks, track, lambda query, other: int(other in parents(query)))
-    fresh = _are_fresh(cards, roles, families(cards))[asks]
+    worth = graded(families(cards), asks, track, lambda query, other: int(other in parents(query)))
+    fresh = are_fresh(cards, roles, families(cards))[asks]
     return questions(
         _names(cards),
-        _counting(worth, fresh),
+        counting(worth, fresh),
         apart=families(cards),
         cluster=families(cards),
         queries=asks,
@@ -219,36 +218,11 @@ def changed_questions(
         holds = [if_also(asking[row], cards[item]) for row, item in pairs]
         worth = kept_entries(worth, np.array(holds, dtype=np.bool_))
     if fresh:
-        worth = _counting(worth, _are_fresh(cards, roles, families(originals))[asks])
+        worth = counting(worth, are_fresh(cards, roles, families(originals))[asks])
     if differing:
         differ = [card.exact != first.exact for card, first in zip(cards, originals, strict=True)]
-        worth = _counting(worth, np.array(differ)[asks])
+        worth = counting(worth, np.array(differ)[asks])
     return questions(_names(cards), worth, cluster=families(cards), queries=asks, gallery=answering)
-
-
-def _are_fresh(
-    cards: Sequence[Card], roles: Roles, names: Sequence[str], *, also: Sequence[str] = ()
-) -> Mask:
-    """Whether nothing was learned that is of a family, or stands on one, of each of these names.
-
-    Args:
-        cards: Of a data set.
-        roles: Of each.
-        names: A label of each card.
-        also: What else a learned card is called.
-    """
-    learned = {
-        label
-        for number, card in enumerate(cards)
-        if roles[card.labels.name] == "train"
-        for label in (*also[number : number + 1], card.labels.family, card.labels.backbone)
-    }
-    return np.array([name not in learned for name in names], dtype=np.bool_)
-
-
-def _counting(worth: csr_array, counts: Mask) -> csr_array:
-    """Without the answers of queries that do not count; they ask on, and are not asked anew."""
-    return kept_entries(worth, counts[worth.tocoo().coords[0]])
 
 
 def exact_graphs(cards: Sequence[Card]) -> list[str]:
@@ -305,31 +279,3 @@ def _representatives(cards: Sequence[Card], among: Mask) -> Mask:
         first[topology] = min(name, first.get(topology, name))
     own = np.array([first.get(card.topology) == card.labels.name for card in cards])
     return np.asarray(own & among, dtype=np.bool_)
-
-
-def _labelled(cards: Sequence[Card], labels: Numbers, asks: Mask, track: Mask) -> csr_array:
-    """Worth 1 where items of the track are called like the query."""
-    worth = same_label(labels, np.flatnonzero(asks))
-    return kept_entries(worth, track[worth.tocoo().coords[1]])
-
-
-def _graded(
-    cards: Sequence[Card], asks: Mask, track: Mask, grade: Callable[[str, str], int]
-) -> csr_array:
-    """Worth the grade of the query's family with the item's: shape (queries, items)."""
-    names = families(cards)
-    of_family: dict[str, list[int]] = {}
-    for row in np.flatnonzero(track).tolist():
-        of_family.setdefault(names[row], []).append(row)
-    grades = {
-        query: [(other, grade(query, other)) for other in of_family if grade(query, other)]
-        for query in {names[row] for row in np.flatnonzero(asks)}
-    }
-    rows, items, worth = [], [], []
-    for row, query in enumerate(np.flatnonzero(asks).tolist()):
-        for other, value in grades[names[query]]:
-            rows += [row] * len(of_family[other])
-            items += of_family[other]
-            worth += [value] * len(of_family[other])
-    shape = (int(asks.sum()), len(cards))
-    return coo_array((np.array(worth, dtype=np.float32), (rows, items)), shape=shape).tocsr()

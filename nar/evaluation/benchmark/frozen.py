@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 
 from nar.corpus import Card, iterate_cards, shipped_corpus
 from nar.errors import CorpusError
-from nar.evaluation.benchmark.asking import Roles, member
+from nar.evaluation.benchmark.asking import member
 from nar.evaluation.benchmark.splits import (
     Member,
     Reserved,
     Role,
+    Roles,
     capped,
     reserve,
     split_copies,

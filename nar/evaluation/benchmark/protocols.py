@@ -12,8 +12,9 @@ from typing import Final
 from nar.by import By
 from nar.corpus import Card
 from nar.evaluation.benchmark import asking
-from nar.evaluation.benchmark.asking import EDITS, PARTS, REWRITTEN, Roles, Words
+from nar.evaluation.benchmark.asking import EDITS, PARTS, REWRITTEN, Words
 from nar.evaluation.benchmark.questions import Questions
+from nar.evaluation.benchmark.splits import Roles
 from nar.fingerprints import same_at_inference
 
 

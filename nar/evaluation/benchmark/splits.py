@@ -9,13 +9,14 @@ an item that comes to a data set moves no other.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Literal, TypeVar
 
 # A `known` item is a design of a family that is learned, held out to be told from new families.
 Role = Literal["train", "validation", "test", "gallery", "known"]
+Roles = Mapping[str, Role]
 Key = TypeVar("Key", bound=Hashable)
 
 TEST_SHARE: Final = 0.1

@@ -13,7 +13,6 @@ from nar.errors import InvalidInputError
 from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.asking import (
     ASKING,
-    Roles,
     Words,
     families,
     kin,
@@ -23,7 +22,7 @@ from nar.evaluation.benchmark.asking import (
 from nar.evaluation.benchmark.datasets import DATASETS, NAS, DataSet, load_dataset
 from nar.evaluation.benchmark.protocols import NAS_PROTOCOL, PROTOCOLS, Protocol
 from nar.evaluation.benchmark.questions import Numbers, Questions
-from nar.evaluation.benchmark.splits import Role, reserve, split_paper
+from nar.evaluation.benchmark.splits import Role, Roles, reserve, split_paper
 from nar.graph import ComputationalGraph
 from nar.labels.paper_labels import UNKNOWN
 
