@@ -9,6 +9,7 @@ from server_process import server_process
 from waiting import wait_for
 
 from nar.client import Client
+from nar.serve.channel import OPTIONS
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
@@ -93,10 +94,11 @@ def test_a_connection_has_a_bounded_number_of_calls(embedder, index):
     gate = Gate()
     with (
         live_server(Delegating(embedder, gate), index, max_streams=2) as server,
-        grpc.insecure_channel(server.target) as channel,
+        grpc.insecure_channel(server.target, options=OPTIONS) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)
         # The server says its bound with its first reply; calls beyond it then wait at the client.
+        # Those that come before it is heard are refused, and made again as our client does.
         stub.Describe(wire.DescribeRequest())
         calls = [stub.Search.future(one_query()) for _ in range(6)]
         wait_for(lambda: gate.arrived == 2)
