@@ -1,57 +1,92 @@
 """Embedding on the cluster: the shards of a corpus become one index.
 
-Actors embed, and this process alone owns the index. It fills a collection that no reader sees yet
-and that knows the rows it has acknowledged: a job that was killed goes on with the rows that are
-missing, and a job that is repeated has nothing to do. Readers see the new collection when it is
+Actors read their parts of the corpus and embed them. This process alone owns the index, and no
+graph comes through it: it knows names, and writes rows. It fills a collection that no reader sees
+yet and that knows the rows it has acknowledged: a job that was killed goes on with the rows that
+are missing, and a job that is repeated has nothing to do. Readers see the new collection when it is
 complete and verified.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import ray
 from numpy.typing import NDArray
-from ray.actor import ActorHandle
 
 from cluster.actors import ActorPool, Recruiter, starter
 from cluster.config import EmbedConfig
-from cluster.items import Done, Failed, Item
+from cluster.items import Failed, Item
 from cluster.ledger import digest
 from cluster.resources import bound_memory, pool_size, worker_share
 from nar.architecture import Architecture
 from nar.config import IndexConfig
 from nar.console import progress
-from nar.corpus import iterate_cards, read_shard
+from nar.corpus import Card, card_of, iterate_names, read_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.encoder import Encoder
 from nar.errors import InvalidInputError
-from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
-from nar.index.rows import architecture_id, index_row
+from nar.index.rows import IndexRow, architecture_id, index_row
 from nar.novelty import keep_novelty
 from nar.workspace import Workspace
 
-Vectors = NDArray[np.float32]
 JOB_LETTERS = 16
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EmbeddedPart:
+    """What becomes of the rows of a part; their graphs stay where they were read.
+
+    Attributes:
+        cards: Of the architectures.
+        vectors: Shape (architectures, dim).
+    """
+
+    cards: tuple[Card, ...]
+    vectors: NDArray[np.float32]
+
+    def rows(self) -> Iterator[IndexRow]:
+        """The rows to write."""
+        return map(index_row, self.cards, self.vectors)
+
+
 class EmbedWorker:
-    """Embeds graphs; remembers the motifs it has encoded."""
+    """Reads parts of a corpus and embeds them; remembers the motifs it has encoded.
 
-    def __init__(self, encoder: Encoder, memory_limit_bytes: int | None) -> None:
+    A part is a slice of a shard's rows, as ``file#low:high``. The shard that was read last is kept:
+    parts of one shard come in order.
+
+    Args:
+        corpus: Directory of the corpus, the same on every node.
+        encoder: What embeds.
+        memory_limit_bytes: Private memory that the process may have; None sets no bound.
+    """
+
+    def __init__(self, corpus: Path, encoder: Encoder, memory_limit_bytes: int | None) -> None:
         bound_memory(memory_limit_bytes)
+        self._corpus = corpus
         self._embedder = Embedder(encoder)
+        self._shard: tuple[str, list[Architecture]] = ("", [])
 
-    def embed(self, graphs: Sequence[ComputationalGraph]) -> Vectors:
-        """Embed graphs: shape (graphs, dim)."""
-        return self._embedder.embed(graphs)
+    def embed(self, part: str) -> EmbeddedPart:
+        """Read the architectures of a part and embed them.
+
+        Raises:
+            CorpusError: This node does not see the shard, or it is damaged.
+        """
+        file, rows = parsed_part(part)
+        if file != self._shard[0]:
+            self._shard = (file, read_shard(self._corpus / file))
+        items = self._shard[1][rows]
+        vectors = self._embedder.embed([item.graph for item in items])
+        return EmbeddedPart(tuple(map(card_of, items)), vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,52 +110,6 @@ class EmbedReport:
     failures: dict[str, str]
     seconds: float
     workers: int
-
-
-class Desk:
-    """Hands parts of the corpus to workers, and writes to the index what comes back.
-
-    A part is a slice of a shard's rows, as ``file#low:high``. The shard that was read last is kept:
-    parts come in order.
-
-    Args:
-        corpus: Directory of the corpus.
-        build: The collection to fill.
-    """
-
-    def __init__(self, corpus: Path, build: IndexBuild) -> None:
-        self._corpus = corpus
-        self._build = build
-        self._lent: dict[str, list[Architecture]] = {}
-        self._shard: tuple[str, list[Architecture]] = ("", [])
-
-    def read(self, part: str) -> list[Architecture]:
-        """The architectures of a part."""
-        file, rows = parsed_part(part)
-        if file != self._shard[0]:
-            self._shard = (file, read_shard(self._corpus / file))
-        return self._shard[1][rows]
-
-    def lend(self, worker: ActorHandle[EmbedWorker], part: str) -> "ray.ObjectRef[Vectors]":
-        """Ask a worker for the vectors of a part, whose rows are kept until they come."""
-        self._lent[part] = self.read(part)
-        return worker.embed.remote([item.graph for item in self._lent[part]])
-
-    def take(self, outcome: Done[Vectors] | Failed) -> int:
-        """Write what became of a part; when this returns, its rows are acknowledged.
-
-        Returns:
-            How many there were.
-
-        Raises:
-            InvalidInputError: The index takes no such row; it names the field at fault.
-        """
-        rows = self._lent.pop(outcome.key)
-        if isinstance(outcome, Failed):
-            return 0
-        pairs = zip(rows, outcome.value, strict=True)
-        self._build.load(index_row(item, vector) for item, vector in pairs)
-        return len(rows)
 
 
 def named_part(file: str, low: int, high: int) -> str:
@@ -154,16 +143,19 @@ def embed(workspace: Workspace, index_config: IndexConfig, config: EmbedConfig) 
     code, job = fingerprint(encoder), _job(workspace.corpus)
     share = worker_share(config)
     workers = pool_size(config, share)
-    start = starter(EmbedWorker, share, ray.put(encoder), config.memory_limit_bytes)
+    corpus = workspace.corpus.absolute()
+    start = starter(EmbedWorker, share, corpus, ray.put(encoder), config.memory_limit_bytes)
     with (
         ArchitectureIndex(index_config) as index,
         index.build(code, encoder.config.dim, job=job) as build,
     ):
-        desk = Desk(workspace.corpus, build)
         before = len(build.ids)
-        pool = ActorPool(Recruiter(start, desk.lend), workers, config)
-        parts = _missing(workspace.corpus, build.ids, config.part_rows)
-        failures = _embed_all(pool, desk, parts)
+        recruiter: Recruiter[EmbeddedPart] = Recruiter(
+            start, lambda worker, part: worker.embed.remote(part)
+        )
+        parts = _missing(corpus, build.ids, config.part_rows)
+        spoilt = _embed_all(ActorPool(recruiter, workers, config), build, parts)
+        failures = _named(corpus, spoilt)
         rows = build.publish()
         keep_novelty(index, workspace.novelty, encoder=code)
     seconds = round(time.monotonic() - started, 3)
@@ -178,10 +170,9 @@ def _job(corpus: Path) -> str:
 def _missing(corpus: Path, ids: frozenset[str], part_rows: int) -> dict[str, int]:
     """Parts with a row that is not acknowledged yet, and how many rows each has."""
     parts = {}
-    # Cards stand in the order of the shards; no graph is parsed to learn a name.
-    ids_in_order = (architecture_id(card.labels.name) for card in iterate_cards(corpus))
-    for entry in Manifest.read(corpus).shards:
-        wanted = list(islice(ids_in_order, entry.rows))
+    # No graph is parsed to learn a name.
+    for entry, names in iterate_names(corpus):
+        wanted = list(map(architecture_id, names))
         for low in range(0, len(wanted), part_rows):
             part = wanted[low : low + part_rows]
             if not ids.issuperset(part):
@@ -189,13 +180,14 @@ def _missing(corpus: Path, ids: frozenset[str], part_rows: int) -> dict[str, int
     return parts
 
 
-def _embed_all(pool: ActorPool[Vectors], desk: Desk, parts: dict[str, int]) -> dict[str, str]:
-    """Embed parts; of one that fails, each row by itself. The reason for each row that is lost."""
+def _embed_all(
+    pool: ActorPool[EmbeddedPart], build: IndexBuild, parts: dict[str, int]
+) -> list[Failed]:
+    """Embed parts; of one that fails, each row by itself. What could not be embedded of those."""
     with progress("embedding", sum(parts.values())) as advance:
-        spoilt = _embed_parts(pool, desk, list(parts), advance)
+        spoilt = _embed_parts(pool, build, list(parts), advance)
         rows = [row for part in spoilt for row in _rows_of(part.key)]
-        lost = _embed_parts(pool, desk, rows, advance)
-    return {desk.read(part.key)[0].labels.name: str(part.error) for part in lost}
+        return _embed_parts(pool, build, rows, advance)
 
 
 def _rows_of(part: str) -> list[str]:
@@ -204,14 +196,34 @@ def _rows_of(part: str) -> list[str]:
 
 
 def _embed_parts(
-    pool: ActorPool[Vectors], desk: Desk, parts: Sequence[str], advance: Callable[[int], None]
+    pool: ActorPool[EmbeddedPart],
+    build: IndexBuild,
+    parts: Sequence[str],
+    advance: Callable[[int], None],
 ) -> list[Failed]:
+    """Embed parts, and write what comes back; those that failed."""
     failed = []
-    for outcome in pool.run([Item(part) for part in parts]):
-        try:
-            advance(desk.take(outcome))
-        except InvalidInputError as error:
-            failed.append(Failed(outcome.key, error))
+    # A worker keeps to its shard, so that not every one of them reads it.
+    for outcome in pool.run([Item(part, group=parsed_part(part)[0]) for part in parts]):
         if isinstance(outcome, Failed):
             failed.append(outcome)
+            continue
+        try:
+            build.load(outcome.value.rows())
+            advance(len(outcome.value.cards))
+        except InvalidInputError as error:
+            failed.append(Failed(outcome.key, error))
     return failed
+
+
+def _named(corpus: Path, rows: Sequence[Failed]) -> dict[str, str]:
+    """Why each of some rows is not in the index, by the name of its architecture."""
+    of_file: defaultdict[str, dict[int, Exception]] = defaultdict(dict)
+    for row in rows:
+        file, position = parsed_part(row.key)
+        of_file[file][position.start] = row.error
+    return {
+        names[row]: str(error)
+        for entry, names in (iterate_names(corpus) if rows else ())
+        for row, error in sorted(of_file[entry.file].items())
+    }

@@ -9,22 +9,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster.actors import ActorPool, Recruiter, starter
+from cluster.capturing import capture_all
 from cluster.config import ExtractConfig
-from cluster.failures import WorkerLostError
-from cluster.items import Done, Failed, Item
-from cluster.journal import Journal, Result, RunRecord, Scribe, Settled, captured, failed, merged
+from cluster.journal import Journal, Settled, merged
 from cluster.ledger import Ledger
-from cluster.progress import watching
-from cluster.provenance import identity, labels_identity, packages, source_name
-from cluster.resources import cluster_totals, pool_size, worker_share
+from cluster.provenance import identity, packages, source_name
 from cluster.shards import Published, Publisher, ShardRecord, cut
-from cluster.worker import CaptureWorker, WorkerCapture
 from nar.capture import CAPTURE_VERSION
-from nar.console import stderr
 from nar.corpus import read_cards
-from nar.corpus.manifest import FILE_NAME, Failure, Manifest, Skipped, count_corpus
-from nar.errors import CaptureError, ConfigError, CorpusError, NarError
+from nar.corpus.manifest import FILE_NAME, Manifest, Skipped, count_corpus
+from nar.errors import ConfigError, CorpusError
 from nar.workspace import Workspace
 
 
@@ -88,7 +82,7 @@ def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractRep
     journal = Journal(ledgers / "journal")
     missing = _missing(identities, journal, retry_failed=job.retry_failed)
     if missing:
-        _capture_all(missing, journal, config)
+        capture_all(missing, journal, config)
     settled = {name: _settled(journal, name, identities[name]) for name in sorted(identities)}
     publisher = Publisher(workspace.corpus, Ledger(ledgers / "shards", ShardRecord), journal)
     published = publisher.publish(cut(settled, config.shard_size), settled)
@@ -142,45 +136,6 @@ def _settled(journal: Journal, name: str, code: str) -> Settled:
     settled = journal.find(name, code)
     assert settled is not None, f"{name} was captured or has failed"
     return settled
-
-
-def _capture_all(identities: Mapping[str, str], journal: Journal, config: ExtractConfig) -> None:
-    """Capture models into the journal; what was finished is in it, whatever ends this."""
-    share = worker_share(config)
-    workers = pool_size(config, share)
-    recruiter: Recruiter[WorkerCapture] = Recruiter(
-        start=starter(CaptureWorker, share, config.memory_limit_bytes),
-        ask=lambda worker, name: worker.capture.remote(name),
-        is_spent=lambda value: value.resident_bytes > config.resident_limit_bytes,
-    )
-    cores = int(cluster_totals().get("CPU", 0.0))
-    run = RunRecord(seconds=0.0, workers=workers, cores=cores, labels=labels_identity())
-    scribe = Scribe(journal, config.batch_size, config.batch_s, run)
-    items = [Item(name, group=name.partition(":")[0]) for name in identities]
-    totals = Counter(source_name(name) for name in identities)
-    pool = ActorPool(recruiter, workers, config)
-    try:
-        with watching(totals, stderr) as advance:
-            for outcome in pool.run(items):
-                result = _result(outcome, identities[outcome.key])
-                scribe.add(result)
-                advance(source_name(outcome.key), result.row is not None)
-    finally:
-        scribe.close()
-
-
-def _result(outcome: Done[WorkerCapture] | Failed, code: str) -> Result:
-    if isinstance(outcome, Done):
-        return captured(outcome.value.capture, code, outcome.seconds)
-    return failed(_failure(outcome.key, outcome.error), code, outcome.seconds)
-
-
-def _failure(name: str, error: Exception) -> Failure:
-    if isinstance(error, CaptureError):
-        return Failure(name=name, operator=error.operator, reason=error.reason)
-    text = str(error) if isinstance(error, NarError) else f"{type(error).__name__}: {error}"
-    kind = error.kind if isinstance(error, WorkerLostError) else "capture"
-    return Failure(name=name, operator="-", reason=text.strip().partition("\n")[0], kind=kind)
 
 
 def _manifest(

@@ -15,6 +15,7 @@ from cluster.ledger import Ledger, Record, file_digest
 from nar.architecture import Architecture
 from nar.corpus import read_shard, write_shard
 from nar.corpus.manifest import Failure, ShardEntry
+from nar.corpus.shards import FAST
 from nar.zoo import ZooCapture
 
 _SUFFIX = ".parquet"
@@ -131,7 +132,7 @@ class Journal:
         self._next += 1
         self._directory.mkdir(parents=True, exist_ok=True)
         rows = [result.row for result in results if result.row is not None]
-        entry = write_shard(self._directory / f"{part}{_SUFFIX}", rows)
+        entry = write_shard(self._directory / f"{part}{_SUFFIX}", rows, level=FAST)
         record = BatchRecord(entry=entry, items=tuple(result.record for result in results), run=run)
         self._ledger.add(part, record)
         self._note(part, record)

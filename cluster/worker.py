@@ -1,7 +1,7 @@
 """The process that captures: bounded in memory, tidied up after every model."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +19,15 @@ _OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "bad_alloc", "Ca
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerCapture:
-    """A capture, and how large the process is that made it.
+class WorkerCaptures:
+    """Captures, and how large the process is that made them.
 
     Attributes:
-        capture: Of one model.
-        resident_bytes: Memory of the process after it.
+        captures: Of each model that was asked for.
+        resident_bytes: Memory of the process after them.
     """
 
-    capture: ZooCapture
+    captures: tuple[ZooCapture, ...]
     resident_bytes: int
 
 
@@ -42,23 +42,26 @@ class CaptureWorker:
         self._memory_limit_bytes = memory_limit_bytes
         bound_memory(memory_limit_bytes)
 
-    def capture(self, name: str) -> WorkerCapture:
-        """Capture one model.
+    def capture(self, names: Sequence[str]) -> WorkerCaptures:
+        """Capture models; the first that fails ends the call.
 
         Raises:
-            WorkerLostError: It wanted more memory than the process may have.
-            CaptureError: It could not be captured.
+            WorkerLostError: One wanted more memory than the process may have.
+            CaptureError: One could not be captured.
         """
         with uncollected():
-            try:
-                capture = capture_architecture(name)
-            except SystemExit as error:
-                raise CaptureError(name, "-", one_line(error)) from None
-            except Exception as error:
-                if self._memory_limit_bytes is not None and is_out_of_memory(error):
-                    raise self._memory_error() from None
-                raise
-        return WorkerCapture(capture, resident_bytes())
+            captures = tuple(map(self._capture, names))
+        return WorkerCaptures(captures, resident_bytes())
+
+    def _capture(self, name: str) -> ZooCapture:
+        try:
+            return capture_architecture(name)
+        except SystemExit as error:
+            raise CaptureError(name, "-", one_line(error)) from None
+        except Exception as error:
+            if self._memory_limit_bytes is not None and is_out_of_memory(error):
+                raise self._memory_error() from None
+            raise
 
     def _memory_error(self) -> WorkerLostError:
         limit_gb = (self._memory_limit_bytes or 0) / 1e9

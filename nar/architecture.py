@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from nar.fingerprints import fingerprinted
+from nar.fingerprints import Fingerprinted, fingerprinted
 from nar.graph import ComputationalGraph
 from nar.ops import op_id
 
@@ -92,16 +92,18 @@ class Architecture:
         return self.graph.nodes
 
 
-def architecture(labels: Labels, graph: ComputationalGraph) -> Architecture:
+def architecture(labels: Labels, network: Fingerprinted | ComputationalGraph) -> Architecture:
     """Complete the record of a captured model.
 
     Args:
         labels: Name and labels.
-        graph: Graph in canonical order.
+        network: With its fingerprints, or a valid graph in any numbering.
     """
-    prints = fingerprinted(graph)
+    if isinstance(network, ComputationalGraph):
+        network = fingerprinted(network)
+    block = coarse_block(network.graph)
     return Architecture(
-        labels, coarse_block(graph), graph, prints.topology, prints.exact, prints.inference
+        labels, block, network.graph, network.topology, network.exact, network.inference
     )
 
 

@@ -5,11 +5,12 @@ do not depend on numbering, and they change with direction, operator and operand
 commutative operators have no order. Cost: linear in nodes and edges (operands of one node sorted).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nar.graph import ComputationalGraph, operand_lists
 from nar.ops import COMMUTATIVE_IDS
@@ -35,16 +36,20 @@ class Wiring:
         self.operands = operand_lists(graph.nodes, graph.edge_index)
         self.commutative = [number in COMMUTATIVE_IDS for number in graph.op_ids.tolist()]
         self._readers = self._read()
-        self.order = self._topological_order()
+        source, target = graph.edge_index
+        is_ordered = bool((source < target).all())
+        self.order = list(range(graph.nodes)) if is_ordered else self._topological_order()
 
     def _read(self) -> list[list[tuple[int, bytes]]]:
         """Of each node its readers, each with the slot that it reads it in."""
         readers: list[list[tuple[int, bytes]]] = [[] for _ in self.operands]
         most = max(map(len, self.operands), default=0)
         slots = [slot.to_bytes(4, "little") for slot in range(most)]
+        unordered = [slots[0]] * most if slots else []
         for node, sources in enumerate(self.operands):
-            for slot, source in enumerate(sources):
-                readers[source].append((node, slots[0 if self.commutative[node] else slot]))
+            of_node = unordered if self.commutative[node] else slots
+            for source, slot in zip(sources, of_node, strict=False):
+                readers[source].append((node, slot))
         return readers
 
     def _topological_order(self) -> list[int]:
@@ -66,28 +71,39 @@ class Wiring:
         Args:
             initial: What is known of each node by itself.
         """
+        operands, commutative = self.operands, self.commutative
         past: list[Code] = [b""] * len(initial)
         for node in self.order:
-            read = [past[source] for source in self.operands[node]]
-            if self.commutative[node]:
+            sources = operands[node]
+            if len(sources) == 1:  # as most nodes: this is where captures spend their time
+                past[node] = _digest(initial[node] + past[sources[0]])
+                continue
+            read = [past[source] for source in sources]
+            if commutative[node]:
                 read.sort()
-            past[node] = _digest([initial[node], *read])
+            past[node] = _digest(initial[node] + b"".join(read))
         whole: list[Code] = [b""] * len(initial)
         for node in reversed(self.order):
-            future = sorted(whole[reader] + slot for reader, slot in self._readers[node])
-            whole[node] = _digest([past[node], *future])
+            readers = self._readers[node]
+            if len(readers) == 1:
+                [(reader, slot)] = readers
+                whole[node] = _digest(past[node] + whole[reader] + slot)
+                continue
+            future = [whole[reader] + slot for reader, slot in readers]
+            future.sort()
+            whole[node] = _digest(past[node] + b"".join(future))
         return whole
 
     def topology(self) -> str:
         """Topology fingerprint of the graph."""
-        initial = [identifier.tobytes() for identifier in self.graph.op_ids.astype("<u2")]
-        return _digest_of_all(self.codes(initial), b"topology")
+        initial = self.graph.op_ids.astype("<u2")[:, None]
+        return _digest_of_all(self.codes(_bytes_of_rows(initial)), b"topology")
 
     def coded(self) -> "Coded":
         """The exact code of each node."""
         ids, rows = self.graph.op_ids.astype("<u2"), self.graph.attributes.astype("<i2")
-        initial = [number.tobytes() + row.tobytes() for number, row in zip(ids, rows, strict=True)]
-        return Coded(self, self.codes(initial))
+        initial = np.concatenate([ids[:, None].view("<i2"), rows], axis=1)
+        return Coded(self, self.codes(_bytes_of_rows(initial)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,54 +156,80 @@ def _digest_of_all(codes: list[Code], kind: bytes) -> str:
     return sha256(kind + b"".join(sorted(codes))).hexdigest()
 
 
-def _digest(parts: Iterable[bytes]) -> Code:
-    return blake2b(b"".join(parts), digest_size=16).digest()
+def _digest(content: bytes) -> Code:
+    return blake2b(content, digest_size=16).digest()
+
+
+def _bytes_of_rows(rows: NDArray[np.integer]) -> list[bytes]:
+    """The bytes of each row of a table."""
+    content, width = rows.tobytes(), rows.shape[1] * rows.itemsize
+    return [content[start : start + width] for start in range(0, len(content), width)]
 
 
 def _ordered(wiring: Wiring, codes: list[Code]) -> ComputationalGraph:
     graph, depths = wiring.graph, _depths(wiring)
-    # Equal codes that look once more tell apart operands by who else reads them.
-    refined = wiring.codes(codes)
-    codes = [code + again for code, again in zip(codes, refined, strict=True)]
-    order = _deepest_first_order(wiring, depths, codes)
+    outputs = set(wiring.order).difference(*wiring.operands)
+    if _are_tied(wiring, depths, codes, outputs):
+        # Equal codes that look once more tell apart operands by who else reads them.
+        refined = wiring.codes(codes)
+        codes = [code + again for code, again in zip(codes, refined, strict=True)]
+    roots = sorted(outputs, key=lambda node: (-depths[node], codes[node]))
+    order = _deepest_first_order(wiring, depths, codes, roots)
     position = np.empty(graph.nodes, dtype=np.int32)
     position[order] = np.arange(graph.nodes, dtype=np.int32)
-    edges = _renumbered_edges(wiring, order, position.tolist())
     return replace(
         graph,
         op_ids=np.ascontiguousarray(graph.op_ids[order]),
         attributes=np.ascontiguousarray(graph.attributes[order]),
-        edge_index=np.array(edges, dtype=np.int32).reshape(-1, 2).T.copy(),
+        edge_index=_renumbered_edges(wiring, position),
     )
 
 
 def _depths(wiring: Wiring) -> list[int]:
     depths = [0] * len(wiring.order)
     for node in wiring.order:
-        read = wiring.operands[node]
-        depths[node] = 1 + max((depths[source] for source in read), default=-1)
+        for source in wiring.operands[node]:
+            if depths[node] <= depths[source]:
+                depths[node] = depths[source] + 1
     return depths
 
 
-def _deepest_first_order(wiring: Wiring, depths: list[int], codes: list[Code]) -> list[int]:
+def _are_tied(
+    wiring: Wiring, depths: list[int], codes: list[Code], outputs: Collection[int]
+) -> bool:
+    """Whether nodes that an order has to be found for are equal in depth and code."""
+    unordered = (
+        sources
+        for sources, is_unordered in zip(wiring.operands, wiring.commutative, strict=True)
+        if is_unordered
+    )
+    return any(
+        len({(depths[node], codes[node]) for node in nodes}) < len(nodes)
+        for nodes in (outputs, *unordered)
+    )
+
+
+def _deepest_first_order(
+    wiring: Wiring, depths: list[int], codes: list[Code], roots: list[int]
+) -> list[int]:
     """Post-order from the outputs; ties fall to operand order, or to codes where there is none."""
-    outputs = set(wiring.order).difference(*wiring.operands)
-    roots = sorted(outputs, key=lambda node: (-depths[node], codes[node]))
     visit = _visiting_order(wiring, depths, codes)
     order: list[int] = []
     seen = [False] * len(depths)
     for root in roots:
-        stack = [(root, iter(visit(root)))]
+        stack = [(root, visit(root))]
         seen[root] = True
         while stack:
             node, remaining = stack[-1]
-            child = next((source for source in remaining if not seen[source]), None)
-            if child is None:
+            while remaining and seen[remaining[-1]]:
+                remaining.pop()
+            if remaining:
+                child = remaining.pop()
+                seen[child] = True
+                stack.append((child, visit(child)))
+            else:
                 order.append(node)
                 stack.pop()
-            else:
-                seen[child] = True
-                stack.append((child, iter(visit(child))))
     return order
 
 
@@ -195,22 +237,21 @@ def _visiting_order(
     wiring: Wiring, depths: list[int], codes: list[Code]
 ) -> Callable[[int], list[int]]:
     def visit(node: int) -> list[int]:
+        """The operands of a node, the first to visit last."""
+        sources = wiring.operands[node]
+        if len(sources) < 2:
+            return sources.copy()
         if wiring.commutative[node]:
-            return sorted(
-                wiring.operands[node], key=lambda source: (-depths[source], codes[source])
-            )
-        return sorted(wiring.operands[node], key=lambda source: -depths[source])
+            return sorted(sources, key=lambda source: (-depths[source], codes[source]))[::-1]
+        return sorted(sources, key=lambda source: -depths[source])[::-1]
 
     return visit
 
 
-def _renumbered_edges(
-    wiring: Wiring, order: list[int], position: list[int]
-) -> list[tuple[int, int]]:
-    edges: list[tuple[int, int]] = []
-    for new, old in enumerate(order):
-        sources = [position[source] for source in wiring.operands[old]]
-        if wiring.commutative[old]:
-            sources.sort()
-        edges.extend((source, new) for source in sources)
-    return edges
+def _renumbered_edges(wiring: Wiring, position: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Edges by their targets, then in the order of operands, or by sources where there is none."""
+    sources, targets = position[wiring.graph.edge_index]
+    unordered = np.array(wiring.commutative)[wiring.graph.edge_index[1]]
+    slots = np.where(unordered, sources, np.arange(len(sources)))
+    by_target = np.lexsort((slots, targets))
+    return np.stack([sources[by_target], targets[by_target]])

@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.canonical import canonical
 from nar.capture.loops import fold_steps
 from nar.capture.parts import merge_parts
 from nar.capture.record import Capture
 from nar.capture.rewrites.rewrite import rewrite
 from nar.capture.trace import LEAVES, Operation, Trace
 from nar.errors import CaptureError, InvalidGraphError
+from nar.fingerprints import fingerprinted
 from nar.graph import ComputationalGraph
 from nar.ops import ATTRIBUTES, op_id
 
@@ -40,7 +40,7 @@ def to_capture(trace: Trace, *, name: str) -> Capture:
         graph.validate()
     except InvalidGraphError as error:
         raise CaptureError(name, "-", str(error)) from error
-    return Capture(canonical(graph), dict(trace.unknown_operators))
+    return Capture(fingerprinted(graph), dict(trace.unknown_operators))
 
 
 def to_graph(trace: Trace) -> ComputationalGraph:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from nar.fingerprints import Fingerprinted
 from nar.graph import ComputationalGraph
 
 
@@ -41,13 +42,18 @@ class Capture:
     """A captured graph, and what the vocabulary has no class for.
 
     Attributes:
-        graph: Valid, in canonical order.
+        network: A valid graph in canonical order, and its fingerprints.
         unknown_operators: How often each operator outside the vocabulary was met. Such operators
             are in the graph under a hashed id of their own.
         unknown_facts: How often the shape or the number that an operator gives could not be worked
             out, of an ONNX file: its cost is not counted then.
     """
 
-    graph: ComputationalGraph
+    network: Fingerprinted
     unknown_operators: dict[str, int]
     unknown_facts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> ComputationalGraph:
+        """The captured graph."""
+        return self.network.graph

@@ -4,13 +4,14 @@ One row an architecture. A shard is written whole or not at all, the manifest kn
 each, and what was captured reads back identically.
 """
 
-from nar.corpus.cards import Card
+from nar.corpus.cards import Card, card_of
 from nar.corpus.graphs import CorpusGraphs
 from nar.corpus.reading import (
     Found,
     default_corpus,
     find,
     iterate_cards,
+    iterate_names,
     iterate_shards,
     read_corpus,
     read_named,
@@ -25,9 +26,11 @@ __all__ = [
     "Card",
     "CorpusGraphs",
     "Found",
+    "card_of",
     "default_corpus",
     "find",
     "iterate_cards",
+    "iterate_names",
     "iterate_shards",
     "read_cards",
     "read_corpus",

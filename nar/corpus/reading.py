@@ -77,6 +77,17 @@ def iterate_cards(directory: Path) -> Iterator[Card]:
         yield from parsed(path, content, cards_of, columns=CARD_COLUMNS)
 
 
+def iterate_names(directory: Path) -> Iterator[tuple[ShardEntry, list[str]]]:
+    """The names in each shard of a finished corpus, in its order.
+
+    Raises:
+        CorpusError: Names what is missing or damaged.
+    """
+    for entry in Manifest.read(directory).shards:
+        path, content = checked(directory, entry)
+        yield entry, parsed(path, content, _names, columns=["name"]).to_pylist()
+
+
 def checked(directory: Path, entry: ShardEntry) -> tuple[Path, bytes]:
     """Path and bytes of a shard that is what the manifest says.
 

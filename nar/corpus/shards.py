@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,11 +32,19 @@ _WORDS = ("source", "library", "family", "block", "task", "tier", "backbone")
 _PAPER_WORDS = ("paper_family", "paper_block")
 # One page a column: relatives repeat each other, and a page is as far as compression sees.
 _WHOLE = 1 << 30
-_LEVEL = 19
+SMALLEST: Final = 19
+FAST: Final = 1
 
 
-def write_shard(path: Path, architectures: Sequence[Architecture]) -> ShardEntry:
+def write_shard(
+    path: Path, architectures: Sequence[Architecture], *, level: int = SMALLEST
+) -> ShardEntry:
     """Write one shard atomically; the same rows give the same bytes.
+
+    Args:
+        path: Of the file.
+        architectures: Its rows, in their order.
+        level: Of zstd: `FAST` for what is read once, `SMALLEST` for what is kept.
 
     Returns:
         What the manifest has to know of it.
@@ -45,19 +53,19 @@ def write_shard(path: Path, architectures: Sequence[Architecture]) -> ShardEntry
         InvalidGraphError: A graph is not in canonical order.
     """
     table = _table(architectures)
-    write_whole(path, lambda part: _write_table(table, part))
+    write_whole(path, lambda part: _write_table(table, part, level))
     digest = sha256(path.read_bytes()).hexdigest()
     sources = {item.labels.source for item in architectures}
     source = sources.pop() if len(sources) == 1 else ""
     return ShardEntry(file=path.name, rows=len(architectures), sha256=digest, source=source)
 
 
-def _write_table(table: pa.Table, path: Path) -> None:
+def _write_table(table: pa.Table, path: Path, level: int) -> None:
     pq.write_table(
         table,
         path,
         compression="zstd",
-        compression_level=_LEVEL,
+        compression_level=level,
         use_dictionary=[*_WORDS, *_PAPER_WORDS],
         use_byte_stream_split=[f"{name}.list.element" for name in GRAPH_COLUMNS],
         row_group_size=_WHOLE,

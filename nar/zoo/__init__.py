@@ -1,7 +1,8 @@
 """Named sources of architectures: a name in, a captured and labelled graph out.
 
 ``timm:resnet50``, ``torchvision:resnet50``, ``transformers:bert/BertForMaskedLM``,
-``darts:<genotype>``, ``path/to/file.py:factory``, ``model.pt2``, ``model.onnx``.
+``darts:<genotype>``, ``path/to/file.py:factory``, ``model.pt2``, ``model.onnx``,
+``config.json``.
 """
 
 from nar.architecture import architecture
@@ -48,7 +49,7 @@ def resolve(name: str) -> ArchitectureSpec:
         return resolve_file(name)
     raise UnknownArchitectureError(
         f"{name}: wanted {', '.join(f'{known}:<model>' for known in source_names())}, "
-        "path/to/file.py:factory, or a .pt2 or .onnx file"
+        "path/to/file.py:factory, or a .pt2, .onnx or config.json file"
     )
 
 
@@ -66,6 +67,5 @@ def capture_architecture(name: str) -> ZooCapture:
         # A source that does not say where its time goes spends it on the forward pass.
         with lap("forward"):
             capture = spec.capture()
-        with lap("graph"):
-            item = architecture(spec.labels, capture.graph)
+        item = architecture(spec.labels, capture.network)
     return ZooCapture(item, capture.unknown_operators, laps.seconds(), capture.unknown_facts)

@@ -88,6 +88,12 @@ def test_what_is_missing_is_known_from_names_alone(tmp_path, monkeypatch):
     assert embedding._missing(directory, frozenset(map(architecture_id, names)), 2) == {}
 
 
+def test_no_graph_comes_through_the_driver(workspace, monkeypatch):
+    # Workers are processes of their own: only this one would fail.
+    monkeypatch.setattr("nar.corpus.shards.graphs_of", None)
+    assert run(workspace, num_workers=2, part_rows=2).rows == 10
+
+
 def test_a_second_run_embeds_nothing_and_keeps_every_byte(workspace):
     run(workspace)
     before = held(workspace)

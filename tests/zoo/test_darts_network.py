@@ -7,10 +7,10 @@ from genotype_edits import edited_genotypes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nar.canonical import canonical, topology_fingerprint
+from nar.canonical import canonical, exact_fingerprint, topology_fingerprint
 from nar.ops import ATTRIBUTES, op_name
 from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, genotype_at, parse_genotype
-from nar.zoo.sources.darts.network import darts_graph
+from nar.zoo.sources.darts.network import darts_graph, darts_network
 
 DARTS_V2 = parse_genotype(
     "sep3@0+sep3@1,sep3@0+sep3@1,skip@0+sep3@1,skip@0+dil3@2"
@@ -86,3 +86,12 @@ def test_every_edit_makes_another_design(index, number):
     edited = edited_genotypes(genotype)[number]
     before, after = darts_graph(genotype), darts_graph(edited)
     assert topology_fingerprint(before) != topology_fingerprint(after)
+
+
+@given(indices)
+@settings(max_examples=20, deadline=None)
+def test_a_network_bears_the_fingerprints_of_its_graph(index):
+    network = darts_network(genotype_at(index))
+    assert network.graph == darts_graph(genotype_at(index))
+    assert network.topology == topology_fingerprint(network.graph)
+    assert network.exact == exact_fingerprint(network.graph)

@@ -1,5 +1,6 @@
 """A user's file at home: its libraries, its package, its arguments, its prints."""
 
+import os
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from nar.errors import CaptureError
 from nar.ops import op_name
 from nar.zoo import capture_architecture
+from nar.zoo.sources.user_code import run_file
 
 LAYER = "from torch import nn\ndef make():\n    return nn.Linear(224, {width})\n"
 
@@ -116,3 +118,14 @@ def test_a_file_that_exits_is_told(tmp_path):
     write(tmp_path, model="import sys\nsys.exit('no data')\n")
     with pytest.raises(CaptureError, match=r"model.py:2: SystemExit: no data"):
         nodes(tmp_path / "model.py:make")
+
+
+def test_a_file_is_run_as_it_is_now(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = write(tmp_path, model="def width():\n    return 4\n") / "model.py"
+    written = path.stat().st_mtime_ns
+    assert run_file(path).width() == 4
+    path.write_text("def width():\n    return 6\n")
+    os.utime(path, ns=(written, written))
+    assert run_file(path).width() == 6
+    assert [each.name for each in tmp_path.iterdir()] == ["model.py"]

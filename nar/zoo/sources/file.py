@@ -1,4 +1,4 @@
-"""A user's own models: a factory in a Python file, an exported program, an ONNX file."""
+"""A user's own models: a factory in a Python file, an exported program, ONNX, a config.json."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,15 +8,20 @@ from nar.architecture import Labels
 from nar.capture import Capture, capture_exported, capture_onnx
 from nar.errors import UnknownArchitectureError
 from nar.zoo.sources.factories import capture_factory
+from nar.zoo.sources.transformers.config_file import capture_config_file
 from nar.zoo.spec import ArchitectureSpec
 
 SOURCE = "file"
 
-_READERS: dict[str, Callable[..., Capture]] = {".pt2": capture_exported, ".onnx": capture_onnx}
+_READERS: dict[str, Callable[..., Capture]] = {
+    ".pt2": capture_exported,
+    ".onnx": capture_onnx,
+    ".json": capture_config_file,
+}
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a name means a file: ``path/to/file.py:factory``, ``model.pt2``, ``model.onnx``."""
+    """Whether a name means a file: ``path/to/file.py:factory``, ``model.onnx``, ``config.json``."""
     path, factory = _path_and_factory(name)
     return bool(factory) or path.suffix in _READERS
 

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from nar.zoo.libraries import ready_for_libraries
 
@@ -47,13 +48,25 @@ def run_file(path: Path) -> ModuleType:
     parts = whole.relative_to(root).with_suffix("").parts
     if len(parts) > 1:
         return import_module(".".join(parts))
-    file_spec = spec_from_file_location(f"nar_file_{path.stem}", whole)
-    assert file_spec is not None, "a .py suffix always has a loader"
-    assert file_spec.loader is not None, "and is no namespace package"
+    loader = _Script(f"nar_file_{path.stem}", str(whole))
+    file_spec = spec_from_loader(loader.name, loader)
+    assert file_spec is not None, "a file that has a loader has a spec"
     module = module_from_spec(file_spec)
     sys.modules[file_spec.name] = module
-    file_spec.loader.exec_module(module)
+    loader.exec_module(module)
     return module
+
+
+class _Script(SourceFileLoader):
+    """Runs the text of a file as it is now, and writes nothing beside it, as Python does.
+
+    Bytecode that is kept knows its file by size and whole seconds: a file that was changed twice in
+    one second would be run as it was.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
 
 
 def _root(path: Path) -> Path:

@@ -6,8 +6,9 @@ from nar.capture import Capture
 from nar.errors import InvalidInputError, UnknownArchitectureError
 from nar.zoo.source import Entry, Source
 from nar.zoo.sources.darts.genotypes import Genotype, parse_genotype
-from nar.zoo.sources.darts.network import darts_graph
+from nar.zoo.sources.darts.network import darts_network
 from nar.zoo.sources.darts.sampling import Member, sample_centres
+from nar.zoo.timing import lap
 
 SEED = 0
 
@@ -49,7 +50,8 @@ def _entry(name: str) -> Entry:
 
 
 def _capture(genotype: Genotype, _name: str) -> Capture:
-    return Capture(darts_graph(genotype), {})
+    with lap("graph"):
+        return Capture(darts_network(genotype), {})
 
 
 DARTS = Source(

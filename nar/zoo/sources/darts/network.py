@@ -5,14 +5,18 @@ paper's graphs these leave out the two projections before each cell, but their w
 parameters and FLOPs are those of the CIFAR-10 network of Liu et al. (2018), 36 channels wide.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nar.canonical import canonical
+from nar.fingerprints import Fingerprinted, fingerprinted
 from nar.graph import ComputationalGraph
 from nar.ops import ATTRIBUTES, op_id
-from nar.zoo.sources.darts.genotypes import NODES, Cell, Genotype
+from nar.zoo.sources.darts.genotypes import NODES, OPERATIONS, Cell, Genotype
 
 CELLS = 20
 REDUCTIONS = frozenset({CELLS // 3, 2 * CELLS // 3})
@@ -20,7 +24,14 @@ CHANNELS = 36
 STEM_CHANNELS = 3 * CHANNELS
 CLASSES = 10
 IMAGE_SIZE = 32
+# Operations and additions of the nodes, and their concatenation.
+CELL_NODES = 3 * NODES + 1
 _STRIDE = ATTRIBUTES.index("stride")
+_ADD, _CONCAT = op_id("add"), op_id("concat")
+_STEM_IDS = (op_id("input"), op_id("conv"))
+_STEM_EDGE = ((0,), (1,))
+_CLASSIFIER_IDS = (op_id("adaptive_avg_pool"), op_id("linear"))
+_OPERATION_IDS = {operation: op_id(operation) for operation in OPERATIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,55 +56,85 @@ _CONVOLUTIONS = {
 }
 
 
-def darts_graph(genotype: Genotype) -> ComputationalGraph:
-    """The network of a genotype, canonical: 264 nodes, the same wiring at every width.
+def darts_network(genotype: Genotype) -> Fingerprinted:
+    """The network of a genotype with its fingerprints: 264 nodes, the same wiring at every width.
 
     Only the stride of a reduction's operations is set among the attributes.
     """
-    drawing = _Drawing()
-    before = last = drawing.node("conv", drawing.node("input"))
-    for number in range(CELLS):
-        reduces = number in REDUCTIONS
-        cell = genotype.reduction if reduces else genotype.normal
-        before, last = last, _draw_cell(drawing, cell, inputs=(before, last), reduces=reduces)
-    drawing.node("linear", drawing.node("adaptive_avg_pool", last))
+    return fingerprinted(_drawn(genotype))
+
+
+def darts_graph(genotype: Genotype) -> ComputationalGraph:
+    """The same without its fingerprints, canonical."""
+    return canonical(_drawn(genotype))
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawnCell:
+    """The nodes of a cell, numbered from 2 on: 0 and 1 are what it reads.
+
+    Attributes:
+        op_ids: Of each node, in the order of the operands: 8 operations, 4 additions, one
+            concatenation.
+        strides: Of each node.
+        edges: Shape (2, edges).
+    """
+
+    op_ids: list[int]
+    strides: list[int]
+    edges: NDArray[np.int32]
+
+
+def _drawn(genotype: Genotype) -> ComputationalGraph:
+    """The network as it is drawn: stem, cells one after the other, classifier."""
+    drawn = {
+        reduces: _draw_cell(cell, reduces=reduces)
+        for reduces, cell in ((False, genotype.normal), (True, genotype.reduction))
+    }
+    cells = [drawn[number in REDUCTIONS] for number in range(CELLS)]
+    op_ids = chain(_STEM_IDS, *(cell.op_ids for cell in cells), _CLASSIFIER_IDS)
+    edges = [numbers[cell.edges] for numbers, cell in zip(_cell_numbers(), cells, strict=True)]
+    nodes = len(_STEM_IDS) + CELLS * CELL_NODES + len(_CLASSIFIER_IDS)
+    classifier = [[nodes - 3, nodes - 2], [nodes - 2, nodes - 1]]
+    attributes = np.zeros((nodes, len(ATTRIBUTES)), dtype=np.int16)
+    attributes[2:-2, _STRIDE] = list(chain.from_iterable(cell.strides for cell in cells))
     parameters, flops = _cost(genotype)
-    return canonical(drawing.graph(parameters, flops))
+    return ComputationalGraph(
+        np.fromiter(op_ids, dtype=np.uint16, count=nodes),
+        attributes,
+        np.concatenate([_STEM_EDGE, *edges, classifier], axis=1, dtype=np.int32),
+        parameters,
+        flops,
+    )
 
 
-@dataclass(slots=True)
-class _Drawing:
-    op_ids: list[int] = field(default_factory=list)
-    strides: list[int] = field(default_factory=list)
-    edges: list[tuple[int, int]] = field(default_factory=list)
-
-    def node(self, operator: str, *operands: int, stride: int = 0) -> int:
-        number = len(self.op_ids)
-        self.op_ids.append(op_id(operator))
-        self.strides.append(stride)
-        self.edges.extend((operand, number) for operand in operands)
-        return number
-
-    def graph(self, parameters: int, flops: int) -> ComputationalGraph:
-        attributes = np.zeros((len(self.op_ids), len(ATTRIBUTES)), dtype=np.int16)
-        attributes[:, _STRIDE] = self.strides
-        op_ids = np.array(self.op_ids, dtype=np.uint16)
-        edge_index = np.array(self.edges, dtype=np.int32).T.copy()
-        return ComputationalGraph(op_ids, attributes, edge_index, parameters, flops)
+@cache
+def _cell_numbers() -> NDArray[np.int32]:
+    """Number in the network of each number of a cell: shape (CELLS, 2 + CELL_NODES)."""
+    first = len(_STEM_IDS) + CELL_NODES * np.arange(CELLS)
+    outputs = [1, 1, *(first + CELL_NODES - 1)]
+    inputs = [outputs[:CELLS], outputs[1 : CELLS + 1]]
+    own = first[:, None] + np.arange(CELL_NODES)
+    return np.concatenate([np.array(inputs).T, own], axis=1).astype(np.int32)
 
 
-def _draw_cell(drawing: _Drawing, cell: Cell, *, inputs: tuple[int, int], reduces: bool) -> int:
-    """Draw one cell and give the number of its concatenation."""
-    values = list(inputs)
+def _draw_cell(cell: Cell, *, reduces: bool) -> _DrawnCell:
+    op_ids: list[int] = []
+    strides: list[int] = []
+    edges: list[tuple[int, int]] = []
+    values = [0, 1]
     for node in cell.nodes:
-        operations = [
-            drawing.node(
-                edge.operation, values[edge.source], stride=2 if halves(edge.source, reduces) else 0
-            )
-            for edge in node
-        ]
-        values.append(drawing.node("add", *operations))
-    return drawing.node("concat", *values[2:])
+        first = 2 + len(op_ids)
+        for edge in node:
+            edges.append((values[edge.source], 2 + len(op_ids)))
+            op_ids.append(_OPERATION_IDS[edge.operation])
+            strides.append(2 if halves(edge.source, reduces) else 0)
+        edges += [(first, first + 2), (first + 1, first + 2)]
+        op_ids.append(_ADD)
+        strides.append(0)
+        values.append(first + 2)
+    edges += [(value, 2 + len(op_ids)) for value in values[2:]]
+    return _DrawnCell([*op_ids, _CONCAT], [*strides, 0], np.array(edges, dtype=np.int32).T)
 
 
 def halves(source: int, reduces: bool) -> bool:
@@ -106,14 +147,19 @@ def _cost(genotype: Genotype) -> tuple[int, int]:
     stem = 3 * STEM_CHANNELS * 9
     parameters, multiply_adds = stem + 2 * STEM_CHANNELS, stem * IMAGE_SIZE**2
     widths, channels, size = (STEM_CHANNELS, STEM_CHANNELS), CHANNELS, IMAGE_SIZE
+    cells = {False: genotype.normal, True: genotype.reduction}
+    # Cells of one width weigh the same, and there are five of 20.
+    weighed: dict[tuple[bool, int], tuple[int, int]] = {}
     for number in range(CELLS):
         reduces = number in REDUCTIONS
         entry_size = size
         if reduces:
             channels, size = 2 * channels, size // 2
         projections = sum(widths) * channels
-        cell = genotype.reduction if reduces else genotype.normal
-        weights, norms = _cell_weights(cell, channels, reduces=reduces)
+        if (reduces, channels) not in weighed:
+            cell_weights = _cell_weights(cells[reduces], channels, reduces=reduces)
+            weighed[reduces, channels] = cell_weights
+        weights, norms = weighed[reduces, channels]
         parameters += projections + 4 * channels + weights + norms
         multiply_adds += projections * entry_size**2 + weights * size**2
         widths = (widths[1], NODES * channels)

@@ -15,6 +15,7 @@ from torch import nn
 from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import one_line
 from nar.errors import CaptureError
+from nar.fingerprints import fingerprinted
 from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.configs import NARROWING, Config, narrowed, parts
@@ -84,7 +85,7 @@ def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config
         return capture
     # An estimate: products with weights grow with the square of the width, attention less.
     graph = replace(capture.graph, parameters=size, flops=capture.graph.flops * by**2)
-    return replace(capture, graph=graph)
+    return replace(capture, network=fingerprinted(graph))
 
 
 def _narrowing(class_name: str, config_of: Callable[[], Config]) -> int:
