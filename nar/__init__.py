@@ -1,5 +1,7 @@
 """NAR, the search engine for neural architectures: the pipeline in a few names.
 
+    print(nar.search("timm:resnet50"))             # relatives in the atlas that ships with NAR
+
     graph = nar.capture_architecture("timm:resnet50").architecture.graph   # nodes, edges
     cut = nar.partition(graph)                    # every node in one motif
     embedder = nar.Embedder(nar.load_checkpoint(Path("work/demo/checkpoint")))
@@ -15,6 +17,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nar.ask import diff, motifs_of, novelty_of, search
+    from nar.async_client import AsyncClient
     from nar.capture import CaptureInputs, capture_exported, capture_module, capture_onnx
     from nar.client import Client
     from nar.config import IndexConfig
@@ -33,6 +37,10 @@ if TYPE_CHECKING:
     from nar.zoo import capture_architecture
 
 _HOME = {
+    "search": "nar.ask",
+    "motifs_of": "nar.ask",
+    "diff": "nar.ask",
+    "novelty_of": "nar.ask",
     "ComputationalGraph": "nar.graph",
     "CaptureInputs": "nar.capture",
     "capture_module": "nar.capture",
@@ -52,11 +60,13 @@ _HOME = {
     "wholes_of": "nar.part_of",
     "family_verdict": "nar.verdict",
     "Client": "nar.client",
+    "AsyncClient": "nar.async_client",
     "NarError": "nar.errors",
 }
 
 __all__ = [
     "ArchitectureIndex",
+    "AsyncClient",
     "CaptureInputs",
     "Client",
     "ComputationalGraph",
@@ -69,12 +79,16 @@ __all__ = [
     "capture_exported",
     "capture_module",
     "capture_onnx",
+    "diff",
     "family_verdict",
     "load_checkpoint",
     "macro_graph",
+    "motifs_of",
+    "novelty_of",
     "partition",
     "read_corpus",
     "read_named",
+    "search",
     "wholes_of",
 ]
 

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, ParamSpec
 
@@ -38,6 +39,17 @@ Uri = Annotated[
     str | None, typer.Option(help="URI of a Milvus server; by default index.db below --work.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nar {metadata.version('nar')}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version.")
+]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print the traceback of an error.")]
 
 

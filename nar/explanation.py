@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import Protocol
 
-from nar.difference import MotifCounts, MotifDifference
+from nar.difference import MotifDifference, MotifTimes, beside
 from nar.fingerprints import Known, sameness
 from nar.graph import ComputationalGraph
 from nar.motifs.partition import MotifPartition, partition
@@ -50,15 +50,12 @@ def motif_difference(
     first: MotifPartition, second: MotifPartition, *, at_inference: bool = False
 ) -> MotifDifference:
     """Compare the motifs of two graphs."""
-    left, right = first.counts(), second.counts()
-    counted = []
-    for code in left | right:
-        operators = (first if code in left else second).operators(code)
-        counts = (left.get(code, 0), right.get(code, 0))
-        counted.append(MotifCounts(f"{code:016x}", tuple(operators), *counts))
-    counted.sort(key=lambda each: (-(each.first + each.second) * len(each.operators), each.code))
-    return MotifDifference(
-        shared=tuple(each for each in counted if each.first and each.second),
-        other=tuple(each for each in counted if not (each.first and each.second)),
-        at_inference=at_inference,
+    return beside(motif_times(first), motif_times(second), at_inference=at_inference)
+
+
+def motif_times(cut: MotifPartition) -> tuple[MotifTimes, ...]:
+    """The motif types of a graph, in the order of first occurrence."""
+    return tuple(
+        MotifTimes(f"{code:016x}", tuple(cut.operators(code)), times)
+        for code, times in cut.counts().items()
     )

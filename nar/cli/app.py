@@ -9,24 +9,26 @@ from typing import Annotated
 import typer
 
 from nar.by import By
-from nar.cli import benchmark_commands, index_app
+from nar.cli import benchmark_commands, index_app, model_app
 from nar.cli.filter_options import filtering
+from nar.cli.model_app import NAME_HELP, Corpus
 from nar.console import (
     DEFAULT_WORK,
     AsJson,
     ConfigFile,
     Uri,
     Verbose,
+    Version,
     Work,
     reporting_errors,
 )
 from nar.index.filters import Filter
 
 app = typer.Typer(
-    help="NAR, the search engine for neural architectures.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 corpus_app = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
 atlas_app = typer.Typer(
@@ -36,36 +38,15 @@ app.add_typer(corpus_app, name="corpus")
 app.add_typer(atlas_app, name="atlas")
 app.add_typer(index_app.app, name="index")
 app.add_typer(benchmark_commands.app, name="benchmark")
+app.add_typer(model_app.app)
+corpus_app.command("diff")(model_app.diff)
 
-Name = Annotated[
-    str, typer.Argument(help="timm:resnet50, path/to/file.py:factory, model.onnx, model.pt2, ...")
-]
-Corpus = Annotated[
-    Path | None,
-    typer.Option(help="Directory of a corpus; by default that of --work, or else the shipped one."),
-]
 Several = Annotated[list[str] | None, typer.Option(help="Show only this; may be given again.")]
 
 
-@app.command()
-@reporting_errors
-def capture(
-    name: Name, graph: bool = False, as_json: AsJson = False, verbose: Verbose = False
-) -> None:
-    """Capture a model: operators, parameters, FLOPs, fingerprints. --graph prints every node."""
-    # Here and below: the libraries behind a command take seconds to import, help should not.
-    from nar.cli import model_commands
-
-    model_commands.capture(name, graph=graph, as_json=as_json)
-
-
-@app.command()
-@reporting_errors
-def motifs(name: Name, as_json: AsJson = False, verbose: Verbose = False) -> None:
-    """Show the repeated blocks a model is made of."""
-    from nar.cli import model_commands
-
-    model_commands.motifs(name, as_json=as_json)
+@app.callback()
+def options(version: Version = False) -> None:
+    """NAR, the search engine for neural architectures."""
 
 
 @corpus_app.command("stats")
@@ -79,6 +60,7 @@ def corpus_stats(
     as_json: AsJson = False,
 ) -> None:
     """Show a corpus in numbers: sources, tiers, tasks, families, sizes, copies and failures."""
+    # Here and below: the libraries behind a command take seconds to import, help should not.
     from nar.cli import corpus_commands
     from nar.cli.choices import CorpusChoice
 
@@ -113,24 +95,6 @@ def corpus_show(
     from nar.cli.choices import CorpusChoice
 
     corpus_commands.show_one(CorpusChoice(work, corpus), name, as_json=as_json)
-
-
-@app.command("diff")
-@corpus_app.command("diff")
-@reporting_errors
-def corpus_diff(
-    first: Name,
-    second: Name,
-    work: Work = DEFAULT_WORK,
-    corpus: Corpus = None,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
-    """Show what two architectures share; a model that the corpus lacks is captured."""
-    from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
-
-    corpus_commands.diff(CorpusChoice(work, corpus), first, second, as_json=as_json)
 
 
 @corpus_app.command("compare")
@@ -191,12 +155,28 @@ def atlas_pack(
     typer.echo(f"{rows:,} architectures, in {target}")
 
 
+@atlas_app.command("draw")
+@reporting_errors
+def atlas_draw(
+    directory: Annotated[Path, typer.Argument(help="Directory of an atlas.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+) -> None:
+    """Add to an atlas what the page shows: a map, and who contains which block. Minutes."""
+    from nar.atlas import Atlas
+    from nar.cli import atlas_commands
+    from nar.cli.choices import CorpusChoice
+
+    rows = atlas_commands.draw(Atlas(directory, CorpusChoice(work, corpus).directory()))
+    typer.echo(f"{rows:,} architectures, in {directory}")
+
+
 @app.command()
 @reporting_errors
 @filtering
 def search(
-    name: Name,
-    top_k: Annotated[int, typer.Option(min=1, help="Number of relatives.")] = 10,
+    name: Annotated[str, typer.Argument(help=NAME_HELP)] = "",
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of relatives.")] = 10,
     server: Annotated[
         str | None,
         typer.Option(help="HOST:PORT of a server to ask; by default the index of --work."),
@@ -208,6 +188,15 @@ def search(
             "stands on), or the most of its structure (what it is a copy, change or part of)."
         ),
     ] = "design",
+    motif: Annotated[
+        str,
+        typer.Option(
+            help="Show who contains a block instead: 'conv *norm relu', timm:resnet50#2, a code."
+        ),
+    ] = "",
+    among: Annotated[
+        Path | None, typer.Option(help="File of names, one a line: only these may be hits.")
+    ] = None,
     *,
     wanted: Filter,
     work: Work = DEFAULT_WORK,
@@ -216,15 +205,37 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="Name the motifs shared with the first hits.")
     ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Capture the model, even if the corpus has it.")
+    ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Find the architectures whose design is nearest to a model's."""
+    from nar.cli import among as names
     from nar.cli.choices import IndexChoice
+    from nar.cli.motif_search import search_blocks
     from nar.cli.search_command import search as run_search
 
     choice = IndexChoice(work, uri, config)
-    run_search(name, top_k, wanted, by, choice, server=server, explain=explain, as_json=as_json)
+    if among is not None:
+        if server is None:
+            names.warn_of_unknown(among, choice)
+        wanted = names.among(among, wanted)
+    if motif or not name:
+        search_blocks(name, motif, top_k, wanted, choice, server=server, as_json=as_json)
+        return
+    run_search(
+        name,
+        top_k,
+        wanted,
+        by,
+        choice,
+        server=server,
+        explain=explain,
+        fresh=fresh,
+        as_json=as_json,
+    )
 
 
 @app.command()
@@ -237,6 +248,9 @@ def serve(
     ] = None,
     metrics_port: Annotated[
         int | None, typer.Option(min=0, help="Port that Prometheus reads; 0 takes a free one.")
+    ] = None,
+    web_port: Annotated[
+        int | None, typer.Option(min=0, help="Port of the page and of JSON over HTTP.")
     ] = None,
     uri: Uri = None,
     config: ConfigFile = None,
@@ -252,6 +266,26 @@ def serve(
     from nar.cli.choices import IndexChoice
     from nar.cli.serve_command import serve as run_server
 
-    ports = {"port": port, "metrics_port": metrics_port}
+    ports = {"port": port, "metrics_port": metrics_port, "web_port": web_port}
     given = {"host": host, "writable": writable, **ports}
     run_server(IndexChoice(work, uri, config), given, corpus)
+
+
+@app.command()
+@reporting_errors
+def web(
+    work: Work = DEFAULT_WORK,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port of the page; 0 takes a free one.")
+    ] = 8_760,
+    atlas: Annotated[
+        Path | None, typer.Option(help="Directory of another atlas of the shipped corpus.")
+    ] = None,
+    uri: Uri = None,
+    config: ConfigFile = None,
+) -> None:
+    """Show a page on this machine: ask, the map, models, differences, who uses a block."""
+    from nar.cli.choices import IndexChoice
+    from nar.cli.serve_command import show
+
+    show(IndexChoice(work, uri, config), port, atlas)

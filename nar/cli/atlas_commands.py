@@ -1,15 +1,17 @@
-"""What `nar atlas` does: it packs one."""
+"""What `nar atlas` does: it packs one, and draws its map."""
 
 from pathlib import Path
 from shutil import copytree
 
 import numpy as np
 
-from nar.atlas import ENCODER, Atlas, keep_atlas_novelty, write_vectors
+from nar.atlas import ENCODER, Atlas, keep_atlas_novelty, read_atlas, write_vectors
 from nar.cli.index_commands import embedded
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.novelty import calibrate
+from nar.web.drawing import coordinates, write_map
+from nar.web.uses import corpus_uses, write_uses
 from nar.workspace import Workspace
 
 
@@ -31,3 +33,15 @@ def pack(work: Path, target: Path) -> int:
     write_vectors(atlas, every)
     keep_atlas_novelty(atlas, calibrate(every, designs), encoder=embedder.fingerprint)
     return len(designs)
+
+
+def draw(atlas: Atlas) -> int:
+    """Lay an atlas out on a map, and note who contains which motif: what the page shows.
+
+    Returns:
+        How many architectures there are.
+    """
+    vectors = np.stack([row.embedding for row in read_atlas(atlas).rows])
+    write_uses(atlas, corpus_uses(atlas.corpus))
+    write_map(atlas, coordinates(vectors))
+    return len(vectors)

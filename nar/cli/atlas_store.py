@@ -1,27 +1,30 @@
 """The atlas as a collection of Milvus: where it is kept, and how it comes there.
 
-It imports nothing that captures models: a server waits for it.
+It imports nothing that captures models: a server waits for it. Run as a program it is the child of
+a server that stores an atlas.
 """
 
 import logging
-import os
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
 from typing import Final
 
-from nar.atlas import VECTORS, Atlas, read_atlas
+from nar.atlas import VECTORS, Atlas, atlas_encoder, read_atlas
+from nar.children import Child, say, told
 from nar.config import IndexConfig
 from nar.corpus.manifest import FILE_NAME
-from nar.encoding.checkpoint import fingerprint, load_checkpoint
-from nar.errors import IndexUnavailableError
+from nar.errors import IndexUnavailableError, NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import SCHEMA_VERSION
+from nar.index.damage import as_answer, of_answer
 from nar.index.milvus import RefusedError
+from nar.workspace import ELSEWHERE, cache_directory
 
 log = logging.getLogger(__name__)
 
-_ELSEWHERE: Final = "name another directory with XDG_CACHE_HOME, or a Milvus server with --uri"
+_MODULE: Final = "nar.cli.atlas_store"
+_NOT_YET: Final = "the atlas is not stored yet; the next start goes on"
 
 
 def atlas_config(atlas: Atlas, config: IndexConfig, *, is_named: bool) -> IndexConfig:
@@ -56,9 +59,7 @@ def open_atlas(atlas: Atlas, config: IndexConfig, ending: Event) -> Architecture
         IndexUnavailableError: It cannot be reached or written, another process has it, or it ends.
         IndexMismatchError: The alias names a collection of another encoder.
     """
-    if config.uri.endswith(".db"):
-        _make_directory(Path(config.uri).parent)
-    index = ArchitectureIndex(config, encoder=fingerprint(load_checkpoint(atlas.encoder)))
+    index = _opened(atlas, config)
     try:
         if not index.is_published:
             _store(atlas, index, config, ending)
@@ -68,31 +69,92 @@ def open_atlas(atlas: Atlas, config: IndexConfig, ending: Event) -> Architecture
     return index
 
 
+def _opened(atlas: Atlas, config: IndexConfig) -> ArchitectureIndex:
+    if config.uri.endswith(".db"):
+        _make_directory(Path(config.uri).parent)
+    return ArchitectureIndex(config, encoder=atlas_encoder(atlas))
+
+
+def open_apart(atlas: Atlas, config: IndexConfig, ending: Event) -> ArchitectureIndex:
+    """The same for a server, whose own process only waits: children store and keep the rows.
+
+    Args:
+        atlas: Which.
+        config: Where.
+        ending: As for `open_atlas`.
+
+    Raises:
+        IndexUnavailableError: As `open_atlas`.
+        IndexMismatchError: The alias names a collection of another encoder.
+    """
+    index = _opened(atlas, config.apart)
+    try:
+        is_stored = index.is_published
+    except BaseException:
+        index.close()
+        raise
+    if is_stored:
+        return index
+    index.close()
+    _store_apart(atlas, config, ending)
+    return _opened(atlas, config.apart)
+
+
+def _store_apart(atlas: Atlas, config: IndexConfig, ending: Event) -> None:
+    log.info("storing the atlas at %s, once", config.uri)
+    task = {
+        "directory": str(atlas.directory),
+        "corpus": str(atlas.corpus),
+        "config": config.model_dump(),
+    }
+    child = Child(_MODULE, task)
+    try:
+        answer = child.answer(ending)
+    finally:
+        child.close()
+    if answer is None:
+        died = "the process that stores the atlas has died"
+        raise IndexUnavailableError(_NOT_YET if ending.is_set() else died)
+    if "fault" in answer:
+        raise of_answer(answer)
+    log.info("the atlas is stored at %s", config.uri)
+
+
+def main() -> None:
+    """Store an atlas, or go on with it, until the parent ends."""
+    task, ending = told()
+    atlas = Atlas(Path(task["directory"]), Path(task["corpus"]))
+    try:
+        open_atlas(atlas, IndexConfig(**task["config"]), ending).close()
+    except NarError as error:
+        say(as_answer(error))
+    else:
+        say({})
+
+
 def _make_directory(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise IndexUnavailableError(
-            f"{path} cannot be made ({error.strerror}); {_ELSEWHERE}"
+            f"{path} cannot be made ({error.strerror}); {ELSEWHERE}"
         ) from error
 
 
 def _store(atlas: Atlas, index: ArchitectureIndex, config: IndexConfig, ending: Event) -> None:
-    log.info("storing the atlas at %s, once", config.uri)
     content = read_atlas(atlas)
-    encoder, dim = fingerprint(content.encoder), content.encoder.config.dim
+    encoder, dim = atlas_encoder(atlas), content.encoder.config.dim
 
     def go_on(_: int) -> None:
         if ending.is_set():
-            raise IndexUnavailableError("the atlas is not stored yet; the next start goes on")
+            raise IndexUnavailableError(_NOT_YET)
 
     try:
         with index.build(encoder, dim, job=f"atlas{_digest(atlas)}") as bulk:
             bulk.load((row for row in content.rows if row.id not in bulk.ids), go_on)
             bulk.publish(go_on)
     except RefusedError as error:
-        raise IndexUnavailableError(f"{error}; make room there, or {_ELSEWHERE}") from error
-    log.info("the atlas is stored at %s", config.uri)
+        raise IndexUnavailableError(f"{error}; make room there, or {ELSEWHERE}") from error
 
 
 def _digest(atlas: Atlas) -> str:
@@ -101,14 +163,5 @@ def _digest(atlas: Atlas) -> str:
     return sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()[:16]
 
 
-def cache_directory() -> Path:
-    """Where NAR may keep what it can make again: ``$XDG_CACHE_HOME/nar`` or ``~/.cache/nar``.
-
-    Raises:
-        IndexUnavailableError: This user has no home.
-    """
-    base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(base) if base else Path.home() / ".cache") / "nar"
-    except RuntimeError as error:
-        raise IndexUnavailableError(f"{error}; {_ELSEWHERE}") from error
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,8 @@ from pathlib import Path
 from nar.cli import comparison_display, corpus_display, reports
 from nar.cli.choices import CorpusChoice
 from nar.cli.difference import Difference, difference
+from nar.cli.drawing import write_text
+from nar.cli.html import document
 from nar.cli.lookup import looked_up
 from nar.cli.plots import write_plots
 from nar.cli.portrait import Portrait, portrait
@@ -67,9 +69,15 @@ def show_one(corpus: CorpusChoice, name: str, *, as_json: bool) -> None:
     show(_portrait(subject), lambda: corpus_display.portrait(subject), as_json=as_json)
 
 
-def diff(corpus: CorpusChoice, first: str, second: str, *, as_json: bool) -> None:
+def diff(
+    corpus: CorpusChoice, first: str, second: str, *, html: Path | None, as_json: bool
+) -> None:
     """Show what two architectures share; what the corpus does not have is captured."""
     compared = difference(*looked_up(corpus, (first, second)))
+    if html is not None:
+        title = f"{first} and {second}"
+        write_text(html, document(title, *corpus_display.difference_html(compared)))
+        stderr.print(f"wrote {html}", style="dim")
     show(_difference(compared), lambda: corpus_display.difference(compared), as_json=as_json)
 
 

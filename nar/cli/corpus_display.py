@@ -8,8 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from nar.cli import display
+from nar.cli.counts import human
 from nar.cli.difference import Difference
-from nar.cli.display import human, in_brief
+from nar.cli.display import in_brief
+from nar.cli.drawing import as_svg, drawn_motifs
+from nar.cli.html import html_of, side_by_side
 from nar.cli.portrait import Portrait
 from nar.corpus import Card
 from nar.corpus.manifest import Counts, Manifest, SourceCounts
@@ -179,6 +182,13 @@ def difference(compared: Difference) -> RenderableType:
         _motifs("Motifs of one only", compared.motifs.other),
         *_listing(compared),
     )
+
+
+def difference_html(compared: Difference) -> tuple[str, str]:
+    """The same as HTML, and the motifs of both drawn side by side."""
+    sides = ((side.labels.name, side.graph) for side in (compared.first, compared.second))
+    drawn = (as_svg(drawn_motifs(*side)) for side in sides)
+    return html_of(difference(compared)), side_by_side(*drawn)
 
 
 def explanation(name: str, motifs: MotifDifference) -> RenderableType:

@@ -59,11 +59,11 @@ class Difference:
 def difference(first: Architecture, second: Architecture) -> Difference:
     """Compare two architectures as they are written."""
     lines = (node_lines(first.graph), node_lines(second.graph))
-    alike = _alike(*lines)
+    alike = likeness(*lines)
     return Difference(
         first=first,
         second=second,
-        operators=_operators(first.graph, second.graph),
+        operators=operator_counts(first.graph, second.graph),
         motifs=motif_difference(partition(first.graph), partition(second.graph)),
         alike=alike,
         listing=_listing(first, second, *lines) if alike >= _NEARLY_EQUAL else (),
@@ -88,7 +88,8 @@ def _line(node: int, identifier: int, values: list[int], operands: list[int]) ->
     return f"{op_name(identifier)}({reads})  {attributes}".rstrip()
 
 
-def _alike(first: Sequence[str], second: Sequence[str]) -> float:
+def likeness(first: Sequence[str], second: Sequence[str]) -> float:
+    """Share of the lines of the longer of two lists that the other has as well, 0 to 1."""
     common = (Counter(first) & Counter(second)).total()
     return common / max(len(first), len(second), 1)
 
@@ -102,7 +103,10 @@ def _listing(
     return tuple(unified_diff(left, right, *names, n=_CONTEXT_LINES, lineterm=""))
 
 
-def _operators(first: ComputationalGraph, second: ComputationalGraph) -> tuple[OperatorCounts, ...]:
+def operator_counts(
+    first: ComputationalGraph, second: ComputationalGraph
+) -> tuple[OperatorCounts, ...]:
+    """Every operator of either graph, the largest difference first."""
     left, right = (Counter(graph.op_ids.tolist()) for graph in (first, second))
     counts = (
         OperatorCounts(op_name(identifier), left[identifier], right[identifier])

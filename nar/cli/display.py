@@ -1,22 +1,30 @@
 """What a person sees: the records of NAR as rich tables; these functions print nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from nar.cli.counts import human
 from nar.corpus.manifest import Failure, Manifest
 from nar.index.rows import Hit
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
 from nar.query import Answer
-from nar.zoo import ZooCapture
 
-_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+if TYPE_CHECKING:
+    from nar.zoo import ZooCapture
+
+# Columns of a terminal in which nothing has to be cut, and to how many texts are cut in others.
+_WIDE = 110
+_CUT = 14
 _SHOWN_OPERATORS = 14
 _SHOWN_REASONS = 25
 _NOBODY = (
@@ -30,37 +38,44 @@ _SAME_AT_INFERENCE = (
 _SAME_DESIGN = "This design is already known, in other widths, as {}."
 
 
-def human(value: float) -> str:
-    """A count with a unit.
-
-    Example:
-        >>> human(25_557_032)
-        '25.6M'
-    """
-    for size, unit in _UNITS:
-        if value >= size:
-            return f"{value / size:.1f}{unit}"
-    return f"{value:.0f}"
-
-
 def answer(query: str, result: Answer) -> RenderableType:
     """A table of the ranked relatives, and below it whether the design is already known."""
     if not result.hits:
         return Group(Text(_NOBODY, "yellow"), *_known(result))
+    return Group(Fitted(partial(_relatives, query, result)), *_known(result))
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A table that is made for the width that it gets.
+
+    Attributes:
+        table: Makes it for a number of columns.
+    """
+
+    table: Callable[[int], Table]
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        yield self.table(options.max_width)
+
+
+def _relatives(query: str, result: Answer, columns: int) -> Table:
     title = f"Relatives of {query}"
     table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("", justify="right", no_wrap=True)
-    # A name is what the next command is given: in a narrow terminal it takes a second line.
+    # A name is what the next command is given: in a narrow terminal it takes a second line, and
+    # other texts are cut.
     table.add_column("name", overflow="fold")
     libraries = [] if all(map(_names_its_library, result.hits)) else ["library"]
+    width = None if columns >= _WIDE else _CUT
     for column in (*libraries, "family", "task"):
-        table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=14)
+        table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=width)
     table.add_column("params", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
     for rank, hit in enumerate(result.hits, start=1):
         library = [_library(hit)] if libraries else []
         table.add_row(str(rank), hit.name, *library, hit.family, hit.task, *_numbers(hit))
-    return Group(table, *_known(result))
+    return table
 
 
 def _library(hit: Hit) -> str:
@@ -98,7 +113,7 @@ def _names(hits: Sequence[Hit]) -> str:
     return shown if len(hits) <= 3 else f"{shown} and {len(hits) - 3} more"
 
 
-def capture(captured: ZooCapture) -> RenderableType:
+def capture(captured: "ZooCapture") -> RenderableType:
     """Labels, sizes, fingerprints and the most frequent operators of one architecture."""
     item = captured.architecture
     labels, graph = item.labels, item.graph
@@ -121,17 +136,17 @@ def capture(captured: ZooCapture) -> RenderableType:
 
 
 def motifs(name: str, cut: MotifPartition) -> RenderableType:
-    """Motif types of one architecture, the largest share of nodes first."""
+    """Motif types of one architecture, the largest share of nodes first, as `NAME#1` counts."""
     table = Table(title=f"Motifs of {name}", title_style="bold", title_justify="left")
-    for column in ("times", "nodes", "share"):
+    for column in ("#", "times", "nodes", "share"):
         table.add_column(column, justify="right")
     table.add_column("operators")
-    operators = {code: cut.operators(code) for code in cut.counts()}
-    by_share = sorted(cut.counts().items(), key=lambda pair: -pair[1] * len(operators[pair[0]]))
-    for code, times in by_share:
-        size = len(operators[code])
-        share = f"{100 * times * size / cut.graph.nodes:.0f}%"
-        table.add_row(str(times), str(size), share, in_brief(operators[code]))
+    counts = cut.counts()
+    for number, code in enumerate(cut.by_share(), start=1):
+        operators = cut.operators(code)
+        size = len(operators)
+        share = f"{100 * counts[code] * size / cut.graph.nodes:.0f}%"
+        table.add_row(str(number), str(counts[code]), str(size), share, in_brief(operators))
     return table
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from nar.cli.counts import count
 from nar.index.filters import Condition, Filter, Range, Wanted, conditions_of
 
 Given = dict[str, Any]
@@ -53,9 +54,16 @@ def _options(condition: Condition) -> Iterator[Parameter]:
         yield _parameter(condition.field, Annotated[list[str] | None, option])
         return
     for end, bound in (("min", "least"), ("max", "most")):
-        text = f"Show only hits with at {bound} this many {condition.meaning}."
-        option = typer.Option(f"--{end}-{condition.flag}", min=0, help=text)
+        text = f"Show only hits with at {bound} this many {condition.meaning}: 30M, 1.5B."
+        option = typer.Option(f"--{end}-{condition.flag}", parser=_count, metavar="N", help=text)
         yield _parameter(f"{end}_{condition.field}", Annotated[int | None, option])
+
+
+def _count(text: str) -> int:
+    try:
+        return count(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _parameter(name: str, annotation: object) -> Parameter:

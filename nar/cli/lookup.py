@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nar.architecture import Architecture
 from nar.cli.choices import CorpusChoice
@@ -9,13 +10,33 @@ from nar.console import stderr
 from nar.corpus import find, read_named
 from nar.errors import CorpusError, UnknownArchitectureError
 from nar.index.rows import Hit
-from nar.zoo import ZooCapture, capture_architecture
+
+if TYPE_CHECKING:
+    from nar.zoo import ZooCapture
 
 
-def captured(name: str) -> ZooCapture:
+def captured(name: str) -> "ZooCapture":
     """Capture one model, showing that something happens."""
+    # The libraries that build and capture models take seconds to import.
+    from nar.zoo import capture_architecture
+
     with stderr.status(f"capturing {name}"):
         return capture_architecture(name)
+
+
+def known_or_captured(corpus: CorpusChoice, name: str) -> Architecture:
+    """An architecture as the corpus has it; what it does not have, or cannot give, is captured.
+
+    Raises:
+        CaptureError: The model could not be captured.
+    """
+    source, _, _ = name.partition(":")
+    try:
+        directory = _directory(corpus)
+        known = read_named(directory, [name], {source}) if directory else {}
+    except CorpusError:
+        known = {}
+    return known.get(name) or captured(name).architecture
 
 
 def looked_up(corpus: CorpusChoice, names: Sequence[str]) -> Iterator[Architecture]:

@@ -2,18 +2,20 @@
 
 from collections import Counter
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nar.architecture import Architecture
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
 from nar.query import Answer
-from nar.zoo import ZooCapture
+
+if TYPE_CHECKING:
+    from nar.zoo import ZooCapture
 
 Report = dict[str, Any]
 
 
-def capture(captured: ZooCapture) -> Report:
+def capture(captured: "ZooCapture") -> Report:
     """One architecture, and what its capture did not know."""
     return {
         **architecture(captured.architecture, captured.unknown_operators),

@@ -1,4 +1,4 @@
-"""What `nar search` does: it captures a model, asks an index, and shows the answer."""
+"""What `nar search` does: it looks a model up or captures it, asks an index, shows the answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from nar.by import By
 from nar.cli import corpus_display, display, evidence_display, reports
 from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
-from nar.cli.lookup import at_hand, captured, looked_up
+from nar.cli.lookup import at_hand, captured, known_or_captured, looked_up
 from nar.console import show, stderr
 from nar.difference import MotifDifference
 from nar.errors import CorpusError, NarError
@@ -32,24 +32,26 @@ def search(
     *,
     server: str | None,
     explain: bool,
+    fresh: bool,
     as_json: bool,
 ) -> None:
-    """Capture a model, ask, and show who is nearest.
+    """Ask with a model, and show who is nearest.
 
     Args:
-        name: Spec of the model to capture.
+        name: Of the corpus, or spec of a model to capture.
         top_k: Number of relatives.
         wanted: What they must be.
         by: What they should share with it.
         choice: The index to ask where no server is named.
         server: HOST:PORT of the server to ask; None for the atlas or the workspace.
         explain: Whether to name the motifs that the first hits share with the model.
+        fresh: Whether to capture what the corpus has, too.
         as_json: Whether a program reads the answer.
     """
-    asked = captured(name).architecture
+    corpus = CorpusChoice(choice.work)
+    asked = captured(name).architecture if fresh else known_or_captured(corpus, name)
     asked_beside = questions(asked)
     answer, *beside = ask([Query(asked, top_k, wanted, by), *asked_beside.values()], choice, server)
-    corpus = CorpusChoice(choice.work)
     told = _evidence(asked, dict(zip(asked_beside, beside, strict=True)), corpus)
     reasons = _reasons(asked, _explained(answer, told), corpus) if explain else {}
     report = {

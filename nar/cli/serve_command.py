@@ -1,14 +1,15 @@
-"""What `nar serve` does: run the query server on the index of a workspace, or on the atlas."""
+"""What `nar serve` and `nar web` do: run the server of a workspace, or of the atlas."""
 
 import logging
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
 
-from nar.atlas import read_atlas, shipped_atlas
-from nar.cli.atlas_store import atlas_config, open_atlas
+from nar.atlas import Atlas, read_atlas, shipped_atlas
+from nar.cli.atlas_store import atlas_config, open_apart
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.config import NarConfig
+from nar.console import stdout
 from nar.corpus import CorpusGraphs
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
@@ -16,10 +17,12 @@ from nar.errors import ConfigError, CorpusError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
+from nar.memory import give_back
 from nar.novelty import read_novelty
 from nar.serve.logs import log_to_stderr
-from nar.serve.run import OnReady, serve_index
+from nar.serve.run import OnReady, PageOf, serve_index
 from nar.serve.run import serve as run_server
+from nar.serve.server import QueryServer
 
 log = logging.getLogger(__name__)
 
@@ -43,11 +46,67 @@ def serve(
     log_to_stderr(config.server)
     if choice.wants_atlas:
         serve_atlas(config, is_named=choice.names_index, corpus=corpus)
+    else:
+        _serve_workspace(config, choice, corpus)
+
+
+def show(choice: IndexChoice, port: int, directory: Path | None = None) -> None:
+    """Show the page on this machine until ctrl-c; its other ports are taken by chance.
+
+    The atlas is shown as its files have it, and stored nowhere.
+
+    Args:
+        choice: The index that is shown.
+        port: Of the page; 0 takes a free one.
+        directory: Of another atlas of the shipped corpus.
+    """
+    config = choice.config()
+    ports = {"web_port": port, "port": 0, "metrics_port": 0}
+    config = config.model_copy(update={"server": config.server.model_copy(update=ports)})
+    if not choice.wants_atlas or choice.names_index:
+        _serve_workspace(config, choice, None, _say_where)
         return
+    atlas = shipped_atlas()
+    atlas = Atlas(directory, atlas.corpus) if directory else atlas
+    serve_atlas(config, _say_where, is_named=False, atlas=atlas, files_alone=True)
+
+
+def _say_where(server: QueryServer) -> None:
+    stdout.print(f"http://127.0.0.1:{server.web_port}/", soft_wrap=True)
+
+
+def _serve_workspace(
+    config: NarConfig, choice: IndexChoice, corpus: Path | None, on_ready: OnReady | None = None
+) -> None:
     encoder = fingerprint(load_checkpoint(choice.workspace.checkpoint))
     novelty = read_novelty(choice.workspace.novelty, encoder=encoder)
     graphs = _graphs(CorpusChoice(choice.work, corpus))
-    run_server(config, choice.workspace.checkpoint, novelty=novelty, graphs=graphs)
+    page = _page(config, graphs)
+    run_server(
+        config, choice.workspace.checkpoint, on_ready, novelty=novelty, graphs=graphs, page=page
+    )
+
+
+def _page(
+    config: NarConfig,
+    graphs: CorpusGraphs | None,
+    atlas: Atlas | None = None,
+    names: tuple[str, ...] = (),
+) -> PageOf | None:
+    """What makes the page, where one is wanted.
+
+    Args:
+        config: Says whether.
+        graphs: Of the architectures.
+        atlas: Has its map, if there is one.
+        names: Of the rows of the atlas.
+    """
+    if config.server.web_port is None:
+        return None
+    # Its libraries take 0.2 s to import, and who wants no page does without.
+    from nar.web.page import Drawn, drawn, page_of
+
+    return page_of(config.server, graphs, drawn(atlas, names) if atlas else Drawn())
 
 
 def _graphs(corpus: CorpusChoice) -> CorpusGraphs | None:
@@ -67,6 +126,8 @@ def serve_atlas(
     *,
     is_named: bool,
     corpus: Path | None = None,
+    atlas: Atlas | None = None,
+    files_alone: bool = False,
 ) -> None:
     """Answer from the files of the atlas at once; its collection is made or opened beside.
 
@@ -79,6 +140,8 @@ def serve_atlas(
         on_ready: Called once the ports are open.
         is_named: Whether somebody chose the URI of that configuration; else it is in the cache.
         corpus: Directory of the corpus whose graphs explain; None for that of the atlas.
+        atlas: Which; None for the shipped one.
+        files_alone: Whether its files are all that answers, for good.
 
     Raises:
         ConfigError: What is written would be lost with the cache.
@@ -89,15 +152,17 @@ def serve_atlas(
             "index of your own with --uri, a path ending in .db or a Milvus server, or a workspace "
             "with --work"
         )
-    atlas = shipped_atlas()
-    content = read_atlas(atlas)
+    chosen = atlas or shipped_atlas()
+    content = read_atlas(chosen)
     embedder, novelty = Embedder(content.encoder), content.novelty
     files = Mirror.of(content.rows, dim=embedder.dim)
+    graphs = CorpusGraphs(corpus or chosen.corpus)
+    page = _page(config, graphs, chosen, tuple(row.name for row in content.rows))
     del content  # its rows are in the mirror
+    give_back()
 
     def open_index(ending: Event) -> ArchitectureIndex:
-        return open_atlas(atlas, atlas_config(atlas, config.index, is_named=is_named), ending)
+        return open_apart(chosen, atlas_config(chosen, config.index, is_named=is_named), ending)
 
-    index = Reader(open_index, config.index, files)
-    graphs = CorpusGraphs(corpus or atlas.corpus)
-    serve_index(config.server, embedder, index, on_ready, novelty=novelty, graphs=graphs)
+    index = Reader(None if files_alone else open_index, config.index, files)
+    serve_index(config.server, embedder, index, on_ready, novelty=novelty, graphs=graphs, page=page)

@@ -59,6 +59,14 @@ class MotifPartition:
             counts[code] = counts.get(code, 0) + 1
         return counts
 
+    def by_share(self) -> list[int]:
+        """Codes of the motif types, the largest share of nodes first; equals by occurrence."""
+        shares: dict[int, int] = dict.fromkeys(self.counts(), 0)
+        sizes = np.bincount(self.node_to_motif, minlength=self.motifs).tolist()
+        for code, size in zip(self.motif_codes.tolist(), sizes, strict=True):
+            shares[code] += size
+        return sorted(shares, key=lambda code: -shares[code])
+
     def operators(self, code: int) -> list[str]:
         """Operators of one motif type, in canonical order."""
         motif = self.motif_codes.tolist().index(code)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from importlib.metadata import version
 
 import pytest
 import torch
@@ -68,6 +69,12 @@ def work(tmp_path_factory, names):
 def model(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     return f"{tmp_path / 'model.py'}:factory"
+
+
+def test_it_says_its_version_and_its_help_in_short():
+    assert run("--version").stdout == f"nar {version('nar')}\n"
+    for command in ((), ("search",), ("index", "build")):
+        assert run(*command, "-h").stdout == run(*command, "--help").stdout
 
 
 def test_capture_of_my_own_file(model):
@@ -141,6 +148,18 @@ def test_filters_hold(work, names):
     family = answer("search", names[0], "--work", work)["hits"][-1]["family"]
     hits = answer("search", names[0], "--work", work, "--family", family)["hits"]
     assert {hit["family"] for hit in hits} == {family}
+
+
+def test_counts_are_written_as_people_write_them(work, names):
+    told = [
+        answer("search", names[0], "--work", work, "--max-parameters", count)["hits"]
+        for count in ("3M", "3_000_000", "0.003B")
+    ]
+    assert told[0] == told[1] == told[2] != []
+    assert all(hit["parameters"] <= 3_000_000 for hit in told[0])
+    refused = run("search", names[0], "--work", work, "--max-parameters", "many")
+    assert refused.exit_code == 2
+    assert "wanted a count such as" in refused.stderr
 
 
 def test_a_new_design_is_called_new(work, model):

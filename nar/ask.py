@@ -1,0 +1,235 @@
+"""The atlas in one line of Python: `nar.search`, `nar.motifs_of`, `nar.diff`, `nar.novelty_of`.
+
+A model is a name of the atlas, anything else that the command line takes, a torch module with
+example inputs, or a graph. Answers show themselves in a notebook and become tables.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from io import StringIO
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+from rich.console import Console, RenderableType
+
+from nar.architecture import Architecture, Labels, architecture
+from nar.atlas import read_atlas, shipped_atlas
+from nar.by import By
+from nar.capture import capture_module
+from nar.cli import corpus_display, display
+from nar.cli.difference import Difference, difference
+from nar.cli.html import fragment, html_of
+from nar.corpus import read_named, shipped_corpus
+from nar.encoding.embed import Embedder
+from nar.errors import InvalidQueryError
+from nar.explanation import motif_times
+from nar.graph import ComputationalGraph
+from nar.index.exact import ExactIndex
+from nar.index.filters import Filter
+from nar.motifs.partition import MotifPartition, partition
+from nar.query import Answer, Query
+from nar.retrieve import Retriever
+from nar.zoo import capture_architecture
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import nn
+
+Model: TypeAlias = "str | Architecture | ComputationalGraph | nn.Module"
+_WIDTH = 100
+
+
+class Shown(ABC):
+    """An answer that a terminal, a notebook and a table can show."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def view(self) -> RenderableType:
+        """What a person sees."""
+
+    @abstractmethod
+    def rows(self) -> list[Mapping[str, Any]]:
+        """What a table holds, a row each."""
+
+    def __repr__(self) -> str:
+        console = Console(file=StringIO(), width=_WIDTH, markup=False, emoji=False, highlight=False)
+        with console.capture() as captured:
+            console.print(self.view())
+        return captured.get().rstrip()
+
+    def _repr_html_(self) -> str:
+        return fragment(html_of(self.view()))
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table of Arrow."""
+        return pa.Table.from_pylist(self.rows())
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The rows as a data frame of pandas, which has to be installed."""
+        return self.to_arrow().to_pandas()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Relatives(Shown):
+    """The answer of `search`.
+
+    Attributes:
+        name: What was asked.
+        answer: Hits, what is the same, and the novelty.
+    """
+
+    name: str
+    answer: Answer
+
+    def view(self) -> RenderableType:
+        """A table of the hits, and what is known of the model."""
+        return display.answer(self.name, self.answer)
+
+    def rows(self) -> list[Mapping[str, Any]]:
+        """A row a hit."""
+        return [asdict(hit) for hit in self.answer.hits]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Motifs(Shown):
+    """The motif types of a model.
+
+    Attributes:
+        name: What was asked.
+        cut: Every node in one motif.
+    """
+
+    name: str
+    cut: MotifPartition
+
+    def view(self) -> RenderableType:
+        """A table of the motif types, the largest share of the nodes first."""
+        return display.motifs(self.name, self.cut)
+
+    def rows(self) -> list[Mapping[str, Any]]:
+        """A row a motif type, by first occurrence."""
+        return [asdict(each) for each in motif_times(self.cut)]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Compared(Shown):
+    """Two models side by side.
+
+    Attributes:
+        difference: What they share, and where they differ.
+    """
+
+    difference: Difference
+
+    def view(self) -> RenderableType:
+        """Verdict, sizes, operators, motifs and nodes."""
+        return corpus_display.difference(self.difference)
+
+    def rows(self) -> list[Mapping[str, Any]]:
+        """A row a motif type of either."""
+        motifs = self.difference.motifs
+        return [asdict(each) for each in (*motifs.shared, *motifs.other)]
+
+    def _repr_html_(self) -> str:
+        return fragment(*corpus_display.difference_html(self.difference))
+
+
+def search(
+    model: Model,
+    example: object = None,
+    *,
+    top_k: int = 10,
+    wanted: Filter | None = None,
+    by: By = "design",
+) -> Relatives:
+    """Find the architectures of the atlas whose design is nearest to a model's.
+
+    Args:
+        model: See the module.
+        example: Inputs of one call, where the model is a module: as for `capture_module`.
+        top_k: Number of relatives.
+        wanted: What they must be.
+        by: What they share with it: the design, the family, the trunk, or most of its structure.
+
+    Raises:
+        CaptureError: The model could not be captured.
+        InvalidQueryError: A module came without inputs, or a setting is out of range.
+
+    Example:
+        >>> relatives = search("timm:resnet18", top_k=3)
+        >>> [hit.family for hit in relatives.answer.hits]
+        ['resnet', 'resnet', 'resnet']
+        >>> relatives.to_arrow().column_names[:2]
+        ['id', 'name']
+    """
+    item = _architecture(model, example)
+    query = Query(item, top_k, wanted or Filter(), by)
+    return Relatives(item.labels.name, _retriever().answer(query))
+
+
+def motifs_of(model: Model, example: object = None) -> Motifs:
+    """The repeated blocks that a model is made of; arguments as for `search`.
+
+    Example:
+        >>> motifs_of("timm:resnet50").to_arrow()["times"].to_pylist()
+        [1, 4, 12, 1]
+    """
+    item = _architecture(model, example)
+    return Motifs(item.labels.name, partition(item.graph))
+
+
+def diff(first: Model, second: Model, example: object = None) -> Compared:
+    """What two models share, and where they differ; arguments as for `search`.
+
+    Example:
+        >>> diff("timm:resnet50", "timm:resnet101").difference.motifs.other
+        ()
+    """
+    return Compared(difference(_architecture(first, example), _architecture(second, example)))
+
+
+def novelty_of(model: Model, example: object = None) -> float | None:
+    """How many of a hundred designs of known families have a nearer relative in the atlas.
+
+    It is 0 where the design is known; arguments as for `search`.
+
+    Example:
+        >>> novelty_of("timm:resnet50")
+        0.0
+    """
+    return search(model, example, top_k=1).answer.novelty
+
+
+@cache
+def _retriever() -> Retriever:
+    """Who answers, made with the first question: reading the atlas takes a second."""
+    content = read_atlas(shipped_atlas())
+    embedder = Embedder(content.encoder)
+    return Retriever(embedder, ExactIndex(content.rows, dim=embedder.dim), content.novelty)
+
+
+def _architecture(model: Model, example: object) -> Architecture:
+    if isinstance(model, Architecture):
+        return model
+    if isinstance(model, str):
+        return _known([model]).get(model) or capture_architecture(model).architecture
+    if isinstance(model, ComputationalGraph):
+        return architecture(_labels("graph"), model)
+    name = type(model).__name__
+    if example is None:
+        reason = f"wanted example inputs of {name}, such as torch.zeros(1, 3, 224, 224)"
+        raise InvalidQueryError("example", reason)
+    return architecture(_labels(name), capture_module(model, example, name=name).network)
+
+
+def _known(names: Sequence[str]) -> Mapping[str, Architecture]:
+    """Those that the shipped corpus has: nothing of their libraries is imported."""
+    sources = {name.partition(":")[0] for name in names}
+    return read_named(shipped_corpus(), names, sources)
+
+
+def _labels(name: str) -> Labels:
+    return Labels(name=name, source="python", library="-", family="unknown", task="unknown")

@@ -1,0 +1,183 @@
+"""A lock: fingerprints and motifs of some models, in a file that a review can read.
+
+`nar lock` writes one, `nar check` compares models with it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from nar.architecture import Architecture
+from nar.canonical import Wiring
+from nar.capture import CAPTURE_VERSION
+from nar.cli.change_kinds import Kind
+from nar.cli.drawing import write_text
+from nar.difference import MotifDifference, MotifTimes, beside
+from nar.errors import InvalidInputError
+from nar.explanation import motif_times
+from nar.fingerprints import sameness
+from nar.graph import ComputationalGraph
+from nar.motifs.partition import partition
+from nar.normal_form import NORMAL_FORM_VERSION
+from nar.ops import ATTRIBUTES
+
+_RATIO: Final = ATTRIBUTES.index("channel_ratio")
+_VERSION: Final = f"{CAPTURE_VERSION}.{NORMAL_FORM_VERSION}"
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LockedMotif(_Record):
+    """A motif type of a locked model; its operators stand in one line, as a diff shows them."""
+
+    operators: str
+    times: int
+    code: str
+
+
+class Locked(_Record):
+    """What is locked of one model.
+
+    Attributes:
+        parameters: Learned scalars.
+        nodes: Operators.
+        exact: Exact fingerprint, sha256 hex.
+        topology: Topology fingerprint, sha256 hex.
+        inference: Inference fingerprint, sha256 hex.
+        settings: Exact fingerprint without widths: without ratios of channels and parameters.
+        motifs: Motif types by first occurrence.
+    """
+
+    parameters: int
+    nodes: int
+    exact: str
+    topology: str
+    inference: str
+    settings: str
+    motifs: tuple[LockedMotif, ...]
+
+
+class Lock(_Record):
+    """The content of a lock file.
+
+    Attributes:
+        version: Of capture and of the normal form; fingerprints of others are not compared.
+        models: What is locked, by name.
+    """
+
+    version: str
+    models: dict[str, Locked]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How a model differs from what is locked of it.
+
+    Attributes:
+        kind: The one kind that it has.
+        before: What is locked.
+        now: What it is.
+        motifs: Of both, the locked one first.
+    """
+
+    kind: Kind
+    before: Locked
+    now: Locked
+    motifs: MotifDifference
+
+
+def locked(item: Architecture) -> Locked:
+    """What a lock says of an architecture."""
+    motifs = tuple(
+        LockedMotif(operators=" ".join(each.operators), times=each.times, code=each.code)
+        for each in motif_times(partition(item.graph))
+    )
+    return Locked(
+        parameters=item.parameters,
+        nodes=item.nodes,
+        exact=item.exact,
+        topology=item.topology,
+        inference=item.inference,
+        settings=_settings(item.graph),
+        motifs=motifs,
+    )
+
+
+def _settings(graph: ComputationalGraph) -> str:
+    attributes = graph.attributes.copy()
+    attributes[:, _RATIO] = 0
+    return Wiring(replace(graph, attributes=attributes)).coded().exact(0)
+
+
+def write_lock(path: Path, models: Mapping[str, Locked]) -> None:
+    """Write a lock, sorted by name: the same models give the same bytes.
+
+    Raises:
+        InvalidInputError: It cannot be written there.
+    """
+    lock = Lock(version=_VERSION, models=dict(sorted(models.items())))
+    text = lock.model_dump_json(indent=2) + "\n"
+    write_text(path, text)
+
+
+def read_lock(path: Path) -> Lock:
+    """Read a lock whose fingerprints can be compared with those of today.
+
+    Raises:
+        InvalidInputError: It is missing, no lock, or written by another version of NAR.
+    """
+    lock = _read(path)
+    if lock.version != _VERSION:
+        raise InvalidInputError(
+            str(path),
+            f"wanted a lock of version {_VERSION}, came {lock.version}, whose fingerprints are of "
+            "another version of NAR; `nar lock` without names writes it anew",
+        )
+    return lock
+
+
+def locked_names(path: Path) -> list[str]:
+    """Names of what a lock of any version locks.
+
+    Raises:
+        InvalidInputError: It is missing or no lock.
+    """
+    return list(_read(path).models)
+
+
+def _read(path: Path) -> Lock:
+    try:
+        return Lock.model_validate_json(path.read_bytes())
+    except OSError as error:
+        hint = "`nar lock NAME` writes one"
+        raise InvalidInputError(str(path), f"cannot be read ({error.strerror}); {hint}") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        field = ".".join(map(str, fault["loc"]))
+        raise InvalidInputError(str(path), f"no lock: {field} {fault['msg']}") from error
+
+
+def change(before: Locked, now: Locked) -> Change | None:
+    """What changed since a model was locked; None if it is the same network."""
+    if before.exact == now.exact:
+        return None
+    motifs = beside(_times(before.motifs), _times(now.motifs))
+    return Change(_kind(before, now, motifs), before, now, motifs)
+
+
+def _kind(before: Locked, now: Locked, motifs: MotifDifference) -> Kind:
+    match sameness(before, now):
+        case "design":
+            return Kind.WIDTH if before.settings == now.settings else Kind.ATTRIBUTES
+        case "inference":
+            return Kind.INFERENCE
+    return Kind.DESIGN if motifs.other else Kind.DEPTH
+
+
+def _times(motifs: Iterable[LockedMotif]) -> list[MotifTimes]:
+    return [MotifTimes(each.code, tuple(each.operators.split()), each.times) for each in motifs]

@@ -1,0 +1,122 @@
+"""Commands that look at models: they compare, lock and draw them."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from nar.cli.change_kinds import Kind
+from nar.console import DEFAULT_WORK, AsJson, Verbose, Work, reporting_errors
+
+app = typer.Typer()
+
+_LOCK: Final = Path("nar.lock")
+# Of `nar check`, which fails with 1 if nothing could be compared.
+_CHANGED: Final = 3
+
+NAME_HELP: Final = "timm:resnet50, path/to/file.py:factory, model.onnx, model.pt2, ..."
+Name = Annotated[str, typer.Argument(help=NAME_HELP)]
+Corpus = Annotated[
+    Path | None,
+    typer.Option(help="Directory of a corpus; by default that of --work, or else the shipped one."),
+]
+Names = Annotated[
+    list[str] | None, typer.Argument(help="Names of models; by default those of the lock.")
+]
+
+
+@app.command()
+@reporting_errors
+def capture(
+    name: Name, graph: bool = False, as_json: AsJson = False, verbose: Verbose = False
+) -> None:
+    """Capture a model: operators, parameters, FLOPs, fingerprints. --graph prints every node."""
+    # Here and below: the libraries behind a command take seconds to import, help should not.
+    from nar.cli import model_commands
+
+    model_commands.capture(name, graph=graph, as_json=as_json)
+
+
+@app.command()
+@reporting_errors
+def motifs(name: Name, as_json: AsJson = False, verbose: Verbose = False) -> None:
+    """Show the repeated blocks a model is made of."""
+    from nar.cli import model_commands
+
+    model_commands.motifs(name, as_json=as_json)
+
+
+@app.command()
+@reporting_errors
+def diff(
+    first: Name,
+    second: Name,
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    html: Annotated[Path | None, typer.Option(help="File that gets the same as a page.")] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show what two architectures share; a model that the corpus lacks is captured."""
+    from nar.cli import corpus_commands
+    from nar.cli.choices import CorpusChoice
+
+    corpus_commands.diff(CorpusChoice(work, corpus), first, second, html=html, as_json=as_json)
+
+
+@app.command()
+@reporting_errors
+def lock(
+    names: Names = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = _LOCK,
+    verbose: Verbose = False,
+) -> None:
+    """Write fingerprints and motifs of models down; without names, those of the file anew."""
+    from nar.cli import lock_commands
+
+    count = lock_commands.lock(names or [], output)
+    typer.echo(f"{count:,} locked in {output}")
+
+
+@app.command()
+@reporting_errors
+def check(
+    names: Names = None,
+    lock_file: Annotated[Path, typer.Option("--lock", help="File that `nar lock` wrote.")] = _LOCK,
+    allow: Annotated[
+        list[Kind] | None, typer.Option(help="Accept changes of this kind; may be given again.")
+    ] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say what changed since `nar lock`; ends with 3 if a change is of no kind that is allowed."""
+    from nar.cli import lock_commands
+
+    if not lock_commands.check(names or [], lock_file, allow or [], as_json=as_json):
+        raise typer.Exit(_CHANGED)
+
+
+@app.command()
+@reporting_errors
+def export(
+    name: Name,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="A file .dot, .graphml, .json or .svg.")
+    ],
+    operators: Annotated[
+        bool, typer.Option("--operators", help="Draw every operator, not every motif.")
+    ] = False,
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    verbose: Verbose = False,
+) -> None:
+    """Draw a model: its motifs and how they are linked, or every operator."""
+    from nar.cli import drawing
+    from nar.cli.choices import CorpusChoice
+    from nar.cli.lookup import looked_up
+
+    drawing.check_suffix(output)
+    [item] = looked_up(CorpusChoice(work, corpus), [name])
+    drawn = drawing.drawn_operators if operators else drawing.drawn_motifs
+    drawing.write_drawing(output, drawn(name, item.graph))
+    typer.echo(f"wrote {output}")

@@ -1,0 +1,40 @@
+"""`nar search --among FILE`: hits come from a list of one's own, whatever else is wanted."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from nar.cli.among import among, listed_names
+from nar.cli.app import app
+from nar.errors import InvalidInputError
+from nar.index.filters import Filter
+
+
+def test_names_stand_one_a_line(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_text("# supported\n\ntimm:a # since May\n  timm:b\ntimm:a\nfolder#1/x.py:f\n")
+    assert listed_names(path) == ["timm:a", "timm:b", "folder#1/x.py:f"]
+    wanted = among(path, Filter(families=("resnet",)))
+    assert wanted.families == ("resnet",)
+    assert wanted.all_of == (Filter(names=("timm:a", "timm:b", "folder#1/x.py:f")),)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"# nothing\n", b"\xff\xfe"])
+def test_a_file_without_names_is_refused(tmp_path, content):
+    path = tmp_path / "names.txt"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InvalidInputError, match=r"names\.txt"):
+        listed_names(path)
+
+
+def test_hits_are_of_the_list_and_unknown_names_are_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ["timm:vgg16", "timm:resnet101", "timm:nothing"]
+    (tmp_path / "names.txt").write_text("\n".join(names))
+    arguments = ["search", "timm:resnet50", "--among", "names.txt", "--json"]
+    done = CliRunner().invoke(app, arguments)
+    hits = [hit["name"] for hit in json.loads(done.stdout)["hits"]]
+    assert hits == ["timm:resnet101", "timm:vgg16"]
+    assert "not in the atlas: timm:nothing" in done.stderr

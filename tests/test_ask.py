@@ -1,0 +1,69 @@
+"""The atlas in one line: what is asked in four ways is one model, and answers show themselves."""
+
+import pytest
+import torch
+from graphs import resnet
+
+import nar
+from nar.ask import Shown
+from nar.errors import InvalidQueryError
+from nar.index.filters import Filter
+
+
+@pytest.fixture(scope="module")
+def module():
+    layers = [torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Conv2d(8, 8, 3), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers)
+
+
+@pytest.fixture(scope="module")
+def answers(module):
+    example = torch.zeros(1, 3, 64, 64)
+    return [
+        nar.search(module, example, top_k=3),
+        nar.motifs_of(module, example),
+        nar.diff(module, "timm:resnet18", example),
+    ]
+
+
+def test_a_module_a_graph_and_an_architecture_are_asked_alike(module):
+    captured = nar.capture_module(module, torch.zeros(1, 3, 64, 64)).graph
+    asked = [nar.search(captured, top_k=3), nar.search(module, torch.zeros(1, 3, 64, 64), top_k=3)]
+    assert asked[0].answer.hits == asked[1].answer.hits
+
+
+def test_a_name_of_the_atlas_is_known():
+    relatives = nar.search("timm:resnet50", top_k=2, wanted=Filter(families=("resnet",)))
+    assert "timm:resnet50" in [hit.name for hit in relatives.answer.same_network]
+    assert nar.novelty_of("timm:resnet50") == 0
+
+
+def test_what_nobody_has_drawn_is_new(module):
+    novelty = nar.novelty_of(module, torch.zeros(1, 3, 64, 64))
+    assert 0 < novelty <= 100
+
+
+def test_a_graph_in_any_numbering_is_the_same_motifs():
+    assert nar.motifs_of(resnet([2])).cut.counts()
+
+
+def test_a_module_needs_example_inputs(module):
+    with pytest.raises(InvalidQueryError, match="example inputs of Sequential"):
+        nar.search(module)
+
+
+def test_every_answer_shows_itself(answers):
+    for answer in answers:
+        assert isinstance(answer, Shown)
+        assert "Sequential" in repr(answer)
+        text = answer._repr_html_()
+        assert text.startswith('<div class="nar">')
+        assert "<script" not in text
+
+
+def test_every_answer_becomes_a_table(answers):
+    relatives, motifs, compared = (answer.to_arrow() for answer in answers)
+    assert (relatives.num_rows, relatives["score"].to_pylist()[0] <= 1) == (3, True)
+    assert motifs.column_names == ["code", "operators", "times"]
+    assert compared.column_names == ["code", "operators", "first", "second"]
+    assert list(answers[0].to_pandas()["name"]) == relatives["name"].to_pylist()
