@@ -28,6 +28,9 @@ from nar.novelty import Novelty, read_novelty, write_novelty
 ENCODER: Final = "encoder"
 VECTORS: Final = "vectors.parquet"
 NOVELTY: Final = "novelty.json"
+# What only the page reads; an atlas may be without.
+MAP: Final = "map.parquet"
+USES: Final = "uses.parquet"
 # Of the files that nothing else says to be whole, as `sha256sum --check` reads it.
 SUMS: Final = "SHA256SUMS"
 _KEY: Final = b"nar.atlas"
@@ -119,7 +122,8 @@ def keep_atlas_novelty(atlas: Atlas, novelty: Novelty, *, encoder: str) -> None:
 
 def seal(atlas: Atlas) -> None:
     """Write down the sums of the files as they are: from now on, a changed byte is found."""
-    named = [path for path in (atlas.novelty, atlas.directory / VECTORS) if path.exists()]
+    paths = [atlas.directory / name for name in (NOVELTY, VECTORS, MAP, USES)]
+    named = [path for path in paths if path.exists()]
     lines = "".join(f"{_sum(path)}  {path.name}\n" for path in named)
     write_whole(atlas.directory / SUMS, lambda part: part.write_text(lines))
 
@@ -132,13 +136,13 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     """
     path = atlas.directory / VECTORS
     about = _about(path)
-    _check_seal(path)
+    check_seal(path)
     try:
         # Not read_table: that imports pyarrow's datasets and pandas, for half a second.
         column = pq.ParquetFile(path).read().column("vector").combine_chunks()
         vectors = column.flatten().to_numpy().reshape(len(column), -1).astype(np.float32)
     except (OSError, pa.ArrowException, KeyError, ValueError) as error:
-        raise _damaged(path, error) from error
+        raise damaged(path, error) from error
     cards = list(iterate_cards(atlas.corpus))
     encoder = load_checkpoint(atlas.encoder)
     if about != _identity(atlas, encoder) or len(cards) != len(vectors):
@@ -154,10 +158,18 @@ def atlas_novelty(atlas: Atlas) -> Novelty | None:
     Raises:
         CorpusError: It is missing or damaged.
     """
-    encoder = _about(atlas.directory / VECTORS)["encoder"]
     if atlas.novelty.exists():
-        _check_seal(atlas.novelty)
-    return read_novelty(atlas.novelty, encoder=str(encoder))
+        check_seal(atlas.novelty)
+    return read_novelty(atlas.novelty, encoder=atlas_encoder(atlas))
+
+
+def atlas_encoder(atlas: Atlas) -> str:
+    """Fingerprint of the encoder that made the vectors; neither it nor they are read.
+
+    Raises:
+        CorpusError: The atlas is missing or damaged.
+    """
+    return str(_about(atlas.directory / VECTORS)["encoder"])
 
 
 def _about(path: Path) -> dict[str, Any]:
@@ -166,10 +178,10 @@ def _about(path: Path) -> dict[str, Any]:
         about: dict[str, Any] = json.loads((pq.read_schema(path).metadata or {})[_KEY])
         return about
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
-        raise _damaged(path, error) from error
+        raise damaged(path, error) from error
 
 
-def _check_seal(path: Path) -> None:
+def check_seal(path: Path) -> None:
     """See that a file is as it was sealed.
 
     Raises:
@@ -194,7 +206,8 @@ def _sum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _damaged(path: Path, error: Exception) -> CorpusError:
+def damaged(path: Path, error: Exception) -> CorpusError:
+    """The error of a file that cannot be what it has to be."""
     return CorpusError(f"{path} holds no atlas: {error}; {_AGAIN}")
 
 

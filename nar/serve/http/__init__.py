@@ -1,0 +1,1 @@
+"""JSON over HTTP, for browsers: the messages of the contract, through the layers of gRPC calls."""

@@ -1,0 +1,103 @@
+"""The HTTP port beside the gRPC port, in the same event loop: it opens, serves and closes."""
+
+import asyncio
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from nar.config import ServerConfig
+from nar.serve.calls import Layer
+from nar.serve.http.certificates import tls_context
+from nar.serve.http.fence import Fence
+from nar.serve.http.guard import guarded
+from nar.serve.page_parts import PageParts
+
+_SMALLEST_GZIP_BYTES = 2_000
+_MAX_HEADER_BYTES = 32 * 1024
+
+
+class _Beside(uvicorn.Server):
+    """A server that leaves the signals to the one beside which it runs."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class WebServer:
+    """The page, and the methods of the contract as JSON.
+
+    Args:
+        config: Address, limits and certificates.
+        methods: Routes of the contract.
+        page: What is shown beside them.
+        layers: Token, admission and what else stands before a page; its files are for everybody.
+
+    Attributes:
+        port: The port that browsers come to, once opened.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        methods: Sequence[Route],
+        page: PageParts,
+        layers: Sequence[Layer],
+    ) -> None:
+        self.port = 0
+        self._config = config
+        routes: list[BaseRoute] = [*methods]
+        for path, answer in page.pages.items():
+            endpoint = partial(guarded, layers, config.max_call_s, answer)
+            routes.append(Route(path, endpoint, methods=["GET", "POST"]))
+        if page.static is not None:
+            routes.append(Mount("/", StaticFiles(directory=page.static, html=True)))
+        middleware = [
+            Middleware(Fence, names=config.web_names),
+            Middleware(GZipMiddleware, minimum_size=_SMALLEST_GZIP_BYTES, compresslevel=5),
+        ]
+        self._server = _Beside(self._settings(Starlette(routes=routes, middleware=middleware)))
+        self._serving: asyncio.Task[None] | None = None
+
+    def _settings(self, app: Starlette) -> uvicorn.Config:
+        config = self._config
+        return uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=config.max_connections,
+            timeout_graceful_shutdown=max(1, round(config.drain_grace_s)),
+            h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+            ssl_context_factory=tls_context(config.tls) if config.tls else None,
+        )
+
+    def open(self) -> None:
+        """Listen; requests are answered from now on.
+
+        Raises:
+            OSError: The port is taken, or the address is not of this machine.
+        """
+        host, port = self._config.host, self._config.web_port
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port or 0), family=family)
+        self.port = listening.getsockname()[1]
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+
+    async def close(self) -> None:
+        """Finish the requests under way and close the port."""
+        if self._serving is not None:
+            self._server.should_exit = True
+            await self._serving

@@ -1,0 +1,148 @@
+"""Catalogue: what the page knows of every architecture of an index, as columns and as names."""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.index.filters import EVERYTHING, Filter
+from nar.index.rows import IndexEntry
+
+_PAGE: Final = 10_000
+_LABELS: Final = ("family", "block", "task", "source")
+_WORD: Final = re.compile(r"[a-z0-9]+")
+_SUGGESTED: Final = 12
+# Of a name that is misspelt, how like the right one it has to be.
+_LIKENESS: Final = 0.6
+
+
+class Listed(Protocol):
+    """What a catalogue is made from: a `Reader` or an `ArchitectureIndex`."""
+
+    def count(self) -> int:
+        """Number of rows."""
+
+    def page(self, after: str, limit: int, wanted: Filter) -> list[IndexEntry]:
+        """The rows of the next ids, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A name that may be meant."""
+
+    name: str
+    family: str
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A label of every architecture: its values, and the position of each row's value.
+
+    Attributes:
+        values: Every value once, the most frequent first.
+        codes: Unsigned 16-bit integers, little endian, in base64.
+    """
+
+    values: tuple[str, ...]
+    codes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the map draws.
+
+    Attributes:
+        names: Of the architectures.
+        labels: Family, block, task and source.
+        points: x and y of each, as 16-bit fractions of the map, little endian, in base64; None
+            where the index has no map.
+    """
+
+    names: tuple[str, ...]
+    labels: Mapping[str, Column]
+    points: str | None
+
+
+class Catalogue:
+    """The architectures of an index; it never changes.
+
+    Args:
+        entries: What the index says of each.
+        points: Where those stand that are on the map, by name, each from -1 to 1.
+    """
+
+    def __init__(
+        self, entries: Sequence[IndexEntry], points: Mapping[str, NDArray[np.float32]]
+    ) -> None:
+        self._entries = {entry.name: entry for entry in entries}
+        self._folded = {entry.name.lower(): entry.name for entry in entries}
+        self._points = points
+
+    @property
+    def names(self) -> Mapping[str, IndexEntry]:
+        """What the index says of each, by name."""
+        return self._entries
+
+    def suggested(self, text: str) -> list[Suggestion]:
+        """Names that hold every word of a text, the likeliest first; or else, those like it."""
+        words = _WORD.findall(text.lower())
+        if not words:
+            return []
+        matching = [name for name in self._folded if all(word in name for word in words)]
+        if not matching:
+            matching = get_close_matches(
+                text.lower(), self._stems(words[0][:1]), _SUGGESTED, _LIKENESS
+            )
+        matching.sort(key=lambda name: _rank(name, text.lower()))
+        entries = (self._entries[self._folded[name]] for name in matching[:_SUGGESTED])
+        return [Suggestion(entry.name, entry.family, entry.task) for entry in entries]
+
+    def _stems(self, first: str) -> Iterator[str]:
+        """Names whose model begins with a letter: nobody misspells that one."""
+        return (name for name in self._folded if name.rpartition(":")[2].startswith(first))
+
+    def columns(self) -> Columns:
+        """What the map draws."""
+        entries = list(self._entries.values())
+        labels = {label: _column([getattr(each, label) for each in entries]) for label in _LABELS}
+        return Columns(tuple(self._entries), labels, self._drawn())
+
+    def _drawn(self) -> str | None:
+        if not self._points:
+            return None
+        middle = np.zeros(2, dtype=np.float32)
+        points = np.stack([self._points.get(name, middle) for name in self._entries])
+        return _base64(np.round((points + 1) / 2 * np.iinfo(np.uint16).max))
+
+
+def read_catalogue(index: Listed, points: Mapping[str, NDArray[np.float32]]) -> Catalogue:
+    """The catalogue of all rows of an index."""
+    entries: list[IndexEntry] = []
+    while page := index.page(entries[-1].id if entries else "", _PAGE, EVERYTHING):
+        entries += page
+    return Catalogue(entries, points)
+
+
+def _rank(name: str, text: str) -> tuple[bool, bool, bool, int, str]:
+    """Exact names first, then models that begin with the text, then short names."""
+    model = name.rpartition(":")[2]
+    is_exact, begins = text in (name, model), model.startswith(text)
+    return not is_exact, not begins, text not in name, len(name), name
+
+
+def _column(values: Sequence[str]) -> Column:
+    distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return Column(tuple(distinct[order].tolist()), _base64(rank[inverse]))
+
+
+def _base64(numbers: NDArray[np.generic]) -> str:
+    return b64encode(numbers.astype("<u2").tobytes()).decode()

@@ -1,0 +1,191 @@
+"""What the page asks beside the contract: names, the map, models, who uses a block, files.
+
+Every answer is a record of this package as JSON.
+"""
+
+import asyncio
+import gzip
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from starlette.requests import Request
+from starlette.responses import Response
+
+from nar.cli.difference import likeness, node_lines, operator_counts
+from nar.config import ServerConfig
+from nar.errors import InvalidQueryError, NarError
+from nar.explanation import Cut, motif_difference
+from nar.fingerprints import sameness
+from nar.serve.explaining import Graphs
+from nar.serve.http.bodies import parts_of, read_body
+from nar.serve.http.replies import message_reply
+from nar.serve.page_parts import Page
+from nar.web.alignment import aligned
+from nar.web.catalogue import Catalogue, Listed, Suggestion, read_catalogue
+from nar.web.models import Models
+from nar.web.uploads import Files
+from nar.web.users import users_of
+from nar.web.uses import Uses
+from nar.web.views import model_view
+
+_JSON: Final = "application/json"
+# How often the number of rows is compared.
+_LOOK_S: Final = 30.0
+Asked = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sources:
+    """What the pages read.
+
+    Attributes:
+        index: The architectures.
+        graphs: Their graphs; None where the server reads no corpus.
+        points: Where they stand on the map, by name; empty without one.
+        uses: Who contains which motif, and the names of the rows; None where nobody has counted.
+    """
+
+    index: Listed
+    graphs: Graphs | None
+    points: Mapping[str, NDArray[np.float32]]
+    uses: tuple[Uses, tuple[str, ...]] | None
+
+
+class Pages:
+    """Answers the page; computing happens in threads, files are read in processes beside.
+
+    Args:
+        sources: What is shown.
+        config: Limits.
+    """
+
+    def __init__(self, sources: Sources, config: ServerConfig) -> None:
+        self._sources = sources
+        self._config = config
+        self._models = Models(sources.graphs, config)
+        self._files = Files(1)
+        self._turns = asyncio.Semaphore(config.compute_threads)
+        self._reading = Lock()
+        self._catalogue: Catalogue | None = None
+        self._looked_s = 0.0
+        self._columns: tuple[Catalogue, bytes] | None = None
+
+    def warm_up(self) -> None:
+        """Read the index before the first request asks for it, as far as it answers already."""
+        with suppress(NarError):
+            self._map_content()
+
+    def by_path(self) -> Mapping[str, Page]:
+        """What answers which path."""
+        return {
+            "/page/names": self._names,
+            "/page/map": self._map,
+            "/page/model": partial(self._computed, self._model),
+            "/page/diff": partial(self._computed, self._diff),
+            "/page/users": partial(self._computed, self._users),
+            "/page/file": self._file,
+        }
+
+    async def _names(self, request: Request) -> Response:
+        text = request.query_params.get("text", "")[:200]
+        return _reply([asdict(each) for each in await self._in_thread(self._suggested, text)])
+
+    def _suggested(self, text: str) -> list[Suggestion]:
+        return self._known.suggested(text)
+
+    async def _map(self, _request: Request) -> Response:
+        content = await self._in_thread(self._map_content)
+        return Response(content, headers={"content-encoding": "gzip"}, media_type=_JSON)
+
+    def _map_content(self) -> bytes:
+        """Written once: it is megabytes, and the same for everybody."""
+        catalogue = self._known
+        if self._columns is None or self._columns[0] is not catalogue:
+            text = json.dumps(asdict(catalogue.columns()))
+            self._columns = (catalogue, gzip.compress(text.encode(), 6))
+        return self._columns[1]
+
+    async def _computed(self, compute: Callable[[Asked], object], request: Request) -> Response:
+        body = await read_body(request, self._config.max_message_bytes)
+        return _reply(await self._in_thread(lambda: compute(_asked(body))))
+
+    def _model(self, asked: Asked) -> object:
+        name, model = self._models.find(asked, self._known)
+        return asdict(model_view(name, model, self._uses))
+
+    def _diff(self, asked: Asked) -> object:
+        pair = [self._models.find(_part(asked, side), self._known) for side in ("first", "second")]
+        first, second = (model_view(*named, self._uses) for named in pair)
+        graphs = [model.graph for _, model in pair]
+        cuts = [Cut(model) for _, model in pair]
+        return {
+            "first": asdict(first),
+            "second": asdict(second),
+            "rows": [(row.first, row.second) for row in aligned(first, second)],
+            "sameness": sameness(*(model for _, model in pair)),
+            "alike": likeness(*map(node_lines, graphs)),
+            "in_shared": motif_difference(*(cut.written for cut in cuts)).in_shared,
+            "operators": [asdict(each) for each in operator_counts(*graphs)],
+        }
+
+    def _users(self, asked: Asked) -> object:
+        return asdict(users_of(str(asked.get("code", "")), self._sources.uses, self._known))
+
+    async def _file(self, request: Request) -> Response:
+        name = request.query_params.get("name", "")[:200]
+        graph = await self._files.graph(name, parts_of(request, self._config.max_file_bytes))
+        return await message_reply(graph, "")
+
+    async def _in_thread(self, work: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401
+        async with self._turns:
+            return await asyncio.to_thread(work, *arguments)
+
+    @property
+    def _uses(self) -> Uses | None:
+        return self._sources.uses[0] if self._sources.uses else None
+
+    @property
+    def _known(self) -> Catalogue:
+        """What the index holds; what has changed in it is seen after a while."""
+        with self._reading:
+            index, now = self._sources.index, time.monotonic()
+            if self._catalogue is None or now - self._looked_s > _LOOK_S:
+                if self._catalogue is None or index.count() != len(self._catalogue.names):
+                    self._catalogue = read_catalogue(index, self._sources.points)
+                self._looked_s = now
+            return self._catalogue
+
+
+def _asked(body: bytes) -> Asked:
+    """A JSON object.
+
+    Raises:
+        InvalidQueryError: It is none.
+    """
+    try:
+        asked = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidQueryError("body", f"wanted JSON, came {error}") from error
+    return _object(asked, "body")
+
+
+def _part(asked: Asked, side: str) -> Asked:
+    return _object(asked.get(side), side)
+
+
+def _object(given: object, field: str) -> Asked:
+    if not isinstance(given, dict):
+        raise InvalidQueryError(field, f"wanted an object, came {type(given).__name__}")
+    return given
+
+
+def _reply(report: object) -> Response:
+    return Response(json.dumps(report), media_type=_JSON)

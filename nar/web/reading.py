@@ -1,0 +1,52 @@
+"""A process that reads one file from outside, and may be wrong, slow or greedy without harm.
+
+It runs nothing that the file brings along: of ONNX the protobuf is read, of an exported program its
+JSON, and a configuration builds a class of transformers on the meta device.
+"""
+
+import resource
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Final
+
+from nar.children import say, told
+from nar.errors import NarError
+from nar.serve.graphs import encode_graph
+from nar.zoo import capture_architecture
+
+# Of the process, torch and its libraries included, which take most of what they map.
+_MAX_MEMORY_BYTES: Final = 12 * 1024**3
+_MAX_CPU_S: Final = 120
+_MAX_WRITTEN_BYTES: Final = 512 * 1024**2
+
+
+def main() -> None:
+    """Read the file that the parent names, and write its graph beside it."""
+    task, _ = told()
+    bound(resource.RLIMIT_AS, _MAX_MEMORY_BYTES)
+    bound(resource.RLIMIT_CPU, _MAX_CPU_S)
+    bound(resource.RLIMIT_FSIZE, _MAX_WRITTEN_BYTES)
+    try:
+        # What a library prints is no part of the answer.
+        with redirect_stdout(sys.stderr):
+            item = capture_architecture(task["path"]).architecture
+    except NarError as error:
+        # The parent's name for the file says nothing to whoever sent it.
+        say({"fault": str(error).replace(f"{task['path']}: ", "")})
+    except MemoryError:
+        say({"fault": "it takes more memory than one file may"})
+    else:
+        Path(task["answer"]).write_bytes(encode_graph(item.graph).SerializeToString())
+        say({})
+
+
+def bound(kind: int, most: int) -> None:
+    """Let this process have no more of something, nor than it might have already."""
+    _, hard = resource.getrlimit(kind)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (most, most))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+// The page: which view an address means, what is dropped on it, keys that work everywhere.
+
+import { post, send } from "./api.js";
+import { askView } from "./ask.js";
+import { diffView } from "./diff.js";
+import { el } from "./dom.js";
+import { whole } from "./format.js";
+import { link, parsed } from "./links.js";
+import { mapView } from "./map.js";
+import { modelView } from "./model.js";
+import { keep } from "./models.js";
+import { switchTheme, useTheme } from "./theme.js";
+import { usersView } from "./users.js";
+
+const VIEWS = { ask: askView, map: mapView, model: modelView, diff: diffView, users: usersView };
+const main = document.getElementById("main");
+let leaving = new AbortController();
+
+function show() {
+  leaving.abort();
+  leaving = new AbortController();
+  const address = parsed(location.hash);
+  const view = VIEWS[address.view] ?? askView;
+  for (const each of document.querySelectorAll("[data-view]")) {
+    each.toggleAttribute("aria-current", each.dataset.view === address.view);
+  }
+  main.className = `view-${address.view}`;
+  main.replaceChildren();
+  run(view(main, address, leaving.signal), leaving.signal);
+}
+
+// Wait for a view; what goes wrong is said where it would have been.
+async function run(work, signal) {
+  try {
+    await work;
+  } catch (error) {
+    if (!signal.aborted) complain(error);
+  }
+}
+
+function complain(error) {
+  main.querySelector(".busy")?.remove();
+  main.querySelector(".error")?.remove();
+  main.append(el("p", { class: "error", role: "alert" }, error.message));
+}
+
+async function take(file) {
+  const busy = el("p", { class: "busy", role: "status" }, `Reading ${file.name} …`);
+  main.querySelector(".error")?.remove();
+  main.prepend(busy);
+  try {
+    const name = keep(file.name, await send(file));
+    location.hash = link("ask", name);
+    show();
+  } catch (error) {
+    complain(error);
+  } finally {
+    busy.remove();
+  }
+}
+
+function takeDrops() {
+  const sign = document.getElementById("dropping");
+  let depth = 0;
+  const isFile = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragenter", (event) => isFile(event) && (sign.hidden = ++depth === 0));
+  addEventListener("dragleave", (event) => isFile(event) && (sign.hidden = --depth <= 0));
+  addEventListener("dragover", (event) => isFile(event) && event.preventDefault());
+  addEventListener("drop", (event) => {
+    if (!isFile(event)) return;
+    event.preventDefault();
+    depth = 0;
+    sign.hidden = true;
+    take(event.dataTransfer.files[0]);
+  });
+  addEventListener("nar:file", (event) => take(event.detail));
+}
+
+function takeKeys() {
+  addEventListener("keydown", (event) => {
+    const isTyping = event.target.closest?.("input, textarea, select");
+    if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
+      const box = main.querySelector("input[type=search]");
+      if (box) {
+        event.preventDefault();
+        box.focus();
+        box.select();
+      }
+    }
+  });
+}
+
+async function tellWhatIsHeld() {
+  const said = await post("/v1/describe", {});
+  document.getElementById("held").textContent = `${whole(said.indexRows)} architectures`;
+  document.getElementById("held").title = `NAR ${said.version}`;
+}
+
+useTheme();
+document.getElementById("theme").addEventListener("click", switchTheme);
+addEventListener("hashchange", show);
+takeDrops();
+takeKeys();
+show();
+tellWhatIsHeld().catch(complain);

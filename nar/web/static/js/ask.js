@@ -1,0 +1,68 @@
+// Ask: a name, a file or a graph; first what it is, then who is near.
+
+import { search } from "./api.js";
+import { combobox } from "./combobox.js";
+import { el } from "./dom.js";
+import { filterForm, filterOf } from "./filters.js";
+import { hitTable } from "./hits.js";
+import { link } from "./links.js";
+import { keep, label, targetOf } from "./models.js";
+import { verdict } from "./verdict.js";
+
+const ASKED = 60;
+const EXAMPLES = ["timm:resnet50", "timm:vit_base_patch16_224", "transformers:bert/BertForMaskedLM", "timm:convnext_tiny"];
+
+export async function askView(main, { parts: [name], query }, signal) {
+  document.title = name ? `${label(name)} · NAR` : "NAR";
+  const box = combobox({
+    value: name ?? "", title: "Name of an architecture", hint: "timm:resnet50, or drop an ONNX file here",
+    take: (taken) => { location.hash = link("ask", taken); },
+  });
+  main.append(el("div", { class: "asking" }, box, fileButton()));
+  if (!name) {
+    main.append(welcome());
+    if (matchMedia("(pointer: fine)").matches) box.querySelector("input").focus();
+    return;
+  }
+  const answer = el("div", { class: "answer", "aria-live": "polite" }, el("p", { class: "busy" }, "Asking …"));
+  main.append(answer);
+  const asked = { ...targetOf(name), topK: ASKED, filter: filterOf(query), by: query.by };
+  const result = await search(asked, signal);
+  answer.replaceChildren(verdict(name, result), tools(name));
+  const changed = (wanted) => { location.hash = link("ask", name, wanted); };
+  main.append(el("div", { class: "columns" }, filterForm(query, changed), hitTable(name, result.hits ?? [])));
+}
+
+function tools(name) {
+  const second = (text, address) => el("a", { class: "button", href: address }, text);
+  return el("p", { class: "tools" },
+    second("See its blocks", link("model", name)),
+    second("Find it on the map", link("map", { at: name })),
+    second("Compare it", link("diff", name)));
+}
+
+function fileButton() {
+  const input = el("input", {
+    type: "file", accept: ".onnx,.pt2,.json", class: "hidden", id: "file",
+    onchange: () => input.files[0] && dispatchEvent(new CustomEvent("nar:file", { detail: input.files[0] })),
+  });
+  return el("span", {}, input, el("label", { class: "button", for: "file" }, "Open a file"));
+}
+
+function welcome() {
+  const area = el("textarea", { rows: 6, spellcheck: "false", "aria-label": "A graph as JSON", placeholder: '{"operators": ["input", "conv", "relu"], "nodes": [0, 1, 2], "edgeIndex": {"sources": [0, 1], "targets": [1, 2]}}' });
+  const said = el("p", { class: "error", role: "alert", hidden: true });
+  const take = () => {
+    try {
+      location.hash = link("ask", keep("pasted graph", JSON.parse(area.value)));
+    } catch (error) {
+      said.hidden = false;
+      said.textContent = `This is no JSON: ${error.message}`;
+    }
+  };
+  return el("section", { class: "welcome" },
+    el("h1", {}, "What is this network, and who is like it?"),
+    el("p", {}, "Type the name of a known architecture, or drop a model: an ONNX file, an exported program (.pt2), a config.json. Only its graph is read, never its weights, and nothing leaves this server."),
+    el("p", { class: "examples" }, "For example ", EXAMPLES.map((each) => [el("a", { href: link("ask", each) }, each), " "])),
+    el("details", {}, el("summary", {}, "Paste a graph"), area, said, el("button", { type: "button", onclick: take }, "Ask")));
+}

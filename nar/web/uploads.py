@@ -1,0 +1,83 @@
+"""Files that are dropped on the page: kept on disk while they come, read in a process beside."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from nar.children import Child
+from nar.errors import InvalidQueryError
+from nar.serve.status import SlowUploadError
+from nar.v1.retrieval_pb2 import Graph
+
+# What reads; it is never imported here, for a server need not load what captures models.
+_MODULE: Final = "nar.web.reading"
+# What ends a name -> what the file is.
+KINDS: Final = {".onnx": "an ONNX model", ".pt2": "an exported program", ".json": "a configuration"}
+_MAX_S: Final = 100.0
+
+
+class Files:
+    """Reads models from files that strangers may have made.
+
+    Args:
+        at_a_time: Files read at a time; further ones wait.
+    """
+
+    def __init__(self, at_a_time: int) -> None:
+        self._turns = asyncio.Semaphore(at_a_time)
+
+    async def graph(self, name: str, parts: AsyncIterator[bytes]) -> Graph:
+        """The graph of the model in a file.
+
+        Args:
+            name: Of the file; its end says what it is.
+            parts: What is in it.
+
+        Raises:
+            InvalidQueryError: It is none of the kinds that are read, or no model could be read.
+            OversizedError: It is too large.
+        """
+        suffix = Path(name).suffix.lower()
+        if suffix not in KINDS:
+            kinds = ", ".join(f"{kind} ({end})" for end, kind in KINDS.items())
+            raise InvalidQueryError(
+                "name", f"wanted {kinds}; anything else is read by `nar search FILE` in a shell"
+            )
+        async with self._turns, aclosing(parts) as coming:  # type: ignore[type-var]
+            with TemporaryDirectory(prefix="nar-page-") as directory:
+                path = Path(directory) / f"model{suffix}"
+                await _write(path, coming)
+                return await asyncio.to_thread(_read, name, path)
+
+
+async def _write(path: Path, parts: AsyncIterator[bytes]) -> None:
+    try:
+        async with asyncio.timeout(_MAX_S):
+            with path.open("wb") as file:
+                async for part in parts:
+                    await asyncio.to_thread(file.write, part)
+    except TimeoutError:
+        raise SlowUploadError(f"the file did not come within {_MAX_S:.0f} s") from None
+
+
+def _read(name: str, path: Path) -> Graph:
+    answer = path.with_name("graph")
+    ending = threading.Event()
+    clock = threading.Timer(_MAX_S, ending.set)
+    child = Child(_MODULE, {"path": str(path), "answer": str(answer)})
+    clock.start()
+    try:
+        said = child.answer(ending)
+    finally:
+        clock.cancel()
+        child.close()
+    if said is None:
+        why = f"it took longer than {_MAX_S:.0f} s" if ending.is_set() else "its reader was ended"
+        raise InvalidQueryError(name, f"{why}; `nar search FILE` in a shell has no limits")
+    if "fault" in said:
+        raise InvalidQueryError(name, said["fault"])
+    return Graph.FromString(answer.read_bytes())

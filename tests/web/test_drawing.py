@@ -1,0 +1,60 @@
+"""What an atlas keeps for the page: its map, and who uses which block."""
+
+import numpy as np
+import pytest
+from atlases import packed, twenty_networks
+
+from nar.atlas import MAP, USES, Atlas, read_atlas
+from nar.cli.atlas_commands import draw
+from nar.corpus import read_corpus
+from nar.errors import CorpusError
+from nar.motifs.partition import partition
+from nar.web.drawing import coordinates, read_map
+from nar.web.uses import read_uses
+
+
+@pytest.fixture(scope="module")
+def atlas(tmp_path_factory):
+    work = twenty_networks(tmp_path_factory.mktemp("work"))
+    return packed(work, tmp_path_factory.mktemp("atlas"))
+
+
+def test_an_atlas_may_be_without(atlas, tmp_path):
+    bare = Atlas(tmp_path, atlas.corpus)
+    assert read_map(bare) is None
+    assert read_uses(bare) is None
+
+
+def test_what_is_drawn_reads_back(atlas):
+    assert draw(atlas) == 20
+    vectors = np.stack([row.embedding for row in read_atlas(atlas).rows])
+    assert read_map(atlas) == pytest.approx(coordinates(vectors))
+    uses = read_uses(atlas)
+    for row, item in enumerate(read_corpus(atlas.corpus)):
+        for code, count in partition(item.graph).counts().items():
+            rows, counts = uses.of(code)
+            assert counts[rows.tolist().index(row)] == count
+            assert uses.how_many([code]) == [len(rows)]
+
+
+def test_equal_vectors_give_an_equal_map_and_near_ones_lie_near():
+    rng = np.random.default_rng(0)
+    centres = np.repeat(np.eye(4, 16), 10, axis=0)
+    vectors = (centres + rng.normal(0, 0.02, centres.shape)).astype(np.float32)
+    points = coordinates(vectors)
+    assert np.array_equal(points, coordinates(vectors))
+    apart = np.linalg.norm(points[:, None] - points[None], axis=2)
+    own = np.repeat(np.arange(4), 10)
+    np.fill_diagonal(apart, np.inf)
+    assert (own[apart.argmin(axis=1)] == own).all()
+
+
+@pytest.mark.parametrize(("name", "read"), [(MAP, read_map), (USES, read_uses)])
+def test_a_changed_byte_is_found(atlas, name, read):
+    draw(atlas)
+    path = atlas.directory / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match="damaged"):
+        read(atlas)

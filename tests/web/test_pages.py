@@ -1,0 +1,156 @@
+"""What the page asks, over a real socket: names, the map, models, comparisons, users, files."""
+
+import http.client
+import json
+from base64 import b64decode
+
+import numpy as np
+import pytest
+import torch
+from google.protobuf.json_format import MessageToDict
+from graphs import resnet, swin
+from live_server import live_server
+from web_asking import ask
+
+from nar.canonical import canonical
+from nar.config import ServerConfig
+from nar.motifs.partition import partition
+from nar.serve.graphs import encode_graph
+from nar.web.page import Drawn, page_of
+
+
+def names(server, text):
+    _, _, said = ask(server, f"/page/names?text={text}", method="GET")
+    return [each["name"] for each in said]
+
+
+def post(server, page, **asked):
+    return ask(server, f"/page/{page}", json.dumps(asked))
+
+
+def test_names_are_suggested_by_words_and_likeness(server):
+    assert names(server, "BERT") == ["hf:bert"]
+    assert names(server, "swin%20unet") == ["smp:unet/swin"]
+    assert names(server, "bertt") == ["hf:bert"]
+    assert names(server, "timm:a")[0] == "timm:a"
+    assert names(server, "") == names(server, "%20") == []
+
+
+def test_the_map_says_what_the_index_says(items, columns):
+    wanted = {each.labels.name: each.labels for each in items}
+    assert set(columns["names"]) == set(wanted)
+    for label in ("family", "task", "source"):
+        column = columns["labels"][label]
+        codes = np.frombuffer(b64decode(column["codes"]), dtype="<u2")
+        told = [column["values"][code] for code in codes]
+        assert told == [getattr(wanted[name], label) for name in columns["names"]]
+    points = np.frombuffer(b64decode(columns["points"]), dtype="<u2").reshape(-1, 2)
+    assert len(np.unique(points, axis=0)) >= 4
+
+
+def test_a_model_is_cut_as_the_library_cuts_it(server):
+    graph = canonical(resnet([2, 3]))
+    cut = partition(graph)
+    _, _, known = post(server, "model", architecture="timm:deep")
+    _, _, sent = post(server, "model", graph=MessageToDict(encode_graph(graph)), name="mine")
+    assert sent == {**known, "name": "mine"}
+    assert {each["code"]: each["count"] for each in known["motifs"]} == {
+        f"{code:016x}": count for code, count in cut.counts().items()
+    }
+    assert known["nodes"] == graph.nodes
+
+
+def test_what_is_drawn_stands_for_every_motif(server):
+    _, _, view = post(server, "model", architecture="timm:deep")
+    drawn = [view["repeats"][each["group"]] * each["count"] for each in view["drawn"]]
+    assert sum(drawn) == sum(each["count"] for each in view["motifs"])
+
+
+def test_a_comparison_holds_every_block_of_both_once(server):
+    pair = {"first": {"architecture": "timm:a"}, "second": {"architecture": "timm:deep"}}
+    _, _, told = post(server, "diff", **pair)
+    for side, of_side in enumerate(("first", "second")):
+        shown = [row[side] for row in told["rows"] if row[side] is not None]
+        assert shown == list(range(len(told[of_side]["drawn"])))
+    assert told["sameness"] is None
+    assert 0 < told["alike"] < 1
+
+
+def test_equal_networks_are_the_same(server):
+    pair = {"first": {"architecture": "timm:a"}, "second": {"architecture": "timm:b"}}
+    _, _, told = post(server, "diff", **pair)
+    assert (told["sameness"], told["alike"], told["in_shared"]) == ("network", 1.0, [1.0, 1.0])
+    assert all(first == second for first, second in told["rows"])
+
+
+def test_who_uses_a_block_is_counted(server, items):
+    _, _, view = post(server, "model", architecture="timm:a")
+    for motif in view["motifs"]:
+        _, _, told = post(server, "users", code=motif["code"])
+        having = {
+            each.labels.name: partition(each.graph).counts().get(int(motif["code"], 16))
+            for each in items
+        }
+        wanted = {name: count for name, count in having.items() if count}
+        assert {each["name"]: each["count"] for each in told["users"]} == wanted
+        assert told["total"] == motif["users"] == len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("page", "body", "status"),
+    [
+        ("model", b"[]", 400),
+        ("model", b"{", 400),
+        ("model", b"{}", 400),
+        ("model", b'{"architecture": "timm:nobody"}', 404),
+        ("model", b'{"graph": 7}', 400),
+        ("model", b'{"graph": {"nodes": [0]}}', 400),
+        ("diff", b'{"first": {"architecture": "timm:a"}}', 400),
+        ("users", b'{"code": "xyz"}', 400),
+        ("users", b'{"code": "0_00000000000000"}', 400),
+        ("file?name=model.py", b"", 400),
+    ],
+)
+def test_what_is_refused_is_a_status(server, page, body, status):
+    came, _, said = ask(server, f"/page/{page}", body)
+    assert came == status
+    assert said["message"]
+
+
+def test_a_large_model_is_drawn_short(server):
+    graph = MessageToDict(encode_graph(canonical(swin([2, 2, 1_000, 2]))))
+    status, _, view = post(server, "model", graph=graph)
+    assert status == 200
+    assert view["nodes"] > 8_000
+    assert len(view["drawn"]) < 60
+
+
+def test_pages_want_the_token_that_calls_want(indexed):
+    _, embedder, _, index = indexed
+    page = page_of(ServerConfig(), None, Drawn())
+    with live_server(embedder, index, page=page, web_port=0, token="t") as server:
+        for path in ("/page/names?text=a", "/page/map", "/page/model", "/page/file?name=a.onnx"):
+            assert ask(server, path)[0] == 401
+        assert ask(server, "/page/names?text=a", authorization="Bearer t")[0] == 200
+        assert ask(server, "/", method="GET")[0] == 200
+
+
+def test_an_exported_program_is_read(server, tmp_path):
+    module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU())
+    program = torch.export.export(module, (torch.zeros(1, 3, 8, 8),))
+    torch.export.save(program, tmp_path / "model.pt2")
+    content = (tmp_path / "model.pt2").read_bytes()
+    status, _, graph = ask(server, "/page/file?name=mine.PT2", content)
+    assert status == 200
+    assert [graph["operators"][at] for at in graph["nodes"]] == ["input", "conv", "relu"]
+
+
+def test_a_file_is_bounded_while_it_comes(server):
+    """A body that does not say its length: it is refused as soon as it is too large."""
+    port = int(server.web_target.rpartition(":")[2])
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    parts = iter([b"x" * 60_000, b"x" * 60_000])
+    connection.request("POST", "/page/file?name=a.onnx", parts, encode_chunked=True)
+    answer = connection.getresponse()
+    assert answer.status == 413
+    connection.close()
