@@ -1,7 +1,8 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from threading import Lock
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -19,26 +20,29 @@ from nar.graph import ComputationalGraph
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import Hit
 from nar.query import Answer, Target
-from nar.serve.answers import decode_answer, decode_architecture
-from nar.serve.architectures import encode_new
-from nar.serve.batching import Size, batches, size_of
+from nar.serve.answers import decode_architecture
+from nar.serve.calling import Caller
 from nar.serve.channel import open_channel
-from nar.serve.convert import encode_query
 from nar.serve.description import Description, decode_description
-from nar.serve.explanations import Compared, decode_explanation, encode_request
-from nar.serve.graphs import encode_graph
-from nar.serve.outcomes import Result, outcomes, value
-from nar.serve.pages import encode_listing, listed
+from nar.serve.explanations import Compared
+from nar.serve.outcomes import value
+from nar.serve.pages import encode_listing, next_request
+from nar.serve.questions import (
+    DELETE,
+    EMBED,
+    GET,
+    UPSERT,
+    Question,
+    comparing,
+    matrix,
+    searching,
+)
 from nar.serve.remote import error_of_call
 from nar.serve.streaming import answers
 from nar.v1 import retrieval_pb2 as wire
-from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
+Item = TypeVar("Item")
 Record = TypeVar("Record")
-Item = TypeVar("Item", bound=Message | str)
-Response = TypeVar("Response", bound=Message)
-_Known = wire.GetResult | wire.UpsertResult | wire.DeleteResult
-
 
 PLAIN: Final = ClientConfig()
 
@@ -66,10 +70,9 @@ class Client:
         config: ClientConfig = PLAIN,
     ) -> None:
         self._channel = open_channel(target, config, has_secret=bool(token))
-        self._stub = ArchitectureRetrievalServiceStub(self._channel)
-        self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        self._timeout_s = timeout_s
+        self._caller = Caller(self._channel, token, timeout_s)
         self._description: Description | None = None
+        self._describing = Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -88,9 +91,7 @@ class Client:
 
     def describe(self) -> Description:
         """What the server is, and what it accepts."""
-        request = wire.DescribeRequest()
-        message: wire.DescribeResponse = self._call(self._stub.Describe, request)
-        return decode_description(message)
+        return decode_description(self._call("Describe", wire.DescribeRequest()))
 
     def search(
         self,
@@ -126,9 +127,7 @@ class Client:
         by: By = "design",
     ) -> list[Answer | NarError]:
         """For each of any number of targets its answer, or the error that `search` raises."""
-        queries = [encode_query(target, top_k, wanted, by) for target in targets]
-
-        return self._ask(self._stub.Search, wire.SearchRequest, "queries", queries, decode_answer)
+        return self._ask(searching(top_k, wanted, by), targets)
 
     def search_stream(
         self,
@@ -148,14 +147,11 @@ class Client:
             IndexUnavailableError: The server stops, or is gone.
             ServiceError: RESOURCE_EXHAUSTED where the server is full; others as for `search`.
         """
-        queries = (encode_query(target, top_k, wanted, by) for target in targets)
-        requests = (
-            wire.SearchRequest(queries=batch)
-            for batch in batches(queries, self._server().limits, size_of)
-        )
+        question = searching(top_k, wanted, by)
+        requests = question.requests(targets, self._server().limits)
         start = 0
-        for response in answers(self._stub.SearchStream, requests, self._metadata):
-            yield from outcomes("queries", response.results, decode_answer, start=start)
+        for response in answers(partial(self._caller.stream, "SearchStream"), requests):
+            yield from question.records(response, start=start)
             start += len(response.results)
 
     def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
@@ -164,17 +160,12 @@ class Client:
         Raises:
             InvalidQueryError: Names the first graph at fault; others as for `search`.
         """
-        messages = [encode_graph(graph) for graph in graphs]
-
-        vectors = self._ask(
-            self._stub.Embed, wire.EmbedRequest, "graphs", messages, _decode_embedding
-        )
-        rows = [value(vector) for vector in vectors]
-        return np.array(rows, dtype=np.float32).reshape(len(graphs), self._server().dim)
+        vectors = self._ask(EMBED, graphs)
+        return matrix(vectors, self._server().dim)
 
     def get(self, names: Sequence[str]) -> list[Hit | NarError]:
         """What is known of each architecture, by name or id, or the error that it is unknown."""
-        return self._ask(self._stub.Get, wire.GetRequest, "architectures", names, _decode_known)
+        return self._ask(GET, names)
 
     def explain(self, target: Compared, others: Sequence[str]) -> list[MotifDifference | NarError]:
         """Which motifs a graph, or an indexed architecture, shares with indexed ones: its hits.
@@ -191,13 +182,7 @@ class Client:
             UnknownArchitectureError: The target is such a one.
             ServiceError: As for `search`.
         """
-        nodes = dict(zip(others, map(_nodes, self.get(others)), strict=True))
-
-        def size(name: str) -> Size:
-            return size_of(name)._replace(nodes=nodes[name])
-
-        request = partial(encode_request, target)
-        return self._ask(self._stub.Explain, request, "others", others, decode_explanation, size)
+        return self._ask(comparing(target, others, self.get(others)), others)
 
     def upsert(self, items: Sequence[Architecture]) -> list[Hit | NarError]:
         """Write architectures into the index; one of the same name is replaced.
@@ -215,10 +200,7 @@ class Client:
             ServiceError: PERMISSION_DENIED where the server takes no writes, or none with this
                 token; others as for `search`.
         """
-        news = [encode_new(item) for item in items]
-        return self._ask(
-            self._stub.Upsert, wire.UpsertRequest, "architectures", news, _decode_known
-        )
+        return self._ask(UPSERT, items)
 
     def delete(self, names: Sequence[str]) -> list[Hit | NarError]:
         """Delete architectures, by name or id.
@@ -231,36 +213,30 @@ class Client:
         Raises:
             ServiceError: As for `upsert`.
         """
-        return self._ask(
-            self._stub.Delete, wire.DeleteRequest, "architectures", names, _decode_known
-        )
+        return self._ask(DELETE, names)
 
-    def _call(self, method: Callable[..., Response], request: Message) -> Response:
+    def _call(self, method: str, request: Message) -> Any:  # noqa: ANN401
         try:
-            return method(request, timeout=self._timeout_s, metadata=self._metadata)
+            return self._caller.call(method, request)
         except grpc.RpcError as error:
             raise error_of_call(error) from None
 
     def _ask(
-        self,
-        method: Callable[..., Any],
-        request: Callable[..., Message],
-        field: str,
-        items: Sequence[Item],
-        decode: Callable[[Result], Record],
-        size: Callable[[Item], Size] = size_of,
+        self, question: Question[Item, Record], items: Sequence[Item]
     ) -> list[Record | NarError]:
         """Ask for any number of items, in calls that the server's limits allow."""
+        # All are made before the first call: what cannot be encoded is said before a write.
+        requests = [*question.requests(items, self._server().limits)]
         records: list[Record | NarError] = []
-        for batch in batches(items, self._server().limits, size):
-            response = self._call(method, request(**{field: batch}))
-            records += outcomes(field, response.results, decode, start=len(records))
+        for request in requests:
+            records += question.records(self._call(question.method, request), start=len(records))
         return records
 
     def _server(self) -> Description:
-        if self._description is None:
-            self._description = self.describe()
-        return self._description
+        with self._describing:
+            if self._description is None:
+                self._description = self.describe()
+            return self._description
 
     # The last method: in what follows it, `list` is no type any more.
     def list(self, *, wanted: Filter = EVERYTHING, page_size: int | None = None) -> Iterator[Hit]:
@@ -276,17 +252,10 @@ class Client:
         Raises:
             InvalidQueryError: Names the field at fault; others as for `search`.
         """
-        request = encode_listing(wanted, page_size)
-        return listed(partial(self._call, self._stub.List), request)
+        return self._pages(encode_listing(wanted, page_size))
 
-
-def _decode_embedding(result: wire.EmbedResult) -> NDArray[np.float32]:
-    return np.array(result.vector.values, dtype=np.float32)
-
-
-def _nodes(known: Hit | NarError) -> int:
-    return known.nodes if isinstance(known, Hit) else 0
-
-
-def _decode_known(result: _Known) -> Hit:
-    return decode_architecture(result.architecture)
+    def _pages(self, request: wire.ListRequest | None) -> Iterator[Hit]:
+        while request is not None:
+            response = self._call("List", request)
+            yield from map(decode_architecture, response.architectures)
+            request = next_request(request, response)

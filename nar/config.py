@@ -33,6 +33,9 @@ class IndexConfig(Settings):
     token: str | None = Field(None, description="token of a Milvus server", repr=False)
     alias: str = Field("architectures", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
     kind: Literal["FLAT", "HNSW"] = Field("FLAT", description="FLAT is exact, HNSW faster")
+    is_apart: bool = Field(
+        False, description="run Milvus Lite in a process of its own, as servers do in any case"
+    )
     batch_rows: int = Field(1_000, ge=1, le=10_000)
     timeout_s: float = Field(10.0, gt=0)
     reader_rows: int = Field(
@@ -49,6 +52,11 @@ class IndexConfig(Settings):
     compare_s: float = Field(
         300.0, gt=0, description="how often it compares rows that nobody says were written"
     )
+
+    @property
+    def apart(self) -> "IndexConfig":
+        """The same with Milvus Lite in a process of its own."""
+        return self.model_copy(update={"is_apart": True})
 
 
 class TlsConfig(Settings):
@@ -97,6 +105,18 @@ class ServerConfig(Settings):
     port: int = Field(50_051, ge=0, le=65_535, description="0 takes a free port")
     metrics_host: str = "127.0.0.1"
     metrics_port: int = Field(9_464, ge=0, le=65_535)
+    web_port: int | None = Field(
+        None,
+        ge=0,
+        le=65_535,
+        description="of the page and of JSON over HTTP; 0 takes a free one, null opens none",
+    )
+    web_names: tuple[str, ...] = Field(
+        (), description="host names by which browsers reach it, besides addresses and localhost"
+    )
+    max_file_bytes: int = Field(
+        1024**3, ge=1, description="of a model's file that is dropped on the page"
+    )
     tls: TlsConfig | None = None
     clear_text: bool = Field(False, description="listen beyond loopback without TLS")
     token: SecretStr | None = Field(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.by import By
 from nar.encoding.embed import Embedder
 from nar.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex
@@ -25,6 +26,9 @@ class Delegating:
     ) -> NDArray[np.float32]:
         self._before()
         return self._embedder.embed(graphs, observe=observe)
+
+    def weights(self, by: By) -> NDArray[np.float32]:
+        return self._embedder.weights(by)
 
 
 class Watched:

@@ -12,7 +12,7 @@ from nar.errors import NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.novelty import Novelty
 from nar.serve.explaining import Graphs
-from nar.serve.run import build_server, serve_until
+from nar.serve.run import PageOf, build_server, serve_until
 from nar.serve.server import QueryServer
 
 
@@ -40,6 +40,7 @@ class LiveServer:
 
     def _open(self, server: QueryServer) -> None:
         self.target = f"127.0.0.1:{server.port}"
+        self.web_target = f"127.0.0.1:{server.web_port}"
         self.metrics_url = f"http://127.0.0.1:{server.metrics_port}/metrics"
         self._ready.set()
 
@@ -72,11 +73,12 @@ def live_server(
     *,
     novelty: Novelty | None = None,
     graphs: Graphs | None = None,
+    page: PageOf | None = None,
     **settings: object,
 ) -> Iterator[LiveServer]:
     """Run a server; settings are fields of ServerConfig."""
     config = ServerConfig.model_validate({"port": 0, "metrics_port": 0, **settings})
-    server = LiveServer(partial(build_server, config, embedder, index, novelty, graphs))
+    server = LiveServer(partial(build_server, config, embedder, index, novelty, graphs, page))
     server.start()
     try:
         yield server

@@ -4,7 +4,7 @@ from concurrent import futures
 import grpc
 import numpy as np
 import pytest
-from asking import assert_alike
+from asking import assert_alike, sample
 from gated import Delegating, Gate, fail
 from graphs import graph_of
 from live_server import live_server
@@ -12,7 +12,6 @@ from tiny_index import KNOWN, known, tiny_embedder, tiny_index
 from waiting import wait_for
 
 from nar.canonical import canonical
-from nar.client import Client
 from nar.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
 from nar.index.filters import Filter, Range
 from nar.novelty import Novelty
@@ -39,8 +38,11 @@ def index(tmp_path_factory, embedder):
 
 
 @pytest.fixture(scope="module")
-def client(embedder, index):
-    with live_server(embedder, index, max_queries=3) as server, Client(server.target) as client:
+def client(embedder, index, open_client):
+    with (
+        live_server(embedder, index, max_queries=3) as server,
+        open_client(server.target) as client,
+    ):
         yield client
 
 
@@ -61,12 +63,14 @@ def test_search_gives_the_library_s_records(client, embedder, index):
         assert_alike([client.search(target, top_k=2, wanted=wanted)], [expected])
 
 
-def test_a_server_that_knows_its_distances_says_how_new_a_design_is(client, embedder, index):
+def test_a_server_that_knows_its_distances_says_how_new_a_design_is(
+    client, embedder, index, open_client
+):
     novelty = Novelty(np.array([0.0, 0.1, 0.2, 2.0], dtype=np.float32))
     new = canonical(graph_of("input; gelu 0; conv 1; gelu 2"))
     with (
         live_server(embedder, index, novelty=novelty) as server,
-        Client(server.target) as measured,
+        open_client(server.target) as measured,
     ):
         assert measured.search(known("timm:plain")).novelty == 0
         expected = Retriever(embedder, index, novelty).search(new).novelty
@@ -125,31 +129,31 @@ def test_get(client, index):
     assert isinstance(nobody, UnknownArchitectureError)
 
 
-def test_token(embedder, index):
+def test_token(embedder, index, open_client):
     with live_server(embedder, index, token="open-sesame") as server:
-        with Client(server.target, token="open-sesame") as client:
+        with open_client(server.target, token="open-sesame") as client:
             assert client.describe().index_rows == len(KNOWN)
-        with Client(server.target) as stranger, pytest.raises(ServiceError) as caught:
+        with open_client(server.target) as stranger, pytest.raises(ServiceError) as caught:
             stranger.describe()
     assert caught.value.code == "UNAUTHENTICATED"
     assert "open-sesame" not in str(caught.value)
 
 
-def test_a_fault_of_the_server_has_an_id(embedder, index):
+def test_a_fault_of_the_server_has_an_id(embedder, index, open_client):
     with (
         live_server(Delegating(embedder, fail), index) as server,
-        Client(server.target) as client,
+        open_client(server.target) as client,
         pytest.raises(ServiceError, match="internal error") as caught,
     ):
         client.search(known("timm:plain"))
     assert caught.value.code == "INTERNAL"
 
 
-def test_a_full_server_says_when_to_come_back(embedder, index):
+def test_a_full_server_says_when_to_come_back(embedder, index, open_client):
     gate = Gate()
     with (
         live_server(Delegating(embedder, gate), index, max_in_flight=1) as server,
-        Client(server.target) as client,
+        open_client(server.target) as client,
         futures.ThreadPoolExecutor(1) as pool,
     ):
         client.describe()
@@ -162,11 +166,11 @@ def test_a_full_server_says_when_to_come_back(embedder, index):
     assert (caught.value.code, caught.value.retry_after_s) == ("RESOURCE_EXHAUSTED", 1.0)
 
 
-def test_a_call_that_takes_too_long(embedder, index):
+def test_a_call_that_takes_too_long(embedder, index, open_client):
     gate = Gate()
     with (
         live_server(Delegating(embedder, gate), index) as server,
-        Client(server.target, timeout_s=0.5) as client,
+        open_client(server.target, timeout_s=0.5) as client,
     ):
         with pytest.raises(ServiceError) as caught:
             client.search(known("timm:plain"))
@@ -201,14 +205,25 @@ def flaky(request):
     server.stop(None).wait()
 
 
-def test_a_call_that_was_not_answered_is_tried_again(flaky):
-    with Client(flaky.target) as client:
+def test_a_call_that_was_not_answered_is_tried_again(flaky, open_client):
+    with open_client(flaky.target) as client:
         assert client.describe().version == "3"
     assert flaky.calls == 3
 
 
-def test_unavailable_for_good(embedder, index):
+def test_unavailable_for_good(embedder, index, open_client):
     with live_server(embedder, index) as server:
         target = server.target
-    with Client(target) as client, pytest.raises(IndexUnavailableError):
+    with open_client(target) as client, pytest.raises(IndexUnavailableError):
         client.describe()
+
+
+def test_what_cannot_be_encoded_is_said_before_the_first_call(embedder, index, open_client):
+    with (
+        live_server(embedder, index, max_queries=1) as server,
+        open_client(server.target) as client,
+    ):
+        with pytest.raises(TypeError):
+            client.search_many(["timm:plain", np.zeros((2, 2), dtype=np.float32)])
+        assert client.search("timm:plain").hits
+        wait_for(lambda: sample(server, "nar_rpc_requests_total", method="Search") == 1)

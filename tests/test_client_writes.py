@@ -6,7 +6,6 @@ from graphs import graph_of
 from live_server import live_server
 from tiny_index import KNOWN, known, tiny_embedder, tiny_index
 
-from nar.client import Client
 from nar.errors import InvalidQueryError, UnknownArchitectureError
 from nar.serve.remote import ServiceError
 
@@ -20,10 +19,10 @@ def index(tmp_path):
 
 
 @pytest.fixture
-def client(index):
+def client(index, open_client):
     with (
         live_server(tiny_embedder(), index, writable=True, max_queries=2) as server,
-        Client(server.target) as client,
+        open_client(server.target) as client,
     ):
         yield client
 
@@ -56,8 +55,8 @@ def test_items_at_fault_know_their_position(client):
     assert client.upsert([]) == client.delete([]) == []
 
 
-def test_a_server_that_takes_no_writes(index):
-    with live_server(tiny_embedder(), index) as server, Client(server.target) as client:
+def test_a_server_that_takes_no_writes(index, open_client):
+    with live_server(tiny_embedder(), index) as server, open_client(server.target) as client:
         for write in (lambda: client.upsert([item("mine:a", MINE)]), lambda: client.delete(["x"])):
             with pytest.raises(ServiceError, match="takes no") as caught:
                 write()

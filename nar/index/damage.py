@@ -1,21 +1,41 @@
 """What is damaged on disk is found before Milvus Lite reads it, which would go on with less."""
 
 import json
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Final
 
-from nar.errors import IndexUnavailableError
+from nar.errors import IndexUnavailableError, NarError
 
 WAY_OUT: Final = "delete that directory, then build the index again or restore a snapshot of it"
 
 # What a manifest without these would be taken for: one of other or no rows.
-_KEYS: Final = frozenset({"version", "current_seq", "active_wal_number", "partitions"})
+_KEYS: Final = frozenset(
+    {"version", "current_seq", "active_wal_number", "partitions", "index_specs"}
+)
 _KINDS: Final = frozenset({"data_files", "delta_files"})
+# A search of vectors that are indexed otherwise finds nothing.
+_INDEX: Final = frozenset({"field_name", "index_type", "metric_type"})
 
 
 class DamagedIndexError(IndexUnavailableError):
     """A row reads back otherwise than it was written, or a file of an embedded index is broken."""
+
+
+def as_answer(error: NarError) -> dict[str, object]:
+    """An error as a child says it to its parent."""
+    return {"fault": str(error), "is_damage": isinstance(error, DamagedIndexError)}
+
+
+def of_answer(answer: Mapping[str, Any]) -> IndexUnavailableError:
+    """The error that a child has said.
+
+    Example:
+        >>> of_answer(as_answer(DamagedIndexError("a file is missing")))
+        DamagedIndexError('a file is missing')
+    """
+    kind = DamagedIndexError if answer["is_damage"] else IndexUnavailableError
+    return kind(answer["fault"])
 
 
 def check_files(database: Path) -> None:
@@ -36,9 +56,21 @@ def check_files(database: Path) -> None:
     for name in sorted(set(aliases.values())):
         collection = database / "collections" / name
         _json(collection / "schema.json")
+        _check_indexes(collection)
         for file in _listed(collection):
             if not file.is_file():
                 raise _damaged(database, f"{file.relative_to(database)} is missing")
+
+
+def _check_indexes(collection: Path) -> None:
+    """See that the manifest of a collection says how its vectors are indexed."""
+    indexes = _json(collection / "manifest.json", _KEYS)["index_specs"]
+    if not (
+        isinstance(indexes, dict)
+        and indexes
+        and all(isinstance(each, dict) and each.keys() >= _INDEX for each in indexes.values())
+    ):
+        raise _damaged(collection.parents[1], f"{collection.name} has no index of its vectors")
 
 
 def _listed(collection: Path) -> Iterator[Path]:

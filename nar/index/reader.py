@@ -43,7 +43,7 @@ class Reader:
 
     Args:
         open_index: Opens the index. With `files` it may take its time, and ends early, by whatever
-            error of NAR, when the event is set.
+            error of NAR, when the event is set; None where these are all there is.
         config: How many rows may be held, and how often to look.
         files: What answers until the index is open, and for good if it cannot be opened.
 
@@ -51,13 +51,16 @@ class Reader:
         NarError: Without `files`, what `open_index` raises.
     """
 
-    def __init__(self, open_index: Open, config: IndexConfig, files: Mirror | None = None) -> None:
+    def __init__(
+        self, open_index: Open | None, config: IndexConfig, files: Mirror | None = None
+    ) -> None:
+        assert open_index or files, "nothing would answer"
         self._ending = Event()
         self._follower = Follower(config, files, self._ending)
         self._interval_s = config.follow_s
         self._fault: NarError | None = None
         self._said: NarError | None = None
-        self._index = None if files else open_index(self._ending)
+        self._index = open_index(self._ending) if open_index and not files else None
         self._thread = Thread(target=self._run, args=(open_index,), name="index-reader")
         self._thread.start()
 
@@ -203,8 +206,8 @@ class Reader:
             )
         return self._index
 
-    def _run(self, open_index: Open) -> None:
-        if self._index is None:
+    def _run(self, open_index: Open | None) -> None:
+        if self._index is None and open_index:
             self._index = self._opened_beside_files(open_index)
         while self._index and not self._ending.is_set():
             self._look(self._index)

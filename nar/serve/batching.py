@@ -1,7 +1,7 @@
 """How a client cuts many items into calls that the server's limits allow."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
 
@@ -47,6 +47,35 @@ def size_of(item: Message | str) -> Size:
     return Size(1, size_bytes, len(graph.nodes), len(graph.edge_index.sources))
 
 
+class Cutter(Generic[Item]):
+    """Cuts items into runs, each as long as one call may be; what fits no call stands alone.
+
+    Args:
+        limits: What the server accepts.
+        size: What an item takes.
+    """
+
+    def __init__(self, limits: Limits, size: Callable[[Item], Size]) -> None:
+        self._limits = limits
+        self._size = size
+        self._run: list[Item] = []
+        self._total = Size()
+
+    def add(self, item: Item) -> list[Item]:
+        """Take one more item; gives the run that it no longer fits into, mostly none."""
+        longer = self._total.with_one_more(self._size(item))
+        if not self._run or longer.fits(self._limits):
+            self._run.append(item)
+            self._total = longer
+            return []
+        ended, self._run, self._total = self._run, [item], self._size(item)
+        return ended
+
+    def rest(self) -> list[Item]:
+        """The last run; empty if there was no item."""
+        return self._run
+
+
 def batches(
     items: Iterable[Item], limits: Limits, size: Callable[[Item], Size]
 ) -> Iterator[list[Item]]:
@@ -67,14 +96,21 @@ def batches(
         >>> list(batches(["a", "b", "c"], limits, size_of))
         [['a', 'b'], ['c']]
     """
-    run: list[Item] = []
-    total = Size()
+    cutter = Cutter(limits, size)
     for item in items:
-        longer = total.with_one_more(size(item))
-        if run and not longer.fits(limits):
+        if run := cutter.add(item):
             yield run
-            run, longer = [], size(item)
-        run.append(item)
-        total = longer
-    if run:
+    if run := cutter.rest():
+        yield run
+
+
+async def batches_as_they_come(
+    items: AsyncIterable[Item], limits: Limits, size: Callable[[Item], Size]
+) -> AsyncIterator[list[Item]]:
+    """As `batches`, of items that are waited for."""
+    cutter = Cutter(limits, size)
+    async for item in items:
+        if run := cutter.add(item):
+            yield run
+    if run := cutter.rest():
         yield run

@@ -12,7 +12,9 @@ from nar.serve.tls import channel_credentials
 
 # Every method reads, or writes the same a second time, so a call may be made again. UNAVAILABLE
 # says that it was not answered; so does CANCELLED, unless the caller did it: it is what grpc says
-# while a server closes its port.
+# while a server closes its port. grpc draws each wait at random around its backoff (jitter), and
+# `retryThrottling` is the budget: a failure costs a token, an answer gives a tenth of one back, and
+# while half of them are gone nothing is tried again.
 SERVICE_CONFIG: Final = {
     "methodConfig": [
         {
@@ -46,11 +48,29 @@ def open_channel(target: str, config: ClientConfig, *, has_secret: bool) -> grpc
     Raises:
         ConfigError: A file is at fault, or a token would leave this machine in clear text.
     """
+    credentials = _credentials(target, config, has_secret=has_secret)
+    if credentials:
+        return grpc.secure_channel(target, credentials, options=OPTIONS)
+    return grpc.insecure_channel(target, options=OPTIONS)
+
+
+def open_async_channel(target: str, config: ClientConfig, *, has_secret: bool) -> grpc.aio.Channel:
+    """As `open_channel`, for calls that are awaited in the event loop that runs now."""
+    credentials = _credentials(target, config, has_secret=has_secret)
+    if credentials:
+        return grpc.aio.secure_channel(target, credentials, options=OPTIONS)
+    return grpc.aio.insecure_channel(target, options=OPTIONS)
+
+
+def _credentials(
+    target: str, config: ClientConfig, *, has_secret: bool
+) -> grpc.ChannelCredentials | None:
+    """What TLS needs; None where the connection may be in clear text."""
     if config.wants_tls:
-        return grpc.secure_channel(target, channel_credentials(config), options=OPTIONS)
+        return channel_credentials(config)
     if has_secret and not config.clear_text and not is_loopback(host_of(target)):
         raise ConfigError(
             f"{target} is not loopback, and the token would be sent in clear text: "
             "set client.tls or client.ca_file, or client.clear_text: true"
         )
-    return grpc.insecure_channel(target, options=OPTIONS)
+    return None

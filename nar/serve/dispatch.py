@@ -3,7 +3,7 @@
 A stream goes the way of a call again and again, once for each of its requests.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -11,9 +11,12 @@ import grpc
 from google.protobuf.message import Message
 
 from nar.serve.calls import REQUEST_ID, Call, Context, Layer, Proceed, clock_of, request_id_of
+from nar.serve.interceptors import Admission
+from nar.serve.refusing import refusing
 from nar.serve.stages import StageClock
 from nar.serve.streams import Streams
 from nar.serve.telemetry import Telemetry
+from nar.serve.together import Asked, Work, one_by_one
 from nar.serve.workers import Workers
 
 # Quoted: this is generic in the stubs only.
@@ -27,8 +30,10 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     Args:
         service: Full name; calls of other services pass untouched.
         doors: Layers that come before a request is read, outermost first.
-        gates: Layers that come before it is worked on. A call passes them before its request is
-            read; a stream waits for its next one outside of them.
+        admission: The first layer that comes before a request is worked on. A call passes these
+            before its request is read; a stream waits for its next one outside of them.
+        gates: The other ones, outermost first.
+        shared: The work of the methods that answer several calls together, by their names.
         streams: Opens streams, and reads requests, of these and of calls.
         workers: Where the methods run.
         telemetry: Counts calls of methods that do not exist.
@@ -38,14 +43,18 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         self,
         service: str,
         doors: Sequence[Layer],
+        admission: Admission,
         gates: Sequence[Layer],
+        shared: Mapping[str, Work],
         streams: Streams,
         workers: Workers,
         telemetry: Telemetry,
     ) -> None:
         self._prefix = f"/{service}/"
         self._doors = tuple(doors)
-        self._gates = tuple(gates)
+        self._admission = admission
+        self._gates = (admission, *gates)
+        self._shared = shared
         self._streams = streams
         self._workers = workers
         self._telemetry = telemetry
@@ -60,9 +69,14 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         The request of a call is read inside the layers, as a stream of one message: by default grpc
         reads it before anybody has looked at the token, and answers bytes that are no message with
         UNKNOWN, uncounted.
+
+        While the server is full, calls are refused here, before anything is made for them.
         """
-        handler = await continuation(handler_call_details)
         method = handler_call_details.method
+        if self._admission.is_full and method.startswith(self._prefix):
+            self._telemetry.rejected("overloaded")
+            return refusing()
+        handler = await continuation(handler_call_details)
         if handler is None:
             self._telemetry.rejected("unknown_method")
             return handler
@@ -81,6 +95,16 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     async def _call(
         self, method: str, handler: Handler, _requests: object, context: Context
     ) -> Message:
+        return await self.answer(method, handler, context)
+
+    async def answer(self, method: str, handler: Handler, context: Context) -> Message:
+        """Bring a call through the layers to a thread.
+
+        Args:
+            method: Name without the service.
+            handler: Reads its request, and has the method.
+            context: Gives the request, and is aborted with the status of a call that is refused.
+        """
         clock = clock_of(context, self._streams.max_call_s)
         call = Call(method, context, clock, _identified(context))
         layers = (*self._doors, *self._gates, self._streams.uploads)
@@ -106,13 +130,12 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         """Bring one request through layers, outermost first, to a thread."""
         # The methods of `Servicer` take the clock of the call in place of grpc's context.
         behaviour = cast(Behaviour, handler.unary_unary or handler.stream_stream)
+        work = self._shared.get(call.method) or one_by_one(behaviour)
         read = cast(Callable[[bytes], Message], handler.request_deserializer)
 
         async def answer() -> Message:
-            received, clock = call.request, call.clock
-            return await self._workers.run(
-                call, len(received), lambda: behaviour(read(received), clock)
-            )
+            asked = Asked(call.request, read, call.clock)
+            return await self._workers.run(call, asked, work, alone=call.method not in self._shared)
 
         proceed: Proceed = answer
         for layer in reversed(layers):

@@ -16,6 +16,7 @@ from grpc_status import rpc_status
 from prometheus_client import Gauge
 
 from nar.serve.calls import REQUEST_ID, Call, Context, Proceed, time_remaining_s
+from nar.serve.spans import traced
 from nar.serve.status import (
     DrainingError,
     ExpiredError,
@@ -87,9 +88,11 @@ class Outcome:
 
 
 def _write(call: Call, code: str) -> None:
-    """One line a call, without anything that it carried."""
+    """One line a call, without anything that it carried, and its spans."""
     stages = {name: round(seconds, 6) for name, seconds in call.clock.seconds.items()}
     fields = {"request_id": call.request_id, "method": call.method, "code": code}
+    if trace_id := traced(call, code):
+        fields["trace_id"] = trace_id
     log.info("call", extra=fields | {"seconds": round(call.age_s, 6), "stages": stages})
 
 
@@ -158,6 +161,11 @@ class Admission:
         self._gauge = gauge
         self._is_closed = False
 
+    @property
+    def is_full(self) -> bool:
+        """Whether a further call is shed."""
+        return self._in_flight >= self._max_in_flight and not self._is_closed
+
     def close(self) -> None:
         """Turn every further call away: the server ends."""
         self._is_closed = True
@@ -166,7 +174,7 @@ class Admission:
         """Proceed, or raise OverloadedError or DrainingError."""
         if self._is_closed:
             raise DrainingError("this server stops; ask another, or try again")
-        if self._in_flight >= self._max_in_flight:
+        if self.is_full:
             raise OverloadedError(f"{self._in_flight} calls are in flight; try again")
         self._count(1)
         try:

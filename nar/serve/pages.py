@@ -5,15 +5,15 @@ one begins elsewhere, with an id that has the form of one, and that is all that 
 """
 
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
 from nar.errors import InvalidQueryError
 from nar.index.filters import Filter
-from nar.index.rows import Hit, IndexEntry
-from nar.serve.answers import decode_architecture, encode_architecture
+from nar.index.rows import IndexEntry
+from nar.serve.answers import encode_architecture
 from nar.serve.convert import MAX_UINT32
 from nar.serve.filters import decode_filter, encode_filter
 from nar.serve.limits import Limits
@@ -81,26 +81,17 @@ def encode_page(asked: Page, entries: Sequence[IndexEntry]) -> retrieval_pb2.Lis
     return retrieval_pb2.ListResponse(architectures=architectures, next_page_token=token)
 
 
-def listed(
-    ask: Callable[[retrieval_pb2.ListRequest], retrieval_pb2.ListResponse],
-    request: retrieval_pb2.ListRequest,
-) -> Iterator[Hit]:
-    """The architectures of all pages, each asked for when the one before was read.
-
-    Args:
-        ask: Calls the server.
-        request: For the first page.
-    """
-    while True:
-        response = ask(request)
-        yield from map(decode_architecture, response.architectures)
-        if not response.next_page_token:
-            return
-        request = retrieval_pb2.ListRequest(
-            filter=request.filter,
-            page_size=request.page_size,
-            page_token=response.next_page_token,
-        )
+def next_request(
+    request: retrieval_pb2.ListRequest, response: retrieval_pb2.ListResponse
+) -> retrieval_pb2.ListRequest | None:
+    """The request for the page after the one that a request was answered with, if there is one."""
+    if not response.next_page_token:
+        return None
+    return retrieval_pb2.ListRequest(
+        filter=request.filter,
+        page_size=request.page_size,
+        page_token=response.next_page_token,
+    )
 
 
 def _token(last: str, wanted: Filter) -> str:

@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Sequence
+from typing import Self
 
 from nar.serve.status import GivenUpError
 
@@ -26,6 +28,20 @@ class Patience:
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
         self._gone = threading.Event()
+        self._callers: tuple[Patience, ...] = ()
+
+    @classmethod
+    def of_all(cls, callers: Sequence["Patience"]) -> Self:
+        """That of one piece of work for several callers: as long as any of them still waits."""
+        shared = cls(max(each.remaining_s for each in callers))
+        shared._callers = tuple(callers)
+        return shared
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the caller is gone, or all of them are."""
+        callers = self._callers
+        return self._gone.is_set() or (bool(callers) and all(each.is_given_up for each in callers))
 
     @property
     def remaining_s(self) -> float:
@@ -42,7 +58,7 @@ class Patience:
         Raises:
             GivenUpError: The caller is gone, or the time is over.
         """
-        if self._gone.is_set():
+        if self.is_given_up:
             raise GivenUpError("nobody waits for this call any more")
         if self.remaining_s <= 0:
             raise GivenUpError("the time of this call was over before all of it was done")

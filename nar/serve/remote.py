@@ -1,7 +1,7 @@
 """The client's side of `nar.serve.status`: a google.rpc.Status back into an exception."""
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import grpc
 from google.protobuf.message import Message
@@ -40,9 +40,9 @@ class ServiceError(NarError):
 
 
 def error_of_call(error: grpc.RpcError) -> NarError:
-    """The exception of a call that failed as a whole."""
-    assert isinstance(error, grpc.Call)
-    status = rpc_status.from_call(error)
+    """The exception of a call that failed as a whole, be it blocking or awaited."""
+    assert isinstance(error, grpc.Call | grpc.aio.AioRpcError)
+    status = rpc_status.from_call(cast(grpc.Call, error))
     if status is None:
         code: int = error.code().value[0]
         status = Status(code=code, message=error.details() or "")

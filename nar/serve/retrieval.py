@@ -20,7 +20,7 @@ from nar.index.rows import IndexEntry, IndexRow
 from nar.index.state import IndexState
 from nar.novelty import Novelty
 from nar.ops import ATTRIBUTES, OPS
-from nar.query import Answer, Query, in_place
+from nar.query import Answer, Query
 from nar.retrieve import Retriever, Searches
 from nar.serve.answers import encode_answer, encode_architecture, encode_state
 from nar.serve.convert import check_totals, decode_name, decode_query
@@ -32,10 +32,11 @@ from nar.serve.pages import decode_page, encode_page
 from nar.serve.stages import StageClock, TimedEmbedder
 from nar.serve.store_metrics import Watched
 from nar.serve.telemetry import Telemetry
+from nar.serve.together import Asked, Outcome, Work, together
 from nar.serve.writing import Writes, Written
 from nar.v1 import retrieval_pb2 as wire
 
-Embedding = NDArray[np.float32]
+Embedded = tuple[Fingerprinted, NDArray[np.float32]]
 
 
 class Indexed(Searches, Watched, Written, Protocol):
@@ -92,37 +93,28 @@ class Retrieval:
         """Architectures in the index, asked of the index itself."""
         return self._index.count()
 
-    def search(
-        self, request: wire.SearchRequest, clock: StageClock, method: str
-    ) -> wire.SearchResponse:
-        """Find the nearest architectures of each query, all of them together.
+    @property
+    def shared(self) -> dict[str, Work]:
+        """The methods that answer several calls together; each counts its items by its own name."""
+        return {
+            "Search": partial(self.search, method="Search"),
+            "SearchStream": partial(self.search, method="SearchStream"),
+            "Embed": self.embed,
+        }
+
+    def search(self, calls: Sequence[Asked], method: str) -> list[Outcome]:
+        """Find the nearest architectures of each query, those of all calls together.
 
         Args:
-            request: As it came.
-            clock: Of the call.
+            calls: What they ask.
             method: What the queries are counted under.
         """
-        with clock.stage("parse"):
-            graphs = [query.graph for query in request.queries if query.HasField("graph")]
-            check_totals("queries", graphs, self._limits)
-            decode = partial(self._decode_query, fingerprint=clock.fingerprint)
-            queries = self._items.decode("queries", request.queries, decode, clock)
-        with clock.stage("search"):
-            answers = self._answer(queries, clock)
-        results = self._items.encode(method, answers, encode_answer, wire.SearchResult)
-        return wire.SearchResponse(results=results, timings=clock.timings())
+        encode = partial(self._encode_answers, method=method)
+        return together(calls, self._decode_queries, self._answer, encode)
 
-    def embed(self, request: wire.EmbedRequest, clock: StageClock) -> wire.EmbedResponse:
-        """Turn graphs into vectors, all of them together."""
-        with clock.stage("parse"):
-            check_totals("graphs", request.graphs, self._limits)
-            decode = partial(self._items.graph, clock=clock)
-            graphs = self._items.decode("graphs", request.graphs, decode, clock)
-        good = [graph for graph in graphs if isinstance(graph, Fingerprinted)]
-        vectors = TimedEmbedder(self._embedder, clock).embed([each.graph for each in good])
-        embedded = in_place(graphs, zip(good, vectors, strict=True))
-        results = self._items.encode("Embed", embedded, _encode_embedding, wire.EmbedResult)
-        return wire.EmbedResponse(results=results, timings=clock.timings())
+    def embed(self, calls: Sequence[Asked]) -> list[Outcome]:
+        """Turn graphs into vectors, those of all calls together."""
+        return together(calls, self._decode_graphs, self._embed, self._encode_embeddings)
 
     def get(self, request: wire.GetRequest, clock: StageClock) -> wire.GetResponse:
         """Look architectures up."""
@@ -155,23 +147,53 @@ class Retrieval:
             index=encode_state(self._index.state, takes_writes=self.takes_writes),
         )
 
+    def _decode_queries(
+        self, request: wire.SearchRequest, clock: StageClock
+    ) -> list[Query | NarError]:
+        with clock.stage("parse"):
+            graphs = [query.graph for query in request.queries if query.HasField("graph")]
+            check_totals("queries", graphs, self._limits)
+            decode = partial(self._decode_query, fingerprint=clock.fingerprint)
+            return self._items.decode("queries", request.queries, decode, clock)
+
     def _decode_query(self, message: wire.Query, fingerprint: Fingerprint) -> Query:
         return decode_query(message, self._limits, self._embedder.dim, fingerprint)
 
-    def _answer(
-        self, queries: Sequence[Query | NarError], clock: StageClock
-    ) -> list[Answer | NarError]:
-        """Answer all queries that could be decoded together; the others keep their errors."""
-        good = [query for query in queries if isinstance(query, Query)]
-        retriever = Retriever(TimedEmbedder(self._embedder, clock), self._index, self._novelty)
-        return in_place(queries, retriever.search_all(good))
+    def _answer(self, queries: Sequence[Query], clock: StageClock) -> list[Answer | NarError]:
+        with clock.stage("search"):
+            embedder = TimedEmbedder(self._embedder, clock)
+            return Retriever(embedder, self._index, self._novelty).search_all(queries)
+
+    def _encode_answers(
+        self, answers: Sequence[Answer | NarError], clock: StageClock, method: str
+    ) -> wire.SearchResponse:
+        results = self._items.encode(method, answers, encode_answer, wire.SearchResult)
+        return wire.SearchResponse(results=results, timings=clock.timings())
+
+    def _decode_graphs(
+        self, request: wire.EmbedRequest, clock: StageClock
+    ) -> list[Fingerprinted | NarError]:
+        with clock.stage("parse"):
+            check_totals("graphs", request.graphs, self._limits)
+            decode = partial(self._items.graph, clock=clock)
+            return self._items.decode("graphs", request.graphs, decode, clock)
+
+    def _embed(self, graphs: Sequence[Fingerprinted], clock: StageClock) -> list[Embedded]:
+        vectors = TimedEmbedder(self._embedder, clock).embed([each.graph for each in graphs])
+        return list(zip(graphs, vectors, strict=True))
+
+    def _encode_embeddings(
+        self, embedded: Sequence[Embedded | NarError], clock: StageClock
+    ) -> wire.EmbedResponse:
+        results = self._items.encode("Embed", embedded, _encode_embedding, wire.EmbedResult)
+        return wire.EmbedResponse(results=results, timings=clock.timings())
 
 
 def _encode_row(row: IndexRow) -> wire.GetResult:
     return wire.GetResult(architecture=encode_architecture(row))
 
 
-def _encode_embedding(embedded: tuple[Fingerprinted, Embedding]) -> wire.EmbedResult:
+def _encode_embedding(embedded: Embedded) -> wire.EmbedResult:
     graph, vector = embedded
     return wire.EmbedResult(
         vector=wire.Vector(values=vector.tolist()),

@@ -1,12 +1,15 @@
 """`nar serve`: open checkpoint and index, serve until SIGTERM or SIGINT, close everything."""
 
 import asyncio
+import gc
 import logging
 import signal
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
 
 from prometheus_client import disable_created_metrics
 
@@ -18,6 +21,7 @@ from nar.index.reader import Reader
 from nar.novelty import Novelty
 from nar.serve.explaining import Graphs
 from nar.serve.last_resort import MARGIN_S, LastResort
+from nar.serve.page_parts import PageParts
 from nar.serve.retrieval import Indexed, Retrieval
 from nar.serve.server import QueryServer
 from nar.serve.store_metrics import StoreMetrics
@@ -26,6 +30,11 @@ from nar.serve.telemetry import Telemetry
 log = logging.getLogger(__name__)
 
 OnReady = Callable[[QueryServer], None]
+PageOf = Callable[[Indexed], PageParts]
+
+# How long a thread may keep others from running Python. By default a small call that meets a large
+# graph would wait 5 ms for each of the steps between socket, thread and answer.
+SWITCH_S: Final = 0.0005
 
 
 def serve(
@@ -35,6 +44,7 @@ def serve(
     *,
     novelty: Novelty | None = None,
     graphs: Graphs | None = None,
+    page: PageOf | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; calls in flight are finished first.
 
@@ -44,6 +54,7 @@ def serve(
         on_ready: Called once the ports are open; they are the server's `port` and `metrics_port`.
         novelty: How far the architectures are from each other, if that was measured.
         graphs: Where graphs of indexed architectures are looked for.
+        page: Makes what the HTTP port shows, if the configuration asks for one.
 
     Raises:
         CheckpointError: The checkpoint is missing or damaged.
@@ -53,8 +64,9 @@ def serve(
     """
     embedder = Embedder(load_checkpoint(checkpoint_dir))
     encoder = embedder.fingerprint
-    index = Reader(lambda _: ArchitectureIndex(config.index, encoder=encoder), config.index)
-    serve_index(config.server, embedder, index, on_ready, novelty=novelty, graphs=graphs)
+    apart = config.index.apart
+    index = Reader(lambda _: ArchitectureIndex(apart, encoder=encoder), apart)
+    serve_index(config.server, embedder, index, on_ready, novelty=novelty, graphs=graphs, page=page)
 
 
 def serve_index(
@@ -65,6 +77,7 @@ def serve_index(
     *,
     novelty: Novelty | None = None,
     graphs: Graphs | None = None,
+    page: PageOf | None = None,
 ) -> None:
     """Serve an index until SIGTERM or SIGINT, and close it.
 
@@ -73,9 +86,12 @@ def serve_index(
     """
     # A time of creation for every series would double their number.
     disable_created_metrics()  # type: ignore[no-untyped-call]
+    sys.setswitchinterval(SWITCH_S)
+    # What is there now stays: the garbage collector need not look through it beside every call.
+    gc.freeze()
     last_resort = LastResort(config.drain_grace_s + MARGIN_S)
     with index:
-        build = partial(build_server, config, embedder, index, novelty, graphs)
+        build = partial(build_server, config, embedder, index, novelty, graphs, page)
         server = asyncio.run(_serve_until_signal(build, on_ready or _announce, last_resort))
     if not server.is_at_work:
         last_resort.cancel()
@@ -124,6 +140,7 @@ def build_server(
     index: Indexed,
     novelty: Novelty | None = None,
     graphs: Graphs | None = None,
+    page: PageOf | None = None,
 ) -> QueryServer:
     """A server that is not yet started; call it inside the event loop that will run it."""
     telemetry = Telemetry()
@@ -137,8 +154,11 @@ def build_server(
     retrieval = Retrieval(
         embedder, index, novelty=novelty, graphs=graphs, config=config, telemetry=telemetry
     )
-    return QueryServer(config, retrieval, telemetry)
+    parts = page(index) if page and config.web_port is not None else None
+    return QueryServer(config, retrieval, telemetry, parts)
 
 
 def _announce(server: QueryServer) -> None:
     log.info("serving on port %d, metrics on port %d", server.port, server.metrics_port)
+    if server.web_port:
+        log.info("the page is on port %d", server.web_port)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import grpc
 from grpc_health.v1 import health_pb2_grpc
@@ -16,21 +16,22 @@ from nar.serve.calls import Layer
 from nar.serve.dispatch import Interceptor
 from nar.serve.health import Health
 from nar.serve.interceptors import Admission, Authentication, Outcome, deadline, only_reads
+from nar.serve.page_parts import PageParts
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import Servicer
+from nar.serve.spans import SERVICE
 from nar.serve.streams import Streams
 from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
 from nar.serve.tls import Certificates
 from nar.serve.tokens import Tokens
 from nar.serve.uploads import Uploads
 from nar.serve.workers import Workers
-from nar.v1 import retrieval_pb2, retrieval_pb2_grpc
+from nar.v1 import retrieval_pb2_grpc
+
+if TYPE_CHECKING:
+    from nar.serve.http.server import WebServer
 
 log = logging.getLogger(__name__)
-
-SERVICE: Final[str] = retrieval_pb2.DESCRIPTOR.services_by_name[
-    "ArchitectureRetrievalService"
-].full_name
 
 OPTIONS: Final = (
     # Clients of other languages ping idle connections more often than the 5 minutes that grpc
@@ -56,12 +57,19 @@ class QueryServer:
         config: Address, limits and times.
         retrieval: What answers.
         telemetry: What counts.
+        page: What the HTTP port shows beside the methods of the contract, if one is opened.
 
     Attributes:
         port: The port that calls come to, once started.
     """
 
-    def __init__(self, config: ServerConfig, retrieval: Retrieval, telemetry: Telemetry) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        retrieval: Retrieval,
+        telemetry: Telemetry,
+        page: PageParts | None = None,
+    ) -> None:
         self.port = 0
         self._config = config
         self._telemetry = telemetry
@@ -74,21 +82,23 @@ class QueryServer:
             idle_s=config.max_idle_s,
             max_call_s=config.max_call_s,
         )
-        gates = (self._admission, deadline)
+        interceptor = Interceptor(
+            SERVICE,
+            doors(config, telemetry),
+            self._admission,
+            (deadline,),
+            retrieval.shared,
+            self._streams,
+            self._workers,
+            telemetry,
+        )
         self._server = grpc.aio.server(
-            interceptors=[
-                Interceptor(
-                    SERVICE,
-                    doors(config, telemetry),
-                    gates,
-                    self._streams,
-                    self._workers,
-                    telemetry,
-                )
-            ],
+            interceptors=[interceptor],
             options=[*OPTIONS, *_bounds(config)],
         )
-        self._add_services(Servicer(retrieval))
+        servicer = Servicer(retrieval)
+        self._add_services(servicer)
+        self._web = self._web_server(interceptor, servicer, page)
         self._metrics: MetricsServer | None = None
         self._watching: list[asyncio.Task[None]] = []
 
@@ -99,6 +109,25 @@ class QueryServer:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
+
+    def _web_server(
+        self, interceptor: Interceptor, servicer: Servicer, page: PageParts | None
+    ) -> "WebServer | None":
+        """The HTTP port, where the configuration asks for one."""
+        if self._config.web_port is None:
+            return None
+        # Its libraries take 0.1 s to import, and who wants no page does without.
+        from nar.serve.http.methods import method_routes
+        from nar.serve.http.server import WebServer
+
+        methods = list(method_routes(interceptor, servicer, self._config.max_message_bytes))
+        layers = (*locks(self._config), self._admission)
+        return WebServer(self._config, methods, page or PageParts(), layers)
+
+    @property
+    def web_port(self) -> int:
+        """The port of the page, once started; 0 without one."""
+        return self._web.port if self._web else 0
 
     @property
     def is_at_work(self) -> bool:
@@ -139,6 +168,9 @@ class QueryServer:
             self._metrics = serve_metrics(
                 self._telemetry.registry, config.metrics_host, config.metrics_port
             )
+            if self._web:
+                listening = address(config.host, config.web_port or 0)
+                self._web.open()
         except (RuntimeError, OSError) as error:
             raise ConfigError(f"cannot listen on {listening}: {error}") from error
 
@@ -176,7 +208,10 @@ class QueryServer:
         await self._health.drain()
         # What arrives while grpc closes the port is CANCELLED: before, callers hear it from us.
         await asyncio.sleep(min(NOTICE_S, self._config.drain_grace_s))
-        await self._server.stop(self._config.drain_grace_s)
+        await asyncio.gather(
+            self._server.stop(self._config.drain_grace_s),
+            *([self._web.close()] if self._web else []),
+        )
         self._workers.shutdown()
         if self._metrics:
             await asyncio.to_thread(self._metrics.stop)
@@ -186,6 +221,11 @@ def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", config.max_message_bytes),
         ("grpc.max_concurrent_streams", config.max_streams),
+        # Calls that Python has not seen yet. Beyond its peak the server would otherwise answer or
+        # refuse each of them too late. What is dropped ends as CANCELLED, which clients may try
+        # again: from half as many as may be in flight at random, above that number always.
+        ("grpc.server.max_pending_requests", -(-config.max_in_flight // 2)),
+        ("grpc.server.max_pending_requests_hard_limit", config.max_in_flight),
         # Otherwise grpc widens its windows, and buffers megabytes that nobody has asked for.
         ("grpc.http2.bdp_probe", 0),
         ("grpc.max_allowed_incoming_connections", config.max_connections),
@@ -198,13 +238,17 @@ def doors(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
     Raises:
         ConfigError: The tokens cannot be read.
     """
-    chain: list[Layer] = [Outcome(telemetry)]
+    return [Outcome(telemetry), *locks(config), *([] if config.writable else [only_reads])]
+
+
+def locks(config: ServerConfig) -> list[Layer]:
+    """What lets only those pass who bring a token, where tokens are wanted.
+
+    Raises:
+        ConfigError: The tokens cannot be read.
+    """
     tokens = Tokens(config)
-    if tokens.are_wanted:
-        chain.append(Authentication(tokens))
-    if not config.writable:
-        chain.append(only_reads)
-    return chain
+    return [Authentication(tokens)] if tokens.are_wanted else []
 
 
 def check_doors(config: ServerConfig) -> None:

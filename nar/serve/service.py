@@ -7,16 +7,12 @@ from nar.v1.retrieval_pb2 import (
     DeleteResponse,
     DescribeRequest,
     DescribeResponse,
-    EmbedRequest,
-    EmbedResponse,
     ExplainRequest,
     ExplainResponse,
     GetRequest,
     GetResponse,
     ListRequest,
     ListResponse,
-    SearchRequest,
-    SearchResponse,
     UpsertRequest,
     UpsertResponse,
 )
@@ -26,24 +22,14 @@ from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceServicer
 class Servicer(ArchitectureRetrievalServiceServicer):
     """Gives each method its name on the wire; in place of grpc's context comes the call's clock.
 
+    Those that several calls share are no methods of it: `Retrieval.shared`.
+
     Args:
         retrieval: Does the work.
     """
 
     def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
-
-    def Search(self, request: SearchRequest, clock: StageClock) -> SearchResponse:
-        """Find the nearest architectures of each query."""
-        return self._retrieval.search(request, clock, "Search")
-
-    def SearchStream(self, request: SearchRequest, clock: StageClock) -> SearchResponse:
-        """Find the nearest architectures of each query of one request of a stream."""
-        return self._retrieval.search(request, clock, "SearchStream")
-
-    def Embed(self, request: EmbedRequest, clock: StageClock) -> EmbedResponse:
-        """Turn graphs into vectors."""
-        return self._retrieval.embed(request, clock)
 
     def Get(self, request: GetRequest, clock: StageClock) -> GetResponse:
         """Look architectures up."""

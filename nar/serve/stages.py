@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,13 @@ from nar.v1.retrieval_pb2 import StageTimings
 NODES_A_BATCH: Final = 10_000
 
 
+class Spell(NamedTuple):
+    """From when to when, by `time.perf_counter`."""
+
+    began: float
+    ended: float
+
+
 class StageClock:
     """Adds up the stages of one call, however often each runs.
 
@@ -32,11 +39,18 @@ class StageClock:
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
         self._seconds = dict.fromkeys(STAGES, 0.0)
+        self._spells: dict[str, Spell] = {}
 
     @property
     def seconds(self) -> Mapping[str, float]:
         """Time of the stages that ran, by name."""
         return {name: seconds for name, seconds in self._seconds.items() if seconds}
+
+    @property
+    def spells(self) -> Mapping[str, Spell]:
+        """When each stage that ran began first and ended last, by name."""
+        # A copy: the thread of a call that was given up goes on beside who reads.
+        return dict(self._spells)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -51,7 +65,9 @@ class StageClock:
             yield
         finally:
             elsewhere = sum(self._seconds.values()) - before
-            self.add(name, time.perf_counter() - started - elsewhere)
+            ended = time.perf_counter()
+            self._seconds[name] += ended - started - elsewhere
+            self._note(name, Spell(started, ended))
 
     def fingerprint(self, graph: ComputationalGraph) -> Fingerprinted:
         """Canonical order and fingerprints of a graph, as a stage."""
@@ -59,8 +75,21 @@ class StageClock:
             return fingerprinted(graph)
 
     def add(self, name: str, seconds: float) -> None:
-        """Add time that was measured elsewhere."""
+        """Add time that was measured elsewhere and ends now."""
         self._seconds[name] += seconds
+        now = time.perf_counter()
+        self._note(name, Spell(now - seconds, now))
+
+    def join(self, other: "StageClock") -> None:
+        """Add what ran by the clock of work that was done for this call, too."""
+        for name, seconds in other.seconds.items():
+            self._seconds[name] += seconds
+            self._note(name, other.spells[name])
+
+    def _note(self, name: str, spell: Spell) -> None:
+        before = self._spells.get(name, spell)
+        first, last = min(before.began, spell.began), max(before.ended, spell.ended)
+        self._spells[name] = Spell(first, last)
 
     def timings(self) -> StageTimings:
         """The message for the caller."""

@@ -1,6 +1,8 @@
 """The client's side of a stream: requests go out as answers come in."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Final
 
@@ -14,20 +16,19 @@ AHEAD: Final = 1
 
 
 def answers(
-    method: Callable[..., Any], requests: Iterable[Message], metadata: Sequence[tuple[str, str]]
+    open_stream: Callable[[Iterator[Message]], Any], requests: Iterable[Message]
 ) -> Iterator[Any]:
     """The answer to each request, in order; a request is asked for when it is about to be sent.
 
     Args:
-        method: Of a stub, of streams both ways.
+        open_stream: Begins a call of streams both ways.
         requests: Taken in the thread of the caller, who gets their errors.
-        metadata: Of the call.
 
     Raises:
         NarError: The stream ended; what was not answered until then may be asked again.
     """
     sent: SimpleQueue[Message | None] = SimpleQueue()
-    call = method(iter(sent.get, None), metadata=metadata)
+    call = open_stream(iter(sent.get, None))
     try:
         for position, request in enumerate(requests):
             sent.put(request)
@@ -40,4 +41,29 @@ def answers(
     finally:
         # Or a thread of grpc would wait for requests for ever, if nobody wants further answers.
         sent.put(None)
+        call.cancel()
+
+
+async def awaited_answers(
+    open_stream: Callable[[], Any], requests: AsyncIterable[Message]
+) -> AsyncGenerator[Any, None]:
+    """As `answers`, with requests and answers that are awaited."""
+    call = open_stream()
+    waiting = 0
+    try:
+        async for request in requests:
+            # A stream that has ended takes nothing; why it did is said where its answer is read.
+            with suppress(asyncio.InvalidStateError):
+                await call.write(request)
+            waiting += 1
+            if waiting > AHEAD:
+                yield await call.read()
+                waiting -= 1
+        with suppress(asyncio.InvalidStateError):
+            await call.done_writing()
+        while (answer := await call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
+            yield answer
+    except grpc.RpcError as error:
+        raise error_of_call(error) from None
+    finally:
         call.cancel()

@@ -4,16 +4,17 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
+
+from google.protobuf.message import Message
 
 from nar.serve.calls import Call
 from nar.serve.lane import Lane
 from nar.serve.status import GivenUpError
-
-Result = TypeVar("Result")
+from nar.serve.together import Asked, Work
+from nar.serve.waiting import Waiting, WaitingRoom
 
 # Whatever the size of their requests: these wait for a store, or read many graphs.
 HEAVY: Final = frozenset({"Explain", "Upsert", "Delete"})
@@ -21,6 +22,9 @@ HEAVY: Final = frozenset({"Explain", "Upsert", "Delete"})
 
 class Workers:
     """A pool that keeps a thread for small calls, and knows when none of its threads gets on.
+
+    A thread that becomes free takes its share of the calls that have come meanwhile, and answers
+    them together. Nobody waits for company: a call that finds a thread free is alone.
 
     Args:
         threads: Calls computed at a time.
@@ -38,6 +42,7 @@ class Workers:
         self._lane = Lane(threads, max_wait_s)
         self._heavy_lane = Lane(heavy_threads, math.inf)
         self._began: dict[int, float] = {}
+        self._waiting = WaitingRoom(threads, heavy_bytes)
 
     @property
     def are_busy(self) -> bool:
@@ -50,7 +55,7 @@ class Workers:
         began = list(self._began.values())
         return time.monotonic() - max(began) if len(began) == self._threads else 0.0
 
-    async def run(self, call: Call, size_bytes: int, work: Callable[[], Result]) -> Result:
+    async def run(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> Message:
         """Work on a call in a thread.
 
         When its caller leaves, the thread goes on up to its next look at the patience of the call:
@@ -58,8 +63,9 @@ class Workers:
 
         Args:
             call: The call.
-            size_bytes: Of its request.
-            work: What is to be done.
+            asked: What it asks.
+            work: What answers calls of its method.
+            alone: Whether it is never answered together with others of its method.
 
         Raises:
             GivenUpError: The time of the call was over before it was answered.
@@ -68,7 +74,7 @@ class Workers:
         patience = call.clock.patience
         try:
             async with asyncio.timeout(max(patience.remaining_s, 0)) as limit:
-                return await self._run(call, size_bytes, work)
+                return await self._run(call, asked, work, alone=alone)
         except TimeoutError:
             if limit.expired():
                 reason = "the time of this call was over before it was answered"
@@ -77,34 +83,39 @@ class Workers:
         finally:
             patience.give_up()
 
-    async def _run(self, call: Call, size_bytes: int, work: Callable[[], Result]) -> Result:
-        is_heavy = size_bytes > self._heavy_bytes or call.method in HEAVY
+    async def _run(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> Message:
+        is_heavy = len(asked.received) > self._heavy_bytes or call.method in HEAVY
         lane = self._heavy_lane if is_heavy else self._lane
         expected_s = lane.enter(call)
-        came = time.monotonic()
+        waiting = Waiting(call, asked, work, alone=alone or is_heavy)
         try:
             if is_heavy:
                 await self._heavy.acquire()
-            work_begun = self._pool.submit(self._at_work, call, work, came)
-            call.work = work_begun
+            call.work = waiting.answered
+            self._waiting.enter(waiting)
+            self._pool.submit(self._work)
             if is_heavy:
                 call.when_work_ends(self._heavy.release)
-            return await asyncio.wrap_future(work_begun)
+            return await asyncio.wrap_future(waiting.answered)
         finally:
             call.when_work_ends(partial(lane.leave, call, expected_s))
 
-    def _at_work(self, call: Call, work: Callable[[], Result], came: float) -> Result:
-        began = time.monotonic()
-        call.clock.add("queue", began - came)
-        call.clock.patience.check()
-        thread = threading.get_ident()
+    def _work(self) -> None:
+        """Answer those who have waited longest, if others have not taken them along."""
+        calls = self._waiting.called_in()
+        if not calls:
+            return
+        began, thread = time.monotonic(), threading.get_ident()
         self._began[thread] = began
         try:
-            return work()
+            outcomes = calls[0].work([each.asked for each in calls])
         finally:
             del self._began[thread]
-            call.took_s = time.monotonic() - began
+        took_s = (time.monotonic() - began) / len(calls)
+        for each, outcome in zip(calls, outcomes, strict=True):
+            each.end(outcome, took_s)
 
     def shutdown(self) -> None:
         """Begin nothing any more; what runs is left to itself."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._waiting.close()
+        self._pool.shutdown(wait=False)

@@ -46,6 +46,8 @@ class ArchitectureRetrievalServiceStub:
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
     UNAVAILABLE          the index cannot be reached, or the server drains (google.rpc.RetryInfo);
     INTERNAL             a fault of the server; google.rpc.RequestInfo carries the id of its log line.
+    A call that ends as CANCELLED, and not by its caller, was dropped by grpc: the server was too full
+    to see it, or closed its port. It may be made again, later.
     """
 
     def __init__(self, channel):
@@ -122,6 +124,8 @@ class ArchitectureRetrievalServiceServicer:
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
     UNAVAILABLE          the index cannot be reached, or the server drains (google.rpc.RetryInfo);
     INTERNAL             a fault of the server; google.rpc.RequestInfo carries the id of its log line.
+    A call that ends as CANCELLED, and not by its caller, was dropped by grpc: the server was too full
+    to see it, or closed its port. It may be made again, later.
     """
 
     def Search(self, request, context):
@@ -269,6 +273,8 @@ class ArchitectureRetrievalService:
     FAILED_PRECONDITION  the index was built anew with another encoder than this server's;
     UNAVAILABLE          the index cannot be reached, or the server drains (google.rpc.RetryInfo);
     INTERNAL             a fault of the server; google.rpc.RequestInfo carries the id of its log line.
+    A call that ends as CANCELLED, and not by its caller, was dropped by grpc: the server was too full
+    to see it, or closed its port. It may be made again, later.
     """
 
     @staticmethod

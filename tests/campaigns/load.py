@@ -7,7 +7,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import chain, cycle
@@ -24,7 +24,9 @@ OPTIONS: Final = (
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.max_receive_message_length", -1),
 )
+# What a full server answers; and what its callers hear when grpc drops a call before that.
 REFUSED: Final = "RESOURCE_EXHAUSTED"
+DROPPED: Final = "CANCELLED"
 MILLISECONDS: Final = 1_000
 Sent = tuple[str, bytes]
 Ask = Callable[[Sequence[grpc.aio.Channel]], Awaitable["list[Ended]"]]
@@ -65,9 +67,9 @@ class Load:
         """Calls a second that were answered."""
         return round(self.codes["OK"] / self.seconds, 1)
 
-    def milliseconds(self, code: str, percentile: float) -> float:
+    def milliseconds(self, codes: Collection[str], percentile: float) -> float:
         """Time that calls took which ended so; 0 if there is none."""
-        taken = [each.seconds for each in self.ended if each.code == code]
+        taken = [each.seconds for each in self.ended if each.code in codes]
         return round(float(np.percentile(taken, percentile)) * MILLISECONDS, 1) if taken else 0.0
 
 

@@ -58,7 +58,7 @@ ROWS: Final[Mapping[str, Row]] = {
     **{
         f"overload {kind}": Row(
             f"open loop at 1x, 2x, 5x of the peak, by {kind}",
-            "goodput at 5x >= 90% of the peak, accepted p99 <= 500 ms, rest refused in < 10 ms",
+            "goodput at 5x >= 90% of the peak, accepted p99 <= 500 ms, rest shed in < 10 ms",
             3,
         )
         for kind in ("vector", "graph")

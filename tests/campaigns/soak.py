@@ -84,7 +84,7 @@ def _watched(told: Soak, server: Served, requests: list[Sent]) -> Iterator[Tally
             "per_s": round(per_s, 1),
             "calls": len(whole.ended),
             "refused": whole.codes[REFUSED],
-            "p99_ms": whole.milliseconds("OK", 99),
+            "p99_ms": whole.milliseconds(["OK"], 99),
             "rise_mb_an_hour": rise,
             "resident_mb": round(usages[-1].resident_mb),
             "descriptors": usages[-1].descriptors,

@@ -113,6 +113,16 @@ def test_no_damage_gives_a_wrong_answer(copy, whole):
     holds()
 
 
+@pytest.mark.parametrize("key", ["index_specs", "field_name", "index_type", "metric_type"])
+def test_a_manifest_that_does_not_say_how_vectors_are_indexed(copy, key):
+    path = copy()
+    (file,) = path.rglob("manifest.json")
+    said = f'"{key}":'
+    assert said in file.read_text()
+    file.write_text(file.read_text().replace(said, said.upper()))
+    assert str(path) in answers_or_error(path)
+
+
 @pytest.mark.parametrize("damage", [remove, cut, flip])
 @pytest.mark.parametrize("name", ["manifest.json", "*.parquet", "schema.json"])
 def test_what_is_damaged_is_said_with_the_way_out(copy, damage, name):

@@ -5,7 +5,7 @@ import threading
 import grpc
 from waiting import wait_for
 
-from nar.index.milvus import EmbeddedServer
+from nar.index.lite import LOOPBACK, EmbeddedServer
 
 # As pymilvus pings, only faster.
 PINGING = (
@@ -25,7 +25,7 @@ def test_a_client_who_pings_is_not_cut_off(tmp_path):
         if grpc.ChannelConnectivity.READY in states[:-1]:
             is_cut_off.set()
 
-    with grpc.insecure_channel(server.uri.removeprefix("http://"), options=PINGING) as channel:
+    with grpc.insecure_channel(f"{LOOPBACK}:{server.port}", options=PINGING) as channel:
         channel.subscribe(see, try_to_connect=True)
         wait_for(lambda: grpc.ChannelConnectivity.READY in states)
         # grpc sends one a second at most, and by default is cut off after the third.

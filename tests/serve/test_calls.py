@@ -1,5 +1,7 @@
 """What stands around every call: counting, sizes, admission, token, faults of our own."""
 
+import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -91,6 +93,31 @@ def test_a_full_server_sheds_at_once_and_says_when_to_come_back(embedder, index)
         gate.open()
         assert [len(call.result().results) for call in accepted] == [1, 1]
         wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
+
+
+def test_calls_that_nobody_has_seen_yet_are_bounded(embedder, index):
+    busy, resume = threading.Event(), threading.Event()
+
+    def hold():
+        busy.set()
+        resume.wait(10)
+
+    with (
+        live_server(embedder, index, max_in_flight=4) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        stub.Describe(wire.DescribeRequest())
+        server.between_calls(hold)
+        assert busy.wait(10)
+        calls = [stub.Describe.future(wire.DescribeRequest()) for _ in range(40)]
+        wait_for(lambda: any(call.done() for call in calls))
+        resume.set()
+        codes = Counter(call.code().name for call in calls)
+        # Some were dropped before the event loop saw them, and the others find a server that works.
+        assert codes["CANCELLED"] > 0
+        assert codes["OK"] > 0
+        stub.Describe(wire.DescribeRequest())
 
 
 @pytest.mark.parametrize("leave", ["cancel", "deadline"])

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from live_server import live_server
 from tiny_index import KNOWN, known
 
-from nar.client import Client
 from nar.corpus import CorpusGraphs
 from nar.errors import InvalidQueryError, UnknownArchitectureError
 from nar.explanation import Cut, explained
@@ -169,8 +168,8 @@ def test_stages_are_timed(stub):
     assert min(timings.parse_ns, timings.fingerprint_ns, timings.motifs_ns) > 0
 
 
-def test_the_client_explains_any_number(live):
-    with Client(live.target) as client:
+def test_the_client_explains_any_number(live, open_client):
+    with open_client(live.target) as client:
         others = [*AT_HAND, "timm:nobody", *AT_HAND, ABSENT]
         told = client.explain(known("timm:residual"), others)
         assert [type(each) for each in (told[3], told[7])] == [UnknownArchitectureError] * 2

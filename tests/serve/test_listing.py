@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from live_server import live_server
 from tiny_index import KNOWN
 
-from nar.client import Client
 from nar.config import IndexConfig
 from nar.errors import InvalidQueryError
 from nar.index.filters import EVERYTHING, Filter, Range
@@ -19,23 +18,33 @@ from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 from nar.serve.convert import MAX_UINT32
 from nar.v1 import retrieval_pb2 as wire
+from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
 TIMM = Filter(sources=("timm",))
 MIXER_OR_CELL = Filter(any_of=(Filter(families=("mixer",)), Filter(sources=("darts",))))
 
 
 @pytest.fixture(scope="module")
-def client(embedder, index):
-    with (
-        live_server(embedder, index, max_page_size=3) as server,
-        Client(server.target) as client,
-    ):
+def server(embedder, index):
+    with live_server(embedder, index, max_page_size=3) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(server, open_client):
+    with open_client(server.target) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def ask(client):
-    return client._stub.List
+def stub(server):
+    with grpc.insecure_channel(server.target) as channel:
+        yield ArchitectureRetrievalServiceStub(channel)
+
+
+@pytest.fixture(scope="module")
+def ask(stub):
+    return stub.List
 
 
 def refused(ask, **fields):
@@ -113,10 +122,10 @@ def test_what_is_no_page_is_refused_by_its_path(ask, fields, field):
     assert refused(ask, **fields)[0] == field
 
 
-def test_a_query_names_the_filter_at_fault_by_its_path(client):
+def test_a_query_names_the_filter_at_fault_by_its_path(stub):
     bad = wire.Query(architecture="x", filter={"any_of": [{}, {"nodes": {"minimum": -1}}]})
     good = wire.Query(architecture="timm:plain", filter={"none_of": [{"sources": ["timm"]}]})
-    results = client._stub.Search(wire.SearchRequest(queries=[good, bad])).results
+    results = stub.Search(wire.SearchRequest(queries=[good, bad])).results
     assert {hit.architecture.source for hit in results[0].hits} == {"darts", "transformers"}
     assert "queries[1].filter.any_of[1].nodes.minimum" in results[1].status.message
 
@@ -139,12 +148,15 @@ def test_describe_tells_of_a_collection(client, index):
     assert (state.is_writable, state.visible_within_s) == (False, 0)
 
 
-def test_describe_tells_whether_writes_are_taken(embedder, index):
-    with live_server(embedder, index, writable=True) as server, Client(server.target) as client:
+def test_describe_tells_whether_writes_are_taken(embedder, index, open_client):
+    with (
+        live_server(embedder, index, writable=True) as server,
+        open_client(server.target) as client,
+    ):
         assert client.describe().index.is_writable
 
 
-def test_describe_tells_of_rows_in_memory(embedder, index):
+def test_describe_tells_of_rows_in_memory(embedder, index, open_client):
     config = IndexConfig(follow_s=0.5)
     rows = Mirror.of(list(index.get(list(KNOWN)).values()), dim=embedder.dim)
 
@@ -155,7 +167,7 @@ def test_describe_tells_of_rows_in_memory(embedder, index):
     with (
         Reader(open_late, config, rows) as reader,
         live_server(embedder, reader) as server,
-        Client(server.target) as client,
+        open_client(server.target) as client,
     ):
         state = client.describe().index
         assert (state.collection, state.is_in_memory, state.is_writable) == ("", True, False)

@@ -12,7 +12,6 @@ from google.rpc.code_pb2 import INVALID_ARGUMENT, NOT_FOUND, OK
 from live_server import live_server
 from waiting import wait_for
 
-from nar.client import Client
 from nar.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
 from nar.serve.answers import decode_answer
 from nar.serve.remote import ServiceError
@@ -192,6 +191,8 @@ def test_a_request_beyond_the_bound_of_calls_ends_its_stream(opened, embedder, i
     with live_server(Delegating(embedder, gate), index, max_in_flight=1) as server:
         waiting, working = opened(server), opened(server)
         assert waiting.ask(named("timm:plain")).results
+        # The answer is on its way before the one place is free.
+        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
         working.send(one_query())
         wait_for(lambda: gate.arrived == 1)
         waiting.send(named("timm:plain"))
@@ -223,7 +224,7 @@ def test_a_caller_who_leaves_frees_the_stream(opened, embedder, index):
         assert sample(server, "nar_rpc_requests_total", code="CANCELLED") == 0
 
 
-def test_the_client_streams_lazily_and_in_order(server):
+def test_the_client_streams_lazily_and_in_order(server, open_client):
     taken = []
 
     def endless():
@@ -231,7 +232,7 @@ def test_the_client_streams_lazily_and_in_order(server):
             taken.append(number)
             yield "timm:plain" if number % 2 else "timm:nobody"
 
-    with Client(server.target) as client:
+    with open_client(server.target) as client:
         stream = client.search_stream(endless(), top_k=1)
         told = [next(stream) for _ in range(9)]
         stream.close()
@@ -241,8 +242,8 @@ def test_the_client_streams_lazily_and_in_order(server):
     assert len(taken) == 17
 
 
-def test_the_client_s_errors_know_their_position_and_their_cause(server, embedder):
-    with Client(server.target) as client:
+def test_the_client_s_errors_know_their_position_and_their_cause(server, embedder, open_client):
+    with open_client(server.target) as client:
         targets = [*["timm:plain"] * 5, np.zeros(embedder.dim, dtype=np.float32)]
         told = list(client.search_stream(targets))
         assert isinstance(told[5], InvalidQueryError)
@@ -257,14 +258,17 @@ def test_the_client_s_errors_know_their_position_and_their_cause(server, embedde
             list(client.search_stream(broken()))
 
 
-def test_the_client_hears_why_a_stream_ended(embedder, index):
+def test_the_client_hears_why_a_stream_ended(embedder, index, open_client):
     with (
         live_server(embedder, index, token="good") as server,
-        Client(server.target) as client,
+        open_client(server.target) as client,
         pytest.raises(ServiceError, match="UNAUTHENTICATED"),
     ):
         list(client.search_stream(["timm:plain"]))
-    with live_server(embedder, index, max_queries=1) as server, Client(server.target) as client:
+    with (
+        live_server(embedder, index, max_queries=1) as server,
+        open_client(server.target) as client,
+    ):
         stream = client.search_stream(repeat("timm:plain"))
         assert next(stream).hits
         server.begin_stop()

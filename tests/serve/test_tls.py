@@ -11,7 +11,6 @@ from authority import Authority
 from live_server import live_server
 from tiny_index import KNOWN
 
-from nar.client import Client
 from nar.config import ClientConfig, ServerConfig
 from nar.errors import ConfigError, IndexUnavailableError
 from nar.serve.server import check_doors
@@ -29,12 +28,19 @@ def tls_of(certificate, key, client_ca_file=None):
     return {"certificate_file": certificate, "key_file": key, "client_ca_file": client_ca_file}
 
 
-def rows_seen(server, **files):
-    with Client(server.target, token="t", timeout_s=5, config=ClientConfig(**files)) as client:
-        return client.describe().index_rows
+@pytest.fixture
+def rows_seen(open_client):
+    def seen(server, **files):
+        config = ClientConfig(**files)
+        with open_client(server.target, token="t", timeout_s=5, config=config) as client:
+            return client.describe().index_rows
+
+    return seen
 
 
-def test_a_client_that_trusts_the_authority_is_answered(embedder, index, authority, tmp_path):
+def test_a_client_that_trusts_the_authority_is_answered(
+    embedder, index, authority, tmp_path, rows_seen
+):
     tls = tls_of(*authority.issue("server"))
     with live_server(embedder, index, tls=tls, token="t") as server:
         assert rows_seen(server, ca_file=authority.file) == ROWS
@@ -44,7 +50,7 @@ def test_a_client_that_trusts_the_authority_is_answered(embedder, index, authori
                 rows_seen(server, **files)
 
 
-def test_both_sides_show_certificates(embedder, index, authority, tmp_path):
+def test_both_sides_show_certificates(embedder, index, authority, tmp_path, rows_seen):
     tls = tls_of(*authority.issue("server"), client_ca_file=authority.file)
     certificate, key = authority.issue("client")
     forged = Authority(tmp_path, "stranger").issue("forged")
@@ -56,7 +62,9 @@ def test_both_sides_show_certificates(embedder, index, authority, tmp_path):
                 rows_seen(server, ca_file=authority.file, **bad)
 
 
-def test_certificates_change_while_the_server_runs(embedder, index, authority, tmp_path, caplog):
+def test_certificates_change_while_the_server_runs(
+    embedder, index, authority, tmp_path, caplog, rows_seen
+):
     certificate, key = authority.issue("server")
     with live_server(embedder, index, tls=tls_of(certificate, key)) as server:
         assert rows_seen(server, ca_file=authority.file) == ROWS
@@ -70,7 +78,9 @@ def test_certificates_change_while_the_server_runs(embedder, index, authority, t
             rows_seen(server, ca_file=authority.file)
 
 
-def test_when_the_certificate_ends_is_shown_though_nobody_calls(embedder, index, authority):
+def test_when_the_certificate_ends_is_shown_though_nobody_calls(
+    embedder, index, authority, rows_seen
+):
     def days_left(server):
         return (sample(server, "nar_tls_certificate_expiry_timestamp_seconds") - time.time()) / DAY
 
@@ -103,7 +113,7 @@ def test_files_at_fault_are_named_at_start(embedder, index, authority, fault):
         pass
 
 
-def test_a_client_names_its_files_at_fault(authority):
+def test_a_client_names_its_files_at_fault(authority, open_client):
     certificate, key = authority.issue("client")
     for files, named in (
         ({"certificate_file": certificate}, "came one of them"),
@@ -111,7 +121,7 @@ def test_a_client_names_its_files_at_fault(authority):
         ({"certificate_file": certificate, "key_file": certificate}, "client.crt"),
     ):
         with pytest.raises(ConfigError, match=named):
-            Client("127.0.0.1:1", config=ClientConfig(**files))
+            open_client("127.0.0.1:1", config=ClientConfig(**files))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "nar.example", "::"])
@@ -122,9 +132,9 @@ def test_clear_text_beyond_loopback_is_a_decision(host, authority):
     check_doors(ServerConfig(host=host, token="t", tls=tls_of(*authority.issue("server"))))
 
 
-def test_a_token_leaves_this_machine_in_clear_text_only_when_told():
+def test_a_token_leaves_this_machine_in_clear_text_only_when_told(open_client):
     with pytest.raises(ConfigError, match="clear text"):
-        Client("nar.example:50051", token="t")
+        open_client("nar.example:50051", token="t")
     for target, token, config in (
         ("nar.example:50051", None, ClientConfig()),
         ("nar.example:50051", "t", ClientConfig(clear_text=True)),
@@ -132,7 +142,7 @@ def test_a_token_leaves_this_machine_in_clear_text_only_when_told():
         ("[::1]:50051", "t", ClientConfig()),
         ("localhost:50051", "t", ClientConfig()),
     ):
-        Client(target, token=token, config=config).close()
+        open_client(target, token=token, config=config).close()
 
 
 def test_clear_text_does_not_reach_a_port_that_encrypts(embedder, index, authority):

@@ -43,7 +43,9 @@ def test_uploads_that_are_let_in_take_a_bounded_memory(workspace):
     with server_process(workspace, token="good") as server:
         before = server.peak_bytes()
         with grpc.insecure_channel(server.target) as channel:
-            assert uploaded(channel, "good") <= {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"}
+            # So many at once that grpc may drop some before they are seen.
+            shed = {"RESOURCE_EXHAUSTED", "CANCELLED"}
+            assert uploaded(channel, "good") <= {"INVALID_ARGUMENT"} | shed
         assert server.peak_bytes() - before < UPLOADS * len(UPLOAD) / 2
 
 

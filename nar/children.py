@@ -1,0 +1,104 @@
+"""A process beside this one: of low priority, asked one thing, and gone when this one is.
+
+parent                            child
+Child(module, task) ----------->  told(): the task, and when to end
+answer() <----------------------  say(answer), one line of JSON
+close() ---------"close"------->  ends in order
+is killed -------end of file--->  ends at once
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+_CLOSE: Final = "close"
+_NICENESS: Final = 10
+_LOOK_S: Final = 0.1
+_CLOSING_S: Final = 3.0
+
+
+class Child:
+    """The parent's end.
+
+    Args:
+        module: What runs, as ``python -m``.
+        task: What it is told, as JSON; it is in no command line, which everybody may read.
+    """
+
+    def __init__(self, module: str, task: Mapping[str, object]) -> None:
+        # Without buffers: what a dead child no longer reads would come up again at every close.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        self._tell(json.dumps(task))
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
+    def answer(self, ending: threading.Event) -> dict[str, Any] | None:
+        """What it says, if it says anything; it is ended once the event is set."""
+        assert self._process.stdout
+        while not select.select([self._process.stdout], [], [], _LOOK_S)[0]:
+            if ending.is_set():
+                self._end()
+        line = self._process.stdout.readline()
+        answer: dict[str, Any] | None = json.loads(line) if line else None
+        return answer
+
+    def close(self) -> None:
+        """Let it end in order, or make it end."""
+        self._end()
+        assert self._process.stdout
+        self._process.stdout.close()
+
+    def _end(self) -> None:
+        assert self._process.stdin
+        if not self._process.stdin.closed:
+            self._tell(_CLOSE)
+            self._process.stdin.close()
+        try:
+            self._process.wait(_CLOSING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _tell(self, line: str) -> None:
+        assert self._process.stdin
+        with suppress(BrokenPipeError):  # it has ended by itself
+            self._process.stdin.write(f"{line}\n".encode())
+
+
+def told() -> tuple[dict[str, Any], threading.Event]:
+    """The child's end: its task, and an event that is set when it is to end in order.
+
+    A terminal and systemd send their signals to the parent's children, too: when they end is for
+    the parent to say.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.nice(_NICENESS)
+    task: dict[str, Any] = json.loads(sys.stdin.readline())
+    ending = threading.Event()
+
+    def listen() -> None:
+        if sys.stdin.readline().strip() != _CLOSE:
+            os._exit(1)
+        ending.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    return task, ending
+
+
+def say(answer: Mapping[str, object]) -> None:
+    """Give the parent its answer, if it is still there."""
+    with suppress(BrokenPipeError):
+        os.write(sys.stdout.fileno(), f"{json.dumps(answer)}\n".encode())

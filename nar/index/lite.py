@@ -1,0 +1,213 @@
+"""Milvus Lite: an embedded index, served by threads of this process or by a child of it.
+
+Run as a program it is that child.
+"""
+
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Final
+
+import grpc
+
+from nar.children import Child, say, told
+from nar.errors import IndexUnavailableError
+from nar.index.damage import DamagedIndexError, as_answer, check_files, of_answer
+from nar.index.syncing import Synced
+
+if TYPE_CHECKING:
+    from milvus_lite.db import MilvusLite
+
+LOOPBACK: Final = "127.0.0.1"
+LITE_THREADS: Final = 10
+_MODULE: Final = "nar.index.lite"
+_LOCK_FILE: Final = "LOCK"
+_UNBOUNDED: Final = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    # pymilvus pings every 10 s; by default grpc cuts off who does so for half a minute, and with it
+    # the call that takes as long.
+    ("grpc.http2.max_ping_strikes", 0),
+)
+# It logs, as an exception, every call of pymilvus that it does not know, and a full disk with a
+# traceback beside the answer that says so.
+_NOISY: Final = ("grpc._server", "milvus_lite.adapter.grpc.servicer")
+# How long a child whose server was killed may take to let go of the directory.
+_LETTING_GO_S: Final = 1.0
+_LOOK_S: Final = 0.05
+
+
+class EmbeddedServer(Synced):
+    """Milvus Lite, run by threads of this process on a loopback port of its own.
+
+    Args:
+        path: Directory ending in ``.db``; made if missing.
+        port: Where to listen; 0 takes a free one.
+
+    Attributes:
+        port: Where it listens.
+
+    Raises:
+        IndexUnavailableError: Another process has it open, or it cannot be read.
+        DamagedIndexError: A file of it is broken or missing.
+    """
+
+    def __init__(self, path: Path, port: int = 0) -> None:
+        super().__init__(path)
+        # Here, because a server whose index is apart does without them.
+        from milvus_lite.adapter.grpc.servicer import MilvusServicer
+        from pymilvus.grpc_gen.milvus_pb2_grpc import add_MilvusServiceServicer_to_server
+
+        for noisy in _NOISY:
+            logging.getLogger(noisy).setLevel(logging.CRITICAL)
+        self._database = _opened(path)
+        try:
+            check_files(path)
+        except DamagedIndexError:
+            self._database.close()
+            raise
+        # Not milvus-lite's own starter: its threads outlive the server.
+        self._threads = ThreadPoolExecutor(LITE_THREADS, thread_name_prefix="milvus-lite")
+        self._server = grpc.server(self._threads, options=_UNBOUNDED)
+        add_MilvusServiceServicer_to_server(MilvusServicer(self._database), self._server)
+        self.port: int = self._server.add_insecure_port(f"{LOOPBACK}:{port}")
+        self._server.start()
+
+    def keep_alive(self) -> None:
+        """It lives as long as this process."""
+
+    def close(self) -> None:
+        """Stop serving and release the directory."""
+        self._server.stop(grace=1).wait()
+        self._threads.shutdown()
+        self._database.close()
+
+
+class ServerApart(Synced):
+    """The same in a child: its work and its memory are not those of a query server.
+
+    Args:
+        path: Directory ending in ``.db``; made if missing.
+
+    Attributes:
+        port: Where it listens, whichever child it is.
+
+    Raises:
+        IndexUnavailableError: Another process has it open, or it cannot be read.
+        DamagedIndexError: A file of it is broken or missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.port = 0
+        self._lock = Lock()
+        self._child = self._started()
+
+    def _started(self) -> Child:
+        child = Child(_MODULE, {"path": str(self._path), "port": self.port})
+        answer = child.answer(Event())
+        if answer is None:
+            child.close()
+            raise IndexUnavailableError(f"the process that opens {self._path} has died")
+        if "fault" in answer:
+            child.close()
+            raise of_answer(answer)
+        self.port = answer["port"]
+        return child
+
+    def keep_alive(self) -> None:
+        """Begin another child where the last one has died.
+
+        Raises:
+            IndexUnavailableError: That one cannot open the index.
+        """
+        with self._lock:
+            if not self._child.is_alive:
+                self._child.close()
+                self._child = self._started()
+
+    def close(self) -> None:
+        """Release the directory."""
+        with self._lock:
+            self._child.close()
+
+
+def _opened(path: Path) -> "MilvusLite":
+    """The database of a directory.
+
+    Raises:
+        IndexUnavailableError: Another process has it open, or it cannot be read.
+    """
+    from milvus_lite.db import MilvusLite
+    from milvus_lite.exceptions import DataDirLockedError, MilvusLiteError
+
+    until = time.monotonic() + _LETTING_GO_S
+    while True:
+        try:
+            return MilvusLite(str(path))
+        except DataDirLockedError as error:
+            pid = _holder(path / _LOCK_FILE)
+            is_lasting = pid is not None and not _is_child(pid)
+            if is_lasting or time.monotonic() > until:
+                raise IndexUnavailableError(_in_use(path)) from error
+            time.sleep(_LOOK_S)
+        except (OSError, ValueError, MilvusLiteError) as error:
+            raise IndexUnavailableError(f"{path} cannot be opened as an index: {error}") from error
+
+
+def _in_use(path: Path) -> str:
+    pid = _holder(path / _LOCK_FILE)
+    holder = "another process" if pid is None else f"process {_owner(pid)}"
+    return (
+        f"{path} is in use by {holder}, and an embedded index has one owner at a time: "
+        "wait for it or end it, or give the URI of a Milvus server, which many may share"
+    )
+
+
+def _holder(lock: Path) -> int | None:
+    """The process that holds a lock file, where the system tells (Linux)."""
+    try:
+        inode = lock.stat().st_ino
+        lines = Path("/proc/locks").read_text().splitlines()
+        held = (line.split() for line in lines if "FLOCK" in line and "->" not in line)
+        pids = [int(words[4]) for words in held if words[5].endswith(f":{inode}")]
+        return pids[0] if pids and pids[0] > 0 else None
+    except OSError:
+        return None
+
+
+def _is_child(pid: int) -> bool:
+    """Whether a process only keeps the index for its parent."""
+    try:
+        command = (Path("/proc") / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
+    return _MODULE.encode() in command.split(b"\0")
+
+
+def _owner(pid: int) -> int:
+    """The process itself, or the parent of one that only keeps the index for it."""
+    try:
+        status = (Path("/proc") / str(pid) / "stat").read_text()
+    except OSError:
+        return pid
+    return int(status.rpartition(")")[2].split()[1]) if _is_child(pid) else pid
+
+
+def main() -> None:
+    """Serve a directory until the parent ends."""
+    task, ending = told()
+    try:
+        server = EmbeddedServer(Path(task["path"]), task["port"])
+    except IndexUnavailableError as error:
+        say(as_answer(error))
+        return
+    say({"port": server.port})
+    ending.wait()
+    server.close()
+
+
+if __name__ == "__main__":
+    main()
