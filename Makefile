@@ -20,7 +20,7 @@ LOG     ?= work/campaigns.log
 CAMPAIGN := PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(BIN)/python -m campaigns.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench results lock prometheus milvus clean
+.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench results pictures lock prometheus milvus clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -56,15 +56,14 @@ proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part
 	$(BIN)/pytest tests/test_generated.py
 
 pytest: $(STAMP) prometheus milvus  ## the tests, against the real Prometheus and Milvus
-	@# Those of the cluster and of the index wait for processes most of the time: they run beside
-	@# the others, and what they printed comes at the end.
+	@# Those of the cluster, the index and campaigns wait for processes most of the time: they run
+	@# beside the others, and what they printed comes at the end.
 	@mkdir -p build
-	@for part in cluster index; do \
-	   { $(BIN)/pytest tests/$$part > build/pytest-$$part.log 2>&1; \
-	     echo $$? > build/pytest-$$part.rc; } & \
-	 done; \
+	@beside() { $(BIN)/pytest $$2 > build/pytest-$$1.log 2>&1; echo $$? > build/pytest-$$1.rc; }; \
+	 beside cluster tests/cluster & \
+	 beside index "tests/index tests/campaigns" & \
 	 $(BIN)/pytest --doctest-modules nar; examples=$$?; \
-	 $(BIN)/pytest --ignore tests/cluster --ignore tests/index; others=$$?; \
+	 $(BIN)/pytest $(foreach part,cluster index campaigns,--ignore tests/$(part)); others=$$?; \
 	 wait; cat build/pytest-cluster.log build/pytest-index.log; \
 	 exit $$((examples | others | $$(cat build/pytest-cluster.rc) | $$(cat build/pytest-index.rc)))
 
@@ -103,6 +102,9 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 	$(BIN)/nar benchmark misses --work work --results results
 	$(BIN)/nar benchmark calibrate --work work --results results
 	$(BIN)/nar benchmark targets --results results
+
+pictures: $(STAMP)  ## screenshots of the page, in build/pictures; needs Debian's chromium
+	$(BIN)/python tests/web/pictures.py build/pictures
 
 # Without a local label; OpenCV without its windows, which want libraries of a desktop; and without
 # a module for Python 3.6 that Pythae names.

@@ -1,7 +1,13 @@
-"""Workspace: the directory that holds a corpus, the encoder trained on it, and their index."""
+"""Where things are kept: the workspace of a corpus, its encoder and their index; the cache."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+from nar.errors import IndexUnavailableError
+
+ELSEWHERE: Final = "name another directory with XDG_CACHE_HOME, or a Milvus server with --uri"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +48,16 @@ class Workspace:
     def evaluation(self) -> Path:
         """Cells of the benchmark, and data sets that take minutes to make."""
         return self.root / "evaluation"
+
+
+def cache_directory() -> Path:
+    """Where NAR may keep what it can make again: ``$XDG_CACHE_HOME/nar`` or ``~/.cache/nar``.
+
+    Raises:
+        IndexUnavailableError: This user has no home.
+    """
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "nar"
+    except RuntimeError as error:
+        raise IndexUnavailableError(f"{error}; {ELSEWHERE}") from error

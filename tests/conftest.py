@@ -2,6 +2,7 @@
 
 import pytest
 from backends import BACKENDS, Backend, Exact, Fronted, Loop, Published
+from both_clients import CLIENTS
 from hypothesis import settings
 from milvus_server import milvus_server
 
@@ -17,6 +18,12 @@ def milvus_uri(tmp_path_factory):
     """URI of a Milvus server that lives as long as the tests."""
     with milvus_server(tmp_path_factory.mktemp("milvus")) as uri:
         yield uri
+
+
+@pytest.fixture(scope="session", params=CLIENTS)
+def open_client(request):
+    """`Client`, and `AsyncClient` in its shape."""
+    return CLIENTS[request.param]
 
 
 @pytest.fixture(scope="session", params=BACKENDS)

@@ -39,7 +39,7 @@ def files_of(atlas):
 
 
 def reader(atlas, config):
-    return Reader(partial(atlas_store.open_atlas, atlas, config), config, files_of(atlas))
+    return Reader(partial(atlas_store.open_apart, atlas, config), config, files_of(atlas))
 
 
 def test_it_answers_from_its_files_while_its_collection_is_made_once(
@@ -51,7 +51,7 @@ def test_it_answers_from_its_files_while_its_collection_is_made_once(
         wait_for(lambda: index.collection)
         assert index.collection.startswith("arch_")
         assert index.count() == 20
-    monkeypatch.setattr(atlas_store, "_store", None)  # would be called to make it again
+    monkeypatch.setattr(atlas_store, "_store_apart", None)  # would be called to make it again
     with reader(atlas, cached) as index:
         wait_for(lambda: index.collection)
 
@@ -103,19 +103,21 @@ import resource, sys
 from pathlib import Path
 from threading import Event
 from nar.atlas import Atlas
-from nar.cli.atlas_store import open_atlas
+from nar.cli.atlas_store import open_apart, open_atlas
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))
 try:
-    open_atlas(Atlas(Path(sys.argv[1]), Path(sys.argv[2])), IndexConfig(uri=sys.argv[3]), Event())
+    store = {"open_atlas": open_atlas, "open_apart": open_apart}[sys.argv[4]]
+    store(Atlas(Path(sys.argv[1]), Path(sys.argv[2])), IndexConfig(uri=sys.argv[3]), Event())
 except IndexUnavailableError as error:
     print(error)
 """
 
 
-def test_a_full_disk_is_said_with_the_way_out_and_without_a_traceback(atlas, cached):
-    arguments = [str(atlas.directory), str(atlas.corpus), cached.uri]
+@pytest.mark.parametrize("store", ["open_atlas", "open_apart"])
+def test_a_full_disk_is_said_with_the_way_out_and_without_a_traceback(atlas, cached, store):
+    arguments = [str(atlas.directory), str(atlas.corpus), cached.uri, store]
     command = [sys.executable, "-c", FULL, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert f"the index at {cached.uri} refused to" in done.stdout
@@ -137,12 +139,13 @@ def test_a_collection_that_was_damaged_leaves_the_files_to_answer(atlas, cached,
         assert damaged.get([row.id])[row.id].digest() == row.digest()
 
 
-def test_storing_it_ends_with_the_server_and_goes_on_later(atlas, cached):
+@pytest.mark.parametrize("store", [atlas_store.open_atlas, atlas_store.open_apart])
+def test_storing_it_ends_with_the_server_and_goes_on_later(atlas, cached, store):
     ending = Event()
     ending.set()
     with pytest.raises(IndexUnavailableError, match="the next start goes on"):
-        atlas_store.open_atlas(atlas, cached, ending)
-    with atlas_store.open_atlas(atlas, cached, Event()) as index:
+        store(atlas, cached, ending)
+    with store(atlas, cached, Event()) as index:
         assert index.count() == 20
 
 

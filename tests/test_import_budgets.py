@@ -18,7 +18,8 @@ BUDGETS = {
     "nar.query": INDEXES | LEARNING | SERVING | {"pydantic"},
     "nar.retrieve": INDEXES | LEARNING | SERVING | {"pydantic"},
     "nar.index.exact": INDEXES | LEARNING | SERVING | {"pydantic"},
-    "nar.client": INDEXES | LEARNING | {"prometheus_client"},
+    "nar.client": INDEXES | LEARNING | {"prometheus_client", "opentelemetry"},
+    "nar.async_client": INDEXES | LEARNING | {"prometheus_client", "opentelemetry"},
 }
 
 
@@ -41,5 +42,16 @@ def test_a_server_starts_without_what_captures_models():
     assert rooms & {"capture", "zoo", "evaluation"} == set()
 
 
+def test_a_search_by_name_loads_nothing_that_captures_models():
+    code = (
+        "import sys\nfrom nar.cli.app import app\n"
+        "app(['search', 'timm:resnet18', '--json'], standalone_mode=False)\n"
+        "print(*sorted({'timm', 'torchvision', 'nar.capture', 'nar.zoo'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "timm:resnet18" in done.stdout
+    assert done.stdout.splitlines()[-1] == ""
+
+
 def test_a_budget_can_be_broken():
-    assert loaded("nar.index.architecture_index") >= {"pymilvus", "milvus_lite", "numpy"}
+    assert loaded("nar.index.architecture_index") >= {"pymilvus", "pandas", "numpy"}

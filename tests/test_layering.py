@@ -16,7 +16,7 @@ MAX_LINES = 300
 
 # One line a rank, in the order of the data's way: a module imports from lines above its own only.
 RANKS = """
-    errors v1 files by difference
+    errors v1 files by difference children memory
     settings ops hashing ragged
     graph
     canonical
@@ -39,8 +39,8 @@ RANKS = """
     encoding.checkpoint encoding.pretraining
     encoding.embed encoding
     config
-    index.damage
-    index.nesting
+    index.damage index.syncing
+    index.nesting index.lite
     index.filters
     index.terms
     index.rows index.expressions
@@ -62,21 +62,20 @@ RANKS = """
     corpus
     workspace
     atlas
-    evaluation
-    serve
+    evaluation serve
     client
-    console cli.reports
+    async_client console cli.reports cli.counts
     cli.evidence_display
-    cli.choices cli.filter_options
-    cli.lookup cli.portrait cli.difference cli.plots
-    cli.display
-    cli.corpus_display cli.asking cli.index_commands
-    cli.comparison_display
-    cli.atlas_commands cli.atlas_store
-    cli.model_commands cli.search_command cli.serve_command
+    cli.choices cli.filter_options cli.change_kinds
+    cli.lookup cli.portrait cli.difference cli.plots cli.svg cli.html cli.among
+    cli.display web
+    cli.drawing cli.asking cli.index_commands cli.motif_patterns
+    cli.corpus_display cli.lock
+    cli.comparison_display cli.atlas_commands cli.atlas_store
+    cli.model_commands cli.search_command cli.serve_command cli.lock_commands cli.motif_search
     cli.corpus_commands cli.benchmark_commands
-    cli.index_app
-    cli.app cli
+    cli.index_app cli.model_app
+    cli.app cli ask
     __init__
 """
 RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in line.split()}
@@ -85,7 +84,7 @@ RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in l
 RECORDS = {"errors", "files", "settings", "ops", "graph", "architecture"}
 RECORDS |= {"canonical", "normal_form", "fingerprints"}
 SOURCES = {"capture", "labels", "zoo", "corpus"}
-BOTH = {"workspace", "atlas", "evaluation", "console", "__init__"}
+BOTH = {"workspace", "atlas", "evaluation", "console", "web", "ask", "__init__"}
 BOTH |= {name for name in RANK if name.startswith("cli")}
 SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
 
@@ -94,12 +93,12 @@ OWNERS = {
     **{library: ("nar/zoo/",) for each in MODELS for library in (each.library, *each.parts)},
     "ray": (),
     "cluster": (),
-    "grpc": ("nar/serve/", "nar/client.py", "nar/v1/", "nar/index/"),
-    "grpc_health": ("nar/serve/",),
-    "grpc_reflection": ("nar/serve/",),
-    "grpc_status": ("nar/serve/", "nar/client.py"),
-    "google": ("nar/serve/", "nar/client.py", "nar/v1/"),
-    "prometheus_client": ("nar/serve/",),
+    "grpc": ("nar/serve/", "nar/client.py", "nar/async_client.py", "nar/v1/", "nar/index/"),
+    **dict.fromkeys(("grpc_health", "grpc_reflection", "prometheus_client"), ("nar/serve/",)),
+    **dict.fromkeys(("grpc_status", "opentelemetry"), ("nar/serve/",)),
+    "google": ("nar/serve/", "nar/client.py", "nar/async_client.py", "nar/v1/", "nar/web/"),
+    "starlette": ("nar/serve/", "nar/web/"),
+    "uvicorn": ("nar/serve/http/",),
     "pymilvus": ("nar/index/",),
     "milvus_lite": ("nar/index/",),
     "torch_geometric": ("nar/evaluation/",),
@@ -108,10 +107,11 @@ OWNERS = {
         "nar/cli/app.py",
         "nar/cli/filter_options.py",
         "nar/cli/index_app.py",
+        "nar/cli/model_app.py",
         "nar/console.py",
         "nar/cli/benchmark_commands.py",
     ),
-    "sklearn": ("nar/evaluation/reporting/figures.py",),
+    "sklearn": ("nar/evaluation/reporting/figures.py", "nar/web/drawing.py"),
     "matplotlib": ("nar/cli/plots.py", "nar/evaluation/reporting/figures.py"),
 }
 

@@ -117,7 +117,8 @@ class RankedCell:
         """
         found = self.rankings.get(asked.digest())
         if found is None:
-            raise InvalidInputError("questions", f"{self.cell} answers others; run it again")
+            reason = f"{self.cell} answers others than today's; delete its file, then run it again"
+            raise InvalidInputError("questions", reason)
         return found
 
 

@@ -66,7 +66,7 @@ def test_protocols_that_ask_the_same_share_a_ranking_and_others_do_not(tmp_path)
 
 def test_a_cell_that_answers_other_questions_says_so():
     other = questions(["1", "2"], ["a", "a"])
-    with pytest.raises(InvalidInputError, match="answers others; run it again"):
+    with pytest.raises(InvalidInputError, match="delete its file, then run it again"):
         run_on(CELL, small_task()).scored(other)
 
 

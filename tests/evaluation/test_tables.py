@@ -8,6 +8,7 @@ import pytest
 
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.datasets import REAL
+from nar.evaluation.benchmark.frozen import SEEDS
 from nar.evaluation.benchmark.protocols import PROTOCOLS
 from nar.evaluation.benchmark.tasks import protocols_of
 from nar.evaluation.cells import CellResult
@@ -24,10 +25,15 @@ MEASURED = [name for metric in metrics.METRICS for name in metric.names()]
 REACHED = {"paper-ce": [0.5, 0.5, 0.5], "paper-cl": [0.1, 0.1, 0.4], "paper": [0.5, 0.5, 0.5]}
 
 
+def pooled(name):
+    """A set as if every method was run with every seed."""
+    return replace(find_set(name), seeds=SEEDS, network_seeds=len(SEEDS))
+
+
 def cells(name, reached, queries=QUERIES):
     """What came of a set whose methods reach the same on every task, seed and metric."""
     results = {}
-    for cell in find_set(name).cells():
+    for cell in pooled(name).cells():
         values = np.array(reached.get(cell.method, [0.25] * 3))
         scored = Scored(queries, FAMILIES, 7, dict.fromkeys(MEASURED, values))
         for protocol in protocols_of(cell.data, cell.split):
@@ -39,12 +45,12 @@ def cells(name, reached, queries=QUERIES):
 def ceilings(name):
     """As if a perfect ranking reached 0.99 on every task."""
     perfect = Scored(QUERIES, FAMILIES, 7, dict.fromkeys(MEASURED, np.full(3, 0.99)))
-    return dict.fromkeys(find_set(name).tasks, summarise([perfect]))
+    return dict.fromkeys(pooled(name).tasks, summarise([perfect]))
 
 
 def table(directory, name, reached, queries=QUERIES):
     found = cells(name, reached, queries)
-    write_table(directory / "results", name, find_set(name), found, ceilings(name))
+    write_table(directory / "results", name, pooled(name), found, ceilings(name))
     told = json.loads((directory / "results" / f"{name}.json").read_text())
     return (directory / "results" / f"{name}.md").read_text(), told
 
@@ -74,7 +80,7 @@ def test_who_was_run_with_fewer_seeds_says_so_and_does_not_compete(tmp_path):
         for (cell, protocol), result in cells("table3", few).items()
         if cell.method != "paper-cl" or cell.seed == 3
     }
-    write_table(tmp_path, "table3", find_set("table3"), found, ceilings("table3"))
+    write_table(tmp_path, "table3", pooled("table3"), found, ceilings("table3"))
     text = (tmp_path / "table3.md").read_text()
     assert lines(text, "NAR paper, CL alone (1 seed)")[0][0] == "0.900"
     assert lines(text, "NAR paper")[0][0] == "**0.500**"
@@ -134,7 +140,7 @@ def test_printed_rows_are_those_of_table_and_data(number, data, titles):
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_every_printed_row_is_compared_with_a_row_of_ours(number):
-    methods = find_set(f"table{number}").methods
+    methods = pooled(f"table{number}").methods
     for data in (REAL, "nas-4"):
         assert {row.method for row in printed_rows(number, data)} <= set(methods)
 
@@ -181,7 +187,7 @@ def test_differences_are_to_the_last_method_and_none_where_they_may_be_chance(tm
 def test_the_same_cells_give_the_same_files(tmp_path):
     found = cells("table3", REACHED)
     for directory, given in (("one", found), ("two", dict(reversed(found.items())))):
-        chosen = find_set("table3")
+        chosen = pooled("table3")
         write_table(tmp_path / directory, "table3", chosen, given, ceilings("table3"))
     for ending in ("md", "json"):
         one, two = (tmp_path / name / f"table3.{ending}" for name in ("one", "two"))
@@ -190,11 +196,11 @@ def test_the_same_cells_give_the_same_files(tmp_path):
 
 def test_an_unknown_set_is_refused():
     with pytest.raises(InvalidInputError, match="table9"):
-        find_set("table9")
+        pooled("table9")
 
 
 def test_methods_that_were_not_run_are_named(tmp_path):
-    chosen = replace(find_set("table3"), methods=("paper-untrained", "paper"))
+    chosen = replace(pooled("table3"), methods=("paper-untrained", "paper"))
     write_table(tmp_path, "table3", chosen, cells("table3", REACHED), ceilings("table3"))
     text = (tmp_path / "table3.md").read_text()
     assert "Not run yet: NAR paper, CL alone, as printed, NAR paper, as printed" in text

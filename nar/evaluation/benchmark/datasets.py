@@ -21,7 +21,7 @@ from nar.files import package_path
 from nar.graph import ComputationalGraph
 from nar.zoo.sources.darts.dataset import DISTANCES, members_at
 from nar.zoo.sources.darts.models import DARTS, member_name
-from nar.zoo.sources.darts.network import darts_graph
+from nar.zoo.sources.darts.network import darts_network
 
 REAL: Final = "real"
 NAS: Final = {f"nas-{distance}": distance for distance in DISTANCES}
@@ -98,6 +98,6 @@ def _nas(name: str, path: Path) -> DataSet:
         items = []
         for member in members_at(NAS[name]):
             spec = DARTS.resolve(member_name(member))
-            items.append(architecture(spec.labels, darts_graph(member.genotype)))
+            items.append(architecture(spec.labels, darts_network(member.genotype)))
         write_shard(path, items)
     return _dataset(name, sorted(read_shard(path), key=lambda item: item.labels.name))

@@ -17,7 +17,8 @@ def result_blocks(
     """Who asked, the table, the printed numbers, the best untrained baseline, the differences."""
     title = metric_title(headline)
     whole, reference = rows[-1].evaluation, rows[-1].method.title
-    asked = f"{whole.queries:,} queries of {whole.clusters:,} families over {whole.seeds} seeds"
+    who = f"{whole.queries:,} queries of {whole.clusters:,} families"
+    asked = f"{who} over {_seeds(whole.seeds)}"
     best = best_idle(rows, headline)
     idle = f"{best.method.title}, {best.evaluation.scores[headline].mean:.3f}" if best else "none"
     quoted = [[row.title, *map(_shown, row.scores.values())] for row in printed]
@@ -94,8 +95,11 @@ def _title(row: Row, reference: Row) -> str:
     """
     if _has_every_seed(row, reference):
         return row.method.title
-    seeds = row.evaluation.seeds
-    return f"{row.method.title} ({seeds} seed{'s' if seeds > 1 else ''})"
+    return f"{row.method.title} ({_seeds(row.evaluation.seeds)})"
+
+
+def _seeds(count: int) -> str:
+    return f"{count} seed{'s' if count > 1 else ''}"
 
 
 def _has_every_seed(row: Row, reference: Row) -> bool:
