@@ -102,6 +102,7 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 	$(BIN)/nar benchmark misses --work work --results results
 	$(BIN)/nar benchmark calibrate --work work --results results
 	$(BIN)/nar benchmark targets --results results
+	$(BIN)/nar benchmark tradeoff --results results
 
 pictures: $(STAMP)  ## screenshots of the page, in build/pictures; needs Debian's chromium
 	$(BIN)/python tests/web/pictures.py build/pictures

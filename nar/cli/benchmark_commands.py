@@ -129,6 +129,15 @@ def targets(results: Results) -> None:
 
 @app.command()
 @reporting_errors
+def tradeoff(results: Results) -> None:
+    """Draw what every method finds against the seconds it takes, from the tables."""
+    from nar.evaluation.tradeoff import write_trade_off
+
+    write_trade_off(results)
+
+
+@app.command()
+@reporting_errors
 def parts_of(
     results: Annotated[
         Path | None, typer.Option(help="Directory that gets the page, both halves of it.")

@@ -68,17 +68,6 @@ def test_a_map_says_how_many_are_drawn_and_shows_the_papers_classes(small, tmp_p
     assert panel.classes == tuple(card.paper_block for card in cards)
 
 
-def test_accuracy_is_drawn_against_time(small, tmp_path, monkeypatch):
-    monkeypatch.setitem(sets.SETS, "small", replace(sets.SETS["small"], shows=("trade_off",)))
-    drawn = {}
-    monkeypatch.setattr(results, "trade_off", lambda path, tasks: drawn.update(tasks))
-    write_results(tmp_path / "results", "small", small)
-    wanted = {"size only": (1.0, 1.0), "NAR default": (1.0, 1.0)}
-    assert drawn == {"real, paper": wanted, "real, family": wanted}
-    figures.trade_off(tmp_path / "one.png", drawn)
-    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_without_the_method_that_all_are_compared_with_nothing_is_written(small, tmp_path):
     cells = sets.SETS["small"].cells()
     cell_path(small, cells[1]).unlink()

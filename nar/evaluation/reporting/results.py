@@ -12,10 +12,9 @@ from nar.evaluation.benchmark.tasks import find_protocol
 from nar.evaluation.cell_files import cell_path, read_cell, read_sample
 from nar.evaluation.cells import Cell, questions_of
 from nar.evaluation.methods.registry import find_method
-from nar.evaluation.reporting.figures import Panel, difficulty_curve, neighbourhood_map, trade_off
-from nar.evaluation.reporting.rows import rows_of
+from nar.evaluation.reporting.figures import Panel, difficulty_curve, neighbourhood_map
 from nar.evaluation.reporting.sets import CellSet, Shown, find_set
-from nar.evaluation.reporting.tables import Found, reached_by, write_table
+from nar.evaluation.reporting.tables import Found, write_table
 from nar.evaluation.scoring.ceiling import best_ranking
 from nar.evaluation.scoring.evaluate import Evaluation, score, summarise
 
@@ -106,16 +105,6 @@ def _maps(results: Path, name: str, _: CellSet, cells: Read, directory: Path) ->
     neighbourhood_map(results / f"{name}.png", [_panel(cell, directory) for cell, _ in cells])
 
 
-def _trade_off(results: Path, name: str, chosen: CellSet, cells: Read, _: Path) -> None:
-    tasks = {}
-    for data, protocol in chosen.tasks:
-        of_methods = reached_by(chosen, cells, data, protocol)
-        rows = rows_of(of_methods, find_protocol(data, protocol).headline)
-        reached = {r.method.title: (r.seconds, r.evaluation.scores["map@20"].mean) for r in rows}
-        tasks[f"{data}, {protocol}"] = reached
-    trade_off(results / f"{name}.png", tasks)
-
-
 def _panel(cell: Cell, directory: Path) -> Panel:
     """The vectors of a cell by the paper's classes: blocks of real networks, centres of NAS."""
     sample = read_sample(cell_path(directory, cell))
@@ -133,5 +122,4 @@ _WRITERS: Final[Mapping[Shown, Callable[[Path, str, CellSet, Read, Path], None]]
     "table": _table,
     "curve": _curve,
     "maps": _maps,
-    "trade_off": _trade_off,
 }

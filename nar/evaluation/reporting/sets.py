@@ -79,7 +79,7 @@ NETWORKS: Final = frozenset(
     for kind in kinds
 )
 
-Shown = Literal["table", "curve", "maps", "trade_off"]
+Shown = Literal["table", "curve", "maps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,7 @@ class CellSet:
         tasks: Data set and protocol of each part.
         methods: Rows of each part.
         printed: Number of the paper's table that is shown beside it; None if it has none.
-        shows: What becomes of the cells: a table, the curve of the NAS distances, maps, or the
-            accuracy against the time it takes.
+        shows: What becomes of the cells: a table, the curve of the NAS distances, or maps.
         seeds: One to draw, all to pool.
         network_seeds: With how many of them `NETWORKS` are run; tables say so beside their names.
         held: Who asks: the test, or what selects a model.
@@ -208,12 +207,6 @@ SETS: Final[Mapping[str, CellSet]] = {
         tuple((data, "nas") for data in NAS),
         CURVE,
         shows=("table", "curve"),
-    ),
-    "tradeoff": CellSet(
-        "Accuracy and time",
-        ((REAL, "distinct-named"), (REAL, "unseen-named")),
-        EVERY,
-        shows=("trade_off",),
     ),
     "figure5": CellSet(
         "Figure 5: vectors in the plane", _PRINTED_TASKS, MAPS, shows=("maps",), seeds=SEEDS[:1]
