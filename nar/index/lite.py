@@ -35,7 +35,7 @@ _UNBOUNDED: Final = (
 # traceback beside the answer that says so.
 _NOISY: Final = ("grpc._server", "milvus_lite.adapter.grpc.servicer")
 # How long a child whose server was killed may take to let go of the directory.
-_LETTING_GO_S: Final = 1.0
+_LETTING_GO_S: Final = 5.0
 _LOOK_S: Final = 0.05
 
 
@@ -179,12 +179,15 @@ def _holder(lock: Path) -> int | None:
 
 
 def _is_child(pid: int) -> bool:
-    """Whether a process only keeps the index for its parent."""
+    """Whether a process only keeps the index for its parent, or is ending."""
     try:
         command = (Path("/proc") / str(pid) / "cmdline").read_bytes()
+    except FileNotFoundError:
+        return True
     except OSError:
         return False
-    return _MODULE.encode() in command.split(b"\0")
+    # A process that is ending has no command line any more, and its locks a moment longer.
+    return not command or _MODULE.encode() in command.split(b"\0")
 
 
 def _owner(pid: int) -> int:
