@@ -149,7 +149,7 @@ def _opened(path: Path) -> "MilvusLite":
             return MilvusLite(str(path))
         except DataDirLockedError as error:
             pid = _holder(path / _LOCK_FILE)
-            is_lasting = pid is not None and not _is_child(pid)
+            is_lasting = pid is not None and not (_is_child(pid) or _is_ending(pid))
             if is_lasting or time.monotonic() > until:
                 raise IndexUnavailableError(_in_use(path)) from error
             time.sleep(_LOOK_S)
@@ -179,15 +179,21 @@ def _holder(lock: Path) -> int | None:
 
 
 def _is_child(pid: int) -> bool:
-    """Whether a process only keeps the index for its parent, or is ending."""
+    """Whether a process only keeps the index for its parent."""
+    return _MODULE.encode() in _command(pid)
+
+
+def _is_ending(pid: int) -> bool:
+    """Whether a process has given up its memory: its locks go a moment later."""
+    return not any(_command(pid))
+
+
+def _command(pid: int) -> list[bytes]:
+    """The command line of a process: nothing, if it is ending or cannot be read."""
     try:
-        command = (Path("/proc") / str(pid) / "cmdline").read_bytes()
-    except FileNotFoundError:
-        return True
+        return (Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0")
     except OSError:
-        return False
-    # A process that is ending has no command line any more, and its locks a moment longer.
-    return not command or _MODULE.encode() in command.split(b"\0")
+        return []
 
 
 def _owner(pid: int) -> int:

@@ -15,6 +15,7 @@ from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.damage import DamagedIndexError
+from nar.index.lite import _is_ending
 from nar.index.rows import architecture_id
 
 EAST = np.eye(1, DIM, dtype=np.float32)
@@ -136,3 +137,15 @@ def test_it_ends_with_a_parent_that_is_killed_and_who_comes_next_waits_for_that(
         parent.kill()
     with ArchitectureIndex(config):
         assert not is_lite(child)
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="only Linux tells")
+def test_a_process_that_is_ending_is_known_from_one_that_works():
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        wait_for(lambda: not _is_ending(process.pid), or_ended=process)
+        process.kill()
+        # Nobody has asked how it ended: the system keeps it, without its memory.
+        wait_for(lambda: _is_ending(process.pid))
+    finally:
+        process.communicate()
