@@ -22,11 +22,9 @@ from nar.cli import corpus_display, display
 from nar.cli.difference import Difference, difference
 from nar.cli.html import fragment, html_of
 from nar.corpus import read_named, shipped_corpus
-from nar.encoding.embed import Embedder
 from nar.errors import InvalidQueryError
 from nar.explanation import motif_times
 from nar.graph import ComputationalGraph
-from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
 from nar.query import Answer, Query
@@ -205,10 +203,9 @@ def novelty_of(model: Model, example: object = None) -> float | None:
 
 @cache
 def _retriever() -> Retriever:
-    """Who answers, made with the first question: reading the atlas takes a second."""
+    """Who answers, made with the first question: reading the atlas takes a while."""
     content = read_atlas(shipped_atlas())
-    embedder = Embedder(content.encoder)
-    return Retriever(embedder, ExactIndex(content.rows, dim=embedder.dim), content.novelty)
+    return Retriever(content.embedder, content.index, content.novelty)
 
 
 def _architecture(model: Model, example: object) -> Architecture:

@@ -16,13 +16,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from nar.corpus import iterate_cards
+from nar.corpus import read_card_columns
+from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint import fingerprint, load_checkpoint
-from nar.encoding.encoder import Encoder
+from nar.encoding.checkpoint_files import read_files
+from nar.encoding.stored import StoredEmbedder
 from nar.errors import CorpusError
 from nar.files import package_path, write_whole
-from nar.index.rows import IndexRow, index_row
+from nar.index.columns import Texts
+from nar.index.exact import ExactIndex
+from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, IndexRow, architecture_id
 from nar.novelty import Novelty, read_novelty, write_novelty
 
 ENCODER: Final = "encoder"
@@ -66,15 +69,20 @@ class AtlasContent:
     """What an atlas holds.
 
     Attributes:
-        encoder: What made the vectors.
-        rows: One of each architecture, in the order of the corpus.
+        embedder: What made the vectors.
+        index: A row of each architecture, in the order of the corpus.
         novelty: How far designs of known families are from the nearest known one, if that was
             measured.
     """
 
-    encoder: Encoder
-    rows: tuple[IndexRow, ...]
+    embedder: StoredEmbedder
+    index: ExactIndex
     novelty: Novelty | None
+
+    @property
+    def rows(self) -> list[IndexRow]:
+        """The rows as records, made now: a kilobyte each, and their vectors once more."""
+        return self.index.rows()
 
 
 def shipped_atlas() -> Atlas:
@@ -99,9 +107,11 @@ def write_vectors(atlas: Atlas, vectors: NDArray[np.float32]) -> None:
         atlas: Where; its encoder made the vectors.
         vectors: Shape (architectures, dim), in the order of the corpus.
     """
-    about = _identity(atlas, load_checkpoint(atlas.encoder))
-    values = pa.array(vectors.astype(np.float16).ravel())
-    column = pa.FixedSizeListArray.from_arrays(values, vectors.shape[1])
+    about = _identity(atlas, read_files(atlas.encoder).fingerprint)
+    # Whole vectors as bytes: as lists of numbers they take ten times as long to read.
+    halves = np.ascontiguousarray(vectors, dtype="<f2")
+    kind = pa.binary(halves.dtype.itemsize * halves.shape[1])
+    column = pa.FixedSizeBinaryArray.from_buffers(kind, len(halves), [None, pa.py_buffer(halves)])
     table = pa.table({"vector": column}).replace_schema_metadata({_KEY: json.dumps(about)})
     write = partial(pq.write_table, table, compression="zstd", compression_level=_LEVEL)
     write_whole(atlas.directory / VECTORS, write)
@@ -137,19 +147,56 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     path = atlas.directory / VECTORS
     about = _about(path)
     check_seal(path)
+    embedder = StoredEmbedder(atlas.encoder)
+    if about != _identity(atlas, embedder.fingerprint):
+        raise CorpusError(f"{path} was made from another corpus or encoder; {_AGAIN}")
+    vectors = _read_vectors(path, embedder.dim)
+    cards = read_card_columns(atlas.corpus)
+    if len(cards) != len(vectors):
+        raise CorpusError(f"{path} holds {len(vectors)} vectors, its corpus {len(cards)}; {_AGAIN}")
+    index = ExactIndex.of_columns(vectors, _texts(cards), _counts(cards))
+    return AtlasContent(embedder, index, atlas_novelty(atlas))
+
+
+def _read_vectors(path: Path, dim: int) -> NDArray[np.float32]:
+    """Shape (architectures, dim), of length 1."""
     try:
         # Not read_table: that imports pyarrow's datasets and pandas, for half a second.
         column = pq.ParquetFile(path).read().column("vector").combine_chunks()
-        vectors = column.flatten().to_numpy().reshape(len(column), -1).astype(np.float32)
-    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        halves = np.frombuffer(column.buffers()[1], dtype="<f2").reshape(len(column), dim)
+    except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         raise damaged(path, error) from error
-    cards = list(iterate_cards(atlas.corpus))
-    encoder = load_checkpoint(atlas.encoder)
-    if about != _identity(atlas, encoder) or len(cards) != len(vectors):
-        raise CorpusError(f"{path} was made from another corpus or encoder; {_AGAIN}")
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    rows = tuple(index_row(*pair) for pair in zip(cards, vectors, strict=True))
-    return AtlasContent(encoder, rows, atlas_novelty(atlas))
+    vectors: NDArray[np.float32] = halves.astype(np.float32)
+    vectors /= np.sqrt(np.einsum("rd,rd->r", vectors, vectors))[:, None]
+    return vectors
+
+
+def _texts(cards: pa.Table) -> dict[str, Texts]:
+    """The columns of texts of an index, from those of a corpus."""
+    texts = {
+        name: _numbered(cards, name) for name in COLUMNS if name not in COUNTS and name != "id"
+    }
+    names = texts["name"]
+    ids = [architecture_id(name) for name in names.values]
+    texts["id"] = Texts(ids, {each: number for number, each in enumerate(ids)}, names.column)
+    return {name: texts[name] for name in COLUMNS if name in texts}
+
+
+def _numbered(cards: pa.Table, name: str) -> Texts:
+    """A column of texts, or of fingerprints, which become texts."""
+    column = cards.column(name).combine_chunks().dictionary_encode()
+    values = column.dictionary.to_pylist()
+    if name in FINGERPRINTS:
+        values = [value.hex() for value in values]
+    numbers = {value: number for number, value in enumerate(values)}
+    return Texts(values, numbers, numbers_of(column.indices))
+
+
+def _counts(cards: pa.Table) -> dict[str, NDArray[np.int64]]:
+    of_card = {"nodes": "node_count"}
+    return {
+        name: numbers_of(cards.column(of_card.get(name, name))).astype(np.int64) for name in COUNTS
+    }
 
 
 def atlas_novelty(atlas: Atlas) -> Novelty | None:
@@ -211,9 +258,9 @@ def damaged(path: Path, error: Exception) -> CorpusError:
     return CorpusError(f"{path} holds no atlas: {error}; {_AGAIN}")
 
 
-def _identity(atlas: Atlas, encoder: Encoder) -> dict[str, object]:
-    """What the vectors depend on."""
+def _identity(atlas: Atlas, encoder: str) -> dict[str, object]:
+    """What the vectors depend on; an encoder is told by its fingerprint."""
     return {
-        "encoder": fingerprint(encoder),
+        "encoder": encoder,
         "shards": [entry.identity for entry in Manifest.read(atlas.corpus).shards],
     }

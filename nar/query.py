@@ -13,9 +13,9 @@ from nar.errors import NarError
 from nar.fingerprints import Fingerprinted
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
-from nar.index.rows import Hit
+from nar.index.rows import Hit, IndexRow
 
-Target = Architecture | Fingerprinted | ComputationalGraph | str | NDArray[np.float32]
+Target = Architecture | Fingerprinted | ComputationalGraph | IndexRow | str | NDArray[np.float32]
 Item = TypeVar("Item")
 Record = TypeVar("Record")
 
@@ -25,8 +25,9 @@ class Query:
     """One question.
 
     Attributes:
-        target: A captured architecture, a canonical graph with its fingerprints or without, the
-            name or id of an indexed architecture, or a vector of shape (dim,).
+        target: A captured architecture, a canonical graph with its fingerprints or without, a row
+            whose vector the encoder made, the name or id of an indexed architecture, or a vector
+            of shape (dim,).
         top_k: Number of hits wanted.
         filter: What hits must be.
         by: What hits should share with it: the whole design, what it is for (its decoder), what it

@@ -235,6 +235,8 @@ def _resolve_one(
     match query.target:
         case Architecture() | Fingerprinted() as item:
             return _Resolved(query, next(vectors), item)
+        case IndexRow() as known:
+            return _Resolved(query, known.embedding, known)
         case ComputationalGraph() as graph:
             return _Resolved(query, next(vectors), fingerprinted(graph))
         case str(name):

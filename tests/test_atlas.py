@@ -1,6 +1,8 @@
 """The atlas: what ships answers at once, and what does not fit together is refused."""
 
 import json
+import subprocess
+import sys
 from shutil import copytree
 
 import numpy as np
@@ -17,8 +19,7 @@ from nar.client import Client
 from nar.config import IndexConfig, NarConfig, ServerConfig
 from nar.corpus import read_shard
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.errors import CorpusError
 
 MODEL = """
@@ -44,7 +45,7 @@ def atlas(work, tmp_path_factory):
 def test_what_is_packed_reads_back(atlas, work):
     content = read_atlas(atlas)
     items = read_shard(work / "corpus" / "shard-0.parquet")
-    embedder = Embedder(content.encoder)
+    embedder = content.embedder
     vectors = np.stack([row.embedding for row in content.rows])
     assert [row.name for row in content.rows] == [item.labels.name for item in items]
     assert [row.exact for row in content.rows] == [item.exact for item in items]
@@ -97,7 +98,7 @@ def test_the_shipped_atlas_is_that_of_the_shipped_corpus(shipped):
 def test_the_shipped_vectors_are_those_of_the_shipped_encoder(shipped):
     shard = read_shard(shipped_atlas().corpus / "torchvision-000.parquet")[:20]
     torch.set_num_threads(1)
-    vectors = Embedder(shipped.encoder).embed([i.graph for i in shard])
+    vectors = shipped.embedder.embed([i.graph for i in shard])
     known = {row.name: row.embedding for row in shipped.rows}
     stored = np.stack([known[item.labels.name] for item in shard])
     assert (stored * vectors).sum(axis=1) == pytest.approx(np.ones(20), abs=1e-3)
@@ -131,11 +132,29 @@ def test_a_search_without_any_build_step_answers_from_it(tmp_path, monkeypatch):
     assert "asking the atlas of NAR" in done.stderr
     assert len(told["hits"]) == 3
     assert 0 <= told["novelty"] <= 100
-    known = CliRunner().invoke(app, ["search", "torchvision:resnet18", "--json"])
+    known = CliRunner().invoke(app, ["search", "torchvision:resnet18", "--all", "--json"])
     answer = json.loads(known.stdout)
     assert "torchvision:resnet18" in answer["same_network"]
     assert answer["novelty"] == 0
     assert {hit["family"] for hit in answer["hits"][:3]} == {"resnet"}
+
+
+def test_a_known_name_is_answered_without_torch():
+    code = (
+        "import sys; from nar.cli.app import app\n"
+        "try: app(['search', 'timm:resnet50', '-k', '2', '--json'])\n"
+        "finally: print(sorted({'torch', 'pandas', 'networkx', 'timm'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("}\n[]\n"), done.stdout + done.stderr
+    told = json.loads(done.stdout.removesuffix("[]\n"))
+    assert [hit["name"] for hit in told["hits"]][:1] == ["timm:resnet50"]
+    assert "timm:resnet50" in told["same_network"]
+
+
+def test_a_stored_encoder_has_the_fingerprint_of_the_one_it_becomes(shipped):
+    encoder = load_checkpoint(shipped_atlas().encoder)
+    assert shipped.embedder.fingerprint == fingerprint(encoder)
 
 
 DEPLOYED = """

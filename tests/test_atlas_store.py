@@ -35,7 +35,7 @@ def cached(atlas, tmp_path, monkeypatch):
 
 def files_of(atlas):
     content = read_atlas(atlas)
-    return Mirror.of(content.rows, dim=content.encoder.config.dim)
+    return Mirror.of(content.rows, dim=content.embedder.dim)
 
 
 def reader(atlas, config):

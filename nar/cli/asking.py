@@ -5,13 +5,15 @@ the one that is asked are imported.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from nar.architecture import Architecture
 from nar.atlas import atlas_novelty, read_atlas, shipped_atlas
 from nar.cli.choices import IndexChoice
+from nar.cli.filter_checks import check_values
 from nar.config import NarConfig
 from nar.console import stderr
-from nar.encoding.checkpoint import load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.stored import StoredEmbedder
 from nar.index.exact import ExactIndex
 from nar.novelty import Novelty, read_novelty
 from nar.query import Answer, Query
@@ -35,12 +37,24 @@ def ask(queries: Sequence[Query], choice: IndexChoice, server: str | None) -> li
 
 def _ask_atlas(queries: Sequence[Query]) -> list[Answer]:
     content = read_atlas(shipped_atlas())
-    rows = len(content.rows)
+    rows = content.index.count()
     stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim")
-    embedder = Embedder(content.encoder)
-    index = ExactIndex(content.rows, dim=embedder.dim)
-    retriever = Retriever(embedder, index, content.novelty)
-    return [retriever.answer(query) for query in queries]
+    for query in queries:
+        check_values(content.index, query.filter)
+    retriever = Retriever(content.embedder, content.index, content.novelty)
+    return [retriever.answer(_with_vector(query, content.index)) for query in queries]
+
+
+def _with_vector(query: Query, index: ExactIndex) -> Query:
+    """The same question with the vector that the index holds, if it holds this very network.
+
+    Then nothing is embedded, and torch is not imported.
+    """
+    if not isinstance(query.target, Architecture):
+        return query
+    name = query.target.labels.name
+    row = index.get([name]).get(name)
+    return replace(query, target=row) if row and row.exact == query.target.exact else query
 
 
 def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
@@ -54,12 +68,12 @@ def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
         return [retriever.answer(query) for query in queries]
 
 
-def _encoder(choice: IndexChoice) -> tuple[Embedder, Novelty | None]:
+def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
     """What made the vectors of an index, and how far these are from each other."""
     if choice.wants_atlas:
         atlas = shipped_atlas()
-        return Embedder(load_checkpoint(atlas.encoder)), atlas_novelty(atlas)
-    embedder = Embedder(load_checkpoint(choice.workspace.checkpoint))
+        return StoredEmbedder(atlas.encoder), atlas_novelty(atlas)
+    embedder = StoredEmbedder(choice.workspace.checkpoint)
     return embedder, read_novelty(choice.workspace.novelty, encoder=embedder.fingerprint)
 
 

@@ -143,7 +143,7 @@ def _make_directory(path: Path) -> None:
 
 def _store(atlas: Atlas, index: ArchitectureIndex, config: IndexConfig, ending: Event) -> None:
     content = read_atlas(atlas)
-    encoder, dim = atlas_encoder(atlas), content.encoder.config.dim
+    encoder, dim = atlas_encoder(atlas), content.embedder.dim
 
     def go_on(_: int) -> None:
         if ending.is_set():

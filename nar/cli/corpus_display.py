@@ -11,7 +11,6 @@ from nar.cli import display
 from nar.cli.counts import human
 from nar.cli.difference import Difference
 from nar.cli.display import in_brief
-from nar.cli.drawing import as_svg, drawn_motifs
 from nar.cli.html import html_of, side_by_side
 from nar.cli.portrait import Portrait
 from nar.corpus import Card
@@ -186,6 +185,9 @@ def difference(compared: Difference) -> RenderableType:
 
 def difference_html(compared: Difference) -> tuple[str, str]:
     """The same as HTML, and the motifs of both drawn side by side."""
+    # It takes 0.2 s to import, and who looks at a terminal does without.
+    from nar.cli.drawing import as_svg, drawn_motifs
+
     sides = ((side.labels.name, side.graph) for side in (compared.first, compared.second))
     drawn = (as_svg(drawn_motifs(*side)) for side in sides)
     return html_of(difference(compared)), side_by_side(*drawn)

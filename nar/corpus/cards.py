@@ -93,6 +93,15 @@ def cards_of(table: pa.Table) -> list[Card]:
     return [replace(card, inference=inference_fingerprint(graph)) for card, graph in pairs]
 
 
+def card_table(table: pa.Table) -> pa.Table:
+    """The card columns of a table, as `cards_of` reads them."""
+    if INFERENCE in table.column_names:
+        return table.select(CARD_COLUMNS)
+    prints = [bytes.fromhex(card.inference) for card in cards_of(table)]
+    column = pa.array(prints, pa.binary(32))
+    return table.append_column(INFERENCE, column).select(CARD_COLUMNS)
+
+
 def _card(row: Mapping[str, Any]) -> Card:
     return Card(
         Labels(*(row[name] for name in _LABELS)),

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.atlas import AtlasContent, keep_atlas_novelty, read_atlas, shipped_atlas
-from nar.encoding.embed import Embedder
 from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.asking import EDITS, PARTS
 from nar.evaluation.benchmark.datasets import REAL, DataSet, load_dataset
@@ -68,7 +67,7 @@ def changed_distances(content: AtlasContent, dataset: DataSet) -> dict[str, Dist
     """
     known = {row.topology for row in content.rows}
     every = np.stack([row.embedding for row in content.rows])
-    embedder = Embedder(content.encoder)
+    embedder = content.embedder
     distances = {}
     for source in (EDITS, PARTS):
         graphs = [
@@ -116,7 +115,7 @@ def calibrate_atlas(directory: Path, results: Path) -> None:
     new_families = held_out.pop(NEW_FAMILIES)
     groups = {**held_out, **changed_distances(content, load_dataset(REAL, directory))}
     novelty = pooled(groups)
-    keep_atlas_novelty(atlas, novelty, encoder=Embedder(content.encoder).fingerprint)
+    keep_atlas_novelty(atlas, novelty, encoder=content.embedder.fingerprint)
     blocks = [_TITLE, f"```sh\n{_COMMAND}\n```", _SAID]
     blocks.append(_table(novelty, {**groups, NEW_FAMILIES: new_families}))
     results.mkdir(parents=True, exist_ok=True)

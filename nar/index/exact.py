@@ -61,6 +61,21 @@ class ExactIndex:
             {column: _counts(rows, column) for column in COUNTS},
         )
 
+    @classmethod
+    def of_columns(
+        cls, vectors: Embedding, texts: Mapping[str, Texts], counts: Mapping[str, Counts]
+    ) -> Self:
+        """An index of columns that stand ready: no record of any row is made.
+
+        Args:
+            vectors: Shape (rows, dim), of any length but 0.
+            texts: Every column of texts, by name; ids are distinct.
+            counts: Every column of counts, by name, each of shape (rows,).
+        """
+        index = object.__new__(cls)
+        index._hold(vectors, texts, counts)
+        return index
+
     def _hold(
         self, vectors: Embedding, texts: Mapping[str, Texts], counts: Mapping[str, Counts]
     ) -> None:
@@ -96,6 +111,10 @@ class ExactIndex:
         """Number of rows."""
         return len(self._vectors)
 
+    def values(self, column: str) -> list[str]:
+        """The different texts of a column; some may be of rows that are gone."""
+        return self._texts[column].values
+
     def contains(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that have a row."""
         column = self._texts["id"]
@@ -119,6 +138,10 @@ class ExactIndex:
         wanted = {"topology": topologies, "exact": exacts, "inference": inferences}
         masks = [self._texts[column].equal_any(values) for column, values in wanted.items()]
         return sorted(self._rows(np.logical_or.reduce(masks)), key=lambda row: row.id)
+
+    def rows(self) -> list[IndexRow]:
+        """All rows, in their order."""
+        return self._rows(np.ones(self.count(), dtype=np.bool_))
 
     def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
         """The rows of the next ids, in their order.

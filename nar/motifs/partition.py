@@ -16,8 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from nar.graph import ComputationalGraph
 from nar.hashing import Codes
@@ -123,6 +121,10 @@ def _with_remainders(
     together = loose[wires.source] & loose[wires.target]
     together &= chunk[wires.source] == chunk[wires.target]
     ends = (wires.source[together], wires.target[together])
+    # It takes 0.1 s to import, and who reads motifs that were cut before does without.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     links = coo_array((np.ones(len(ends[0]), dtype=bool), ends), shape=(nodes, nodes))
     _, component = connected_components(links, directed=False)
     return np.where(loose, len(starts) + component, block).astype(np.int64)

@@ -97,7 +97,7 @@ def test_an_older_checkpoint_reads_a_later_operator_as_an_unknown_one(tmp_path, 
     config = PaperConfig.of(MotifConfig(), RECIPE)
     save_checkpoint(tmp_path, paper_encoder(config))
     graphs = with_one_operator_more(monkeypatch)
-    monkeypatch.setattr("nar.encoding.checkpoint.FEATURE_DIM", ops.FEATURE_DIM + 1)
+    monkeypatch.setattr("nar.encoding.checkpoint_files.FEATURE_DIM", ops.FEATURE_DIM + 1)
     vectors = Embedder(load_checkpoint(tmp_path)).embed(graphs)
     assert vectors.shape == (len(graphs), config.dim)
     assert np.isfinite(vectors).all()
