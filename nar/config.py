@@ -147,6 +147,9 @@ class ServerConfig(Settings):
     )
     max_message_bytes: int = Field(16 * 1024 * 1024, ge=1_024)
     max_in_flight: int = Field(32, ge=1, description="calls at a time; more are shed")
+    heavy_share: float = Field(
+        0.75, gt=0, le=1, description="share of these places that heavy calls may take"
+    )
     max_streams: int = Field(128, ge=1, description="calls at a time of one connection")
     max_connections: int = Field(1_024, ge=1, description="connections at a time")
     max_search_streams: int = Field(
@@ -174,6 +177,11 @@ class ServerConfig(Settings):
     log_lines_per_s: float = Field(
         5.0, gt=0, description="lines of one kind; how many were left out is said later"
     )
+
+    @property
+    def max_heavy(self) -> int:
+        """Heavy calls at a time."""
+        return max(1, int(self.heavy_share * self.max_in_flight))
 
     @field_validator("token", mode="before")
     @classmethod

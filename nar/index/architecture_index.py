@@ -22,7 +22,7 @@ from nar.index.collection import Collection, check_schema, find_collection
 from nar.index.expressions import expression
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.listing import page
-from nar.index.milvus import Milvus, RefusedError
+from nar.index.milvus import PATIENCE_S, Milvus, RefusedError
 from nar.index.publishing import staging_collection, switch
 from nar.index.ranking import check_filter, check_top_k, check_vectors, settled
 from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, ids_of
@@ -279,10 +279,11 @@ class ArchitectureIndex:
         try:
             return ask(self.live)
         except RefusedError:
-            self._live = self._follow_alias()
+            # Whoever asks waits as long as for any call: a store that was restarted takes longer.
+            self._live = self._follow_alias(self._config.timeout_s)
             return ask(self.live)
 
-    def _follow_alias(self) -> Collection | None:
+    def _follow_alias(self, patience_s: float = PATIENCE_S) -> Collection | None:
         live = find_collection(self._milvus, self._config.alias)
         if live is None:
             return None
@@ -292,5 +293,5 @@ class ArchitectureIndex:
                 f"wanted vectors of encoder {self._expected}, the index holds those of "
                 f"{live.encoder}; embed the corpus again or load the other checkpoint"
             )
-        live.load()
+        live.load(patience_s)
         return live

@@ -65,10 +65,14 @@ class Collection:
     schema_version: int = SCHEMA_VERSION
     marks: Mapping[str, str] = field(default_factory=dict)
 
-    def load(self) -> None:
-        """Make it searchable; Milvus Lite forgets this when it is opened again."""
+    def load(self, patience_s: float = PATIENCE_S) -> None:
+        """Make it searchable; Milvus Lite forgets this when it is opened again.
+
+        Args:
+            patience_s: How long to wait for it; it goes on being loaded afterwards.
+        """
         with self.milvus.reaching("load the collection"):
-            self.milvus.client.load_collection(self.name, timeout=PATIENCE_S)
+            self.milvus.client.load_collection(self.name, timeout=patience_s)
 
     def flush(self) -> None:
         """Seal what was written: unsealed rows are searched slowly."""

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 from nar.serve.calls import Call
 from nar.serve.lane import Lane
-from nar.serve.status import GivenUpError
+from nar.serve.status import GivenUpError, OverloadedError
 from nar.serve.together import Asked, Work
 from nar.serve.waiting import Waiting, WaitingRoom
 
@@ -30,13 +30,16 @@ class Workers:
         threads: Calls computed at a time.
         heavy_bytes: Calls whose requests have more bytes never take the last thread; nor do
             those of some methods.
-        max_wait_s: Other calls are shed rather than let wait longer for a thread.
+        max_heavy: Heavy calls at a time, those included that wait; more are shed, so that they
+            never take all places of small ones.
+        max_wait_s: Small calls are shed rather than let wait longer for a thread.
     """
 
-    def __init__(self, threads: int, heavy_bytes: int, max_wait_s: float) -> None:
+    def __init__(self, threads: int, heavy_bytes: int, max_heavy: int, max_wait_s: float) -> None:
         self._pool = ThreadPoolExecutor(threads, "compute")
         self._threads = threads
         self._heavy_bytes = heavy_bytes
+        self._max_heavy, self._heavy_calls = max_heavy, 0
         heavy_threads = max(1, threads - 1)
         self._heavy = asyncio.Semaphore(heavy_threads)
         self._lane = Lane(threads, max_wait_s)
@@ -86,7 +89,11 @@ class Workers:
     async def _run(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> Message:
         is_heavy = len(asked.received) > self._heavy_bytes or call.method in HEAVY
         lane = self._heavy_lane if is_heavy else self._lane
+        if is_heavy and self._heavy_calls >= self._max_heavy:
+            reason = "as many heavy calls are in flight as may be; try again"
+            raise OverloadedError(reason, lane.expected_wait_s)
         expected_s = lane.enter(call)
+        self._heavy_calls += is_heavy
         waiting = Waiting(call, asked, work, alone=alone or is_heavy)
         try:
             if is_heavy:
@@ -98,6 +105,7 @@ class Workers:
                 call.when_work_ends(self._heavy.release)
             return await asyncio.wrap_future(waiting.answered)
         finally:
+            self._heavy_calls -= is_heavy
             call.when_work_ends(partial(lane.leave, call, expected_s))
 
     def _work(self) -> None:

@@ -121,6 +121,32 @@ def test_large_requests_leave_a_thread_to_small_ones(embedder, index):
         assert [len(call.result().results) for call in heavy] == [2, 2, 2]
 
 
+def test_large_requests_never_take_every_place(embedder, index):
+    gate = Gate()
+    with (
+        live_server(
+            Delegating(embedder, gate),
+            index,
+            heavy_bytes=embed_of(2).ByteSize() - 1,
+            compute_threads=2,
+            max_in_flight=4,
+            heavy_share=0.5,
+        ) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        heavy = [stub.Embed.future(embed_of(2)) for _ in range(2)]
+        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 2)
+        with pytest.raises(grpc.RpcError, match="as many heavy calls are in flight") as caught:
+            stub.Embed(embed_of(2))
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert detail(caught.value, RetryInfo).HasField("retry_delay")
+        assert stub.Describe(wire.DescribeRequest()).index_rows == 5
+        gate.open()
+        assert [len(call.result().results) for call in heavy] == [2, 2]
+        assert stub.Embed(embed_of(2)).results
+
+
 def test_a_large_request_that_waits_may_be_cancelled(embedder, index):
     gate = Gate()
     with (
