@@ -14,7 +14,7 @@ from nar.graph import ComputationalGraph
 from nar.index.rows import Hit
 from nar.part_of import Whole, wholes_of
 from nar.query import Answer, Query, Target
-from nar.verdict import HITS, FamilyVerdict, family_verdict
+from nar.verdict import HITS, UNLIKE, FamilyVerdict, Resemblance, family_verdict, resemblance
 
 # So many first hits are compared with the query, node by node.
 COMPARED: Final = 20
@@ -35,11 +35,13 @@ class Evidence:
         trunk: What the hits by trunk say of what it stands on; None of a model that is not
             composed of decoder and encoder.
         wholes: What it is a part of, the best first; none where no hit that was compared has it.
+        resemblance: What it is like, if it is not known.
     """
 
     family: FamilyVerdict
     trunk: FamilyVerdict | None = None
     wholes: tuple[Whole, ...] = ()
+    resemblance: Resemblance = UNLIKE
 
 
 def questions(target: Target) -> dict[By, Query]:
@@ -80,14 +82,15 @@ def evidence_of(
     graphs = {hit.name: known[hit.name].graph for hit in _compared(answers) if hit.name in known}
     wholes = wholes_of(graph, graphs)
     family = family_verdict(answers["design"].hits)
+    like = resemblance(answers["design"].hits, answers["copy"].hits)
     if not _is_composed(answers["design"], known):
-        return Evidence(family, None, wholes)
+        return Evidence(family, None, wholes, like)
 
     def trunk(hit: Hit) -> str:
         return known[hit.name].labels.trunk if hit.name in known else hit.family
 
     decoder = family_verdict(answers["family"].hits)
-    return Evidence(decoder, family_verdict(answers["trunk"].hits, trunk), wholes)
+    return Evidence(decoder, family_verdict(answers["trunk"].hits, trunk), wholes, like)
 
 
 def _compared(answers: Mapping[By, Answer]) -> list[Hit]:

@@ -1,4 +1,6 @@
-"""FamilyVerdict: which family the first hits of an answer speak for, and whether they agree.
+"""What the hits of a design that is not known say of it: whose variant it is, and its family.
+
+FamilyVerdict: which family the first hits of an answer speak for, and whether they agree.
 
 Hits vote for their families. Near hits count more: the vote of a hit halves with every `HALVING`
 that its score lies behind the first one's. A family of few members can so win against a large one
@@ -8,7 +10,7 @@ that is farther.
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from nar.index.rows import Hit
 
@@ -17,6 +19,11 @@ HALVING: Final = 0.02
 MIN_AGREEMENT: Final = 0.6
 MIN_SCORE: Final = 0.75
 HITS: Final = 10
+# Chosen on validation data: `nar benchmark verdicts`.
+MIN_COPY: Final = 0.8
+MIN_KNOWN: Final = 0.7
+
+Word = Literal["variant", "family", "relative", "unlike"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +92,50 @@ def family_verdict(hits: Sequence[Hit], family: Callable[[Hit], str] = family_of
         for name, own in members.items()
     )
     return FamilyVerdict(len(first), tuple(sorted(counts, key=lambda count: -count.vote)))
+
+
+@dataclass(frozen=True, slots=True)
+class Resemblance:
+    """What is said of a design that is not known.
+
+    Attributes:
+        word: It is a close ``variant`` of a known model, or of a ``family``; it has a ``relative``,
+            and no family stands out; or it is ``unlike`` all that is known.
+        name: Of the model that it is a variant of, or of its nearest relative; empty where there
+            are no hits.
+        family: Of that model, or the one that stands out; empty where none is said.
+    """
+
+    word: Word
+    name: str = ""
+    family: str = ""
+
+
+UNLIKE: Final = Resemblance("unlike")
+
+
+def resemblance(
+    by_design: Sequence[Hit],
+    by_copy: Sequence[Hit],
+    *,
+    min_copy: float = MIN_COPY,
+    min_known: float = MIN_KNOWN,
+) -> Resemblance:
+    """Say what a design resembles.
+
+    Args:
+        by_design: Its hits by design, nearest first.
+        by_copy: Its hits by copy, nearest first.
+        min_copy: The score by copy from which it is called a variant.
+        min_known: Where no score reaches it, nothing like it is known.
+    """
+    if not by_design:
+        return UNLIKE
+    copy, nearest = (by_copy or by_design)[0], by_design[0]
+    if by_copy and copy.score >= min_copy:
+        return Resemblance("variant", copy.name, copy.family)
+    family = family_verdict(by_design).family
+    if family:
+        return Resemblance("family", nearest.name, family)
+    is_like = max(copy.score, nearest.score) >= min_known
+    return Resemblance("relative" if is_like else "unlike", nearest.name)

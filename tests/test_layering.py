@@ -35,9 +35,10 @@ RANKS = """
     encoding.motif_contrast encoding.training
     encoding.paper encoding.default
     encoding.registry
-    encoding.encoder
+    encoding.encoder encoding.checkpoint_files
     encoding.checkpoint encoding.pretraining
-    encoding.embed encoding
+    encoding.embed
+    encoding.stored encoding
     config
     index.damage index.syncing
     index.nesting index.lite
@@ -64,11 +65,11 @@ RANKS = """
     atlas
     evaluation serve
     client
-    async_client console cli.reports cli.counts
+    async_client console cli.reports cli.counts cli.folding
     cli.evidence_display
     cli.choices cli.filter_options cli.change_kinds
-    cli.lookup cli.portrait cli.difference cli.plots cli.svg cli.html cli.among
-    cli.display web
+    cli.filter_checks cli.naming cli.portrait cli.difference cli.plots cli.svg cli.html cli.among
+    cli.lookup cli.display web
     cli.drawing cli.asking cli.index_commands cli.motif_patterns
     cli.corpus_display cli.lock
     cli.comparison_display cli.atlas_commands cli.atlas_store
@@ -91,8 +92,7 @@ SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
 # Third-party packages that belong to some modules of `nar`; every other library may be anywhere.
 OWNERS = {
     **{library: ("nar/zoo/",) for each in MODELS for library in (each.library, *each.parts)},
-    "ray": (),
-    "cluster": (),
+    **dict.fromkeys(("ray", "cluster"), ()),
     "grpc": ("nar/serve/", "nar/client.py", "nar/async_client.py", "nar/v1/", "nar/index/"),
     **dict.fromkeys(("grpc_health", "grpc_reflection", "prometheus_client"), ("nar/serve/",)),
     **dict.fromkeys(("grpc_status", "opentelemetry"), ("nar/serve/",)),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.index.rows import Hit, architecture_id
-from nar.verdict import HALVING, HITS, family_verdict
+from nar.verdict import HALVING, HITS, UNLIKE, Resemblance, family_verdict, resemblance
 
 
 def hits(*pairs: tuple[str, float]) -> list[Hit]:
@@ -60,3 +60,24 @@ def test_votes_are_shares_of_the_first_hits(pairs):
     assert sum(count.vote for count in told.counts) == pytest.approx(1 if pairs else 0)
     votes = [count.vote for count in told.counts]
     assert votes == sorted(votes, reverse=True)
+
+
+FAR = hits(("vgg", 0.5), ("resnet", 0.49))
+KIN = hits(("bart", 0.97), ("bart", 0.96))
+TORN = hits(("bart", 0.9), ("t5", 0.9), ("vgg", 0.9))
+
+
+@pytest.mark.parametrize(
+    ("by_design", "by_copy", "said"),
+    [
+        (TORN, hits(("bert", 0.85)), Resemblance("variant", "lib:0", "bert")),
+        (KIN, hits(("bert", 0.79)), Resemblance("family", "lib:0", "bart")),
+        (TORN, FAR, Resemblance("relative", "lib:0")),
+        (FAR, hits(("vgg", 0.75)), Resemblance("relative", "lib:0")),
+        (FAR, FAR, Resemblance("unlike", "lib:0")),
+        (FAR, [], Resemblance("unlike", "lib:0")),
+        ([], [], UNLIKE),
+    ],
+)
+def test_what_a_design_resembles(by_design, by_copy, said):
+    assert resemblance(by_design, by_copy) == said

@@ -208,6 +208,9 @@ def search(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Capture the model, even if the corpus has it.")
     ] = False,
+    copies: Annotated[
+        bool, typer.Option("--all", help="Give every copy of a network a row of its own.")
+    ] = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -225,17 +228,8 @@ def search(
     if motif or not name:
         search_blocks(name, motif, top_k, wanted, choice, server=server, as_json=as_json)
         return
-    run_search(
-        name,
-        top_k,
-        wanted,
-        by,
-        choice,
-        server=server,
-        explain=explain,
-        fresh=fresh,
-        as_json=as_json,
-    )
+    how = {"explain": explain, "fresh": fresh, "copies": copies, "as_json": as_json}
+    run_search(name, top_k, wanted, by, choice, server=server, **how)
 
 
 @app.command()
@@ -244,13 +238,14 @@ def serve(
     work: Work = DEFAULT_WORK,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, help="Port to listen on; 0 takes a free one.")
+        int | None, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")
     ] = None,
     metrics_port: Annotated[
-        int | None, typer.Option(min=0, help="Port that Prometheus reads; 0 takes a free one.")
+        int | None,
+        typer.Option(min=0, max=65_535, help="Port that Prometheus reads; 0 takes a free one."),
     ] = None,
     web_port: Annotated[
-        int | None, typer.Option(min=0, help="Port of the page and of JSON over HTTP.")
+        int | None, typer.Option(min=0, max=65_535, help="Port of the page and of JSON over HTTP.")
     ] = None,
     uri: Uri = None,
     config: ConfigFile = None,

@@ -138,6 +138,22 @@ def tradeoff(results: Results) -> None:
 
 @app.command()
 @reporting_errors
+def verdicts(
+    results: Annotated[
+        Path | None, typer.Option(help="Directory that gets the page, both halves of it.")
+    ] = None,
+) -> None:
+    """Measure what is said of designs that are not known, and how often rightly; minutes."""
+    from nar.evaluation.evidence.verdicts import as_markdown, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown(["validation"]))
+
+
+@app.command()
+@reporting_errors
 def parts_of(
     results: Annotated[
         Path | None, typer.Option(help="Directory that gets the page, both halves of it.")

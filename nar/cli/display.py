@@ -1,7 +1,7 @@
 """What a person sees: the records of NAR as rich tables; these functions print nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -13,13 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from nar.cli.counts import human
+from nar.cli.folding import Row
 from nar.corpus.manifest import Failure, Manifest
 from nar.index.rows import Hit
-from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
 from nar.query import Answer
 
 if TYPE_CHECKING:
+    from nar.motifs.partition import MotifPartition
     from nar.zoo import ZooCapture
 
 # Columns of a terminal in which nothing has to be cut, and to how many texts are cut in others.
@@ -31,6 +32,7 @@ _NOBODY = (
     "No architecture in the index has what the options ask for; `nar corpus list` shows the family "
     "of each architecture, and `nar corpus stats` shows sources and tasks."
 )
+_SHOWN_COPIES = 2
 _SAME_NETWORK = "This network is already known as {}."
 _SAME_AT_INFERENCE = (
     "At inference this is the same network as {}: a batch norm folded or branches merged."
@@ -38,11 +40,22 @@ _SAME_AT_INFERENCE = (
 _SAME_DESIGN = "This design is already known, in other widths, as {}."
 
 
-def answer(query: str, result: Answer) -> RenderableType:
-    """A table of the ranked relatives, and below it whether the design is already known."""
+def answer(
+    query: str, result: Answer, rows: Sequence[Row] = (), said: Sequence[Text] = ()
+) -> RenderableType:
+    """Whether the design is already known, and a table of the ranked relatives.
+
+    Args:
+        query: Name of what was asked.
+        result: The answer.
+        rows: What the table shows; each hit alone by default.
+        said: What else stands before the table.
+    """
+    before = [*_known(result), *said]
     if not result.hits:
-        return Group(Text(_NOBODY, "yellow"), *_known(result))
-    return Group(Fitted(partial(_relatives, query, result)), *_known(result))
+        return Group(*before, Text(_NOBODY, "yellow"))
+    shown = rows or [Row(hit) for hit in result.hits]
+    return Group(*before, "", Fitted(partial(_relatives, query, shown)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +72,35 @@ class Fitted:
         yield self.table(options.max_width)
 
 
-def _relatives(query: str, result: Answer, columns: int) -> Table:
+def _relatives(query: str, rows: Sequence[Row], columns: int) -> Table:
     title = f"Relatives of {query}"
     table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("", justify="right", no_wrap=True)
     # A name is what the next command is given: in a narrow terminal it takes a second line, and
     # other texts are cut.
     table.add_column("name", overflow="fold")
-    libraries = [] if all(map(_names_its_library, result.hits)) else ["library"]
+    libraries = [] if all(_names_its_library(row.hit) for row in rows) else ["library"]
     width = None if columns >= _WIDE else _CUT
     for column in (*libraries, "family", "task"):
         table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=width)
     table.add_column("params", justify="right", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
-    for rank, hit in enumerate(result.hits, start=1):
+    for rank, row in enumerate(rows, start=1):
+        hit = row.hit
         library = [_library(hit)] if libraries else []
         table.add_row(str(rank), hit.name, *library, hit.family, hit.task, *_numbers(hit))
+        for copy in _copies(row):
+            table.add_row(*copy)
     return table
+
+
+def _copies(row: Row) -> Iterator[tuple[str, Text]]:
+    """What stands below a network: the others of its names."""
+    for name in row.copies[:_SHOWN_COPIES]:
+        yield "=", Text(name, "dim")
+    more = len(row.copies) - _SHOWN_COPIES
+    if more > 0:
+        yield "", Text(f"and {more} more", "dim")
 
 
 def _library(hit: Hit) -> str:
@@ -135,7 +160,7 @@ def capture(captured: "ZooCapture") -> RenderableType:
     return _properties(labels.name, rows)
 
 
-def motifs(name: str, cut: MotifPartition) -> RenderableType:
+def motifs(name: str, cut: "MotifPartition") -> RenderableType:
     """Motif types of one architecture, the largest share of nodes first, as `NAME#1` counts."""
     table = Table(title=f"Motifs of {name}", title_style="bold", title_justify="left")
     for column in ("#", "times", "nodes", "share"):

@@ -1,4 +1,4 @@
-"""The options of a filter: one for each condition, and two for a condition that is a range."""
+"""The options of a filter: two for each condition, its least and most or what is and is not."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
@@ -29,7 +29,9 @@ def filtering(
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 -- what any command is given
         wanted: Given = {each.field: _wanted(each, given) for each in conditions}
-        command(**given, wanted=kind(**wanted))
+        unwanted: list[Given] = [{each.field: _unwanted(each, given)} for each in _texts(kind)]
+        none_of = tuple(kind(**each) for each in unwanted if any(each.values()))
+        command(**given, wanted=kind(**wanted, none_of=none_of))
 
     options = [option for condition in conditions for option in _options(condition)]
     vars(run)["__signature__"] = _signature(command, options)
@@ -52,11 +54,28 @@ def _options(condition: Condition) -> Iterator[Parameter]:
         text = f"Show only hits with this {condition.meaning}; may be given again."
         option = typer.Option(f"--{condition.flag}", help=text)
         yield _parameter(condition.field, Annotated[list[str] | None, option])
+        text = f"Show no hits with this {condition.meaning}; may be given again."
+        option = typer.Option(f"--not-{condition.flag}", help=text)
+        yield _parameter(_not(condition), Annotated[list[str] | None, option])
         return
     for end, bound in (("min", "least"), ("max", "most")):
         text = f"Show only hits with at {bound} this many {condition.meaning}: 30M, 1.5B."
         option = typer.Option(f"--{end}-{condition.flag}", parser=_count, metavar="N", help=text)
         yield _parameter(f"{end}_{condition.field}", Annotated[int | None, option])
+
+
+def _texts(kind: type[Filter]) -> Iterator[Condition]:
+    """The conditions that compare texts."""
+    return (condition for condition in conditions_of(kind) if not condition.is_range)
+
+
+def _not(condition: Condition) -> str:
+    return f"not_{condition.field}"
+
+
+def _unwanted(condition: Condition, given: Given) -> tuple[str, ...]:
+    """What hits must not have; it is taken out of the arguments."""
+    return tuple(given.pop(_not(condition)) or ())
 
 
 def _count(text: str) -> int:

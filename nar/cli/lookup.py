@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nar.architecture import Architecture
 from nar.cli.choices import CorpusChoice
+from nar.cli.naming import meant
 from nar.console import stderr
 from nar.corpus import find, read_named
 from nar.errors import CorpusError, UnknownArchitectureError
@@ -24,16 +25,23 @@ def captured(name: str) -> "ZooCapture":
         return capture_architecture(name)
 
 
-def known_or_captured(corpus: CorpusChoice, name: str) -> Architecture:
+def fresh_or_known(corpus: CorpusChoice, name: str, *, fresh: bool) -> Architecture:
     """An architecture as the corpus has it; what it does not have, or cannot give, is captured.
 
+    Args:
+        corpus: Where it may be.
+        name: As somebody wrote it.
+        fresh: Whether to capture it even if the corpus has it.
+
     Raises:
+        UnknownArchitectureError: There is nothing of that name; the nearest are given.
         CaptureError: The model could not be captured.
     """
-    source, _, _ = name.partition(":")
     try:
         directory = _directory(corpus)
-        known = read_named(directory, [name], {source}) if directory else {}
+        name = meant(name, directory)
+        source, _, _ = name.partition(":")
+        known = read_named(directory, [name], {source}) if directory and not fresh else {}
     except CorpusError:
         known = {}
     return known.get(name) or captured(name).architecture
@@ -47,7 +55,8 @@ def looked_up(corpus: CorpusChoice, names: Sequence[str]) -> Iterator[Architectu
         CaptureError: A model could not be captured.
     """
     directory = _directory(corpus)
-    for name in names:
+    for written in names:
+        name = meant(written, directory)
         yield _in_corpus(directory, name) or captured(name).architecture
 
 

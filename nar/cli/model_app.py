@@ -6,7 +6,9 @@ from typing import Annotated, Final
 import typer
 
 from nar.cli.change_kinds import Kind
+from nar.cli.filter_options import filtering
 from nar.console import DEFAULT_WORK, AsJson, Verbose, Work, reporting_errors
+from nar.index.filters import Filter
 
 app = typer.Typer()
 
@@ -25,13 +27,28 @@ Names = Annotated[
 ]
 
 
+@app.command("list")
+@reporting_errors
+@filtering
+def list_names(
+    pattern: Annotated[str, typer.Argument(help="With * for anything: '*resnet*'.")] = "*",
+    *,
+    wanted: Filter,
+) -> None:
+    """Print the names that the atlas knows, one a line, by name."""
+    # Here and below: the libraries behind a command take seconds to import, help should not.
+    from nar.cli import model_commands
+
+    for name in model_commands.known_names(pattern, wanted):
+        typer.echo(name)
+
+
 @app.command()
 @reporting_errors
 def capture(
     name: Name, graph: bool = False, as_json: AsJson = False, verbose: Verbose = False
 ) -> None:
     """Capture a model: operators, parameters, FLOPs, fingerprints. --graph prints every node."""
-    # Here and below: the libraries behind a command take seconds to import, help should not.
     from nar.cli import model_commands
 
     model_commands.capture(name, graph=graph, as_json=as_json)

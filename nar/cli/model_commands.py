@@ -1,14 +1,39 @@
-"""What `nar capture` and `nar motifs` do: look at one model."""
+"""What `nar list`, `nar capture` and `nar motifs` do: names, and one model."""
 
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from nar.atlas import read_atlas, shipped_atlas
 from nar.cli import display, reports
-from nar.cli.lookup import captured
-from nar.console import show
+from nar.cli.choices import CorpusChoice
+from nar.cli.filter_checks import check_values
+from nar.cli.lookup import captured, fresh_or_known
+from nar.cli.naming import meant
+from nar.console import DEFAULT_WORK, show
+from nar.corpus import shipped_corpus
+from nar.index.filters import Filter
 from nar.motifs.partition import partition
+
+
+def known_names(pattern: str, wanted: Filter) -> Iterator[str]:
+    """Names of the atlas, in their order.
+
+    Args:
+        pattern: As in a shell; letters may be large or small.
+        wanted: What they must be.
+
+    Raises:
+        InvalidInputError: The filter asks for a value that nothing has.
+    """
+    index = read_atlas(shipped_atlas()).index
+    check_values(index, wanted)
+    names = sorted(entry.name for entry in index.page("", index.count(), wanted))
+    return (name for name in names if fnmatchcase(name.lower(), pattern.lower()))
 
 
 def capture(name: str, *, graph: bool, as_json: bool) -> None:
     """Show a captured model, or every node of it."""
-    model = captured(name)
+    model = captured(meant(name, shipped_corpus()))
     show(
         reports.capture(model),
         lambda: str(model.architecture.graph) if graph else display.capture(model),
@@ -18,5 +43,6 @@ def capture(name: str, *, graph: bool, as_json: bool) -> None:
 
 def motifs(name: str, *, as_json: bool) -> None:
     """Show the motif types of a model."""
-    cut = partition(captured(name).architecture.graph)
+    model = fresh_or_known(CorpusChoice(DEFAULT_WORK), name, fresh=False)
+    name, cut = model.labels.name, partition(model.graph)
     show(reports.motifs(name, cut), lambda: display.motifs(name, cut), as_json=as_json)

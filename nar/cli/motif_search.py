@@ -16,12 +16,12 @@ from nar.atlas import Atlas, read_atlas, shipped_atlas
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.cli.counts import human
 from nar.cli.display import in_brief
+from nar.cli.filter_checks import check_values
 from nar.cli.lookup import looked_up
 from nar.cli.motif_patterns import compiled
 from nar.console import show, stderr
 from nar.corpus import Card, iterate_cards
 from nar.errors import CorpusError, InvalidInputError
-from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter
 from nar.motifs.partition import partition
 from nar.web.blocks import Operators, operators_of_blocks
@@ -156,9 +156,9 @@ def _passing(atlas: Atlas, wanted: Filter) -> Collection[str] | None:
     """Names that pass a filter; None where it lets everything pass."""
     if wanted == EVERYTHING:
         return None
-    content = read_atlas(atlas)
-    index = ExactIndex(content.rows, dim=content.encoder.config.dim)
-    return {entry.name for entry in index.page("", len(content.rows), wanted)}
+    index = read_atlas(atlas).index
+    check_values(index, wanted)
+    return {entry.name for entry in index.page("", index.count(), wanted)}
 
 
 def _meant(motif: str, operators: Operators, corpus: CorpusChoice) -> list[int]:

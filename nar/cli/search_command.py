@@ -11,16 +11,20 @@ from nar.by import By
 from nar.cli import corpus_display, display, evidence_display, reports
 from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
-from nar.cli.lookup import at_hand, captured, known_or_captured, looked_up
+from nar.cli.folding import Row, folded
+from nar.cli.lookup import at_hand, fresh_or_known, looked_up
 from nar.console import show, stderr
 from nar.difference import MotifDifference
 from nar.errors import CorpusError, NarError
 from nar.evidence import Evidence, evidence_of, looked_at, questions
 from nar.explanation import Cut, explained
 from nar.index.filters import Filter
+from nar.index.ranking import MAX_TOP_K
 from nar.query import Answer, Query
 
 EXPLAINED_HITS = 3
+# Libraries repeat each other: hits asked for, for each network that is shown.
+_COPIES = 10
 
 
 def search(
@@ -33,35 +37,43 @@ def search(
     server: str | None,
     explain: bool,
     fresh: bool,
+    copies: bool,
     as_json: bool,
 ) -> None:
     """Ask with a model, and show who is nearest.
 
     Args:
         name: Of the corpus, or spec of a model to capture.
-        top_k: Number of relatives.
+        top_k: Number of relatives; copies of one network are one.
         wanted: What they must be.
         by: What they should share with it.
         choice: The index to ask where no server is named.
         server: HOST:PORT of the server to ask; None for the atlas or the workspace.
         explain: Whether to name the motifs that the first hits share with the model.
         fresh: Whether to capture what the corpus has, too.
+        copies: Whether every copy counts as a relative of its own.
         as_json: Whether a program reads the answer.
     """
     corpus = CorpusChoice(choice.work)
-    asked = captured(name).architecture if fresh else known_or_captured(corpus, name)
+    asked = fresh_or_known(corpus, name, fresh=fresh)
+    name = asked.labels.name
     asked_beside = questions(asked)
-    answer, *beside = ask([Query(asked, top_k, wanted, by), *asked_beside.values()], choice, server)
+    wide = top_k if copies else min(_COPIES * top_k, MAX_TOP_K)
+    answer, *beside = ask([Query(asked, wide, wanted, by), *asked_beside.values()], choice, server)
+    rows = [Row(hit) for hit in answer.hits] if copies else folded(answer.hits, top_k)
     told = _evidence(asked, dict(zip(asked_beside, beside, strict=True)), corpus)
-    reasons = _reasons(asked, _explained(answer, told), corpus) if explain else {}
+    reasons = _reasons(asked, _explained(rows, told), corpus) if explain else {}
     report = {
         **reports.answer(name, answer),
+        "hits": [{**asdict(row.hit), "copies": row.copies} for row in rows],
         "evidence": evidence_display.report(told),
         "explanations": [_explanation(*reason) for reason in reasons.items()],
     }
+    is_known = answer.same_network or answer.same_at_inference or answer.same_design
+    said = [] if is_known else [evidence_display.resemblance(told.resemblance)]
     explanations = starmap(corpus_display.explanation, reasons.items())
     view = (evidence_display.view(told), *explanations)
-    show(report, lambda: Group(display.answer(name, answer), *view), as_json=as_json)
+    show(report, lambda: Group(display.answer(name, answer, rows, said), *view), as_json=as_json)
 
 
 def _evidence(asked: Architecture, answers: Mapping[By, Answer], corpus: CorpusChoice) -> Evidence:
@@ -74,9 +86,9 @@ def _evidence(asked: Architecture, answers: Mapping[By, Answer], corpus: CorpusC
     return evidence_of(asked.graph, answers, known)
 
 
-def _explained(answer: Answer, told: Evidence) -> list[str]:
+def _explained(rows: Sequence[Row], told: Evidence) -> list[str]:
     """Names of the first hits, and of what contains the query."""
-    names = [hit.name for hit in answer.hits[:EXPLAINED_HITS]]
+    names = [row.hit.name for row in rows[:EXPLAINED_HITS]]
     return list(dict.fromkeys([*names, *(whole.name for whole in told.wholes[:1])]))
 
 

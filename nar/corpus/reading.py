@@ -1,8 +1,7 @@
 """A whole corpus: where it lies, every shard checked, one name found without the others."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -11,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nar.architecture import Architecture
-from nar.corpus.cards import Card, card_of, cards_of
+from nar.corpus.cards import Card, card_of, card_table, cards_of
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
 from nar.corpus.schema import CARD_COLUMNS
 from nar.corpus.shards import architectures_of, parsed, shard_bytes
+from nar.corpus.suggestions import close_names
 from nar.errors import CorpusError, UnknownArchitectureError
 from nar.files import package_path
 
@@ -75,6 +75,19 @@ def iterate_cards(directory: Path) -> Iterator[Card]:
     for entry in Manifest.read(directory).shards:
         path, content = checked(directory, entry)
         yield from parsed(path, content, cards_of, columns=CARD_COLUMNS)
+
+
+def read_card_columns(directory: Path) -> pa.Table:
+    """The cards of a finished corpus as columns, in the order of its shards.
+
+    Raises:
+        CorpusError: Names what is missing or damaged.
+    """
+    tables = [
+        parsed(*checked(directory, entry), card_table, columns=CARD_COLUMNS)
+        for entry in Manifest.read(directory).shards
+    ]
+    return pa.concat_tables(table.replace_schema_metadata() for table in tables)
 
 
 def iterate_names(directory: Path) -> Iterator[tuple[ShardEntry, list[str]]]:
@@ -158,7 +171,7 @@ def read_named(
     Raises:
         CorpusError: Names what is missing or damaged.
     """
-    wanted = pa.array(names, pa.string())
+    wanted = frozenset(names)
     items = {
         item.labels.name: item
         for entry in Manifest.read(directory).shards
@@ -168,19 +181,20 @@ def read_named(
     return {name: items[name] for name in names if name in items}
 
 
-def _read_named(path: Path, content: bytes, wanted: pa.Array) -> list[Architecture]:
+def _read_named(path: Path, content: bytes, wanted: Set[str]) -> list[Architecture]:
     """Architectures of a shard; where it has none of the names, no graph is read."""
-    if not pc.any(pc.is_in(parsed(path, content, _names, columns=["name"]), wanted)).as_py():
-        return []
-    return parsed(path, content, partial(_named, wanted))
+    names = parsed(path, content, _names, columns=["name"]).to_pylist()
+    rows = [row for row, name in enumerate(names) if name in wanted]
+    return parsed(path, content, partial(_rows, rows)) if rows else []
 
 
-def _named(wanted: pa.Array, table: pa.Table) -> list[Architecture]:
-    return architectures_of(table.filter(pc.is_in(table.column("name"), wanted)))
+def _rows(rows: Sequence[int], table: pa.Table) -> list[Architecture]:
+    # Not `take`: to make an array of a list, pyarrow imports pandas.
+    return architectures_of(pa.concat_tables(table.slice(row, 1) for row in rows))
 
 
 def _unknown(name: str, names: Sequence[str]) -> UnknownArchitectureError:
-    near = get_close_matches(name, names, n=3, cutoff=0.6)
+    near = close_names(name, names)
     hint = f"did you mean {', '.join(near)}?" if near else "`nar corpus list` names them all"
     return UnknownArchitectureError(f"{name}: not in the corpus; {hint}")
 

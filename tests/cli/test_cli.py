@@ -213,7 +213,7 @@ def test_what_killed_builds_have_left_is_listed_and_dropped(tmp_path):
     ("arguments", "message"),
     [
         (["search", "timm:no_such_model"], "no such architecture"),
-        (["capture", "nonsense"], "wanted timm:<model>"),
+        (["capture", "nonsense"], "neither a known architecture nor a file"),
         (["corpus", "stats", "--work", "nowhere"], "make one with `python -m cluster.extract`"),
         (["serve", "--work", "nowhere"], "nowhere"),
         (["search", "darts:x"], "a genotype reads"),

@@ -37,9 +37,14 @@ def shown(*hits: Hit, width: int, **same: tuple[Hit, ...]) -> list[str]:
     return [line for line in console.file.getvalue().splitlines() if line.strip()]
 
 
+def table(*hits: Hit, width: int) -> list[str]:
+    lines = shown(*hits, width=width)
+    return lines[lines.index(next(line for line in lines if line.startswith("Relatives"))) :]
+
+
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_name_is_never_cut(width):
-    lines = shown(hit("timm:convnext_tiny", "timm 1.0"), hit(LONG, "transformers 5.0"), width=width)
+    lines = table(hit("timm:convnext_tiny", "timm 1.0"), hit(LONG, "transformers 5.0"), width=width)
     first = lines[3].index("timm:")
     column = lines[1].index("family") - first
     assert "".join(line[first : first + column].strip() for line in lines[4:]).startswith(LONG)
@@ -48,8 +53,8 @@ def test_a_name_is_never_cut(width):
 
 def test_libraries_are_shown_where_a_name_does_not_begin_with_its_own():
     named = hit("timm:convnext_tiny", "timm 1.0")
-    assert not any("library" in line for line in shown(named, width=100))
-    lines = shown(named, hit("our-net", "inhouse 3"), width=100)
+    assert not any("library" in line for line in table(named, width=100))
+    lines = table(named, hit("our-net", "inhouse 3"), width=100)
     assert "library" in lines[1]
     assert " timm " in lines[3]
     assert " inhouse " in lines[4]
@@ -57,7 +62,7 @@ def test_libraries_are_shown_where_a_name_does_not_begin_with_its_own():
 
 def test_where_nothing_is_what_was_asked_for_it_says_so():
     lines = " ".join(shown(width=100))
-    assert lines.startswith("No architecture in the index has what the options ask for")
+    assert "No architecture in the index has what the options ask for" in lines
     assert "Relatives" not in lines
 
 
@@ -90,4 +95,4 @@ NET, FOLDED, WIDE = (hit(f"timm:{name}", "timm 1") for name in ("net", "folded",
 )
 def test_the_most_that_is_known_of_a_query_is_said(same, said):
     lines = " ".join(shown(NET, width=200, **same))
-    assert " ".join(lines.split()).endswith(f"0.991 {said}")
+    assert " ".join(lines.split()).startswith(f"{said} Relatives of mine")

@@ -13,7 +13,6 @@ from nar.architecture import Architecture
 from nar.atlas import read_atlas, shipped_atlas
 from nar.by import By
 from nar.corpus import Card, iterate_cards, read_named, read_shard, shipped_corpus
-from nar.encoding.embed import Embedder
 from nar.errors import NarError
 from nar.evaluation.benchmark import frozen
 from nar.evaluation.benchmark.asking import EDITS, PARTS, without_change
@@ -23,7 +22,6 @@ from nar.evaluation.editing.parts import has_head
 from nar.evidence import compared_hits
 from nar.files import package_path
 from nar.graph import ComputationalGraph
-from nar.index.exact import ExactIndex
 from nar.index.rows import Hit, IndexRow
 from nar.query import Query, Target
 from nar.retrieve import Retriever
@@ -50,14 +48,14 @@ class Asked:
         original: What it is or was made from.
         graph: Its graph; None where only the hits are asked.
         by_design: Hits, nearest first.
-        by_copy: Hits, nearest first; none where nothing is asked of a graph.
+        by_copy: Hits, nearest first.
     """
 
     kind: str
     original: IndexRow
     graph: ComputationalGraph | None
     by_design: tuple[Hit, ...]
-    by_copy: tuple[Hit, ...] = ()
+    by_copy: tuple[Hit, ...]
 
     def compared(self, count: int) -> list[Hit]:
         """So many hits of both answers, as a search compares them."""
@@ -76,8 +74,7 @@ class Asking:
 
     def __init__(self, held: Held) -> None:
         content = read_atlas(shipped_atlas())
-        embedder = Embedder(content.encoder)
-        self._retriever = Retriever(embedder, ExactIndex(content.rows, dim=embedder.dim))
+        self._retriever = Retriever(content.embedder, content.index)
         self._rows = {row.name: row for row in content.rows}
         self._selects = held == "validation"
 
@@ -109,10 +106,11 @@ class Asking:
         """A named model of each family, whose family does not answer."""
         first = {card.labels.family: name for name, card in self._designs().items()}
         names = list(first.values())
-        for name, hits in zip(names, self._hits(names, _KIN, "design"), strict=True):
+        by_design = self._hits(names, _KIN, "design")
+        by_copy = self._hits(names, _KIN, "copy")
+        for name, *hits in zip(names, by_design, by_copy, strict=True):
             own = self._rows[name]
-            strangers = tuple(hit for hit in hits if hit.family != own.family)
-            yield Asked(NEW, own, None, strangers[:DEPTH])
+            yield Asked(NEW, own, None, *(_strangers(each, own) for each in hits))
 
     def _asks_as_changed(self, item: Architecture) -> bool:
         return item.labels.source in (EDITS, PARTS) and self._may_ask(
@@ -145,6 +143,11 @@ class Asking:
 def sources_of(names: Iterable[str]) -> set[str]:
     """Who registers them."""
     return {name.partition(":")[0] for name in names}
+
+
+def _strangers(hits: Sequence[Hit], own: IndexRow) -> tuple[Hit, ...]:
+    """The first hits of other families."""
+    return tuple(hit for hit in hits if hit.family != own.family)[:DEPTH]
 
 
 def _others(hits: Sequence[Hit], own: IndexRow) -> tuple[Hit, ...]:

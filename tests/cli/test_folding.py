@@ -1,0 +1,34 @@
+"""Hits that are one network stand in one row."""
+
+from dataclasses import replace
+
+from test_verdict import hits as hits_of
+
+from nar.cli import display
+from nar.cli.folding import Row, folded
+from nar.console import Console
+from nar.query import Answer
+
+
+def hits():
+    three = hits_of(("a", 1.0), ("b", 0.9), ("c", 0.8))
+    first, other, third = (replace(hit, exact=f"{n}" * 64) for n, hit in enumerate(three))
+    copies = [replace(first, id=f"{n:032x}", name=f"own:copy{n}") for n in range(4)]
+    return [first, copies[0], other, *copies[1:], third]
+
+
+def test_copies_are_told_under_the_first_name():
+    first, _, other, *_, third = hits()
+    names = ("own:copy0", "own:copy1", "own:copy2", "own:copy3")
+    assert folded(hits(), 3) == [Row(first, names), Row(other), Row(third)]
+    assert folded(hits(), 1) == [Row(first, names)]
+    assert folded([], 3) == []
+
+
+def test_a_row_shows_two_copies_and_how_many_more():
+    console = Console(width=120)
+    with console.capture() as shown:
+        console.print(display.answer("asked", Answer(tuple(hits())), folded(hits(), 3)))
+    lines = [" ".join(line.split()) for line in shown.get().splitlines()]
+    assert lines.count("= own:copy0") == lines.count("= own:copy1") == 1
+    assert lines.count("and 2 more") == 1

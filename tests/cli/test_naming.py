@@ -1,0 +1,133 @@
+"""What people write for a model, and what is meant by it."""
+
+import json
+
+import huggingface_hub
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from nar.cli.app import app
+from nar.cli.naming import meant
+from nar.corpus import shipped_corpus
+from nar.corpus.suggestions import close_names
+from nar.errors import InvalidInputError, UnknownArchitectureError
+
+WRITTEN = {
+    "timm:resnet50": "timm:resnet50",
+    "resnet50": "timm:resnet50",
+    "ResNet50": "timm:resnet50",
+    "bert-base-uncased": "transformers:bert/BertModel@bert-base-uncased",
+    "timm:of_tomorrow": "timm:of_tomorrow",
+    "mine.py:factory": "mine.py:factory",
+    "mine.onnx": "mine.onnx",
+}
+
+
+@pytest.mark.parametrize(("written", "name"), WRITTEN.items())
+def test_names_mean_one_model(written, name):
+    assert meant(written, shipped_corpus()) == name
+
+
+def test_a_misspelt_name_is_told_with_those_near_it():
+    with pytest.raises(UnknownArchitectureError, match=r"did you mean timm:resnet50, "):
+        meant("resnet5O", shipped_corpus())
+
+
+def test_a_name_of_several_designs_is_not_guessed():
+    said = "several designs: timm:dla169, pytorchcv:dla169; name one"
+    with pytest.raises(UnknownArchitectureError, match=said):
+        meant("dla169", shipped_corpus())
+
+
+def test_without_a_corpus_a_short_name_is_unknown():
+    with pytest.raises(UnknownArchitectureError, match="neither a known architecture nor a file"):
+        meant("resnet50", None)
+
+
+def test_a_folder_is_the_configuration_in_it(tmp_path):
+    with pytest.raises(InvalidInputError, match=r"wanted a folder with a config\.json"):
+        meant(str(tmp_path), None)
+    (tmp_path / "config.json").write_text("{}")
+    assert meant(str(tmp_path), None) == str(tmp_path / "config.json")
+
+
+def test_a_python_file_without_a_function_is_told_what_it_has(tmp_path):
+    path = tmp_path / "models.py"
+    path.write_text("def small(): ...\ndef _hidden(): ...\nclass Large: ...\n")
+    with pytest.raises(InvalidInputError, match=r"models\.py:small, .*models\.py:Large$"):
+        meant(str(path), None)
+    path.write_text("this is no Python")
+    with pytest.raises(InvalidInputError, match="it defines none"):
+        meant(str(path), None)
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".safetensors", ".bin", ".ckpt"])
+def test_weights_are_no_architecture(tmp_path, suffix):
+    path = tmp_path / f"model{suffix}"
+    for _ in range(2):
+        with pytest.raises(InvalidInputError, match="holds weights"):
+            meant(str(path), None)
+        path.touch()
+
+
+def test_a_model_of_the_hub_is_its_cached_configuration(monkeypatch):
+    cached = {("org/known", "config.json"): "/cache/config.json"}
+    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *key: cached.get(key))
+    assert meant("hf:org/known", None) == "/cache/config.json"
+    with pytest.raises(UnknownArchitectureError, match=r"hf download org/other config\.json"):
+        meant("hf:org/other", None)
+    with pytest.raises(InvalidInputError, match="wanted hf:ORG/NAME"):
+        meant("hf:../../etc/passwd", None)
+
+
+@given(st.lists(st.text(min_size=1), max_size=20), st.data())
+def test_a_name_that_is_there_is_the_nearest(names, data):
+    name = data.draw(st.sampled_from(names)) if names else "nothing"
+    near = close_names(name, names)
+    assert len(near) <= 3
+    assert set(near) <= set(names)
+    assert not names or near[0].lower() == name.lower()
+
+
+def run(*arguments):
+    done = CliRunner().invoke(app, arguments)
+    return done.exit_code, done.stdout, " ".join(done.stderr.split())
+
+
+def test_known_names_are_listed():
+    code, told, _ = run("list", "*RESNET50D*", "--source", "timm", "--not-family", "resnet")
+    assert code == 0
+    assert "timm:skresnet50d" in told.splitlines()
+    assert "timm:resnet50d" not in told.splitlines()
+    assert told.splitlines() == sorted(told.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--family", "resnett", "the index has no 'resnett'; it has resnet"),
+        ("--not-source", "tim", "--source: the index has no 'tim'; it has timm"),
+        ("--block", "rnn", "it has attention, cnn, other"),
+    ],
+)
+def test_filters_ask_for_what_exists(option, value, said):
+    code, _, told = run("search", "timm:resnet50", option, value)
+    assert code == 1
+    assert said in told
+
+
+def test_what_is_not_wanted_is_left_out():
+    asked = ["search", "resnet50", "--not-source", "timm", "--not-family", "resnet", "--json"]
+    code, told, said = run(*asked, "-k", "5")
+    hits = json.loads(told)["hits"]
+    assert code == 0
+    assert "resnet50 is timm:resnet50, which is the same design as" in said
+    assert not [hit for hit in hits if hit["source"] == "timm" or hit["family"] == "resnet"]
+
+
+def test_motifs_of_a_short_name():
+    code, told, _ = run("motifs", "resnet50", "--json")
+    assert code == 0
+    assert json.loads(told)["name"] == "timm:resnet50"
