@@ -66,7 +66,7 @@ def files_identity() -> str:
 
 def packages(sources: Iterable[str]) -> dict[str, str]:
     """Version of each distribution that models of these sources are made with, NAR included."""
-    return _versions(("nar", "torch", *chain.from_iterable(map(_libraries, sources))))
+    return _versions(("nar-search", "torch", *chain.from_iterable(map(_libraries, sources))))
 
 
 def _libraries(source: str) -> tuple[str, ...]:

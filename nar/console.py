@@ -43,7 +43,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tabl
 
 def _say_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"nar {metadata.version('nar')}")
+        typer.echo(f"nar {metadata.version('nar-search')}")
         raise typer.Exit
 
 

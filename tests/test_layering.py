@@ -67,12 +67,12 @@ RANKS = """
     client
     async_client console cli.reports cli.counts cli.folding
     cli.evidence_display
-    cli.choices cli.filter_options cli.change_kinds
+    cli.choices cli.filter_options cli.change_kinds cli.atlas_store
     cli.filter_checks cli.naming cli.portrait cli.difference cli.plots cli.svg cli.html cli.among
     cli.lookup cli.display web
     cli.drawing cli.asking cli.index_commands cli.motif_patterns
     cli.corpus_display cli.lock
-    cli.comparison_display cli.atlas_commands cli.atlas_store
+    cli.comparison_display cli.atlas_commands
     cli.model_commands cli.search_command cli.serve_command cli.lock_commands cli.motif_search
     cli.corpus_commands cli.benchmark_commands
     cli.index_app cli.model_app

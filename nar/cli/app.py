@@ -10,7 +10,7 @@ import typer
 
 from nar.by import By
 from nar.cli import benchmark_commands, index_app, model_app
-from nar.cli.filter_options import filtering
+from nar.cli.filter_options import Multiples, filtering
 from nar.cli.model_app import NAME_HELP, Corpus
 from nar.console import (
     DEFAULT_WORK,
@@ -27,7 +27,6 @@ from nar.index.filters import Filter
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 corpus_app = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
@@ -199,6 +198,7 @@ def search(
     ] = None,
     *,
     wanted: Filter,
+    relative: Multiples,
     work: Work = DEFAULT_WORK,
     uri: Uri = None,
     config: ConfigFile = None,
@@ -226,10 +226,12 @@ def search(
             names.warn_of_unknown(among, choice)
         wanted = names.among(among, wanted)
     if motif or not name:
+        if relative:
+            raise typer.BadParameter("a multiple such as 0.5x is of a model, and none is named")
         search_blocks(name, motif, top_k, wanted, choice, server=server, as_json=as_json)
         return
     how = {"explain": explain, "fresh": fresh, "copies": copies, "as_json": as_json}
-    run_search(name, top_k, wanted, by, choice, server=server, **how)
+    run_search(name, top_k, (wanted, relative), by, choice, server=server, **how)
 
 
 @app.command()

@@ -64,13 +64,15 @@ def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
     embedder, novelty = _encoder(choice)
     config = choice.config().index
     with ArchitectureIndex(config, encoder=embedder.fingerprint) as index:
+        rows = index.count()
+        stderr.print(f"asking the index at {config.uri}, {rows:,} architectures", style="dim")
         retriever = Retriever(embedder, checked(index, config), novelty)
         return [retriever.answer(query) for query in queries]
 
 
 def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
     """What made the vectors of an index, and how far these are from each other."""
-    if choice.wants_atlas:
+    if choice.wants_atlas_encoder:
         atlas = shipped_atlas()
         return StoredEmbedder(atlas.encoder), atlas_novelty(atlas)
     embedder = StoredEmbedder(choice.workspace.checkpoint)

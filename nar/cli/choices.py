@@ -39,6 +39,11 @@ class IndexChoice:
         return self.work == DEFAULT_WORK and not (own.index.exists() or own.checkpoint.exists())
 
     @property
+    def wants_atlas_encoder(self) -> bool:
+        """Whether vectors are those of the atlas: no workspace is named, and none was trained."""
+        return self.work == DEFAULT_WORK and not self.workspace.checkpoint.exists()
+
+    @property
     def names_index(self) -> bool:
         """Whether the command line or the file says where the index is."""
         return bool(self.uri) or "uri" in load_config(self.config_file).index.model_fields_set

@@ -1,5 +1,6 @@
 """Large counts as people write them: 25.6M parameters."""
 
+from dataclasses import dataclass
 from math import isfinite
 from typing import Final
 
@@ -39,3 +40,35 @@ def count(text: str) -> int:
     if not isfinite(value) or value < 0 or value != round(value):
         raise ValueError(f"wanted a count such as 30000000, 30M or 1.5B, came {text!r}")
     return round(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A bound that is so many times what the query has.
+
+    Attributes:
+        factor: Positive.
+    """
+
+    factor: float
+
+
+def bound(text: str) -> int | Times:
+    """The bound of a range that a person writes: a count, or a multiple of what the query has.
+
+    Raises:
+        ValueError: It is neither.
+
+    Example:
+        >>> bound("30M"), bound("0.5x")
+        (30000000, Times(factor=0.5))
+    """
+    if not text.endswith("x"):
+        return count(text)
+    try:
+        factor = float(text[:-1])
+    except ValueError:
+        factor = -1
+    if not isfinite(factor) or factor <= 0:
+        raise ValueError(f"wanted a count such as 30M, or a multiple such as 0.5x, came {text!r}")
+    return Times(factor)

@@ -1,16 +1,23 @@
 """The options of a filter: two for each condition, its least and most or what is and is not."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial, wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from nar.cli.counts import count
+from nar.cli.counts import Times, bound
 from nar.index.filters import Condition, Filter, Range, Wanted, conditions_of
 
+if TYPE_CHECKING:
+    from nar.graph import ComputationalGraph
+
 Given = dict[str, Any]
+# Bounds by the name of their option, such as ``max_parameters``.
+Multiples = dict[str, Times]
+_ENDS: Final = {"min": "minimum", "max": "maximum"}
 
 
 def filtering(
@@ -19,7 +26,8 @@ def filtering(
     """Give a command the options of a filter; it gets the filter as its argument ``wanted``.
 
     Args:
-        command: Has a parameter ``wanted``, by keyword only.
+        command: Has a parameter ``wanted``, by keyword only; and ``relative``, if bounds may be
+            multiples of what a model has: see `resolved`.
         kind: The filter whose conditions become options.
     """
     if command is None:
@@ -28,10 +36,15 @@ def filtering(
 
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 -- what any command is given
+        multiples = {name: each for name, each in given.items() if isinstance(each, Times)}
+        given |= dict.fromkeys(multiples)
         wanted: Given = {each.field: _wanted(each, given) for each in conditions}
         unwanted: list[Given] = [{each.field: _unwanted(each, given)} for each in _texts(kind)]
         none_of = tuple(kind(**each) for each in unwanted if any(each.values()))
-        command(**given, wanted=kind(**wanted, none_of=none_of))
+        relative = {"relative": multiples} if "relative" in signature(command).parameters else {}
+        if multiples and not relative:
+            raise typer.BadParameter("a multiple such as 0.5x wants a model to be a multiple of")
+        command(**given, **relative, wanted=kind(**wanted, none_of=none_of))
 
     options = [option for condition in conditions for option in _options(condition)]
     vars(run)["__signature__"] = _signature(command, options)
@@ -43,6 +56,8 @@ def _signature(command: Callable[..., None], options: Sequence[Parameter]) -> An
     own = signature(command)
     parameters: list[Parameter] = []
     for parameter in own.parameters.values():
+        if parameter.name == "relative":
+            continue
         parameters += options if parameter.name == "wanted" else [parameter]
     by_keyword = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
     return own.replace(parameters=by_keyword)
@@ -58,10 +73,13 @@ def _options(condition: Condition) -> Iterator[Parameter]:
         option = typer.Option(f"--not-{condition.flag}", help=text)
         yield _parameter(_not(condition), Annotated[list[str] | None, option])
         return
-    for end, bound in (("min", "least"), ("max", "most")):
-        text = f"Show only hits with at {bound} this many {condition.meaning}: 30M, 1.5B."
-        option = typer.Option(f"--{end}-{condition.flag}", parser=_count, metavar="N", help=text)
-        yield _parameter(f"{end}_{condition.field}", Annotated[int | None, option])
+    for end, least in (("min", "least"), ("max", "most")):
+        text = (
+            f"Show only hits with at {least} this many {condition.meaning}: 30M, or 0.5x for half "
+            "of what the model has."
+        )
+        option = typer.Option(f"--{end}-{condition.flag}", parser=_bound, metavar="N", help=text)
+        yield _parameter(f"{end}_{condition.field}", Annotated[Any, option])
 
 
 def _texts(kind: type[Filter]) -> Iterator[Condition]:
@@ -78,9 +96,25 @@ def _unwanted(condition: Condition, given: Given) -> tuple[str, ...]:
     return tuple(given.pop(_not(condition)) or ())
 
 
-def _count(text: str) -> int:
+def resolved(wanted: Filter, relative: Multiples, graph: "ComputationalGraph") -> Filter:
+    """A filter with the bounds that are multiples of what a model has.
+
+    Args:
+        wanted: All other conditions.
+        relative: Multiples, as ``max_parameters``.
+        graph: Of the model.
+    """
+    for name, times in relative.items():
+        end, _, field = name.partition("_")
+        limit = int(times.factor * getattr(graph, field))
+        bounds = replace(getattr(wanted, field), **{_ENDS[end]: limit})
+        wanted = replace(wanted, **{field: bounds})
+    return wanted
+
+
+def _bound(text: str) -> int | Times:
     try:
-        return count(text)
+        return bound(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nar.console import DEFAULT_WORK, AsJson, ConfigFile, Uri, Work, reporting_errors
+from nar.console import DEFAULT_WORK, AsJson, ConfigFile, Uri, Verbose, Work, reporting_errors
 
 app = typer.Typer(
     help="Build the vector index, look at it, save it and tidy it up.", no_args_is_help=True
@@ -23,6 +23,23 @@ def build(
     from nar.cli.choices import IndexChoice
 
     index_commands.build(IndexChoice(work, uri, config), as_json=as_json)
+
+
+@app.command("add")
+@reporting_errors
+def add(
+    names: Annotated[list[str], typer.Argument(help="Models of your own: FILE:FUNCTION, ...")],
+    work: Work = DEFAULT_WORK,
+    uri: Uri = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Put models of your own beside the atlas, in an index that you name with --uri mine.db."""
+    from nar.cli import index_commands
+    from nar.cli.choices import IndexChoice
+
+    index_commands.add(names, IndexChoice(work, uri, config), as_json=as_json)
 
 
 @app.command("info")

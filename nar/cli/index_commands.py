@@ -1,17 +1,23 @@
 """What the commands of `nar index` do: make the index of a workspace here, or show it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 from nar.architecture import Architecture
+from nar.atlas import shipped_atlas
 from nar.cli import display
+from nar.cli.atlas_store import open_atlas
 from nar.cli.choices import IndexChoice
+from nar.cli.lookup import captured
+from nar.cli.naming import meant
 from nar.console import progress, show
-from nar.corpus import iterate_shards
+from nar.corpus import iterate_shards, shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
+from nar.encoding.stored import StoredEmbedder
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.milvus import Milvus
 from nar.index.orphans import Orphan, drop_orphans, orphans
@@ -35,6 +41,31 @@ def build(choice: IndexChoice, *, as_json: bool) -> None:
         keep_novelty(index, workspace.novelty, encoder=embedder.fingerprint)
     result = {"rows": rows, "uri": config.uri, "encoder": embedder.fingerprint}
     show(result, lambda: display.properties("Index", result), as_json=as_json)
+
+
+def add(names: Sequence[str], choice: IndexChoice, *, as_json: bool) -> None:
+    """Put models beside those of an index; the first of an own index makes it, with the atlas.
+
+    Raises:
+        CaptureError: A model could not be captured; nothing is written.
+        IndexUnavailableError: Another process has the index, or it cannot be written.
+    """
+    items = [captured(meant(name, shipped_corpus())).architecture for name in names]
+    config = choice.config().index
+    if choice.wants_atlas_encoder:
+        atlas = shipped_atlas()
+        embedder = StoredEmbedder(atlas.encoder)
+        opened = open_atlas(atlas, config, Event())
+    else:
+        embedder = StoredEmbedder(choice.workspace.checkpoint)
+        opened = ArchitectureIndex(config, encoder=embedder.fingerprint)
+    with opened as index:
+        vectors = embedder.embed([item.graph for item in items])
+        index.upsert([index_row(*pair) for pair in zip(items, vectors, strict=True)])
+        rows = index.count()
+    added = [item.labels.name for item in items]
+    told = {"added": ", ".join(added), "rows": rows, "uri": config.uri}
+    show({**told, "added": added}, lambda: display.properties("Index", told), as_json=as_json)
 
 
 def embedded(corpus: Path, embedder: Embedder) -> Iterator[tuple[Architecture, Embedding]]:

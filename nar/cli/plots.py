@@ -64,7 +64,7 @@ def _figure(width: float, height: float, columns: int = 1) -> tuple["Figure", li
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingLibraryError(
-            "plots need matplotlib; install it with `pip install 'nar[plots]'`"
+            "plots need matplotlib; install it with `pip install 'nar-search[plots]'`"
         ) from error
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)

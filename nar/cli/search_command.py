@@ -11,6 +11,7 @@ from nar.by import By
 from nar.cli import corpus_display, display, evidence_display, reports
 from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
+from nar.cli.filter_options import Multiples, resolved
 from nar.cli.folding import Row, folded
 from nar.cli.lookup import at_hand, fresh_or_known, looked_up
 from nar.console import show, stderr
@@ -30,7 +31,7 @@ _COPIES = 10
 def search(
     name: str,
     top_k: int,
-    wanted: Filter,
+    conditions: tuple[Filter, Multiples],
     by: By,
     choice: IndexChoice,
     *,
@@ -45,7 +46,7 @@ def search(
     Args:
         name: Of the corpus, or spec of a model to capture.
         top_k: Number of relatives; copies of one network are one.
-        wanted: What they must be.
+        conditions: What they must be, and bounds that are multiples of what the model has.
         by: What they should share with it.
         choice: The index to ask where no server is named.
         server: HOST:PORT of the server to ask; None for the atlas or the workspace.
@@ -56,7 +57,7 @@ def search(
     """
     corpus = CorpusChoice(choice.work)
     asked = fresh_or_known(corpus, name, fresh=fresh)
-    name = asked.labels.name
+    name, wanted = asked.labels.name, resolved(*conditions, asked.graph)
     asked_beside = questions(asked)
     wide = top_k if copies else min(_COPIES * top_k, MAX_TOP_K)
     answer, *beside = ask([Query(asked, wide, wanted, by), *asked_beside.values()], choice, server)

@@ -10,7 +10,8 @@ from nar.files import package_text
 from nar.zoo.sources import licences
 
 # Of the two packages that no source is; no file of any of these packages is in a corpus.
-_OWN_LICENCES = {"nar": "Apache-2.0", "torch": "BSD-3-Clause"}
+# What older corpora call it, too.
+_OWN_LICENCES = {**dict.fromkeys(("nar-search", "nar"), "Apache-2.0"), "torch": "BSD-3-Clause"}
 _SHOWN_REASONS = 20
 _LONGEST_REASON = 120
 

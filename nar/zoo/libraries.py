@@ -127,7 +127,7 @@ def installed(library: str, distribution: str = "") -> tuple[str, str] | None:
 
 
 def _missing(library: str) -> MissingLibraryError:
-    way_out = f"pip install 'nar[{library}]'"
+    way_out = f"pip install 'nar-search[{library}]'"
     if library in APART:
         way_out += f" and pip install --no-deps {APART[library]}"
     return MissingLibraryError(f"{library} is not installed: {way_out}")

@@ -72,7 +72,7 @@ def model(tmp_path):
 
 
 def test_it_says_its_version_and_its_help_in_short():
-    assert run("--version").stdout == f"nar {version('nar')}\n"
+    assert run("--version").stdout == f"nar {version('nar-search')}\n"
     for command in ((), ("search",), ("index", "build")):
         assert run(*command, "-h").stdout == run(*command, "--help").stdout
 

@@ -131,3 +131,27 @@ def test_motifs_of_a_short_name():
     code, told, _ = run("motifs", "resnet50", "--json")
     assert code == 0
     assert json.loads(told)["name"] == "timm:resnet50"
+
+
+def test_bounds_may_be_multiples_of_what_the_model_has():
+    asked = ["search", "timm:resnet50", "--json", "--all"]
+    code, told, _ = run(*asked, "--max-parameters", "0.5x", "--min-flops", "0.1x")
+    hits = json.loads(told)["hits"]
+    assert code == 0
+    assert len(hits) == 10
+    assert max(hit["parameters"] for hit in hits) <= 25_557_032 / 2
+    assert min(hit["flops"] for hit in hits) >= 0.8e9
+
+
+@pytest.mark.parametrize("bound", ["-1x", "0x", "x", "nanx", "infx", "half"])
+def test_a_bound_is_a_count_or_a_multiple(bound):
+    code, _, told = run("search", "timm:resnet50", "--max-parameters", bound)
+    assert code == 2
+    assert "wanted a count such as" in told
+
+
+def test_a_multiple_wants_a_model():
+    for arguments in (["search", "--motif", "conv relu"], ["list"]):
+        code, _, told = run(*arguments, "--max-parameters", "0.5x")
+        assert code == 2
+        assert "a multiple such as 0.5x" in told

@@ -39,7 +39,7 @@ def test_an_empty_corpus_is_drawn_too(tmp_path):
 
 def test_without_the_library_the_error_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingLibraryError, match=r"pip install 'nar\[plots\]'"):
+    with pytest.raises(MissingLibraryError, match=r"pip install 'nar-search\[plots\]'"):
         write_plots(tmp_path, [], {})
 
 

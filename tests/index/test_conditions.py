@@ -178,3 +178,13 @@ def test_every_row_has_its_options(condition):
         f"{option}-{condition.flag}" if option.startswith("-") else option for option in options
     ]
     assert asked(Filter, *named) == replace(Filter(), **{condition.field: value})
+
+
+TEXTS = [condition for condition in conditions_of(Filter) if not condition.is_range]
+
+
+@pytest.mark.parametrize("condition", TEXTS, ids=lambda each: each.field)
+def test_every_row_of_texts_has_its_opposite(condition):
+    unwanted = Filter(**{condition.field: ("a", "b")})
+    option = f"--not-{condition.flag}"
+    assert asked(Filter, option, "a", option, "b") == Filter(none_of=(unwanted,))

@@ -37,12 +37,12 @@ def test_the_corpus_has_all_that_libraries_register_once():
 def test_an_absent_library_is_skipped_with_the_way_out(monkeypatch):
     def listed(source):
         if source == "timm":
-            raise MissingLibraryError("timm is not installed: pip install 'nar[timm]'")
+            raise MissingLibraryError("timm is not installed: pip install 'nar-search[timm]'")
         return [f"{source}:one"]
 
     monkeypatch.setattr(selections, "list_specs", listed)
     selection = select("corpus")
-    assert selection.skipped == {"timm": "timm is not installed: pip install 'nar[timm]'"}
+    assert selection.skipped == {"timm": "timm is not installed: pip install 'nar-search[timm]'"}
     assert "timm:one" not in selection.names
     assert "torchvision:one" in selection.names
 

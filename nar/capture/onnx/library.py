@@ -15,5 +15,5 @@ def onnx(module: str = "") -> ModuleType:
         MissingLibraryError: It is not installed.
     """
     if util.find_spec("onnx") is None:
-        raise MissingLibraryError("onnx is not installed: pip install 'nar[onnx]'")
+        raise MissingLibraryError("onnx is not installed: pip install 'nar-search[onnx]'")
     return import_module(f"onnx.{module}" if module else "onnx")

@@ -139,7 +139,7 @@ def tsne(vectors: Floats) -> Floats:
         from threadpoolctl import threadpool_limits
     except ImportError as error:
         raise MissingLibraryError(
-            "maps need scikit-learn; install it with `pip install 'nar[plots]'`"
+            "maps need scikit-learn; install it with `pip install 'nar-search[plots]'`"
         ) from error
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(lengths > 0, lengths, 1.0)
@@ -193,7 +193,7 @@ def _figure(width: float, height: float) -> "Figure":
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingLibraryError(
-            "figures need matplotlib; install it with `pip install 'nar[plots]'`"
+            "figures need matplotlib; install it with `pip install 'nar-search[plots]'`"
         ) from error
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
