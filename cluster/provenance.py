@@ -17,6 +17,7 @@ from nar.capture import CAPTURE_VERSION
 from nar.corpus import SCHEMA_VERSION
 from nar.files import package_path
 from nar.normal_form import NORMAL_FORM_VERSION
+from nar.release import DISTRIBUTION
 from nar.zoo.sources import package_of, source_of
 from nar.zoo.sources.file import SOURCE as FILE
 
@@ -66,7 +67,7 @@ def files_identity() -> str:
 
 def packages(sources: Iterable[str]) -> dict[str, str]:
     """Version of each distribution that models of these sources are made with, NAR included."""
-    return _versions(("nar-search", "torch", *chain.from_iterable(map(_libraries, sources))))
+    return _versions((DISTRIBUTION, "torch", *chain.from_iterable(map(_libraries, sources))))
 
 
 def _libraries(source: str) -> tuple[str, ...]:

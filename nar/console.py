@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, ParamSpec
 
@@ -24,6 +23,7 @@ from rich.progress import (
 from rich.text import Text
 
 from nar.errors import NarError
+from nar.release import version
 
 LOG_EVERY_S = 10.0
 
@@ -43,7 +43,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tabl
 
 def _say_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"nar {metadata.version('nar-search')}")
+        typer.echo(f"nar {version()}")
         raise typer.Exit
 
 

@@ -16,7 +16,7 @@ MAX_LINES = 300
 
 # One line a rank, in the order of the data's way: a module imports from lines above its own only.
 RANKS = """
-    errors v1 files by difference children memory
+    errors v1 files by difference children memory release
     settings ops hashing ragged
     graph
     canonical
@@ -83,7 +83,7 @@ RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in l
 
 # What captures models and what searches them meet in the records only.
 RECORDS = {"errors", "files", "settings", "ops", "graph", "architecture"}
-RECORDS |= {"canonical", "normal_form", "fingerprints"}
+RECORDS |= {"canonical", "normal_form", "fingerprints", "release"}
 SOURCES = {"capture", "labels", "zoo", "corpus"}
 BOTH = {"workspace", "atlas", "evaluation", "console", "web", "ask", "__init__"}
 BOTH |= {name for name in RANK if name.startswith("cli")}

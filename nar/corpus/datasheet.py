@@ -7,11 +7,12 @@ from string import Template
 
 from nar.corpus.manifest import Counts, Manifest
 from nar.files import package_text
+from nar.release import DISTRIBUTION
 from nar.zoo.sources import licences
 
 # Of the two packages that no source is; no file of any of these packages is in a corpus.
 # What older corpora call it, too.
-_OWN_LICENCES = {**dict.fromkeys(("nar-search", "nar"), "Apache-2.0"), "torch": "BSD-3-Clause"}
+_OWN_LICENCES = {**dict.fromkeys((DISTRIBUTION, "nar"), "Apache-2.0"), "torch": "BSD-3-Clause"}
 _SHOWN_REASONS = 20
 _LONGEST_REASON = 120
 

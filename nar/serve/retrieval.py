@@ -5,7 +5,6 @@ An item at fault gets a status of its own; an error that is raised concerns the 
 
 from collections.abc import Sequence
 from functools import partial
-from importlib.metadata import version
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +20,7 @@ from nar.index.state import IndexState
 from nar.novelty import Novelty
 from nar.ops import ATTRIBUTES, OPS
 from nar.query import Answer, Query
+from nar.release import version
 from nar.retrieve import Retriever, Searches
 from nar.serve.answers import encode_answer, encode_architecture, encode_state
 from nar.serve.convert import check_totals, decode_name, decode_query
@@ -136,7 +136,7 @@ class Retrieval:
         """Say what this server holds and accepts."""
         embedder = self._embedder
         return wire.DescribeResponse(
-            version=version("nar"),
+            version=version(),
             encoder=wire.Encoder(
                 name=embedder.name, fingerprint=embedder.fingerprint, dim=embedder.dim
             ),

@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.reader import Reader
 from nar.novelty import Novelty
+from nar.release import version
 from nar.serve.explaining import Graphs
 from nar.serve.last_resort import MARGIN_S, LastResort
 from nar.serve.page_parts import PageParts
@@ -145,7 +145,7 @@ def build_server(
     """A server that is not yet started; call it inside the event loop that will run it."""
     telemetry = Telemetry()
     telemetry.identify(
-        version=version("nar"),
+        version=version(),
         fingerprint=embedder.fingerprint,
         name=embedder.name,
         dim=embedder.dim,

@@ -19,6 +19,7 @@ import torch
 
 from nar.capture.torch_internals import FAKE_TENSOR_LOGGER, unscripted
 from nar.errors import MissingLibraryError
+from nar.release import DISTRIBUTION
 
 # What torchvision's Python code registers fake kernels for while it is being imported.
 _SCHEMAS: tuple[str, ...] = (
@@ -127,7 +128,7 @@ def installed(library: str, distribution: str = "") -> tuple[str, str] | None:
 
 
 def _missing(library: str) -> MissingLibraryError:
-    way_out = f"pip install 'nar-search[{library}]'"
+    way_out = f"pip install '{DISTRIBUTION}[{library}]'"
     if library in APART:
         way_out += f" and pip install --no-deps {APART[library]}"
     return MissingLibraryError(f"{library} is not installed: {way_out}")

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from importlib.metadata import version
 
 import pytest
 import torch
@@ -18,6 +17,7 @@ from nar.encoding.paper.recipe import PaperConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.marks import WRITTEN, mark
 from nar.motifs.config import MotifConfig
+from nar.release import version
 from nar.zoo import capture_architecture
 from nar.zoo.selections import select
 
@@ -72,7 +72,7 @@ def model(tmp_path):
 
 
 def test_it_says_its_version_and_its_help_in_short():
-    assert run("--version").stdout == f"nar {version('nar-search')}\n"
+    assert run("--version").stdout == f"nar {version()}\n"
     for command in ((), ("search",), ("index", "build")):
         assert run(*command, "-h").stdout == run(*command, "--help").stdout
 

@@ -7,6 +7,7 @@ import pytest
 
 from cluster import provenance
 from cluster.provenance import identity, labels_identity, packages, source_name
+from nar.release import DISTRIBUTION
 from nar.zoo import source_names, sources
 from nar.zoo.libraries import installed
 
@@ -52,19 +53,19 @@ def identities() -> dict[str, str]:
 
 @pytest.mark.parametrize("source", [source for source in source_names() if source != "darts"])
 def test_every_source_has_a_library_and_the_common_ones(source):
-    assert packages([source]).keys() > {"nar", "torch"}
+    assert packages([source]).keys() > {DISTRIBUTION, "torch"}
 
 
 def test_a_source_names_its_own_libraries_only():
-    assert packages(["timm"]).keys() == {"nar", "timm", "torch"}
+    assert packages(["timm"]).keys() == {DISTRIBUTION, "timm", "torch"}
     assert packages(["open_clip"]).keys() == {
-        "nar",
+        DISTRIBUTION,
         "open_clip_torch",
         "timm",
         "torch",
         "transformers",
     }
-    assert packages(["darts"]).keys() == packages(["file"]).keys() == {"nar", "torch"}
+    assert packages(["darts"]).keys() == packages(["file"]).keys() == {DISTRIBUTION, "torch"}
 
 
 def test_another_version_of_a_library_changes_what_is_built_from_it_alone(fresh, monkeypatch):
@@ -94,7 +95,7 @@ def test_another_version_of_a_library_changes_what_is_built_from_it_alone(fresh,
 def test_a_library_that_is_not_installed_has_no_version(toy_identity):
     without = toy_identity("one", parts=("not_installed_anywhere",))
     assert without == toy_identity("one")
-    assert packages(["toy"]).keys() == {"nar", "timm", "torch"}
+    assert packages(["toy"]).keys() == {DISTRIBUTION, "timm", "torch"}
 
 
 def test_a_module_that_moves_recaptures_nothing(toy_identity):

@@ -1,7 +1,5 @@
 """The four methods over a real socket, against a real encoder and a real index."""
 
-from importlib.metadata import version
-
 import grpc
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ from tiny_index import KNOWN, known
 from nar.canonical import Wiring, exact_fingerprint, topology_fingerprint
 from nar.normal_form import inference_fingerprint
 from nar.ops import ATTRIBUTES, OPS
+from nar.release import version
 from nar.retrieve import Retriever
 from nar.serve.answers import decode_answer
 from nar.serve.graphs import encode_graph
@@ -180,7 +179,7 @@ def test_get(stub, index):
 
 def test_describe(stub, embedder):
     told = stub.Describe(wire.DescribeRequest())
-    assert told.version == version("nar")
+    assert told.version == version()
     assert told.encoder == wire.Encoder(name="paper", fingerprint=embedder.fingerprint, dim=16)
     assert told.index_rows == len(KNOWN)
     assert (told.limits.max_items, told.limits.max_top_k, told.limits.max_nodes) == (4, 3, 8)

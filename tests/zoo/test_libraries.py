@@ -22,7 +22,7 @@ def test_a_distribution_of_another_name_is_found_named_or_not(distribution):
 
 @pytest.mark.parametrize("ask", [import_library, library_version])
 def test_a_missing_library_names_the_extra_of_its_name(ask):
-    with pytest.raises(MissingLibraryError, match=r"pip install 'nar\[no_such_library\]'"):
+    with pytest.raises(MissingLibraryError, match=r"pip install 'nar-search\[no_such_library\]'"):
         ask("no_such_library")
 
 

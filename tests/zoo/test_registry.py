@@ -8,6 +8,7 @@ import pytest
 
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest
+from nar.release import DISTRIBUTION
 from nar.zoo import resolve
 from nar.zoo.libraries import APART
 from nar.zoo.sources import SOURCES, package_of, source_names
@@ -34,7 +35,7 @@ def installed_by(requirements):
     packages = set()
     for requirement in requirements:
         package, extras = REQUIREMENT.match(requirement).groups()
-        if package == "nar":
+        if package == DISTRIBUTION:
             for extra in extras.split(","):
                 packages |= installed_by(EXTRAS[extra])
         else:

@@ -1,0 +1,12 @@
+"""What NAR is called where packages are installed, and which release this is."""
+
+from importlib import metadata
+from typing import Final
+
+# Not `nar`, which is somebody else's on the public index; what is imported is `nar`.
+DISTRIBUTION: Final = "nar-search"
+
+
+def version() -> str:
+    """The release that is installed."""
+    return metadata.version(DISTRIBUTION)
