@@ -11,7 +11,7 @@ import typer
 from nar.by import By
 from nar.cli import benchmark_commands, index_app, model_app
 from nar.cli.filter_options import Multiples, filtering
-from nar.cli.model_app import NAME_HELP, Corpus
+from nar.cli.model_app import NAME_HELP, Corpus, InputShape
 from nar.console import (
     DEFAULT_WORK,
     AsJson,
@@ -208,6 +208,7 @@ def search(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Capture the model, even if the corpus has it.")
     ] = False,
+    input_shape: InputShape = None,
     copies: Annotated[
         bool, typer.Option("--all", help="Give every copy of a network a row of its own.")
     ] = False,
@@ -231,7 +232,8 @@ def search(
         search_blocks(name, motif, top_k, wanted, choice, server=server, as_json=as_json)
         return
     how = {"explain": explain, "fresh": fresh, "copies": copies, "as_json": as_json}
-    run_search(name, top_k, (wanted, relative), by, choice, server=server, **how)
+    conditions = (wanted, relative)
+    run_search(name, top_k, conditions, by, choice, server=server, input_shape=input_shape, **how)
 
 
 @app.command()

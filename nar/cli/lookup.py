@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from nar.architecture import Architecture
 from nar.cli.choices import CorpusChoice
@@ -16,22 +16,28 @@ if TYPE_CHECKING:
     from nar.zoo import ZooCapture
 
 
-def captured(name: str) -> "ZooCapture":
+Shape: TypeAlias = Sequence[int] | None
+
+
+def captured(name: str, input_shape: Shape = None) -> "ZooCapture":
     """Capture one model, showing that something happens."""
     # The libraries that build and capture models take seconds to import.
     from nar.zoo import capture_architecture
 
     with stderr.status(f"capturing {name}"):
-        return capture_architecture(name)
+        return capture_architecture(name, input_shape)
 
 
-def fresh_or_known(corpus: CorpusChoice, name: str, *, fresh: bool) -> Architecture:
+def fresh_or_known(
+    corpus: CorpusChoice, name: str, *, fresh: bool, input_shape: Shape = None
+) -> Architecture:
     """An architecture as the corpus has it; what it does not have, or cannot give, is captured.
 
     Args:
         corpus: Where it may be.
         name: As somebody wrote it.
         fresh: Whether to capture it even if the corpus has it.
+        input_shape: Of a tensor that the module of a user's factory is given.
 
     Raises:
         UnknownArchitectureError: There is nothing of that name; the nearest are given.
@@ -44,7 +50,7 @@ def fresh_or_known(corpus: CorpusChoice, name: str, *, fresh: bool) -> Architect
         known = read_named(directory, [name], {source}) if directory and not fresh else {}
     except CorpusError:
         known = {}
-    return known.get(name) or captured(name).architecture
+    return known.get(name) or captured(name, input_shape).architecture
 
 
 def looked_up(corpus: CorpusChoice, names: Sequence[str]) -> Iterator[Architecture]:

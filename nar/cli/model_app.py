@@ -1,7 +1,7 @@
 """Commands that look at models: they compare, lock and draw them."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -16,11 +16,29 @@ _LOCK: Final = Path("nar.lock")
 # Of `nar check`, which fails with 1 if nothing could be compared.
 _CHANGED: Final = 3
 
-NAME_HELP: Final = "timm:resnet50, path/to/file.py:factory, model.onnx, model.pt2, ..."
+NAME_HELP: Final = (
+    "timm:resnet50, resnet50, path/to/file.py:factory(64), model.onnx, model.pt2, hf:ORG/NAME, ..."
+)
 Name = Annotated[str, typer.Argument(help=NAME_HELP)]
 Corpus = Annotated[
     Path | None,
     typer.Option(help="Directory of a corpus; by default that of --work, or else the shipped one."),
+]
+
+
+def _shape(text: str) -> list[int]:
+    """The sizes in a text such as ``1,3,224,224``."""
+    sizes = text.replace("x", ",").split(",")
+    if not all(size.strip().isdecimal() and int(size) for size in sizes):
+        raise typer.BadParameter(f"wanted sizes such as 1,3,224,224, came {text!r}")
+    return [int(size) for size in sizes]
+
+
+InputShape = Annotated[
+    Any,
+    typer.Option(
+        parser=_shape, metavar="1,3,224,224", help="Of a tensor for the module of FILE:FUNCTION."
+    ),
 ]
 Names = Annotated[
     list[str] | None, typer.Argument(help="Names of models; by default those of the lock.")
@@ -46,12 +64,16 @@ def list_names(
 @app.command()
 @reporting_errors
 def capture(
-    name: Name, graph: bool = False, as_json: AsJson = False, verbose: Verbose = False
+    name: Name,
+    graph: bool = False,
+    input_shape: InputShape = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
 ) -> None:
     """Capture a model: operators, parameters, FLOPs, fingerprints. --graph prints every node."""
     from nar.cli import model_commands
 
-    model_commands.capture(name, graph=graph, as_json=as_json)
+    model_commands.capture(name, input_shape, graph=graph, as_json=as_json)
 
 
 @app.command()

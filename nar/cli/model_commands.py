@@ -7,7 +7,7 @@ from nar.atlas import read_atlas, shipped_atlas
 from nar.cli import display, reports
 from nar.cli.choices import CorpusChoice
 from nar.cli.filter_checks import check_values
-from nar.cli.lookup import captured, fresh_or_known
+from nar.cli.lookup import Shape, captured, fresh_or_known
 from nar.cli.naming import meant
 from nar.console import DEFAULT_WORK, show
 from nar.corpus import shipped_corpus
@@ -31,9 +31,9 @@ def known_names(pattern: str, wanted: Filter) -> Iterator[str]:
     return (name for name in names if fnmatchcase(name.lower(), pattern.lower()))
 
 
-def capture(name: str, *, graph: bool, as_json: bool) -> None:
+def capture(name: str, input_shape: Shape, *, graph: bool, as_json: bool) -> None:
     """Show a captured model, or every node of it."""
-    model = captured(meant(name, shipped_corpus()))
+    model = captured(meant(name, shipped_corpus()), input_shape)
     show(
         reports.capture(model),
         lambda: str(model.architecture.graph) if graph else display.capture(model),

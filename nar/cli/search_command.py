@@ -13,7 +13,7 @@ from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.cli.filter_options import Multiples, resolved
 from nar.cli.folding import Row, folded
-from nar.cli.lookup import at_hand, fresh_or_known, looked_up
+from nar.cli.lookup import Shape, at_hand, fresh_or_known, looked_up
 from nar.console import show, stderr
 from nar.difference import MotifDifference
 from nar.errors import CorpusError, NarError
@@ -39,6 +39,7 @@ def search(
     explain: bool,
     fresh: bool,
     copies: bool,
+    input_shape: Shape,
     as_json: bool,
 ) -> None:
     """Ask with a model, and show who is nearest.
@@ -53,10 +54,11 @@ def search(
         explain: Whether to name the motifs that the first hits share with the model.
         fresh: Whether to capture what the corpus has, too.
         copies: Whether every copy counts as a relative of its own.
+        input_shape: Of a tensor that the module of a user's factory is given.
         as_json: Whether a program reads the answer.
     """
     corpus = CorpusChoice(choice.work)
-    asked = fresh_or_known(corpus, name, fresh=fresh)
+    asked = fresh_or_known(corpus, name, fresh=fresh, input_shape=input_shape)
     name, wanted = asked.labels.name, resolved(*conditions, asked.graph)
     asked_beside = questions(asked)
     wide = top_k if copies else min(_COPIES * top_k, MAX_TOP_K)

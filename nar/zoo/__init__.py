@@ -5,8 +5,10 @@
 ``config.json``.
 """
 
+from collections.abc import Sequence
+
 from nar.architecture import architecture
-from nar.errors import UnknownArchitectureError
+from nar.errors import InvalidInputError, UnknownArchitectureError
 from nar.zoo.sources import source_names, source_of
 from nar.zoo.sources.file import is_file_name, resolve_file
 from nar.zoo.spec import ArchitectureSpec, ZooCapture
@@ -35,8 +37,12 @@ def list_specs(source: str) -> list[str]:
     return record.specs()
 
 
-def resolve(name: str) -> ArchitectureSpec:
+def resolve(name: str, input_shape: Sequence[int] | None = None) -> ArchitectureSpec:
     """The spec behind a name, labelled but not built.
+
+    Args:
+        name: Of a source, or of a file.
+        input_shape: Of a tensor that the module of a user's factory is given.
 
     Raises:
         UnknownArchitectureError: No source has that name; the nearest names are given.
@@ -44,17 +50,23 @@ def resolve(name: str) -> ArchitectureSpec:
     """
     source = source_of(name)
     if source is not None:
+        if input_shape:
+            raise InvalidInputError(name, "wanted an input shape for path/to/file.py:factory only")
         return source.resolve(name)
     if is_file_name(name):
-        return resolve_file(name)
+        return resolve_file(name, input_shape)
     raise UnknownArchitectureError(
         f"{name}: wanted {', '.join(f'{known}:<model>' for known in source_names())}, "
         "path/to/file.py:factory, or a .pt2, .onnx or config.json file"
     )
 
 
-def capture_architecture(name: str) -> ZooCapture:
+def capture_architecture(name: str, input_shape: Sequence[int] | None = None) -> ZooCapture:
     """Build, capture and label the model behind a name.
+
+    Args:
+        name: Of a source, or of a file.
+        input_shape: Of a tensor that the module of a user's factory is given.
 
     Raises:
         UnknownArchitectureError: No source has that name.
@@ -63,7 +75,7 @@ def capture_architecture(name: str) -> ZooCapture:
     """
     with Laps() as laps:
         with lap("build"):
-            spec = resolve(name)
+            spec = resolve(name, input_shape)
         # A source that does not say where its time goes spends it on the forward pass.
         with lap("forward"):
             capture = spec.capture()

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nar.errors import CaptureError, UnknownArchitectureError
+from nar.errors import CaptureError, InvalidInputError, NarError, UnknownArchitectureError
 from nar.ops import op_name
 from nar.zoo import capture_architecture
 
@@ -110,7 +110,7 @@ def test_labels_claim_nothing_about_a_users_file(models):
         ("broken", r"models.py:\d+: ValueError: no such width"),
         ("three", r"wanted an nn.Module or \(nn.Module, inputs\), came \(Linear, Tensor, str\)"),
         ("two", r"came \(Linear, Linear\): let one factory return each module"),
-        ("words", r"it was given one image \(1, 3, 224, 224\); for other inputs let the factory"),
+        ("words", r"it was given one image \(1, 3, 224, 224\); for another shape give --input-shape, for other "),
     ],
 )
 def test_a_factory_that_fails_is_told_why(models, factory, said):
@@ -140,3 +140,42 @@ def test_an_exported_program_needs_no_factory(tmp_path):
 def test_a_file_that_is_not_there_is_missed_by_its_path():
     with pytest.raises(UnknownArchitectureError, match=r"no file lost.onnx"):
         capture_architecture("lost.onnx")
+
+
+CONFIGURED = """
+import torch
+
+
+def net(width, depth=1, *, act="ReLU"):
+    layers = []
+    for _ in range(depth):
+        layers += [torch.nn.Conv2d(3, width, 1), getattr(torch.nn, act)()]
+        layers += [torch.nn.Conv2d(width, 3, 1)]
+    return torch.nn.Sequential(*layers)
+"""
+
+
+def test_a_factory_takes_arguments_and_a_shape(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text(CONFIGURED)
+    small = capture_architecture(f"{path}:net(8)").architecture
+    deep = capture_architecture(f"{path}:net(8, depth=3, act='Tanh')", [2, 3, 5, 7]).architecture
+    assert small.labels.name == f"{path}:net(8)"
+    assert deep.graph.nodes - 1 == 3 * (small.graph.nodes - 1)
+    assert deep.graph.parameters == 3 * small.graph.parameters
+    assert capture_architecture(f"{path}:net(8)", [1, 3, 4, 4]).architecture.exact == small.exact
+
+
+@pytest.mark.parametrize("arguments", ["(open('x'))", "(x)", "(8", "(**{})", "(8) + f()"])
+def test_arguments_are_values_and_are_not_run(tmp_path, arguments):
+    path = tmp_path / "net.py"
+    path.write_text(CONFIGURED)
+    with pytest.raises(NarError):
+        capture_architecture(f"{path}:net{arguments}")
+
+
+def test_a_shape_is_for_factories_only(tmp_path):
+    (tmp_path / "model.onnx").touch()
+    for name in ("timm:resnet18", str(tmp_path / "model.onnx")):
+        with pytest.raises(InvalidInputError, match="an input shape for path/to/file"):
+            capture_architecture(name, [1, 3, 64, 64])

@@ -1,5 +1,6 @@
 """Models that a user's own Python file makes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,27 @@ from nar.capture.forward.dispatch import reason_of, trace_module
 from nar.capture.graphs import to_capture
 from nar.errors import CaptureError, UnknownArchitectureError
 from nar.zoo.building import weightless
+from nar.zoo.sources.arguments import Arguments
 from nar.zoo.sources.user_code import as_at_home, run_file
 
 DEFAULT_SHAPE = (1, 3, 224, 224)
 # Of the module, or of what makes it; the second is what Lightning calls it.
 _EXAMPLES = ("example_inputs", "example_input_array")
 _WAY_OUT = (
-    f"it was given one image {DEFAULT_SHAPE}; for other inputs let the factory return "
-    "(module, inputs), or give the module or the factory an attribute `example_inputs`: "
-    "a tensor, a tuple of positional or a dict of keyword arguments"
+    f"it was given one image {DEFAULT_SHAPE}; for another shape give --input-shape, for other "
+    "inputs let the factory return (module, inputs), or give the module or the factory an "
+    "attribute `example_inputs`: a tensor, a tuple of positional or a dict of keyword arguments"
 )
 
 
-def capture_factory(path: Path, factory: str, *, name: str) -> Capture:
+def capture_factory(
+    path: Path,
+    factory: str,
+    arguments: Arguments,
+    input_shape: Sequence[int] | None,
+    *,
+    name: str,
+) -> Capture:
     """The graph of a module made by a file; without weights if it bears that, else with them.
 
     The file is run once, its factory a second time where the module is built with weights.
@@ -31,6 +40,8 @@ def capture_factory(path: Path, factory: str, *, name: str) -> Capture:
     Args:
         path: The file. It may import its neighbours, and lie in a package.
         factory: What makes the module: a function, a class, or the module itself.
+        arguments: What it is called with.
+        input_shape: A tensor of which the module is given, whatever inputs it brings.
         name: Name of the model, for errors.
 
     Raises:
@@ -41,13 +52,17 @@ def capture_factory(path: Path, factory: str, *, name: str) -> Capture:
         target = _target(name, path, factory)
         try:
             with weightless():
-                made = _made(name, target)
-            return _captured(name, *made)
+                made = _made(name, target, arguments)
+            return _captured(name, *made, input_shape)
         except CaptureError:
-            return _captured(name, *_made(name, target))
+            return _captured(name, *_made(name, target, arguments), input_shape)
 
 
-def _captured(name: str, module: nn.Module, inputs: object) -> Capture:
+def _captured(
+    name: str, module: nn.Module, inputs: object, input_shape: Sequence[int] | None
+) -> Capture:
+    if input_shape:
+        inputs = torch.zeros(*input_shape)
     is_given = inputs is not None
     call = CaptureInputs.of(inputs if is_given else torch.zeros(DEFAULT_SHAPE))
     try:
@@ -69,11 +84,12 @@ def _target(name: str, path: Path, factory: str) -> Any:  # noqa: ANN401
     return target
 
 
-def _made(name: str, target: Any) -> tuple[nn.Module, object]:  # noqa: ANN401
+def _made(name: str, target: Any, arguments: Arguments) -> tuple[nn.Module, object]:  # noqa: ANN401
     """What a factory makes: a module, and its inputs or None."""
     is_module = isinstance(target, nn.Module)
     try:
-        made = target() if callable(target) and not is_module else target
+        is_called = callable(target) and not is_module
+        made = target(*arguments.by_position, **arguments.by_name) if is_called else target
     except (Exception, SystemExit) as error:
         raise CaptureError(name, "-", reason_of(error)) from error
     module, inputs = _pair(name, made)
