@@ -21,6 +21,7 @@ from nar.capture import capture_module
 from nar.cli import corpus_display, display
 from nar.cli.difference import Difference, difference
 from nar.cli.html import fragment, html_of
+from nar.cli.naming import meant
 from nar.corpus import read_named, shipped_corpus
 from nar.errors import InvalidQueryError
 from nar.explanation import motif_times
@@ -163,9 +164,30 @@ def search(
         >>> relatives.to_arrow().column_names[:2]
         ['id', 'name']
     """
-    item = _architecture(model, example)
+    item = architecture_of(model, example)
     query = Query(item, top_k, wanted or Filter(), by)
     return Relatives(item.labels.name, _retriever().answer(query))
+
+
+def architecture_of(model: Model, example: object = None) -> Architecture:
+    """A model as NAR reads it: labels, canonical graph, fingerprints; arguments as for `search`.
+
+    Example:
+        >>> architecture_of("timm:resnet50").graph.parameters
+        25557032
+    """
+    if isinstance(model, Architecture):
+        return model
+    if isinstance(model, str):
+        name = meant(model, shipped_corpus())
+        return _known([name]).get(name) or capture_architecture(name).architecture
+    if isinstance(model, ComputationalGraph):
+        return architecture(_labels("graph"), model)
+    name = type(model).__name__
+    if example is None:
+        reason = f"wanted example inputs of {name}, such as torch.zeros(1, 3, 224, 224)"
+        raise InvalidQueryError("example", reason)
+    return architecture(_labels(name), capture_module(model, example, name=name).network)
 
 
 def motifs_of(model: Model, example: object = None) -> Motifs:
@@ -175,7 +197,7 @@ def motifs_of(model: Model, example: object = None) -> Motifs:
         >>> motifs_of("timm:resnet50").to_arrow()["times"].to_pylist()
         [1, 4, 12, 1]
     """
-    item = _architecture(model, example)
+    item = architecture_of(model, example)
     return Motifs(item.labels.name, partition(item.graph))
 
 
@@ -186,7 +208,7 @@ def diff(first: Model, second: Model, example: object = None) -> Compared:
         >>> diff("timm:resnet50", "timm:resnet101").difference.motifs.other
         ()
     """
-    return Compared(difference(_architecture(first, example), _architecture(second, example)))
+    return Compared(difference(architecture_of(first, example), architecture_of(second, example)))
 
 
 def novelty_of(model: Model, example: object = None) -> float | None:
@@ -206,20 +228,6 @@ def _retriever() -> Retriever:
     """Who answers, made with the first question: reading the atlas takes a while."""
     content = read_atlas(shipped_atlas())
     return Retriever(content.embedder, content.index, content.novelty)
-
-
-def _architecture(model: Model, example: object) -> Architecture:
-    if isinstance(model, Architecture):
-        return model
-    if isinstance(model, str):
-        return _known([model]).get(model) or capture_architecture(model).architecture
-    if isinstance(model, ComputationalGraph):
-        return architecture(_labels("graph"), model)
-    name = type(model).__name__
-    if example is None:
-        reason = f"wanted example inputs of {name}, such as torch.zeros(1, 3, 224, 224)"
-        raise InvalidQueryError("example", reason)
-    return architecture(_labels(name), capture_module(model, example, name=name).network)
 
 
 def _known(names: Sequence[str]) -> Mapping[str, Architecture]:

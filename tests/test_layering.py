@@ -75,8 +75,9 @@ RANKS = """
     cli.comparison_display cli.atlas_commands
     cli.model_commands cli.search_command cli.serve_command cli.lock_commands cli.motif_search
     cli.corpus_commands cli.benchmark_commands
-    cli.index_app cli.model_app
-    cli.app cli ask
+    cli.index_app cli.model_app ask
+    mcp_server cli.corpus_app
+    cli.app cli
     __init__
 """
 RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in line.split()}
@@ -85,7 +86,7 @@ RANK = {name: rank for rank, line in enumerate(RANKS.splitlines()) for name in l
 RECORDS = {"errors", "files", "settings", "ops", "graph", "architecture"}
 RECORDS |= {"canonical", "normal_form", "fingerprints", "release"}
 SOURCES = {"capture", "labels", "zoo", "corpus"}
-BOTH = {"workspace", "atlas", "evaluation", "console", "web", "ask", "__init__"}
+BOTH = {"workspace", "atlas", "evaluation", "console", "web", "ask", "mcp_server", "__init__"}
 BOTH |= {name for name in RANK if name.startswith("cli")}
 SEARCH = set(RANK) - RECORDS - SOURCES - BOTH
 
@@ -99,17 +100,14 @@ OWNERS = {
     "google": ("nar/serve/", "nar/client.py", "nar/async_client.py", "nar/v1/", "nar/web/"),
     "starlette": ("nar/serve/", "nar/web/"),
     "uvicorn": ("nar/serve/http/",),
-    "pymilvus": ("nar/index/",),
-    "milvus_lite": ("nar/index/",),
+    **dict.fromkeys(("pymilvus", "milvus_lite"), ("nar/index/",)),
+    "mcp": ("nar/mcp_server.py",),
     "torch_geometric": ("nar/evaluation/",),
     "onnx": ("nar/capture/",),
     "typer": (
-        "nar/cli/app.py",
-        "nar/cli/filter_options.py",
-        "nar/cli/index_app.py",
-        "nar/cli/model_app.py",
         "nar/console.py",
-        "nar/cli/benchmark_commands.py",
+        *(f"nar/cli/{each}.py" for each in ("app", "benchmark_commands", "filter_options")),
+        *(f"nar/cli/{each}.py" for each in ("corpus_app", "index_app", "model_app")),
     ),
     "sklearn": ("nar/evaluation/reporting/figures.py", "nar/web/drawing.py"),
     "matplotlib": ("nar/cli/plots.py", "nar/evaluation/reporting/figures.py"),

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from nar.by import By
-from nar.cli import benchmark_commands, index_app, model_app
+from nar.cli import benchmark_commands, corpus_app, index_app, model_app
 from nar.cli.filter_options import Multiples, filtering
-from nar.cli.model_app import NAME_HELP, Corpus, InputShape
+from nar.cli.model_app import NAME_HELP, InputShape
 from nar.console import (
     DEFAULT_WORK,
     AsJson,
@@ -22,6 +22,7 @@ from nar.console import (
     Work,
     reporting_errors,
 )
+from nar.errors import MissingLibraryError
 from nar.index.filters import Filter
 
 app = typer.Typer(
@@ -29,145 +30,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-corpus_app = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
-atlas_app = typer.Typer(
-    help="Make an atlas, which answers searches without a build step.", no_args_is_help=True
-)
-app.add_typer(corpus_app, name="corpus")
-app.add_typer(atlas_app, name="atlas")
+app.add_typer(corpus_app.corpora, name="corpus")
+app.add_typer(corpus_app.atlases, name="atlas")
 app.add_typer(index_app.app, name="index")
 app.add_typer(benchmark_commands.app, name="benchmark")
 app.add_typer(model_app.app)
-corpus_app.command("diff")(model_app.diff)
-
-Several = Annotated[list[str] | None, typer.Option(help="Show only this; may be given again.")]
 
 
 @app.callback()
 def options(version: Version = False) -> None:
     """NAR, the search engine for neural architectures."""
-
-
-@corpus_app.command("stats")
-@reporting_errors
-def corpus_stats(
-    work: Work = DEFAULT_WORK,
-    corpus: Corpus = None,
-    plots: Annotated[
-        Path | None, typer.Option(help="Directory that gets PNG plots of the same numbers.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show a corpus in numbers: sources, tiers, tasks, families, sizes, copies and failures."""
-    # Here and below: the libraries behind a command take seconds to import, help should not.
-    from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
-
-    corpus_commands.stats(CorpusChoice(work, corpus), plots=plots, as_json=as_json)
-
-
-@corpus_app.command("list")
-@reporting_errors
-def corpus_list(
-    work: Work = DEFAULT_WORK,
-    corpus: Corpus = None,
-    family: Several = None,
-    as_json: AsJson = False,
-) -> None:
-    """List every architecture with its family and size."""
-    from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
-
-    corpus_commands.listing(CorpusChoice(work, corpus), families=family or [], as_json=as_json)
-
-
-@corpus_app.command("show")
-@reporting_errors
-def corpus_show(
-    name: Annotated[str, typer.Argument(help="A name that the corpus has.")],
-    work: Work = DEFAULT_WORK,
-    corpus: Corpus = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show one architecture: its labels, sizes, motifs, aliases and twins in other libraries."""
-    from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
-
-    corpus_commands.show_one(CorpusChoice(work, corpus), name, as_json=as_json)
-
-
-@corpus_app.command("compare")
-@reporting_errors
-def corpus_compare(
-    older: Annotated[Path, typer.Argument(help="Directory of the corpus before.")],
-    work: Work = DEFAULT_WORK,
-    corpus: Corpus = None,
-    as_json: AsJson = False,
-) -> None:
-    """Show what changed since an older corpus: models gone and new, graphs that are others now."""
-    from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
-
-    corpus_commands.compare_corpora(older, CorpusChoice(work, corpus), as_json=as_json)
-
-
-@corpus_app.command("pack")
-@reporting_errors
-def corpus_pack(
-    target: Annotated[Path, typer.Argument(help="Directory that gets the packed corpus.")],
-    work: Work = DEFAULT_WORK,
-    corpus: Corpus = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a corpus in as few bytes as possible, relatives side by side, with a datasheet."""
-    from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
-
-    corpus_commands.pack_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
-
-
-@corpus_app.command("renew")
-@reporting_errors
-def corpus_renew(
-    target: Annotated[Path, typer.Argument(help="Directory that gets the renewed corpus.")],
-    work: Work = DEFAULT_WORK,
-    corpus: Corpus = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a corpus in today's columns; graphs, labels and order stay, and it is the same one."""
-    from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
-
-    corpus_commands.renew_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
-
-
-@atlas_app.command("pack")
-@reporting_errors
-def atlas_pack(
-    target: Annotated[Path, typer.Argument(help="Directory that gets encoder and vectors.")],
-    work: Work = DEFAULT_WORK,
-) -> None:
-    """Embed the corpus of --work with its checkpoint; keep vectors and encoder as an atlas."""
-    from nar.cli import atlas_commands
-
-    rows = atlas_commands.pack(work, target)
-    typer.echo(f"{rows:,} architectures, in {target}")
-
-
-@atlas_app.command("draw")
-@reporting_errors
-def atlas_draw(
-    directory: Annotated[Path, typer.Argument(help="Directory of an atlas.")],
-    work: Work = DEFAULT_WORK,
-    corpus: Corpus = None,
-) -> None:
-    """Add to an atlas what the page shows: a map, and who contains which block. Minutes."""
-    from nar.atlas import Atlas
-    from nar.cli import atlas_commands
-    from nar.cli.choices import CorpusChoice
-
-    rows = atlas_commands.draw(Atlas(directory, CorpusChoice(work, corpus).directory()))
-    typer.echo(f"{rows:,} architectures, in {directory}")
 
 
 @app.command()
@@ -216,6 +88,7 @@ def search(
     verbose: Verbose = False,
 ) -> None:
     """Find the architectures whose design is nearest to a model's."""
+    # Here and below: the libraries behind a command take seconds to import, help should not.
     from nar.cli import among as names
     from nar.cli.choices import IndexChoice
     from nar.cli.motif_search import search_blocks
@@ -288,3 +161,17 @@ def web(
     from nar.cli.serve_command import show
 
     show(IndexChoice(work, uri, config), port, atlas)
+
+
+@app.command()
+@reporting_errors
+def mcp() -> None:
+    """Answer an assistant over the Model Context Protocol, on standard input and output."""
+    try:
+        from nar.mcp_server import mcp_server
+    except ModuleNotFoundError as error:
+        raise MissingLibraryError(
+            f"{error.name} is missing: pip install 'nar-search[mcp]'"
+        ) from error
+
+    mcp_server().run()

@@ -20,7 +20,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 # Licences that let anyone read the code and publish what was read from it.
 PERMISSIVE = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 # Extras that no source needs.
-NO_SOURCES = {"cluster", "dev", "onnx", "plots", "trace"}
+NO_SOURCES = {"cluster", "dev", "mcp", "onnx", "plots", "trace"}
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?")
 
 each_source = pytest.mark.parametrize("source", SOURCES, ids=source_names())

@@ -1,0 +1,140 @@
+"""`nar corpus` and `nar atlas`: the arguments of their commands and their help."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nar.cli import model_app
+from nar.cli.model_app import Corpus
+from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors
+
+corpora = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
+atlases = typer.Typer(
+    help="Make an atlas, which answers searches without a build step.", no_args_is_help=True
+)
+corpora.command("diff")(model_app.diff)
+
+Several = Annotated[list[str] | None, typer.Option(help="Show only this; may be given again.")]
+
+
+@corpora.command("stats")
+@reporting_errors
+def corpus_stats(
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    plots: Annotated[
+        Path | None, typer.Option(help="Directory that gets PNG plots of the same numbers.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a corpus in numbers: sources, tiers, tasks, families, sizes, copies and failures."""
+    # Here and below: the libraries behind a command take seconds to import, help should not.
+    from nar.cli import corpus_commands
+    from nar.cli.choices import CorpusChoice
+
+    corpus_commands.stats(CorpusChoice(work, corpus), plots=plots, as_json=as_json)
+
+
+@corpora.command("list")
+@reporting_errors
+def corpus_list(
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    family: Several = None,
+    as_json: AsJson = False,
+) -> None:
+    """List every architecture with its family and size."""
+    from nar.cli import corpus_commands
+    from nar.cli.choices import CorpusChoice
+
+    corpus_commands.listing(CorpusChoice(work, corpus), families=family or [], as_json=as_json)
+
+
+@corpora.command("show")
+@reporting_errors
+def corpus_show(
+    name: Annotated[str, typer.Argument(help="A name that the corpus has.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one architecture: its labels, sizes, motifs, aliases and twins in other libraries."""
+    from nar.cli import corpus_commands
+    from nar.cli.choices import CorpusChoice
+
+    corpus_commands.show_one(CorpusChoice(work, corpus), name, as_json=as_json)
+
+
+@corpora.command("compare")
+@reporting_errors
+def corpus_compare(
+    older: Annotated[Path, typer.Argument(help="Directory of the corpus before.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what changed since an older corpus: models gone and new, graphs that are others now."""
+    from nar.cli import corpus_commands
+    from nar.cli.choices import CorpusChoice
+
+    corpus_commands.compare_corpora(older, CorpusChoice(work, corpus), as_json=as_json)
+
+
+@corpora.command("pack")
+@reporting_errors
+def corpus_pack(
+    target: Annotated[Path, typer.Argument(help="Directory that gets the packed corpus.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a corpus in as few bytes as possible, relatives side by side, with a datasheet."""
+    from nar.cli import corpus_commands
+    from nar.cli.choices import CorpusChoice
+
+    corpus_commands.pack_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
+
+
+@corpora.command("renew")
+@reporting_errors
+def corpus_renew(
+    target: Annotated[Path, typer.Argument(help="Directory that gets the renewed corpus.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a corpus in today's columns; graphs, labels and order stay, and it is the same one."""
+    from nar.cli import corpus_commands
+    from nar.cli.choices import CorpusChoice
+
+    corpus_commands.renew_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
+
+
+@atlases.command("pack")
+@reporting_errors
+def atlas_pack(
+    target: Annotated[Path, typer.Argument(help="Directory that gets encoder and vectors.")],
+    work: Work = DEFAULT_WORK,
+) -> None:
+    """Embed the corpus of --work with its checkpoint; keep vectors and encoder as an atlas."""
+    from nar.cli import atlas_commands
+
+    rows = atlas_commands.pack(work, target)
+    typer.echo(f"{rows:,} architectures, in {target}")
+
+
+@atlases.command("draw")
+@reporting_errors
+def atlas_draw(
+    directory: Annotated[Path, typer.Argument(help="Directory of an atlas.")],
+    work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
+) -> None:
+    """Add to an atlas what the page shows: a map, and who contains which block. Minutes."""
+    from nar.atlas import Atlas
+    from nar.cli import atlas_commands
+    from nar.cli.choices import CorpusChoice
+
+    rows = atlas_commands.draw(Atlas(directory, CorpusChoice(work, corpus).directory()))
+    typer.echo(f"{rows:,} architectures, in {directory}")

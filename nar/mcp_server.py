@@ -1,0 +1,107 @@
+"""NAR for assistants: a server of the Model Context Protocol with four tools over the atlas.
+
+It speaks over standard input and output to the program that has started it, and opens no port. What
+is asked comes from a language model: names are looked up or captured, and a file of the user's own
+is read if that runs none of its code.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, Final
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from nar import ask
+from nar.by import By
+from nar.cli import reports
+from nar.cli.naming import meant
+from nar.corpus import shipped_corpus
+from nar.errors import InvalidInputError, NarError
+from nar.index.filters import Filter, Range
+from nar.release import version
+
+Report = dict[str, Any]
+Name = Annotated[
+    str,
+    Field(
+        description="A known name such as timm:resnet50 or resnet50, the path of an .onnx or .pt2 "
+        "file or of a config.json, or hf:ORG/NAME for a cached configuration."
+    ),
+]
+Count = Annotated[int, Field(ge=1, le=100, description="Number of relatives.")]
+_SAID: Final = (
+    "Known neural architectures by their structure: what a model is, what it is closest to, where "
+    "two differ, which blocks it repeats. Scores are cosines; 1.0 is the same network or a copy."
+)
+_READS: Final = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
+
+
+def search(
+    model: Name, top_k: Count = 10, by: By = "design", max_parameters: int | None = None
+) -> Report:
+    """Find the known architectures nearest to a model, and whether it is known itself.
+
+    `by` is what they share: the whole design, the family (what it is for), the trunk (what it
+    stands on), or most of the structure (copy: what it is a copy, change or part of). `novelty` is
+    how many of 100 designs of known families have a nearer relative.
+    """
+    wanted = Filter(parameters=Range(maximum=max_parameters))
+    relatives = ask.search(_named(model), top_k=top_k, wanted=wanted, by=by)
+    return reports.answer(relatives.name, relatives.answer)
+
+
+def diff(first: Name, second: Name) -> Report:
+    """Say what two architectures share and where they differ: sizes, operators, motifs."""
+    compared = ask.diff(_named(first), _named(second))
+    return {"text": repr(compared), "motifs": compared.rows()}
+
+
+def motifs(model: Name) -> Report:
+    """List the blocks that an architecture repeats, with their operators and counts."""
+    told = ask.motifs_of(_named(model))
+    return reports.motifs(told.name, told.cut)
+
+
+def describe(model: Name) -> Report:
+    """Say what an architecture is: family, task, parameters, FLOPs, operators, fingerprints."""
+    return reports.architecture(ask.architecture_of(_named(model)), {})
+
+
+TOOLS: Final[tuple[Callable[..., Report], ...]] = (search, diff, motifs, describe)
+
+
+def mcp_server() -> MCPServer:
+    """The server; ``run()`` answers on standard input and output until that ends."""
+    server = MCPServer("nar", instructions=_SAID, version=version(), log_level="WARNING")
+    for tool in TOOLS:
+        server.add_tool(_telling(tool), annotations=_READS)
+    return server
+
+
+def _named(name: str) -> str:
+    """The name that is meant.
+
+    Raises:
+        InvalidInputError: It means a Python file, which would be run.
+    """
+    whole = meant(name, shipped_corpus())
+    if ".py:" in whole:
+        reason = "wanted a known name, or a file that is only read; a Python file would be run"
+        raise InvalidInputError("model", reason)
+    return whole
+
+
+def _telling(tool: Callable[..., Report]) -> Callable[..., Report]:
+    """A tool whose errors tell the assistant what was wanted, what came, and the way out."""
+
+    @wraps(tool)
+    def told(*arguments: object, **named: object) -> Report:
+        try:
+            return tool(*arguments, **named)
+        except NarError as error:
+            raise ToolError(str(error)) from error
+
+    return told
