@@ -138,3 +138,16 @@ def atlas_draw(
 
     rows = atlas_commands.draw(Atlas(directory, CorpusChoice(work, corpus).directory()))
     typer.echo(f"{rows:,} architectures, in {directory}")
+
+
+@atlases.command("published")
+@reporting_errors
+def atlas_published(
+    directory: Annotated[Path, typer.Argument(help="The folder `results` of timm's repository.")],
+    source: Annotated[str, typer.Option(help="Where it comes from, with commit and date.")],
+) -> None:
+    """Read the accuracies and speeds that timm publishes into what ships."""
+    from nar.published import read_tables, write_published
+
+    figures = read_tables(directory)
+    typer.echo(f"{len(figures):,} models, in {write_published(figures, source)}")

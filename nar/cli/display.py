@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -33,6 +33,7 @@ _NOBODY = (
     "of each architecture, and `nar corpus stats` shows sources and tasks."
 )
 _SHOWN_COPIES = 2
+_MEASURED = ("top-1 %", "img/s")
 _SAME_NETWORK = "This network is already known as {}."
 _SAME_AT_INFERENCE = (
     "At inference this is the same network as {}: a batch norm folded or branches merged."
@@ -83,12 +84,15 @@ def _relatives(query: str, rows: Sequence[Row], columns: int) -> Table:
     width = None if columns >= _WIDE else _CUT
     for column in (*libraries, "family", "task"):
         table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=width)
-    table.add_column("params", justify="right", no_wrap=True)
-    table.add_column("score", justify="right", no_wrap=True)
+    measured = [_MEASURED] if columns >= _WIDE and any(row.published for row in rows) else []
+    for column in ("params", *chain(*measured), "score"):
+        table.add_column(column, justify="right", no_wrap=True)
     for rank, row in enumerate(rows, start=1):
         hit = row.hit
-        library = [_library(hit)] if libraries else []
-        table.add_row(str(rank), hit.name, *library, hit.family, hit.task, *_numbers(hit))
+        texts = [*([_library(hit)] if libraries else []), hit.family, hit.task]
+        figures = _published(row) if measured else ()
+        parameters = human(hit.parameters) if hit.parameters else "-"
+        table.add_row(str(rank), hit.name, *texts, parameters, *figures, f"{hit.score:.3f}")
         for copy in _copies(row):
             table.add_row(*copy)
     return table
@@ -112,8 +116,13 @@ def _names_its_library(hit: Hit) -> bool:
     return hit.name.startswith(f"{_library(hit)}:")
 
 
-def _numbers(hit: Hit) -> tuple[str, str]:
-    return human(hit.parameters) if hit.parameters else "-", f"{hit.score:.3f}"
+def _published(row: Row) -> tuple[str, str]:
+    """Percent of ImageNet's images, and images a second, as timm has measured them."""
+    figures = row.published
+    if figures is None:
+        return "", ""
+    speed = f"{figures.images_per_s:,.0f}" if figures.images_per_s else ""
+    return f"{figures.imagenet_top1:.1f}", speed
 
 
 def _known(result: Answer) -> Iterable[Text]:

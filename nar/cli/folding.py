@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nar.index.rows import Hit
+from nar.published import Published, figures_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,11 @@ class Row:
 
     hit: Hit
     copies: tuple[str, ...] = ()
+
+    @property
+    def published(self) -> Published | None:
+        """What was measured of it under one of its names."""
+        return figures_of((self.hit.name, *self.copies))
 
 
 def folded(hits: Sequence[Hit], rows: int) -> list[Row]:

@@ -68,7 +68,7 @@ def search(
     reasons = _reasons(asked, _explained(rows, told), corpus) if explain else {}
     report = {
         **reports.answer(name, answer),
-        "hits": [{**asdict(row.hit), "copies": row.copies} for row in rows],
+        "hits": [_hit(row) for row in rows],
         "evidence": evidence_display.report(told),
         "explanations": [_explanation(*reason) for reason in reasons.items()],
     }
@@ -77,6 +77,11 @@ def search(
     explanations = starmap(corpus_display.explanation, reasons.items())
     view = (evidence_display.view(told), *explanations)
     show(report, lambda: Group(display.answer(name, answer, rows, said), *view), as_json=as_json)
+
+
+def _hit(row: Row) -> reports.Report:
+    figures = asdict(row.published) if row.published else None
+    return {**asdict(row.hit), "copies": row.copies, "published": figures}
 
 
 def _evidence(asked: Architecture, answers: Mapping[By, Answer], corpus: CorpusChoice) -> Evidence:
