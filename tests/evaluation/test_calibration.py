@@ -12,10 +12,10 @@ from nar.corpus import read_cards, write_shard
 from nar.encoding.embed import Embedder
 from nar.evaluation.benchmark.datasets import DataSet
 from nar.evaluation.calibration import changed_distances, pooled
+from nar.index.exact import ExactIndex
 from nar.index.rows import index_row
 
-ENCODER = small_default()
-EMBEDDER = Embedder(ENCODER)
+EMBEDDER = Embedder(small_default())
 
 
 def labelled(source, names):
@@ -36,6 +36,7 @@ def test_a_change_whose_design_is_known_is_no_change(tmp_path):
     known = labelled("timm", "abc")
     vectors = EMBEDDER.embed([item.graph for item in known])
     rows = tuple(index_row(*pair) for pair in zip(known, vectors, strict=True))
+    content = AtlasContent(EMBEDDER, ExactIndex(rows, dim=EMBEDDER.dim), None)
     asking = [*labelled("edits", "abcd"), *labelled("parts", "abcdefg")]
     write_shard(tmp_path / "asking.parquet", asking)
     dataset = DataSet(
@@ -43,7 +44,7 @@ def test_a_change_whose_design_is_known_is_no_change(tmp_path):
         tuple(read_cards(tmp_path / "asking.parquet")),
         tuple(item.graph for item in asking),
     )
-    measured = changed_distances(AtlasContent(ENCODER, rows, None), dataset)
+    measured = changed_distances(content, dataset)
     designs = {row.topology for row in rows}
     new = [item for item in asking if item.topology not in designs]
     assert {name: len(each) for name, each in measured.items()} == {

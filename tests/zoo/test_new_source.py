@@ -13,6 +13,7 @@ from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest
 from nar.errors import UnknownArchitectureError
 from nar.ops import op_name
+from nar.release import DISTRIBUTION
 from nar.zoo import capture_architecture, list_specs, resolve, sources
 from nar.zoo.libraries import library_version
 from nar.zoo.selections import select
@@ -74,7 +75,7 @@ def test_its_models_are_captured_and_labelled():
 
 def test_jobs_identify_capture_and_store_them(tmp_path):
     assert identity("toy:wide") == identity("toy:narrow") != identity("timm:resnet50")
-    assert packages(["toy"]).keys() == {"nar", "scipy", "torch"}
+    assert packages(["toy"]).keys() == {DISTRIBUTION, "scipy", "torch"}
     item = CaptureWorker(None).capture(["toy:wide"]).captures[0].architecture
     (shard,) = cut([item.labels.name], size=10)
     entry = write_shard(tmp_path / shard.file, [item])
