@@ -15,25 +15,29 @@ import pyarrow as pa
 from rich.console import Console, RenderableType
 
 from nar.architecture import Architecture, Labels, architecture
-from nar.atlas import read_atlas, shipped_atlas
+from nar.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.by import By
 from nar.capture import capture_module
-from nar.cli import corpus_display, display
+from nar.cli import corpus_display, display, evidence_display
 from nar.cli.difference import Difference, difference
 from nar.cli.html import fragment, html_of
 from nar.cli.naming import meant
+from nar.cli.plots import map_of
 from nar.corpus import read_named, shipped_corpus
-from nar.errors import InvalidQueryError
+from nar.errors import CorpusError, InvalidQueryError
 from nar.explanation import motif_times
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
 from nar.query import Answer, Query
 from nar.retrieve import Retriever
+from nar.verdict import HITS, Resemblance, resemblance
+from nar.web.drawing import read_map
 from nar.zoo import capture_architecture
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
     from torch import nn
 
 Model: TypeAlias = "str | Architecture | ComputationalGraph | nn.Module"
@@ -78,14 +82,31 @@ class Relatives(Shown):
     Attributes:
         name: What was asked.
         answer: Hits, what is the same, and the novelty.
+        resemblance: What the model is like, if it is not known.
     """
 
     name: str
     answer: Answer
+    resemblance: Resemblance
 
     def view(self) -> RenderableType:
-        """A table of the hits, and what is known of the model."""
-        return display.answer(self.name, self.answer)
+        """What is known of the model, and a table of the hits."""
+        said = [] if self.answer.is_known else [evidence_display.resemblance(self.resemblance)]
+        return display.answer(self.name, self.answer, said=said)
+
+    def plot(self) -> "Figure":
+        """The map of the atlas with the hits on it, as a figure of matplotlib.
+
+        Raises:
+            MissingLibraryError: matplotlib is not installed.
+            CorpusError: The atlas came without a map.
+        """
+        atlas = shipped_atlas()
+        points = read_map(atlas)
+        if points is None:
+            raise CorpusError(f"{atlas.directory} holds no map; make it with `nar atlas draw`")
+        places = {name: place for place, name in enumerate(_content().index.values("name"))}
+        return map_of(self.name, points, [places[hit.name] for hit in self.answer.hits])
 
     def rows(self) -> list[Mapping[str, Any]]:
         """A row a hit."""
@@ -166,7 +187,11 @@ def search(
     """
     item = architecture_of(model, example)
     query = Query(item, top_k, wanted or Filter(), by)
-    return Relatives(item.labels.name, _retriever().answer(query))
+    answer, by_design, by_copy = map(
+        _retriever().answer, (query, Query(item, HITS), Query(item, 1, by="copy"))
+    )
+    said = resemblance(by_design.hits, by_copy.hits)
+    return Relatives(item.labels.name, answer, said)
 
 
 def architecture_of(model: Model, example: object = None) -> Architecture:
@@ -224,9 +249,14 @@ def novelty_of(model: Model, example: object = None) -> float | None:
 
 
 @cache
+def _content() -> AtlasContent:
+    """The atlas, read with the first question: that takes a while."""
+    return read_atlas(shipped_atlas())
+
+
 def _retriever() -> Retriever:
-    """Who answers, made with the first question: reading the atlas takes a while."""
-    content = read_atlas(shipped_atlas())
+    """Who answers."""
+    content = _content()
     return Retriever(content.embedder, content.index, content.novelty)
 
 

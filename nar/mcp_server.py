@@ -6,6 +6,7 @@ is read if that runs none of its code.
 """
 
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import wraps
 from typing import Annotated, Any, Final
 
@@ -50,7 +51,8 @@ def search(
     """
     wanted = Filter(parameters=Range(maximum=max_parameters))
     relatives = ask.search(_named(model), top_k=top_k, wanted=wanted, by=by)
-    return reports.answer(relatives.name, relatives.answer)
+    like = None if relatives.answer.is_known else asdict(relatives.resemblance)
+    return {**reports.answer(relatives.name, relatives.answer), "resemblance": like}
 
 
 def diff(first: Name, second: Name) -> Report:

@@ -66,6 +66,11 @@ class Answer:
     same_design: tuple[Hit, ...] = ()
     novelty: float | None = None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether something known is the same in one way or another."""
+        return bool(self.same_network or self.same_at_inference or self.same_design)
+
 
 def in_place(
     items: Sequence[Item | NarError], answers: Iterable[Record]

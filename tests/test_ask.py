@@ -1,5 +1,6 @@
 """The atlas in one line: what is asked in four ways is one model, and answers show themselves."""
 
+import numpy as np
 import pytest
 import torch
 from graphs import resnet
@@ -67,3 +68,23 @@ def test_every_answer_becomes_a_table(answers):
     assert motifs.column_names == ["code", "operators", "times"]
     assert compared.column_names == ["code", "operators", "first", "second"]
     assert list(answers[0].to_pandas()["name"]) == relatives["name"].to_pylist()
+
+
+def test_an_answer_begins_with_what_the_model_is(module):
+    assert repr(nar.search("resnet50", top_k=1)).startswith(
+        "This network is already known as timm:"
+    )
+    unlike = nar.search(module, torch.zeros(1, 3, 64, 64), top_k=1)
+    said = {"relative": "Its nearest relative is", "unlike": "Nothing like it is known"}
+    assert said[unlike.resemblance.word] in repr(unlike)
+
+
+def test_hits_are_drawn_on_the_map():
+    figure = nar.search("timm:resnet50", top_k=5).plot()
+    (axes,) = figure.axes
+    everything, near, own = (each.get_offsets() for each in axes.collections)
+    assert (len(everything), len(near), len(own)) == (27_114, 5, 1)
+    assert np.allclose(own[0], near[:3].mean(axis=0))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "5 relatives", "timm:resnet50",
+    ]  # fmt: skip

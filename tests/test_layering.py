@@ -110,7 +110,7 @@ OWNERS = {
         *(f"nar/cli/{each}.py" for each in ("corpus_app", "index_app", "model_app")),
     ),
     "sklearn": ("nar/evaluation/reporting/figures.py", "nar/web/drawing.py"),
-    "matplotlib": ("nar/cli/plots.py", "nar/evaluation/reporting/figures.py"),
+    "matplotlib": ("nar/cli/plots.py", "nar/evaluation/reporting/figures.py", "nar/ask.py"),
 }
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nar.corpus import Card
 from nar.corpus.manifest import TIERS, Counts, SourceCounts
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 _SHOWN_GROUPS = 30
 _BINS = 48
+# A query lies on a map between so many of its hits.
+_NEAREST = 3
 _DPI = 120
 # Distinguished by lightness too, so that they survive grey print.
 _COLOURS = {"raw": "#c3d2e3", "exact": "#5b8db8", "topology": "#1f3a5f"}
@@ -181,4 +184,27 @@ def _copies(summary: Summary) -> "Figure":
         )
     panels[0].set_ylabel("groups of that size", fontsize=8)
     figure.suptitle("Copies", fontsize=10, x=0.01, ha="left")
+    return figure
+
+
+def map_of(name: str, points: NDArray[np.float32], hits: Sequence[int]) -> "Figure":
+    """A query on the map of an atlas: all architectures, its hits, and itself among the nearest.
+
+    Args:
+        name: Of the query.
+        points: Shape (architectures, 2), where each lies.
+        hits: Which of them are its hits, nearest first.
+
+    Raises:
+        MissingLibraryError: matplotlib is not installed.
+    """
+    figure, (axes,) = _figure(6, 6)
+    axes.scatter(points[:, 0], points[:, 1], s=1, color="0.8", linewidths=0)
+    near = points[list(hits)]
+    axes.scatter(near[:, 0], near[:, 1], s=14, color="tab:blue", label=f"{len(near)} relatives")
+    if len(near):
+        own = near[:_NEAREST].mean(axis=0)
+        axes.scatter(own[0], own[1], s=90, marker="*", color="tab:red", label=name)
+    axes.set_axis_off()
+    axes.legend(fontsize=8, frameon=False, loc="lower left")
     return figure

@@ -72,8 +72,7 @@ def search(
         "evidence": evidence_display.report(told),
         "explanations": [_explanation(*reason) for reason in reasons.items()],
     }
-    is_known = answer.same_network or answer.same_at_inference or answer.same_design
-    said = [] if is_known else [evidence_display.resemblance(told.resemblance)]
+    said = [] if answer.is_known else [evidence_display.resemblance(told.resemblance)]
     explanations = starmap(corpus_display.explanation, reasons.items())
     view = (evidence_display.view(told), *explanations)
     show(report, lambda: Group(display.answer(name, answer, rows, said), *view), as_json=as_json)
