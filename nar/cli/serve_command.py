@@ -155,11 +155,10 @@ def serve_atlas(
     chosen = atlas or shipped_atlas()
     content = read_atlas(chosen)
     embedder, novelty = Embedder(load_checkpoint(chosen.encoder)), content.novelty
-    rows = content.rows
-    files = Mirror.of(rows, dim=embedder.dim)
+    files = Mirror(content.index)
     graphs = CorpusGraphs(corpus or chosen.corpus)
-    page = _page(config, graphs, chosen, tuple(row.name for row in rows))
-    del content, rows  # they are in the mirror
+    page = _page(config, graphs, chosen, tuple(content.index.values("name")))
+    del content  # its rows are in the mirror
     give_back()
 
     def open_index(ending: Event) -> ArchitectureIndex:

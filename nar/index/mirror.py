@@ -1,35 +1,42 @@
 """Mirror: the rows of one collection in memory, read page by page and checked one by one."""
 
 from collections.abc import Collection as Several
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from threading import Event
 
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.collection import Collection
+from nar.index.collection import Collection, StoredRow
 from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
 from nar.index.rows import IndexRow
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Mirror:
     """What a collection holds, or held when it was read; it never changes.
 
-    Attributes:
+    Args:
         rows: What answers.
-        digests: Of each row, by its id.
+        digests: Of each row, by its id; None to work them out once they are compared, so that a
+            server that starts answers before.
     """
 
-    rows: ExactIndex
-    digests: dict[str, str]
+    def __init__(self, rows: ExactIndex, digests: Mapping[str, str] | None = None) -> None:
+        self.rows = rows
+        self._digests = digests
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """Of each row, by its id."""
+        if self._digests is None:
+            self._digests = {row.id: row.digest() for row in self.rows.rows()}
+        return self._digests
 
     @classmethod
     def of(cls, rows: Sequence[IndexRow], *, dim: int) -> "Mirror":
         """The mirror of a collection that will have these rows."""
-        return cls(ExactIndex(rows, dim=dim), {row.id: row.digest() for row in rows})
+        return cls(ExactIndex(rows, dim=dim))
 
     @classmethod
     def read(cls, collection: Collection, ending: Event) -> "Mirror":
@@ -43,7 +50,9 @@ class Mirror:
             DamagedIndexError: Names the row and the collection.
             IndexUnavailableError: It does not answer, or reading was ended.
         """
-        return cls.of(list(_checked(collection, ending)), dim=collection.dim)
+        stored = list(_checked(collection, ending))
+        rows = ExactIndex([each.row for each in stored], dim=collection.dim)
+        return cls(rows, {each.row.id: each.digest for each in stored})
 
     def changed(self, rows: Sequence[IndexRow], *, gone: Several[str] = ()) -> "Mirror":
         """The mirror after some rows were written and some deleted."""
@@ -53,7 +62,7 @@ class Mirror:
         return Mirror(self.rows.changed(rows, gone=gone), digests)
 
 
-def _checked(collection: Collection, ending: Event) -> Iterator[IndexRow]:
+def _checked(collection: Collection, ending: Event) -> Iterator[StoredRow]:
     for page in collection.pages():
         if ending.is_set():
             raise IndexUnavailableError(f"{collection.name} was not read to its end: closing")
@@ -63,7 +72,7 @@ def _checked(collection: Collection, ending: Event) -> Iterator[IndexRow]:
                     f"row {stored.row.id} ({stored.row.name}) of {collection.name} at "
                     f"{collection.milvus.uri} reads back damaged; build the index again"
                 )
-            yield stored.row
+            yield stored
 
 
 def checked(index: ArchitectureIndex, config: IndexConfig) -> ArchitectureIndex | ExactIndex:
