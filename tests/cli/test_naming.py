@@ -155,3 +155,13 @@ def test_a_multiple_wants_a_model():
         code, _, told = run(*arguments, "--max-parameters", "0.5x")
         assert code == 2
         assert "a multiple such as 0.5x" in told
+
+
+def test_copies_that_leave_too_few_rows_are_counted():
+    _, told, said = run("search", "timm:resnet50", "-k", "1", "--json")
+    assert len(json.loads(told)["hits"]) == 1
+    assert "--all" not in said
+    _, told, said = run("search", "timm:resnet50", "-k", str(MAX_TOP_K), "--json")
+    rows = json.loads(told)["hits"]
+    assert len(rows) + sum(len(row["copies"]) for row in rows) == MAX_TOP_K
+    assert f"{MAX_TOP_K} hits are {len(rows)} networks: --all gives every copy" in said
