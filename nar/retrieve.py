@@ -13,7 +13,14 @@ from nar.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.fingerprints import Fingerprinted, Known, Sameness, fingerprinted, sameness
 from nar.graph import ComputationalGraph
 from nar.index.filters import EVERYTHING, Filter
-from nar.index.ranking import MAX_TOP_K, check_filter, check_top_k, check_vector, rank
+from nar.index.ranking import (
+    MAX_TOP_K,
+    check_filter,
+    check_top_k,
+    check_vector,
+    check_vectors,
+    rank,
+)
 from nar.index.rows import Hit, IndexRow
 from nar.index.searches import Search
 from nar.novelty import Novelty
@@ -245,7 +252,9 @@ def _resolve_one(
                 return unknown(name)
             return _Resolved(query, row.embedding, row, row.id)
         case vector:
-            return _Resolved(query, vector)
+            # Weighed as it came, the largest and smallest numbers would leave the range of a float.
+            [direction] = check_vectors(vector[None], len(vector))
+            return _Resolved(query, direction)
 
 
 def _same_as(one: _Resolved, rows: Mapping[str, Sequence[IndexRow]]) -> Same:

@@ -79,6 +79,18 @@ def test_a_vector_has_hits_and_no_fingerprint(retriever):
     assert answer.same_network == answer.same_design == ()
 
 
+@pytest.mark.parametrize("scale", [1e-45, 1e-40, 1e38])
+def test_the_length_of_a_vector_does_not_matter(index, scale):
+    embedder = CountOperators()
+    embedder.weights = lambda by: np.linspace(0.1, 3, DIM, dtype=np.float32)
+    retriever = Retriever(embedder, index)
+    came, wanted = (
+        retriever.answer(Query(np.full(DIM, each, dtype=np.float32))) for each in (scale, 1)
+    )
+    assert names(came.hits) == names(wanted.hits)
+    assert scores(came.hits) == pytest.approx(scores(wanted.hits), abs=1e-6)
+
+
 def test_queries_together_are_answered_as_alone(retriever):
     queries = [
         Query(graph(KNOWN["timm:residual"][2], 100), top_k=2),

@@ -33,7 +33,8 @@ def row_of(number: int, version: int) -> IndexRow:
 
 def config_of(store: str, alias: str) -> IndexConfig:
     """Where rows go: a directory of Milvus Lite, or a server."""
-    return IndexConfig(uri=store, alias=alias, batch_rows=BATCH_ROWS)
+    # A Milvus server that has just come up reads for longer than a call may take elsewhere.
+    return IndexConfig(uri=store, alias=alias, batch_rows=BATCH_ROWS, timeout_s=60.0)
 
 
 def is_deletion(first: int, version: int) -> bool:
