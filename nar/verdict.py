@@ -8,7 +8,7 @@ that is farther.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -24,6 +24,12 @@ MIN_COPY: Final = 0.8
 MIN_KNOWN: Final = 0.7
 
 Word = Literal["variant", "family", "relative", "unlike"]
+_SAID: Final[Mapping[Word, str]] = {
+    "variant": "It is a close variant of {name}, of the family {family}.",
+    "family": "It is of the family {family}; its nearest relative is {name}.",
+    "relative": "Its nearest relative is {name}; no family stands out.",
+    "unlike": "Nothing like it is known.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,16 @@ class Resemblance:
     word: Word
     name: str = ""
     family: str = ""
+
+    @property
+    def said(self) -> str:
+        """The sentence that says it.
+
+        Example:
+            >>> Resemblance("relative", "timm:resnet50").said
+            'Its nearest relative is timm:resnet50; no family stands out.'
+        """
+        return _SAID[self.word].format(name=self.name, family=self.family)
 
 
 UNLIKE: Final = Resemblance("unlike")

@@ -1,8 +1,7 @@
 """What the hits say of a query, in words and as plain data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -10,7 +9,7 @@ from rich.text import Text
 from nar.cli.reports import Report
 from nar.evidence import Evidence
 from nar.part_of import Whole
-from nar.verdict import FamilyVerdict, Resemblance, Word
+from nar.verdict import FamilyVerdict, Resemblance
 
 _SHOWN_FAMILIES = 3
 
@@ -29,17 +28,9 @@ def _verdict_report(verdict: FamilyVerdict) -> Report:
     return {"name": verdict.family or None, **asdict(verdict)}
 
 
-_RESEMBLANCE: Final[Mapping[Word, str]] = {
-    "variant": "It is a close variant of {name}, of the family {family}.",
-    "family": "It is of the family {family}; its nearest relative is {name}.",
-    "relative": "Its nearest relative is {name}; no family stands out.",
-    "unlike": "Nothing like it is known.",
-}
-
-
 def resemblance(told: Resemblance) -> Text:
     """What a design is like that is not known: the sentence before the table."""
-    return Text(_RESEMBLANCE[told.word].format(name=told.name, family=told.family), "bold green")
+    return Text(told.said, "bold green")
 
 
 def view(told: Evidence) -> RenderableType:

@@ -7,7 +7,7 @@ import asyncio
 import gzip
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any, Final
 
 import numpy as np
+from google.protobuf.json_format import ParseDict, ParseError
 from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,10 +25,14 @@ from nar.config import ServerConfig
 from nar.errors import InvalidQueryError, NarError
 from nar.explanation import Cut, motif_difference
 from nar.fingerprints import sameness
+from nar.index.rows import Hit
+from nar.serve.answers import decode_answer
 from nar.serve.explaining import Graphs
 from nar.serve.http.bodies import parts_of, read_body
 from nar.serve.http.replies import message_reply
 from nar.serve.page_parts import Page
+from nar.v1.retrieval_pb2 import SearchResult
+from nar.verdict import resemblance
 from nar.web.alignment import aligned
 from nar.web.catalogue import Catalogue, Listed, Suggestion, read_catalogue
 from nar.web.models import Models
@@ -91,6 +96,7 @@ class Pages:
             "/page/model": partial(self._computed, self._model),
             "/page/diff": partial(self._computed, self._diff),
             "/page/users": partial(self._computed, self._users),
+            "/page/resemblance": partial(self._computed, _resemblance),
             "/page/file": self._file,
         }
 
@@ -162,6 +168,26 @@ class Pages:
                     self._catalogue = read_catalogue(index, self._sources.points)
                 self._looked_s = now
             return self._catalogue
+
+
+def _resemblance(asked: Asked) -> object:
+    """What a design that is not known is like, from what two searches without filters gave."""
+    by_design, by_copy = (_hits(asked, by) for by in ("design", "copy"))
+    told = resemblance(by_design, by_copy)
+    return {**asdict(told), "said": told.said}
+
+
+def _hits(asked: Asked, by: str) -> Sequence[Hit]:
+    """The hits of a result, as the contract writes it.
+
+    Raises:
+        InvalidQueryError: It is none.
+    """
+    try:
+        message = ParseDict(dict(_part(asked, by)), SearchResult())
+    except ParseError as error:
+        raise InvalidQueryError(by, f"wanted a SearchResult, came {error}") from error
+    return decode_answer(message).hits
 
 
 def _asked(body: bytes) -> Asked:

@@ -3,11 +3,12 @@
 import http.client
 import json
 from base64 import b64decode
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 import torch
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, ParseDict
 from graphs import resnet, swin
 from live_server import live_server
 from web_asking import ask
@@ -15,7 +16,10 @@ from web_asking import ask
 from nar.canonical import canonical
 from nar.config import ServerConfig
 from nar.motifs.partition import partition
+from nar.serve.answers import decode_answer
 from nar.serve.graphs import encode_graph
+from nar.v1.retrieval_pb2 import SearchResult
+from nar.verdict import resemblance
 from nar.web.page import Drawn, page_of
 
 
@@ -83,6 +87,20 @@ def test_equal_networks_are_the_same(server):
     assert all(first == second for first, second in told["rows"])
 
 
+def test_what_a_design_is_like_is_said_as_the_command_says_it(server):
+    queries = [{"architecture": "timm:deep", "by": by} for by in ("BY_DESIGN", "BY_COPY")]
+    _, _, answer = ask(server, "/v1/search", json.dumps({"queries": queries}))
+    design, copy = answer["results"]
+    by_design, by_copy = (
+        decode_answer(ParseDict(each, SearchResult())).hits for each in (design, copy)
+    )
+    wanted = resemblance(by_design, by_copy)
+    _, _, told = post(server, "resemblance", design=design, copy=copy)
+    assert told == {**asdict(wanted), "said": wanted.said}
+    _, _, told = post(server, "resemblance", design={}, copy={})
+    assert told["said"] == "Nothing like it is known."
+
+
 def test_who_uses_a_block_is_counted(server, items):
     _, _, view = post(server, "model", architecture="timm:a")
     for motif in view["motifs"]:
@@ -107,6 +125,8 @@ def test_who_uses_a_block_is_counted(server, items):
         ("model", b'{"graph": {"nodes": [0]}}', 400),
         ("diff", b'{"first": {"architecture": "timm:a"}}', 400),
         ("users", b'{"code": "xyz"}', 400),
+        ("resemblance", b'{"design": {}}', 400),
+        ("resemblance", b'{"design": {"hits": 7}, "copy": {}}', 400),
         ("users", b'{"code": "0_00000000000000"}', 400),
         ("file?name=model.py", b"", 400),
     ],

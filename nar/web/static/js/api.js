@@ -49,10 +49,9 @@ export function send(file) {
   return asked(`/page/file?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
 }
 
-// One query, and its result; what is wrong with it is an error.
-export async function search(query, signal) {
-  const answer = await post("/v1/search", { queries: [query] }, signal);
-  const [result] = answer.results;
-  if (result.status?.code) throw new Refusal(result.status.message, 400);
-  return result;
+// Some queries, and their results; what is wrong with one of them is an error.
+export async function search(queries, signal) {
+  const { results } = await post("/v1/search", { queries }, signal);
+  for (const { status } of results) if (status?.code) throw new Refusal(status.message, 400);
+  return results;
 }

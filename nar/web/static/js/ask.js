@@ -1,15 +1,17 @@
 // Ask: a name, a file or a graph; first what it is, then who is near.
 
-import { search } from "./api.js";
+import { post, search } from "./api.js";
 import { combobox } from "./combobox.js";
 import { el } from "./dom.js";
 import { filterForm, filterOf } from "./filters.js";
 import { hitTable } from "./hits.js";
 import { link } from "./links.js";
 import { keep, label, targetOf } from "./models.js";
-import { verdict } from "./verdict.js";
+import { isKnown, verdict } from "./verdict.js";
 
 const ASKED = 60;
+// So many first hits say what a model is like.
+const VOTING = 10;
 const EXAMPLES = ["timm:resnet50", "timm:vit_base_patch16_224", "transformers:bert/BertForMaskedLM", "timm:convnext_tiny"];
 
 export async function askView(main, { parts: [name], query }, signal) {
@@ -26,9 +28,13 @@ export async function askView(main, { parts: [name], query }, signal) {
   }
   const answer = el("div", { class: "answer", "aria-live": "polite" }, el("p", { class: "busy" }, "Asking …"));
   main.append(answer);
-  const asked = { ...targetOf(name), topK: ASKED, filter: filterOf(query), by: query.by };
-  const result = await search(asked, signal);
-  answer.replaceChildren(verdict(name, result), tools(name));
+  const target = targetOf(name);
+  const asked = { ...target, topK: ASKED, filter: filterOf(query), by: query.by };
+  // Filters would hide what the model is like.
+  const beside = ["BY_DESIGN", "BY_COPY"].map((by) => ({ ...target, topK: VOTING, by }));
+  const [result, design, copy] = await search([asked, ...beside], signal);
+  const like = isKnown(result) ? null : await post("/page/resemblance", { design, copy }, signal);
+  answer.replaceChildren(verdict(name, result, like), tools(name));
   const changed = (wanted) => { location.hash = link("ask", name, wanted); };
   main.append(el("div", { class: "columns" }, filterForm(query, changed), hitTable(name, result.hits ?? [])));
 }

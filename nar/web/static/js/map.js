@@ -120,7 +120,7 @@ function colourBy(map, known, label, legend, first = []) {
 
 async function land(map, known, name, near, signal) {
   near.replaceChildren(el("p", { class: "busy" }, "Asking …"));
-  const result = await search({ ...targetOf(name), topK: 2 * NEIGHBOURS }, signal);
+  const [result] = await search([{ ...targetOf(name), topK: 2 * NEIGHBOURS }], signal);
   const hits = (result.hits ?? []).filter((hit) => known.row.has(hit.architecture.name)).slice(0, NEIGHBOURS);
   const rows = hits.map((hit) => known.row.get(hit.architecture.name));
   const own = known.row.get(name);

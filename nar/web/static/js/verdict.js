@@ -4,8 +4,6 @@ import { el } from "./dom.js";
 import { link } from "./links.js";
 import { isOwn, label } from "./models.js";
 
-// Under this score, the nearest architecture has little in common with what was asked.
-const NEAR = 0.75;
 const SHOWN = 4;
 const KINDS = [
   ["sameNetwork", "Known", "the same network as"],
@@ -13,7 +11,12 @@ const KINDS = [
   ["sameDesign", "Same design", "in other widths, the same as"],
 ];
 
-export function verdict(name, result) {
+export function isKnown(result) {
+  return KINDS.some(([field]) => result[field]?.length);
+}
+
+// What a model is: known as this and that, or else what it is like, as the server says it.
+export function verdict(name, result, like) {
   const [kind, title, text] = KINDS.find(([field]) => result[field]?.length) ?? [];
   const box = el("section", { class: `verdict ${kind ? "known" : ""}`, "aria-label": "Verdict" });
   box.append(el("h1", {}, label(name)));
@@ -23,19 +26,22 @@ export function verdict(name, result) {
       if (other !== kind && result[other]?.length) box.append(el("p", { class: "dim" }, `Also ${also} `, names(result[other])));
     }
   } else {
-    box.append(el("p", { class: "lead" }, ...nearest(name, result)));
+    box.append(el("p", { class: "lead" }, el("strong", {}, linked(like)), isOwn(name) ? howNew(result) : ""));
   }
+  if (!result.hits?.length) box.append(el("p", { class: "dim" }, "No architecture of the index passes these filters."));
   return box;
 }
 
-function nearest(name, result) {
-  const [first] = result.hits ?? [];
-  if (!first) return [el("strong", {}, "No hits: "), "no architecture of the index passes these filters."];
-  const { architecture, score = 0 } = first;
-  const words = score >= NEAR ? ["Nearest: "] : ["Nothing like it is known. Nearest: "];
-  const novelty = result.novelty ?? null;
-  const how = novelty === null || !isOwn(name) ? "" : ` Of 100 known designs, ${Math.round(novelty)} have a nearer relative than this one.`;
-  return [el("strong", {}, words), hit(architecture), ` of the family ${architecture.family}, at ${score.toFixed(3)}.${how}`];
+// The sentence, with the model that it names as a link.
+function linked({ said, name }) {
+  if (!name) return said;
+  const [before, after] = said.split(name);
+  return [before, el("a", { href: link("ask", name) }, name), after];
+}
+
+function howNew({ novelty }) {
+  if (novelty === undefined) return "";
+  return ` Of 100 designs of known families, ${Math.round(novelty)} have a nearer relative.`;
 }
 
 function names(hits) {
