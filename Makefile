@@ -20,7 +20,7 @@ LOG     ?= work/campaigns.log
 CAMPAIGN := PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(BIN)/python -m campaigns.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench results pictures lock prometheus milvus clean
+.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench results notebook pictures lock prometheus milvus clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -103,6 +103,9 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 	$(BIN)/nar benchmark calibrate --work work --results results
 	$(BIN)/nar benchmark targets --results results
 	$(BIN)/nar benchmark tradeoff --results results
+
+notebook: $(STAMP)  ## run results/ask.ipynb anew, and keep what it shows
+	$(BIN)/jupyter-execute --inplace results/ask.ipynb
 
 pictures: $(STAMP)  ## screenshots of the page, in build/pictures; needs Debian's chromium
 	$(BIN)/python tests/web/pictures.py build/pictures

@@ -58,10 +58,20 @@ class Shown(ABC):
         """What a table holds, a row each."""
 
     def __repr__(self) -> str:
-        console = Console(file=StringIO(), width=_WIDTH, markup=False, emoji=False, highlight=False)
-        with console.capture() as captured:
-            console.print(self.view())
-        return captured.get().rstrip()
+        # In a notebook rich would show the text by itself, besides giving it.
+        text = StringIO()
+        console = Console(
+            file=text,
+            width=_WIDTH,
+            force_jupyter=False,
+            force_terminal=False,
+            color_system=None,
+            markup=False,
+            emoji=False,
+            highlight=False,
+        )
+        console.print(self.view())
+        return text.getvalue().rstrip()
 
     def _repr_html_(self) -> str:
         return fragment(html_of(self.view()))

@@ -13,6 +13,7 @@ from nar.cli.naming import meant
 from nar.corpus import shipped_corpus
 from nar.corpus.suggestions import close_names
 from nar.errors import InvalidInputError, UnknownArchitectureError
+from nar.index.ranking import MAX_TOP_K
 
 WRITTEN = {
     "timm:resnet50": "timm:resnet50",
