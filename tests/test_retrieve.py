@@ -80,10 +80,9 @@ def test_a_vector_has_hits_and_no_fingerprint(retriever):
 
 
 @pytest.mark.parametrize("scale", [1e-45, 1e-40, 1e38])
-def test_the_length_of_a_vector_does_not_matter(index, scale):
-    embedder = CountOperators()
-    embedder.weights = lambda by: np.linspace(0.1, 3, DIM, dtype=np.float32)
-    retriever = Retriever(embedder, index)
+def test_the_length_of_a_vector_does_not_matter(retriever, monkeypatch, scale):
+    weights = np.linspace(0.1, 3, DIM, dtype=np.float32)
+    monkeypatch.setattr(retriever.embedder, "weights", lambda by: weights)
     came, wanted = (
         retriever.answer(Query(np.full(DIM, each, dtype=np.float32))) for each in (scale, 1)
     )
