@@ -83,9 +83,8 @@ def test_a_vector_has_hits_and_no_fingerprint(retriever):
 def test_the_length_of_a_vector_does_not_matter(retriever, monkeypatch, scale):
     weights = np.linspace(0.1, 3, DIM, dtype=np.float32)
     monkeypatch.setattr(retriever.embedder, "weights", lambda by: weights)
-    came, wanted = (
-        retriever.answer(Query(np.full(DIM, each, dtype=np.float32))) for each in (scale, 1)
-    )
+    vectors = (np.full(DIM, each, dtype=np.float32) for each in (scale, 1))
+    came, wanted = (retriever.answer(Query(vector)) for vector in vectors)
     assert names(came.hits) == names(wanted.hits)
     assert scores(came.hits) == pytest.approx(scores(wanted.hits), abs=1e-6)
 

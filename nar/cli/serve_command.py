@@ -11,8 +11,7 @@ from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.config import NarConfig
 from nar.console import stdout
 from nar.corpus import CorpusGraphs
-from nar.encoding.checkpoint import fingerprint, load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.stored import StoredEmbedder
 from nar.errors import ConfigError, CorpusError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.mirror import Mirror
@@ -78,7 +77,7 @@ def _say_where(server: QueryServer) -> None:
 def _serve_workspace(
     config: NarConfig, choice: IndexChoice, corpus: Path | None, on_ready: OnReady | None = None
 ) -> None:
-    encoder = fingerprint(load_checkpoint(choice.workspace.checkpoint))
+    encoder = StoredEmbedder(choice.workspace.checkpoint).fingerprint
     novelty = read_novelty(choice.workspace.novelty, encoder=encoder)
     graphs = _graphs(CorpusChoice(choice.work, corpus))
     page = _page(config, graphs)
@@ -154,7 +153,7 @@ def serve_atlas(
         )
     chosen = atlas or shipped_atlas()
     content = read_atlas(chosen)
-    embedder, novelty = Embedder(load_checkpoint(chosen.encoder)), content.novelty
+    embedder, novelty = content.embedder, content.novelty
     files = Mirror(content.index)
     graphs = CorpusGraphs(corpus or chosen.corpus)
     page = _page(config, graphs, chosen, tuple(content.index.values("name")))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.config import ServerConfig
-from nar.encoding.embed import Embedder
+from nar.encoding.stored import GraphEmbedder
 from nar.errors import NarError
 from nar.fingerprints import Fingerprinted
 from nar.index.filters import Filter
@@ -72,7 +72,7 @@ class Retrieval:
 
     def __init__(
         self,
-        embedder: Embedder,
+        embedder: GraphEmbedder,
         index: Indexed,
         *,
         novelty: Novelty | None,

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 from prometheus_client import disable_created_metrics
 
 from nar.config import NarConfig, ServerConfig
-from nar.encoding.checkpoint import load_checkpoint
-from nar.encoding.embed import Embedder
+from nar.encoding.stored import GraphEmbedder, StoredEmbedder
+from nar.errors import NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.reader import Reader
 from nar.novelty import Novelty
@@ -62,7 +63,7 @@ def serve(
         IndexUnavailableError: The index cannot be reached, or another process holds it.
         ConfigError: A port is taken.
     """
-    embedder = Embedder(load_checkpoint(checkpoint_dir))
+    embedder = StoredEmbedder(checkpoint_dir)
     encoder = embedder.fingerprint
     apart = config.index.apart
     index = Reader(lambda _: ArchitectureIndex(apart, encoder=encoder), apart)
@@ -71,7 +72,7 @@ def serve(
 
 def serve_index(
     config: ServerConfig,
-    embedder: Embedder,
+    embedder: StoredEmbedder,
     index: Reader,
     on_ready: OnReady | None = None,
     *,
@@ -87,14 +88,23 @@ def serve_index(
     # A time of creation for every series would double their number.
     disable_created_metrics()  # type: ignore[no-untyped-call]
     sys.setswitchinterval(SWITCH_S)
-    # What is there now stays: the garbage collector need not look through it beside every call.
-    gc.freeze()
+    # Names and vectors are answered while torch is still imported.
+    Thread(target=_load, args=[embedder], name="encoder", daemon=True).start()
     last_resort = LastResort(config.drain_grace_s + MARGIN_S)
     with index:
         build = partial(build_server, config, embedder, index, novelty, graphs, page)
         server = asyncio.run(_serve_until_signal(build, on_ready or _announce, last_resort))
     if not server.is_at_work:
         last_resort.cancel()
+
+
+def _load(embedder: StoredEmbedder) -> None:
+    try:
+        embedder.load()
+    except NarError:
+        log.exception("graphs cannot be embedded")
+    # What is there now stays: the garbage collector need not look through it beside every call.
+    gc.freeze()
 
 
 async def _serve_until_signal(
@@ -136,7 +146,7 @@ async def serve_until(
 
 def build_server(
     config: ServerConfig,
-    embedder: Embedder,
+    embedder: GraphEmbedder,
     index: Indexed,
     novelty: Novelty | None = None,
     graphs: Graphs | None = None,

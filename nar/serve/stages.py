@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nar.by import By
 from nar.encoding.batches import runs
-from nar.encoding.embed import Embedder
+from nar.encoding.stored import GraphEmbedder
 from nar.fingerprints import Fingerprinted, fingerprinted
 from nar.graph import ComputationalGraph
 from nar.serve.patience import Patience
@@ -101,7 +101,7 @@ class StageClock:
 class TimedEmbedder:
     """An embedder that works in small batches and reports its stages to the clock of one call."""
 
-    embedder: Embedder
+    embedder: GraphEmbedder
     clock: StageClock
 
     def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from nar.architecture import Architecture
-from nar.encoding.embed import Embedder
+from nar.encoding.stored import GraphEmbedder
 from nar.errors import InvalidQueryError, NarError
 from nar.index.rows import IndexRow, index_row
 from nar.query import in_place
@@ -40,7 +40,7 @@ class Writes:
         items: Decodes and encodes them.
     """
 
-    def __init__(self, embedder: Embedder, index: Written, items: Items) -> None:
+    def __init__(self, embedder: GraphEmbedder, index: Written, items: Items) -> None:
         self._embedder = embedder
         self._index = index
         self._items = items
