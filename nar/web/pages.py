@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from threading import Lock
 from typing import Any, Final
@@ -44,6 +44,8 @@ from nar.web.views import model_view
 _JSON: Final = "application/json"
 # How often the number of rows is compared.
 _LOOK_S: Final = 30.0
+# Stands in a sentence for the name of a model: no name holds it.
+_NAME: Final = "\0"
 Asked = Mapping[str, Any]
 
 
@@ -174,7 +176,9 @@ def _resemblance(asked: Asked) -> object:
     """What a design that is not known is like, from what two searches without filters gave."""
     by_design, by_copy = (_hits(asked, by) for by in ("design", "copy"))
     told = resemblance(by_design, by_copy)
-    return {**asdict(told), "said": told.said}
+    # The page makes a link of the name; a family may be called the same.
+    before, _, after = replace(told, name=_NAME).said.partition(_NAME)
+    return {**asdict(told), "before": before, "after": after}
 
 
 def _hits(asked: Asked, by: str) -> Sequence[Hit]:

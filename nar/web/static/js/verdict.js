@@ -33,10 +33,8 @@ export function verdict(name, result, like) {
 }
 
 // The sentence, with the model that it names as a link.
-function linked({ said, name }) {
-  if (!name) return said;
-  const [before, after] = said.split(name);
-  return [before, el("a", { href: link("ask", name) }, name), after];
+function linked({ before, name, after }) {
+  return [before, name ? el("a", { href: link("ask", name) }, name) : "", after];
 }
 
 function howNew({ novelty }) {
