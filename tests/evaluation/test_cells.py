@@ -12,7 +12,7 @@ from nar.evaluation import cells
 from nar.evaluation.benchmark.questions import questions
 from nar.evaluation.cell_files import content_of, read_cell, read_sample, write_cell
 from nar.evaluation.cells import Cell, CellResult, run_cell, run_on
-from nar.evaluation.methods import paper
+from nar.evaluation.methods import macro, paper
 from nar.evaluation.methods.registry import METHODS
 
 
@@ -104,7 +104,8 @@ def test_an_unknown_method_is_refused_with_all_names(tmp_path):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_embeds_every_graph(method, monkeypatch):
-    monkeypatch.setattr(paper, "NAS_NETWORKS", 20)
+    for networks in (paper, macro):
+        monkeypatch.setattr(networks, "NAS_NETWORKS", 20)
     task = small_task()
     result = run_on(Cell("small", "paper", method, 0), task)
     assert len(result.ranking(ASKED).queries) == 3

@@ -8,7 +8,7 @@ from nar.by import By
 from nar.encoding.default.recipe import DefaultConfig
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.tasks import Task
-from nar.evaluation.methods import baselines, default, gnn, paper
+from nar.evaluation.methods import baselines, default, gnn, macro, paper
 from nar.evaluation.methods.default import Trial
 from nar.evaluation.scoring.ranking import Matrix, Weights
 
@@ -91,6 +91,19 @@ def _default(
     )
 
 
+def _macro(name: str, variant: macro.Variant) -> Method:
+    beside = "NAR default, macro graph" if variant.is_beside else "macro graph alone"
+    learned = name.removeprefix("beside-").replace("-", " and ")
+    return Method(
+        f"macro-{name}",
+        f"{beside}, {learned}",
+        lambda task: macro.embedded(task, variant),
+        repr(variant),
+        learns=variant != macro.Variant(),
+        weights=lambda by: macro.weights(by, variant),
+    )
+
+
 _ROWS: Final[Sequence[Method]] = (
     Method("random", "random", lambda task: baselines.random_vectors(len(task.graphs), task.seed)),
     Method("size", "size only", lambda task: baselines.sizes(task.graphs)),
@@ -137,6 +150,7 @@ _ROWS: Final[Sequence[Method]] = (
         _default(f"trial-{name}", f"NAR default, {name.replace('-', ' ')}", trial)
         for name, trial in default.TRIALS.items()
     ),
+    *(_macro(name, variant) for name, variant in macro.VARIANTS.items()),
     _default("linear", "presence, s<=1, one trained projection", Trial(default.LINEAR)),
     _default("default", "NAR default", Trial()),
 )

@@ -10,6 +10,7 @@ from nar.evaluation.benchmark.frozen import SEEDS
 from nar.evaluation.benchmark.tasks import Held, find_protocol
 from nar.evaluation.cells import Cell
 from nar.evaluation.methods.default import ABLATIONS, TRIALS
+from nar.evaluation.methods.macro import VARIANTS
 
 BASELINES: Final = (
     "random",
@@ -199,6 +200,13 @@ SETS: Final[Mapping[str, CellSet]] = {
         "How NAR default was set: what was tried, on what selects a model",
         SELECTED_ON,
         ("linear", "default-untrained", *(f"trial-{name}" for name in TRIALS), "default"),
+        seeds=SEEDS[:1],
+        held="validation",
+    ),
+    "macro": CellSet(
+        "What the macro graph is worth when a model is embedded, on what selects a model",
+        SELECTED_ON,
+        (*(f"macro-{name}" for name in VARIANTS), "default"),
         seeds=SEEDS[:1],
         held="validation",
     ),
