@@ -102,6 +102,15 @@ def novelty(
 
 @app.command()
 @reporting_errors
+def inside(results: Results, work: Work = DEFAULT_WORK) -> None:
+    """Measure what models that hold a held-out family are worth to who learns them."""
+    from nar.evaluation.inside import write_inside
+
+    write_inside(results, Workspace(work).evaluation)
+
+
+@app.command()
+@reporting_errors
 def calibrate(results: Results, work: Work = DEFAULT_WORK) -> None:
     """Measure how new the shipped atlas says things are that are not, from cells: a decision."""
     from nar.evaluation.calibration import calibrate_atlas

@@ -25,6 +25,11 @@ class Targets:
     decoders: NDArray[np.int64]
     trunks: NDArray[np.int64]
 
+    def take(self, rows: NDArray[np.int64]) -> "Targets":
+        """Those of some of the architectures, in their order."""
+        columns = (self.classes, self.families, self.decoders, self.trunks)
+        return Targets(*(column[rows] for column in columns))
+
     @classmethod
     def of(
         cls,

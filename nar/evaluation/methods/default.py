@@ -1,7 +1,8 @@
 """The default encoder as a method of the tables, and what it is without each of its parts."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,14 +18,21 @@ from nar.encoding.default.recipe import (
 )
 from nar.encoding.default.samples import FeatureSamples
 from nar.evaluation.benchmark.tasks import Task
-from nar.evaluation.methods.reading import read, read_motifs
+from nar.evaluation.editing.parts import run
+from nar.evaluation.methods.reading import read, read_anew, read_motifs
+from nar.evaluation.rewriting.rewrite import NotApplicableError
 from nar.evaluation.scoring.ranking import Matrix
+from nar.graph import ComputationalGraph
 from nar.motifs.config import FeatureKind, MotifConfig
+from nar.motifs.feature_sets import joined
 
 PLAIN: Final = DefaultRecipe()
 MOTIFS: Final = MotifConfig()
 # Embedded at a time: their vectors of signs are long.
 FEATURES_A_RUN: Final = 500_000
+# Of a graph's nodes, least and most.
+PART_SHARES: Final = (0.4, 0.9)
+_PARTS_STREAM: Final = 4
 
 
 def _with_stage(stage: str, **changes: Any) -> DefaultRecipe:  # noqa: ANN401
@@ -72,11 +80,13 @@ class Trial:
         recipe: Of pretraining.
         motifs: How graphs are cut and read.
         blocks: What the blocks of a query count.
+        parts: Whether a part of each learned architecture is learned as a member of its family.
     """
 
     recipe: DefaultRecipe = PLAIN
     motifs: MotifConfig = MOTIFS
     blocks: BlockWeights = field(default_factory=lambda: WEIGHTS)
+    parts: bool = False
 
 
 def _with(**changes: Any) -> Trial:  # noqa: ANN401
@@ -111,19 +121,50 @@ TRIALS: Final[Mapping[str, Trial]] = {
     "copy-20": _asked("copy", 1, 1, 1, 20, 5),
     "copy-100": _asked("copy", 1, 1, 1, 100, 30),
 }
+DEFAULT: Final = Trial()
 UNTRAINED: Final = _with_stage("motif", epochs=0).model_copy(
     update={"graph": PLAIN.graph.model_copy(update={"epochs": 0})}
 )
 
 
-def trained(task: Task, recipe: DefaultRecipe, motifs: MotifConfig = MOTIFS) -> Matrix:
+def trained(task: Task, trial: Trial = DEFAULT) -> Matrix:
     """Vectors of an encoder that went through both stages on the training rows of a task."""
-    every = read(task.graphs, motifs)
+    every = read(task.graphs, trial.motifs)
     occurrences = read_motifs(every, task.train)
-    samples = FeatureSamples(every.sets.take(task.train), occurrences, task.targets, motifs)
-    encoder = pretrain_default(samples, recipe.with_seed(task.seed))
+    samples = FeatureSamples(every.sets.take(task.train), occurrences, task.targets, trial.motifs)
+    if trial.parts:
+        samples = with_parts(samples, task.learned(), task.seed)
+    encoder = pretrain_default(samples, trial.recipe.with_seed(task.seed))
     vectors = np.empty((len(task.graphs), encoder.config.dim), dtype=np.float32)
     rows = np.arange(len(vectors))
     for part in runs(np.diff(every.sets.start).tolist(), FEATURES_A_RUN):
         vectors[part] = encoder.encode_features(every.sets.take(rows[part]), task.graphs[part])
     return vectors
+
+
+def with_parts(
+    samples: FeatureSamples, graphs: Sequence[ComputationalGraph], seed: int
+) -> FeatureSamples:
+    """The same samples, and a run of the nodes of each graph under the same targets.
+
+    Args:
+        samples: Of the graphs, in their order.
+        graphs: What the runs are cut out of.
+        seed: Which runs.
+    """
+    rng = np.random.default_rng([seed, _PARTS_STREAM])
+    parts: list[ComputationalGraph] = []
+    whole: list[int] = []
+    for row, graph in enumerate(graphs):
+        share = rng.uniform(*PART_SHARES)
+        begin = rng.uniform(0, 1 - share)
+        # A run may hold nothing but inputs.
+        with suppress(NotApplicableError):
+            parts.append(run(graph, begin=begin, end=begin + share))
+            whole.append(row)
+    cut = read_anew(parts, samples.config)
+    return replace(
+        samples,
+        graphs=joined([samples.graphs, cut.sets]),
+        targets=samples.targets.take(np.concatenate([np.arange(len(graphs)), whole])),
+    )

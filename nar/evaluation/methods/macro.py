@@ -80,7 +80,7 @@ def embedded(task: Task, variant: Variant) -> Matrix:
     of_macro = _vectors(network, macro_graphs(cut, default.MOTIFS))
     if not variant.is_beside:
         return of_macro
-    whole = default.trained(task, default.PLAIN)
+    whole = default.trained(task)
     return np.concatenate([whole, np.float32(BESIDE) * of_macro], axis=1)
 
 

@@ -97,7 +97,7 @@ _MOTIFS: _Last[MotifOccurrences] = _Last()
 def read(graphs: Sequence[ComputationalGraph], motifs: MotifConfig) -> Read:
     """Cut graphs and read their features."""
     # Numbers of objects stand for them: those that were read are kept alive.
-    return _GRAPHS.get((tuple(map(id, graphs)), motifs), lambda: _read(graphs, motifs))
+    return _GRAPHS.get((tuple(map(id, graphs)), motifs), lambda: read_anew(graphs, motifs))
 
 
 def read_motifs(every: Read, train: NDArray[np.int64]) -> MotifOccurrences:
@@ -114,7 +114,8 @@ def read_motifs(every: Read, train: NDArray[np.int64]) -> MotifOccurrences:
     return _MOTIFS.get((every, train.tobytes()), make)
 
 
-def _read(graphs: Sequence[ComputationalGraph], motifs: MotifConfig) -> Read:
+def read_anew(graphs: Sequence[ComputationalGraph], motifs: MotifConfig) -> Read:
+    """The same of graphs that no other cell reads: nothing of it is kept."""
     cut: list[MotifPartition] = []
     sets: list[FeatureSets] = []
     for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):

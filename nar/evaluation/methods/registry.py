@@ -84,8 +84,8 @@ def _default(
     return Method(
         name,
         title,
-        lambda task: default.trained(task, trial.recipe, trial.motifs),
-        f"{trial.recipe!r} {trial.motifs!r} {trial.blocks!r}",
+        lambda task: default.trained(task, trial),
+        f"{trial.recipe!r} {trial.motifs!r} {trial.blocks!r}{' and parts' * trial.parts}",
         learns=learns,
         weights=lambda by: config.weights(by, trial.blocks),
     )
@@ -151,6 +151,7 @@ _ROWS: Final[Sequence[Method]] = (
         for name, trial in default.TRIALS.items()
     ),
     *(_macro(name, variant) for name, variant in macro.VARIANTS.items()),
+    _default("parts-learned", "NAR default, parts learned as well", Trial(parts=True)),
     _default("linear", "presence, s<=1, one trained projection", Trial(default.LINEAR)),
     _default("default", "NAR default", Trial()),
 )

@@ -203,10 +203,10 @@ SETS: Final[Mapping[str, CellSet]] = {
         seeds=SEEDS[:1],
         held="validation",
     ),
-    "macro": CellSet(
-        "What the macro graph is worth when a model is embedded, on what selects a model",
+    "alternatives": CellSet(
+        "Macro graphs read, or parts learned as well, on what selects a model",
         SELECTED_ON,
-        (*(f"macro-{name}" for name in VARIANTS), "default"),
+        (*(f"macro-{name}" for name in VARIANTS), "parts-learned", "default"),
         seeds=SEEDS[:1],
         held="validation",
     ),
