@@ -68,7 +68,6 @@ VARIANTS: Final[Mapping[str, Variant]] = {
     "masked": Variant(masked_epochs=5),
     "families": Variant(family_epochs=15),
     "masked-families": Variant(masked_epochs=5, family_epochs=15),
-    "beside-masked": Variant(masked_epochs=5, is_beside=True),
     "beside-masked-families": Variant(masked_epochs=5, family_epochs=15, is_beside=True),
 }
 

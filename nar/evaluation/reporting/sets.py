@@ -205,7 +205,7 @@ SETS: Final[Mapping[str, CellSet]] = {
     ),
     "alternatives": CellSet(
         "Macro graphs read, or parts learned as well, on what selects a model",
-        SELECTED_ON,
+        tuple(task for task in SELECTED_ON if find_protocol(*task).split != "copies"),
         (*(f"macro-{name}" for name in VARIANTS), "parts-learned", "default"),
         seeds=SEEDS[:1],
         held="validation",
