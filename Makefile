@@ -100,6 +100,7 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 	$(BIN)/python -m cluster.evaluate --work work --results results
 	$(BIN)/nar benchmark novelty --work work --results results
 	$(BIN)/nar benchmark misses --work work --results results
+	$(BIN)/nar benchmark inside --work work --results results
 	$(BIN)/nar benchmark calibrate --work work --results results
 	$(BIN)/nar benchmark targets --results results
 	$(BIN)/nar benchmark tradeoff --results results
