@@ -16,6 +16,7 @@ from rich.console import Console, RenderableType
 
 from nar.architecture import Architecture, Labels, architecture
 from nar.atlas import AtlasContent, read_atlas, shipped_atlas
+from nar.bodies import SharedBody, shared_bodies
 from nar.by import By
 from nar.capture import capture_module
 from nar.cli import corpus_display, display, evidence_display
@@ -25,13 +26,14 @@ from nar.cli.naming import meant
 from nar.cli.plots import map_of
 from nar.corpus import read_named, shipped_corpus
 from nar.errors import CorpusError, InvalidQueryError
+from nar.evidence import compared_hits, questions
 from nar.explanation import motif_times
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
 from nar.query import Answer, Query
 from nar.retrieve import Retriever
-from nar.verdict import HITS, Resemblance, resemblance
+from nar.verdict import Resemblance, resemblance
 from nar.web.drawing import read_map
 from nar.zoo import capture_architecture
 
@@ -93,15 +95,17 @@ class Relatives(Shown):
         name: What was asked.
         answer: Hits, what is the same, and the novelty.
         resemblance: What the model is like, if it is not known.
+        bodies: Which of the nearest have its body, with another head or embedding.
     """
 
     name: str
     answer: Answer
     resemblance: Resemblance
+    bodies: tuple[SharedBody, ...] = ()
 
     def view(self) -> RenderableType:
         """What is known of the model, and a table of the hits."""
-        said = [] if self.answer.is_known else [evidence_display.resemblance(self.resemblance)]
+        said = evidence_display.said(self.answer, self.resemblance, self.bodies)
         return display.answer(self.name, self.answer, said=said)
 
     def plot(self) -> "Figure":
@@ -196,12 +200,11 @@ def search(
         ['id', 'name']
     """
     item = architecture_of(model, example)
-    query = Query(item, top_k, wanted or Filter(), by)
-    answer, by_design, by_copy = map(
-        _retriever().answer, (query, Query(item, HITS), Query(item, 1, by="copy"))
-    )
+    query, beside = Query(item, top_k, wanted or Filter(), by), questions(item)
+    answer, by_design, by_copy = map(_retriever().answer, (query, beside["design"], beside["copy"]))
+    near = _known([hit.name for hit in compared_hits(by_copy.hits, by_design.hits)])
     said = resemblance(by_design.hits, by_copy.hits)
-    return Relatives(item.labels.name, answer, said)
+    return Relatives(item.labels.name, answer, said, shared_bodies(item, near))
 
 
 def architecture_of(model: Model, example: object = None) -> Architecture:

@@ -1,6 +1,6 @@
-"""Evidence: what the hits of a query say of it beside their scores: its family, its whole.
+"""Evidence: what the hits of a query say of it beside their scores: its family, whole and body.
 
-questions(graph) ── Retriever ──> answers ──┐
+questions(network) ── Retriever ──> answers ──┐
 hits that a corpus has, with their graphs ──┴── evidence_of ──> Evidence
 """
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from nar.architecture import Architecture
+from nar.bodies import SharedBody, shared_bodies
 from nar.by import By
-from nar.graph import ComputationalGraph
+from nar.explanation import Drawn
 from nar.index.rows import Hit
 from nar.part_of import Whole, wholes_of
 from nar.query import Answer, Query, Target
@@ -35,12 +36,14 @@ class Evidence:
         trunk: What the hits by trunk say of what it stands on; None of a model that is not
             composed of decoder and encoder.
         wholes: What it is a part of, the best first; none where no hit that was compared has it.
+        bodies: Which of these hits have its body, with other ends.
         resemblance: What it is like, if it is not known.
     """
 
     family: FamilyVerdict
     trunk: FamilyVerdict | None = None
     wholes: tuple[Whole, ...] = ()
+    bodies: tuple[SharedBody, ...] = ()
     resemblance: Resemblance = UNLIKE
 
 
@@ -70,27 +73,29 @@ def looked_at(answers: Mapping[By, Answer]) -> list[Hit]:
 
 
 def evidence_of(
-    graph: ComputationalGraph, answers: Mapping[By, Answer], known: Mapping[str, Architecture]
+    asked: Drawn, answers: Mapping[By, Answer], known: Mapping[str, Architecture]
 ) -> Evidence:
-    """What the answers to `questions` say of a canonical graph.
+    """What the answers to `questions` say of a network.
 
     Args:
-        graph: The query.
+        asked: The query.
         answers: To each of the questions.
         known: Those of the hits whose graphs are at hand, by name.
     """
-    graphs = {hit.name: known[hit.name].graph for hit in _compared(answers) if hit.name in known}
-    wholes = wholes_of(graph, graphs)
+    near = {hit.name: known[hit.name] for hit in _compared(answers) if hit.name in known}
+    wholes = wholes_of(asked.graph, {name: item.graph for name, item in near.items()})
+    bodies = shared_bodies(asked, near)
     family = family_verdict(answers["design"].hits)
     like = resemblance(answers["design"].hits, answers["copy"].hits)
     if not _is_composed(answers["design"], known):
-        return Evidence(family, None, wholes, like)
+        return Evidence(family, None, wholes, bodies, like)
 
     def trunk(hit: Hit) -> str:
         return known[hit.name].labels.trunk if hit.name in known else hit.family
 
     decoder = family_verdict(answers["family"].hits)
-    return Evidence(decoder, family_verdict(answers["trunk"].hits, trunk), wholes, like)
+    stands_on = family_verdict(answers["trunk"].hits, trunk)
+    return Evidence(decoder, stands_on, wholes, bodies, like)
 
 
 def _compared(answers: Mapping[By, Answer]) -> list[Hit]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.errors import InvalidGraphError
-from nar.ops import ATTRIBUTES, is_known, op_name
+from nar.ops import ATTRIBUTES, is_known, op_id, op_name
 
 MAX_NODES = 200_000
 MAX_EDGES = 1_000_000
@@ -174,3 +174,24 @@ def operand_lists(nodes: int, edge_index: NDArray[np.int32]) -> list[list[int]]:
     for source, target in edge_index.T.tolist():
         operands[target].append(source)
     return operands
+
+
+def cut_out(graph: ComputationalGraph, kept: NDArray[np.bool_]) -> ComputationalGraph:
+    """Some nodes of a graph, without totals; each node outside that they read becomes an input.
+
+    Of ``input ─> conv ─> relu ─> linear`` the last two nodes are ``input ─> relu ─> linear``.
+
+    Args:
+        graph: A valid graph.
+        kept: Shape (nodes,), which nodes stay.
+    """
+    edges = graph.edge_index[:, kept[graph.edge_index[1]]]
+    outside = np.unique(edges[0][~kept[edges[0]]])
+    alive = np.concatenate([outside, np.flatnonzero(kept)])
+    number = np.full(graph.nodes, -1, dtype=np.int32)
+    number[alive] = np.arange(len(alive), dtype=np.int32)
+    op_ids, attributes = graph.op_ids[alive], graph.attributes[alive]
+    op_ids[: len(outside)] = op_id("input")
+    attributes[: len(outside)] = 0
+    edge_index = np.ascontiguousarray(number[edges])
+    return ComputationalGraph(op_ids, attributes, edge_index)

@@ -47,12 +47,14 @@ def search(
 
     `by` is what they share: the whole design, the family (what it is for), the trunk (what it
     stands on), or most of the structure (copy: what it is a copy, change or part of). `novelty` is
-    how many of 100 designs of known families have a nearer relative.
+    how many of 100 designs of known families have a nearer relative. `bodies` are models that are
+    the same but for the head or the embedding, which `differs` names.
     """
     wanted = Filter(parameters=Range(maximum=max_parameters))
     relatives = ask.search(_named(model), top_k=top_k, wanted=wanted, by=by)
     like = None if relatives.answer.is_known else asdict(relatives.resemblance)
-    return {**reports.answer(relatives.name, relatives.answer), "resemblance": like}
+    told = reports.answer(relatives.name, relatives.answer)
+    return {**told, "resemblance": like, "bodies": reports.bodies(relatives.bodies)}
 
 
 def diff(first: Name, second: Name) -> Report:

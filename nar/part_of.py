@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from nar.graph import ComputationalGraph
 from nar.hashing import OWNER, Codes, operator_codes, salted
-from nar.motifs.borders import HAS_WEIGHTS
+from nar.motifs.borders import EMBEDDING, HAS_WEIGHTS, INPUT
 from nar.motifs.feature_sets import with_attributes
 from nar.motifs.neighbours import Wiring, refine_upwards, wiring
-from nar.ops import op_id
 from nar.ragged import Integers, ranks
 
 Where = Literal["the beginning", "the middle", "the end", ""]
@@ -34,8 +33,6 @@ Mask = NDArray[np.bool_]
 RADIUS: Final = 8
 MIN_SHARE: Final = 0.9
 
-_INPUT: Final = op_id("input")
-_EMBEDDING: Final = op_id("embedding")
 # (it begins inside the whole, it ends inside the whole) -> where it was cut out.
 _WHERE: Final[Mapping[tuple[bool, bool], Where]] = {
     (False, True): "the beginning",
@@ -139,10 +136,10 @@ def reading(graph: ComputationalGraph, radius: int = RADIUS) -> Reading:
     levels = [with_attributes(operator_codes(wires.op_ids), [graph])]
     for _ in range(radius):
         levels.append(refine_upwards(levels[-1], wires))
-    is_input = wires.op_ids == _INPUT
+    is_input = wires.op_ids == INPUT
     is_read = np.zeros(graph.nodes, dtype=np.bool_)
     is_read[wires.source] = True
-    begins = wires.op_ids == _EMBEDDING
+    begins = wires.op_ids == EMBEDDING
     begins[wires.target[is_input[wires.source]]] = True
     return Reading(
         codes=np.stack(levels),

@@ -79,6 +79,15 @@ def test_an_answer_begins_with_what_the_model_is(module):
     assert said[unlike.resemblance.word] in repr(unlike)
 
 
+def test_who_has_the_body_of_a_model_is_said():
+    told = nar.search("timm:convnext_tiny", top_k=1)
+    assert told.bodies[0].name.startswith("transformers:convnext/ConvNextModel")
+    assert told.bodies[0].said in " ".join(repr(told).split())
+    compared = nar.diff("timm:convnext_tiny", told.bodies[0].name)
+    assert compared.difference.differs == ("head",)
+    assert "differ in the head alone" in repr(compared)
+
+
 def test_hits_are_drawn_on_the_map():
     figure = nar.search("timm:resnet50", top_k=5).plot()
     (axes,) = figure.axes

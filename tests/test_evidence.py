@@ -8,6 +8,7 @@ from nar.architecture import Labels, architecture
 from nar.canonical import canonical
 from nar.evaluation.editing.parts import run
 from nar.evidence import COMPARED, evidence_of, looked_at, questions
+from nar.fingerprints import fingerprinted
 from nar.retrieve import Retriever
 
 
@@ -32,7 +33,7 @@ def at_hand(answers, backbone=""):
 def test_a_part_names_its_whole(tmp_path):
     part = run(known("timm:plain"), begin=0.4, end=1)
     answers = answered(tmp_path, part)
-    told = evidence_of(part, answers, at_hand(answers))
+    told = evidence_of(fingerprinted(part), answers, at_hand(answers))
     assert [whole.name for whole in told.wholes] == ["timm:plain"]
     assert told.wholes[0].part.where == "the end"
     assert told.trunk is None
@@ -41,7 +42,7 @@ def test_a_part_names_its_whole(tmp_path):
 def test_without_graphs_the_family_is_said_all_the_same(tmp_path):
     graph = known("timm:mixer")
     answers = answered(tmp_path, graph)
-    told = evidence_of(graph, answers, {})
+    told = evidence_of(fingerprinted(graph), answers, {})
     assert (told.family.family, told.wholes) == ("mixer", ())
     assert told.family.of == len(answers["design"].hits) == 5
 
@@ -49,7 +50,7 @@ def test_without_graphs_the_family_is_said_all_the_same(tmp_path):
 def test_a_composed_model_has_a_family_and_a_trunk(tmp_path):
     graph = known("timm:plain")
     answers = answered(tmp_path, graph)
-    told = evidence_of(graph, answers, at_hand(answers, backbone="resnet"))
+    told = evidence_of(fingerprinted(graph), answers, at_hand(answers, backbone="resnet"))
     assert told.trunk is not None
     assert told.trunk.family == "resnet"
     assert told.family.counts[0].family == "plain"

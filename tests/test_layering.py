@@ -29,7 +29,8 @@ RANKS = """
     motifs.growth
     motifs.partition
     motifs.contexts motifs.macro_graph motifs.splitting motifs.feature_sets motifs
-    explanation part_of
+    explanation part_of roles
+    bodies
     encoding.recipe
     encoding.batches encoding.targets encoding.losses encoding.merged encoding.training_state
     encoding.motif_contrast encoding.training

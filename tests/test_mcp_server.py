@@ -43,6 +43,7 @@ def test_a_search_answers_with_relatives():
     assert len(told["hits"]) == 3
     assert max(hit["parameters"] for hit in told["hits"]) <= 12_000_000
     assert "timm:resnet50" in told["same_network"]
+    assert isinstance(told["bodies"], list)
 
 
 def test_two_models_are_compared():

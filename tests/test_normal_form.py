@@ -79,6 +79,44 @@ def test_what_is_deployed_otherwise_is_the_same_at_inference(written, deployed):
     assert inference_fingerprint(drawn(written)) == inference_fingerprint(drawn(deployed))
 
 
+NARROW, WIDE = "channel_ratio=-18", "channel_ratio=18"
+ADAPTED = f"input; relu 0; linear 1; linear 1 {NARROW}; linear 3 {WIDE}"
+SAME_AT_INFERENCE |= {
+    "lora": (f"{ADAPTED}; mul 4; add 2 5", "input; relu 0; linear 1"),
+    "lora without a scale": (f"{ADAPTED}; add 4 2", "input; relu 0; linear 1"),
+    "lora with a learned scale": (
+        f"{ADAPTED}; mul 4 parameter_operands=1; add 2 5",
+        "input; relu 0; linear 1",
+    ),
+    "lora with a norm between": (
+        f"{ADAPTED.replace('linear 3', 'batch_norm 3; linear 4')}; add 2 5",
+        "input; relu 0; linear 1",
+    ),
+    "two adapters": (
+        f"{ADAPTED}; add 2 4; linear 1 {NARROW}; linear 6 {WIDE}; add 5 7",
+        "input; relu 0; linear 1",
+    ),
+    "lora of a layer that widens": (
+        f"input; linear 0 channel_ratio=8; linear 0 {NARROW}; linear 2 channel_ratio=25; add 1 3",
+        "input; linear 0 channel_ratio=8",
+    ),
+    "lora of a convolution": (
+        f"input; conv 0 kernel=3 stride=2; conv 0 kernel=3 stride=2 {NARROW};"
+        f"conv 2 kernel=1 stride=1 {WIDE}; add 1 3",
+        "input; conv 0 kernel=3 stride=2",
+    ),
+    "lora of query, key and value": (
+        f"input; linear 0 channel_ratio=6; linear 0 {NARROW}; linear 2 channel_ratio=25; mul 3;"
+        "add 1 4; split 5; attention 6 heads=3",
+        "input; linear 0; linear 0; linear 0; attention 1 2 3 heads=3",
+    ),
+    "lora of query, key and value, with a bias of positions": (
+        f"input; linear 0 channel_ratio=6; linear 0 {NARROW}; linear 2 channel_ratio=25;"
+        "add 1 3; split 4; index; attention 5 6",
+        "input; linear 0; linear 0; linear 0; index; attention 1 2 3 4",
+    ),
+}
+
 STAYS = {
     "batch norm after a sum": "input; conv 0; add 0 1; batch_norm 2; relu 3",
     "batch norm before a convolution": "input; batch_norm 0; conv 1",
@@ -108,6 +146,31 @@ STAYS = {
     "batch norm beside a wider layer": "input; conv 0 channel_ratio=4; batch_norm 0; add 1 2",
     "parts of one value": "input; split 0; conv 1; conv 1; add 2 3",
     "sum of linear layers": "input; linear 0; linear 0; add 1 2",
+    "linear layers in sequence": f"input; linear 0 {NARROW}; linear 1 {WIDE}; relu 2",
+    "sum of two pairs": (
+        f"input; linear 0 {NARROW}; linear 1 {WIDE}; linear 0 {NARROW}; linear 3 {WIDE}; add 2 4"
+    ),
+    "pair beside its source": f"input; linear 0 {NARROW}; linear 1 {WIDE}; add 0 2",
+    "pair of another source": (
+        f"input; relu 0; linear 0; linear 1 {NARROW}; linear 3 {WIDE}; add 2 4"
+    ),
+    "pair that is not narrow": "input; linear 0; linear 0; linear 2; add 1 3",
+    "pair of another width": (
+        f"input; linear 0 channel_ratio=8; linear 0 {NARROW}; linear 2 {WIDE}; add 1 3"
+    ),
+    "pair with something between": (
+        f"input; linear 0; linear 0 {NARROW}; relu 2; linear 3 {WIDE}; add 1 4"
+    ),
+    "pair that others read, too": (
+        f"input; linear 0; linear 0 {NARROW}; linear 2 {WIDE}; add 1 3; concat 2 4"
+    ),
+    "pair of convolutions with two windows": (
+        f"input; conv 0 kernel=3 stride=1; conv 0 kernel=3 stride=1 {NARROW};"
+        f"conv 2 kernel=3 stride=1 {WIDE}; add 1 3"
+    ),
+    "packed layer without an adapter": (
+        "input; linear 0 channel_ratio=6; split 1; attention 2 heads=3"
+    ),
     "transposed convolutions": "input; conv_transpose 0; conv_transpose 0; add 1 2",
     "convolution by a number": "input; conv 0; div 1",
 }
@@ -153,7 +216,8 @@ def foldable_graphs(draw):
         "conv {} kernel=3 kernel_shape=2", "conv_depthwise {} kernel=3", "linear {}",
         "batch_norm {}", "batch_norm {}", "add {}", "add {} parameter_operands=1", "add {} {}",
         "add {} {}", "add {} {}", "sub {} {}", "mul {} parameter_operands=1", "div {}", "relu {}",
-        "split {}", "adaptive_avg_pool {}",
+        "split {}", "adaptive_avg_pool {}", "linear {} channel_ratio=-9", "attention {}",
+        "linear {} channel_ratio=9", "linear {} channel_ratio=6", "linear {} channel_ratio=15",
     ])  # fmt: skip
     lines = ["input"]
     for node in range(1, draw(st.integers(2, 14))):

@@ -140,6 +140,7 @@ def _difference(compared: Difference) -> reports.Report:
         "same_topology": compared.first.topology == compared.second.topology,
         "same_at_inference": same_at_inference(compared.first, compared.second),
         "alike": round(compared.alike, 4),
+        "differs": compared.differs,
         "operators": [asdict(count) for count in compared.operators],
         "shared_motifs": [asdict(motif) for motif in compared.motifs.shared],
         "other_motifs": [asdict(motif) for motif in compared.motifs.other],

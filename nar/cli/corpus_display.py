@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nar.bodies import apart
 from nar.cli import display
 from nar.cli.counts import human
 from nar.cli.difference import Difference
@@ -18,6 +19,7 @@ from nar.corpus.manifest import Counts, Manifest, SourceCounts
 from nar.corpus.summary import PERCENTILES, Copies, Size, Summary
 from nar.corpus.summary import Group as Counted
 from nar.difference import MotifCounts, MotifDifference
+from nar.roles import Role
 
 _SHOWN_GROUPS = 30
 _SHOWN_NAMES = 12
@@ -193,13 +195,17 @@ def difference_html(compared: Difference) -> tuple[str, str]:
     return html_of(difference(compared)), side_by_side(*drawn)
 
 
-def explanation(name: str, motifs: MotifDifference) -> RenderableType:
-    """Why a hit is near: the motifs that it shares with the query, and those of one only."""
+def explanation(
+    name: str, motifs: MotifDifference, differs: tuple[Role, ...] | None
+) -> RenderableType:
+    """Why a hit is near: where it differs, the motifs of both, and those of one only."""
     heads = ("query", "hit")
     form = " at inference" if motifs.at_inference else ""
     own, its = (f"{100 * share:.0f}%" for share in motifs.in_shared)
     shares = f"{own} of the query's operators, {its} of the hit's"
+    where = [] if differs is None else [Text(f"{name} differs {apart(differs)}.", "bold")]
     return Group(
+        *where,
         _motifs(f"Motifs that {name} shares{form}: {shares}", motifs.shared, heads),
         _motifs(f"Motifs of the query or of {name} only{form}", motifs.other, heads),
     )
@@ -207,12 +213,13 @@ def explanation(name: str, motifs: MotifDifference) -> RenderableType:
 
 def _verdict(compared: Difference) -> str:
     alike = f"{100 * compared.alike:.0f}% of the nodes are alike"
+    where = "" if compared.differs is None else f", and differ {apart(compared.differs)}"
     return {
         "network": "They are the same network: equal exact fingerprint.",
         "design": "They have the same design in other widths: equal topology, other attributes.",
         "inference": "They are the same network at inference: equal normal forms, where batch "
         f"norms are folded and branches merged. As they are written, {alike}.",
-        None: f"They are different designs; {alike}.",
+        None: f"They are different designs{where}; {alike}.",
     }[compared.sameness]
 
 

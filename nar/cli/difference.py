@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from difflib import unified_diff
 
 from nar.architecture import Architecture
+from nar.bodies import Dissected, differing
 from nar.difference import MotifDifference
 from nar.explanation import motif_difference
 from nar.fingerprints import Sameness, sameness
 from nar.graph import ComputationalGraph, operand_lists
 from nar.motifs.partition import partition
 from nar.ops import ATTRIBUTES, op_name
+from nar.roles import Role
 
 # Share of the nodes that must be alike before a listing of the rest says anything.
 _NEARLY_EQUAL = 0.6
@@ -40,6 +42,8 @@ class Difference:
         motifs: Which they share, and which one of them has alone.
         alike: Share of the nodes that have a counterpart with the same operator, attributes and
             operands at the same distances, 0 to 1.
+        differs: Which of embedding, body and head are not the same at inference; None where one
+            has no body to speak of.
         listing: Unified diff of the nodes; empty where too few are alike or too many to list.
     """
 
@@ -48,6 +52,7 @@ class Difference:
     operators: tuple[OperatorCounts, ...]
     motifs: MotifDifference
     alike: float
+    differs: tuple[Role, ...] | None
     listing: tuple[str, ...]
 
     @property
@@ -66,6 +71,7 @@ def difference(first: Architecture, second: Architecture) -> Difference:
         operators=operator_counts(first.graph, second.graph),
         motifs=motif_difference(partition(first.graph), partition(second.graph)),
         alike=alike,
+        differs=differing(Dissected(first), Dissected(second)),
         listing=_listing(first, second, *lines) if alike >= _NEARLY_EQUAL else (),
     )
 

@@ -1,14 +1,17 @@
 """What the hits say of a query, in words and as plain data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from nar.bodies import SharedBody
+from nar.cli import reports
 from nar.cli.reports import Report
 from nar.evidence import Evidence
 from nar.part_of import Whole
+from nar.query import Answer
 from nar.verdict import FamilyVerdict, Resemblance
 
 _SHOWN_FAMILIES = 3
@@ -21,6 +24,7 @@ def report(told: Evidence) -> Report:
         "trunk": _verdict_report(told.trunk) if told.trunk else None,
         "resemblance": asdict(told.resemblance),
         "part_of": [{"name": whole.name, **asdict(whole.part)} for whole in told.wholes],
+        "bodies": reports.bodies(told.bodies),
     }
 
 
@@ -28,9 +32,11 @@ def _verdict_report(verdict: FamilyVerdict) -> Report:
     return {"name": verdict.family or None, **asdict(verdict)}
 
 
-def resemblance(told: Resemblance) -> Text:
-    """What a design is like that is not known: the sentence before the table."""
-    return Text(told.said, "bold green")
+def said(answer: Answer, like: Resemblance, shared: Sequence[SharedBody]) -> list[Text]:
+    """Sentences before the table: what it is like, if it is not known, and whose body it has."""
+    told = [] if answer.is_known else [Text(like.said, "bold green")]
+    more = f" {len(shared) - 1} more of the hits have it." if len(shared) > 1 else ""
+    return [*told, *(Text(each.said + more, "bold green") for each in shared[:1])]
 
 
 def view(told: Evidence) -> RenderableType:

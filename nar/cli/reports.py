@@ -1,10 +1,12 @@
 """The plain data that `--json` prints: what a program gets instead of a table."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from nar.architecture import Architecture
+from nar.bodies import SharedBody
 from nar.motifs.partition import MotifPartition
 from nar.ops import op_name
 from nar.query import Answer
@@ -50,6 +52,11 @@ def motifs(name: str, cut: MotifPartition) -> Report:
             for code, times in cut.counts().items()
         ],
     }
+
+
+def bodies(shared: Iterable[SharedBody]) -> list[Report]:
+    """Who has the body of a query, and which of its ends are others."""
+    return [asdict(each) for each in shared]
 
 
 def answer(query: str, result: Answer) -> Report:

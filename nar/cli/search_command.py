@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import starmap
+from typing import TypeAlias
 
 from rich.console import Group
 
 from nar.architecture import Architecture
+from nar.bodies import Dissected, differing
 from nar.by import By
 from nar.cli import corpus_display, display, evidence_display, reports
 from nar.cli.asking import ask
@@ -22,7 +23,10 @@ from nar.explanation import Cut, explained
 from nar.index.filters import Filter
 from nar.index.ranking import MAX_TOP_K
 from nar.query import Answer, Query
+from nar.roles import Role
 
+# The motifs that a hit shares, and which of its parts differ.
+Reason: TypeAlias = tuple[MotifDifference, tuple[Role, ...] | None]
 EXPLAINED_HITS = 3
 # Libraries repeat each other: hits asked for, for each network that is shown.
 _COPIES = 10
@@ -73,11 +77,11 @@ def search(
         **reports.answer(name, answer),
         "hits": [_hit(row) for row in rows],
         "evidence": evidence_display.report(told),
-        "explanations": [_explanation(*reason) for reason in reasons.items()],
+        "explanations": [_explanation(name, *reason) for name, reason in reasons.items()],
     }
-    said = [] if answer.is_known else [evidence_display.resemblance(told.resemblance)]
-    explanations = starmap(corpus_display.explanation, reasons.items())
-    view = (evidence_display.view(told), *explanations)
+    said = evidence_display.said(answer, told.resemblance, told.bodies)
+    shown = (corpus_display.explanation(name, *reason) for name, reason in reasons.items())
+    view = (evidence_display.view(told), *shown)
     show(report, lambda: Group(display.answer(name, answer, rows, said), *view), as_json=as_json)
 
 
@@ -93,32 +97,35 @@ def _evidence(asked: Architecture, answers: Mapping[By, Answer], corpus: CorpusC
     except CorpusError as error:
         stderr.print(f"the hits were not compared node by node: {error}", style="yellow")
         known = {}
-    return evidence_of(asked.graph, answers, known)
+    return evidence_of(asked, answers, known)
 
 
 def _explained(rows: Sequence[Row], told: Evidence) -> list[str]:
-    """Names of the first hits, and of what contains the query."""
+    """Names of the first hits, of what contains the query, and of what has its body."""
     names = [row.hit.name for row in rows[:EXPLAINED_HITS]]
-    return list(dict.fromkeys([*names, *(whole.name for whole in told.wholes[:1])]))
+    names += [whole.name for whole in told.wholes[:1]]
+    return list(dict.fromkeys([*names, *(body.name for body in told.bodies[:1])]))
 
 
-def _reasons(
-    asked: Architecture, names: Sequence[str], corpus: CorpusChoice
-) -> dict[str, MotifDifference]:
+def _reasons(asked: Architecture, names: Sequence[str], corpus: CorpusChoice) -> dict[str, Reason]:
     """The query compared with each of some hits, up to the first that cannot be looked at."""
-    reasons: dict[str, MotifDifference] = {}
-    cut = Cut(asked)
+    reasons: dict[str, Reason] = {}
+    cut, parts = Cut(asked), Dissected(asked)
     try:
         for item in looked_up(corpus, names):
-            reasons[item.labels.name] = explained(cut, Cut(item))
+            differs = differing(parts, Dissected(item))
+            reasons[item.labels.name] = explained(cut, Cut(item)), differs
     except NarError as error:
         stderr.print(f"{names[len(reasons)]} is not explained: {error}", style="yellow")
     return reasons
 
 
-def _explanation(name: str, motifs: MotifDifference) -> reports.Report:
+def _explanation(
+    name: str, motifs: MotifDifference, differs: tuple[Role, ...] | None
+) -> reports.Report:
     return {
         "name": name,
+        "differs": differs,
         "at_inference": motifs.at_inference,
         "in_shared_motifs": dict(zip(("first", "second"), motifs.in_shared, strict=True)),
         "shared_motifs": [asdict(motif) for motif in motifs.shared],

@@ -24,8 +24,8 @@ _WEIGHTED: Final = (
     "bilinear", "embedding", "lstm", "gru", "rnn",
 )  # fmt: skip
 HAS_WEIGHTS: Final = np.isin(np.arange(MAX_OP_ID + 1), [op_id(name) for name in _WEIGHTED])
-_INPUT: Final = op_id("input")
-_EMBEDDING: Final = op_id("embedding")
+INPUT: Final = op_id("input")
+EMBEDDING: Final = op_id("embedding")
 
 
 def at_border(wires: Wiring) -> NDArray[np.bool_]:
@@ -40,10 +40,23 @@ def at_border(wires: Wiring) -> NDArray[np.bool_]:
     weighted = HAS_WEIGHTS[wires.op_ids]
     is_read = np.zeros(len(weighted), dtype=np.bool_)
     is_read[wires.source] = True
-    given = _spread(wires.op_ids == _INPUT, wires.source, wires.target, weighted)
     told = _spread(~is_read, wires.target, wires.source, weighted)
-    borders: NDArray[np.bool_] = weighted & (given | told | (wires.op_ids == _EMBEDDING))
-    return borders
+    return first_layers(wires) | (weighted & told)
+
+
+def first_layers(wires: Wiring) -> NDArray[np.bool_]:
+    """Of the layers at the borders those that read an input or words.
+
+    Args:
+        wires: Canonical graphs, laid end to end.
+
+    Returns:
+        Shape (nodes,).
+    """
+    weighted = HAS_WEIGHTS[wires.op_ids]
+    given = _spread(wires.op_ids == INPUT, wires.source, wires.target, weighted)
+    first: NDArray[np.bool_] = weighted & (given | (wires.op_ids == EMBEDDING))
+    return first
 
 
 def _spread(

@@ -10,6 +10,7 @@ import numpy as np
 from nar.canonical import Coded, Wiring, canonical
 from nar.graph import ComputationalGraph
 from nar.normal_form.linear_sums import LinearSum
+from nar.normal_form.packing import unpacked
 from nar.normal_form.rules import LinearSums
 
 
@@ -54,12 +55,15 @@ def _folded(wiring: Wiring) -> ComputationalGraph:
     layers, gone = _layers_for_sums(sums)
     if not gone:
         return graph
+    parts = unpacked(sums, layers)
+    gone.difference_update(*parts.values())
     kept = [node for node in range(graph.nodes) if node not in gone]
     number = {node: position for position, node in enumerate(kept)}
     edges = [
-        (number[sums.behind_norms[source]], number[node])
+        (number[sums.behind_norms[part]], number[node])
         for node in kept
         for source in ([layers[node].source] if node in layers else sums.operands[node])
+        for part in parts.get(source, (source,))
     ]
     op_ids, attributes = graph.op_ids.copy(), graph.attributes.copy()
     for node, total in layers.items():

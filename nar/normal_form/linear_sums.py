@@ -1,12 +1,14 @@
 """LinearSum: linear layers of one value, added up, as the one layer that can stand for them."""
 
 from dataclasses import dataclass, replace
+from math import log2
 
 from nar.ops import ATTRIBUTES, op_id
 
 _SQUARE = 1  # of the attribute kernel_shape
-_LINEAR, _DEPTHWISE = op_id("linear"), op_id("conv_depthwise")
-_CONVOLUTIONS = frozenset({op_id("conv"), op_id("conv_grouped"), _DEPTHWISE})
+_LINEAR, _CONV, _DEPTHWISE = map(op_id, ("linear", "conv", "conv_depthwise"))
+_CONVOLUTIONS = frozenset({_CONV, op_id("conv_grouped"), _DEPTHWISE})
+_THREEFOLD = round(4 * log2(3))  # of the attribute channel_ratio
 _KERNEL = ATTRIBUTES.index("kernel")
 _KERNEL_SHAPE = ATTRIBUTES.index("kernel_shape")
 _STRIDE = ATTRIBUTES.index("stride")
@@ -41,6 +43,37 @@ class Layer:
             return None
         return one if len(shapes) == 1 else one._with_window(kernel, _SQUARE)
 
+    def takes_in(self, down: "Layer", up: "Layer") -> bool:
+        """Whether two layers in sequence are a change of this one, of a rank below both its widths.
+
+        Adapters are trained as such pairs (LoRA). Of a convolution the first has its window, and
+        the second has none. Ratios of widths are rounded, so their sum may be one off.
+        """
+        first, second, both = (x.attributes[_CHANNEL_RATIO] for x in (down, up, self))
+        is_narrow = first < 0 < second and abs(first + second - both) <= 1
+        return is_narrow and up.is_pointwise and down._as_wide_as(self) == self
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether it mixes channels and nothing else."""
+        if self.op_id == _LINEAR:
+            return True
+        is_plain = self.attributes[_KERNEL] == self.attributes[_STRIDE] == 1
+        return is_plain and self.op_id == _CONV
+
+    def third(self) -> "Layer | None":
+        """One of three equal parts of a linear layer that is three times as wide as its source."""
+        if self.op_id != _LINEAR or self.attributes[_CHANNEL_RATIO] != _THREEFOLD:
+            return None
+        attributes = list(self.attributes)
+        attributes[_CHANNEL_RATIO] = 0
+        return Layer(self.op_id, tuple(attributes))
+
+    def _as_wide_as(self, other: "Layer") -> "Layer":
+        attributes = list(self.attributes)
+        attributes[_CHANNEL_RATIO] = other.attributes[_CHANNEL_RATIO]
+        return Layer(self.op_id, tuple(attributes))
+
     def _with_window(self, kernel: int, shape: int) -> "Layer":
         attributes = list(self.attributes)
         attributes[_KERNEL], attributes[_KERNEL_SHAPE] = kernel, shape
@@ -58,7 +91,8 @@ class LinearSum:
         norms: How many batch norms of the source itself.
         has_source: Whether the source itself is added, too.
         is_scaled: Whether a learned scale, and no shift, comes last.
-        parts: Operands of the node that nobody needs where one layer stands for the sum.
+        parts: Operands of the node, and operands of these, that nobody needs where one layer stands
+            for the sum.
     """
 
     source: int
@@ -75,7 +109,7 @@ class LinearSum:
 
         A plain residual around one layer is a design of its own, unless the layer is depthwise:
         those are deployed without it. A layer with a scale is one, too, and a sum of linear layers,
-        which may be laid along different axes.
+        which may be laid along different axes. A change of low rank is no layer of the sum.
         """
         if self.layer is None or self.is_scaled:
             return False

@@ -12,7 +12,7 @@ from nar.normal_form.linear_sums import Layer, LinearSum
 from nar.ops import ATTRIBUTES, op_id
 
 _LAYERS = ("conv", "conv_grouped", "conv_depthwise", "conv_transpose", "linear")
-_BATCH_NORM, _LINEAR = op_id("batch_norm"), op_id("linear")
+_BATCH_NORM, _LINEAR, _MUL = map(op_id, ("batch_norm", "linear", "mul"))
 _POOLINGS = frozenset(map(op_id, ("adaptive_avg_pool", "adaptive_max_pool")))
 _HAVE_PARTS = frozenset(map(op_id, ("split", "lstm", "gru", "rnn", "topk", "sort", "var", "max")))
 _VECTORS = slice(ATTRIBUTES.index("parameter_operands"), ATTRIBUTES.index("constant_operands") + 1)
@@ -38,6 +38,7 @@ class LinearSums:
         self._op_ids = graph.op_ids.tolist()
         self._rows = graph.attributes.tolist()
         self._vectors = graph.attributes[:, _VECTORS].sum(axis=1).tolist()
+        self._reader = [0] * graph.nodes  # the last one
         self._read_once, self._read_by_linear = self._readers()
         for node in self.order:
             rule = _RULES.get(self._op_ids[node])
@@ -51,6 +52,7 @@ class LinearSums:
         for node, sources in enumerate(self.operands):
             takes_norm = self._op_ids[node] == _LINEAR and len(sources) == 1
             for source in sources:
+                self._reader[source] = node
                 counts[source] += 1
                 linear[source] += takes_norm
         by_linear = [0 < count == some for count, some in zip(counts, linear, strict=True)]
@@ -72,8 +74,8 @@ class LinearSums:
         if len(self.operands[node]) != 1:
             return None
         (value,) = self.operands[node]
-        inner = self._inner(value)
-        if inner is not None and inner.is_one_layer:
+        inner = self._one_layer(value)
+        if inner is not None:
             return inner.of(value)
         if self._read_by_linear[node] and self._op_ids[value] in _POOLINGS:
             self.behind_norms[node] = value
@@ -94,6 +96,9 @@ class LinearSums:
             x -> conv -> add    stays: a residual
             x ---------/
 
+            x -> linear -----------> add    is  x -> linear
+            x -> linear -> linear --/           (LoRA: the second branch is narrow in between)
+
         Parts of one value are several values: what follows a ``split`` stays.
         """
         operands = self.operands[node]
@@ -102,6 +107,9 @@ class LinearSums:
         if len(operands) != 2 or self._vectors[node]:
             return None
         first, second = operands
+        adapted = self._adapted(first, second) or self._adapted(second, first)
+        if adapted is not None:
+            return adapted
         one, other = self._inner(first), self._inner(second)
         total: LinearSum | None = None
         if one is not None and other is not None:
@@ -111,6 +119,28 @@ class LinearSums:
         elif other is not None and other.source == first:
             total = other.with_source(second)
         return None if total is None or self._has_parts(total.source) else total
+
+    def _adapted(self, value: int, change: int) -> LinearSum | None:
+        """A layer with a change of low rank, which may be scaled: ``linear -> linear -> mul``."""
+        parts = [change, *(self.operands[change] if self._is_scaled(change) else ())]
+        base, up = self._one_layer(value), self._one_layer(parts[-1])
+        down = self._one_layer(up.source) if up is not None else None
+        if base is None or up is None or down is None or base.source != down.source:
+            return None
+        is_change = (
+            base.layer and down.layer and up.layer and base.layer.takes_in(down.layer, up.layer)
+        )
+        return base.of(value, *parts, up.source) if is_change else None
+
+    def _is_scaled(self, value: int) -> bool:
+        """Whether a value is another one times a number, or times a vector."""
+        is_product = self._op_ids[value] == _MUL and len(self.operands[value]) == 1
+        return is_product and self._read_once[value] and self._vectors[value] <= 1
+
+    def _one_layer(self, value: int) -> LinearSum | None:
+        """What a value gives, where one layer stands for it and nobody else reads it."""
+        inner = self._inner(value)
+        return inner if inner is not None and inner.is_one_layer else None
 
     def _has_parts(self, value: int) -> bool:
         """Whether two readers of a value may read different parts of it."""
@@ -133,10 +163,8 @@ class LinearSums:
         if len(self.operands[node]) != 1 or self._vectors[node] != 1:
             return None
         (value,) = self.operands[node]
-        inner = self._inner(value)
-        if inner is None or not inner.is_one_layer:
-            return None
-        return inner.of(value, is_scaled=True)
+        inner = self._one_layer(value)
+        return None if inner is None else inner.of(value, is_scaled=True)
 
     def average(self, node: int) -> LinearSum | None:
         """``linear + linear -> div(number)``: the mean of two heads, deployed as one of RepViT."""
@@ -145,6 +173,12 @@ class LinearSums:
         (value,) = self.operands[node]
         inner = self._inner(value)
         return None if inner is None else inner.averaged(value)
+
+    def only_reader(self, value: int, op: int) -> int | None:
+        """The node that reads a value, where nobody else does and it is of this operator."""
+        reader = self._reader[value]
+        is_only = self._read_once[value] and self._op_ids[reader] == op
+        return reader if is_only else None
 
     def _inner(self, value: int) -> LinearSum | None:
         """What a value gives, where nobody else reads it."""
@@ -156,6 +190,6 @@ _RULES: dict[int, Callable[[LinearSums, int], LinearSum | None]] = {
     _BATCH_NORM: LinearSums.batch_norm,
     op_id("add"): LinearSums.addition,
     op_id("sub"): LinearSums.addition,
-    op_id("mul"): LinearSums.scale,
+    _MUL: LinearSums.scale,
     op_id("div"): LinearSums.average,
 }

@@ -128,6 +128,17 @@ def test_an_explanation_names_the_motifs_of_query_and_hit(work, names):
     assert "Motifs that" in told
 
 
+def test_search_names_whose_body_it_is_and_explains_what_differs():
+    told = answer("search", "timm:convnext_tiny", "--top-k", 4, "--explain")
+    bodies = {each["name"]: each["differs"] for each in told["evidence"]["bodies"]}
+    assert bodies["transformers:convnext/ConvNextModel"] == ["head"]
+    differs = {each["name"]: each["differs"] for each in told["explanations"]}
+    assert ["head"] in differs.values()
+    text = run("search", "timm:convnext_tiny", "--top-k", 4, "--explain").stdout
+    assert "It has the body of transformers:convnext/ConvNextModel" in text
+    assert "differs in the head alone." in text
+
+
 def test_search_says_what_its_hits_speak_for(work, names):
     told = answer("search", names[3], "--work", work)["evidence"]
     assert told["family"]["name"] is None  # cells of a search space lie near one another

@@ -4,15 +4,18 @@ from io import StringIO
 
 from rich.console import Console
 
+from nar.bodies import SharedBody
 from nar.cli import evidence_display
 from nar.evidence import Evidence
 from nar.part_of import PartOf, Whole
-from nar.verdict import FamilyCount, FamilyVerdict
+from nar.query import Answer
+from nar.verdict import UNLIKE, FamilyCount, FamilyVerdict
 
 BART = FamilyVerdict(10, (FamilyCount("bart", 8, 0.971, 0.9), FamilyCount("t5", 2, 0.9, 0.1)))
 SPLIT = FamilyVerdict(10, (FamilyCount("t5", 4, 0.9, 0.5), FamilyCount("bart", 6, 0.89, 0.5)))
 FAR = FamilyVerdict(10, (FamilyCount("vgg", 10, 0.4, 1.0),))
 RESNET = FamilyVerdict(10, (FamilyCount("resnet", 9, 0.99, 0.95),))
+GPT2 = SharedBody("transformers:gpt2/GPT2Model", ("head",))
 HALF = Whole("transformers:bart/BartModel", PartOf(0.97, 0.512, "the end"))
 
 
@@ -53,8 +56,19 @@ def test_a_part_is_said_to_be_one_and_where_it_is():
     ]
 
 
+def test_before_the_table_stands_what_it_is_like_and_whose_body_it_has():
+    lines = [str(line) for line in evidence_display.said(Answer(()), UNLIKE, (GPT2, GPT2, GPT2))]
+    assert lines == [
+        "Nothing like it is known.",
+        "It has the body of transformers:gpt2/GPT2Model, widths aside, with another head. "
+        "2 more of the hits have it.",
+    ]
+    assert len(evidence_display.said(Answer(()), UNLIKE, ())) == 1
+
+
 def test_a_program_gets_all_of_it():
-    told = evidence_display.report(Evidence(SPLIT, RESNET, (HALF,)))
+    told = evidence_display.report(Evidence(SPLIT, RESNET, (HALF,), (GPT2,)))
+    assert told["bodies"] == [{"name": "transformers:gpt2/GPT2Model", "differs": ("head",)}]
     assert told["family"]["name"] is None
     assert told["family"]["counts"][0] == {"family": "t5", "hits": 4, "score": 0.9, "vote": 0.5}
     assert told["trunk"]["name"] == "resnet"

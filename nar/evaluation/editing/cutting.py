@@ -1,7 +1,4 @@
-"""Parts of a graph: which nodes stay, and what stands where the values came from that are gone.
-
-Of ``input ─> conv ─> relu ─> linear`` the last two nodes are ``input ─> relu ─> linear``.
-"""
+"""Parts of a graph: which nodes stay, and how large what stays is."""
 
 from dataclasses import replace
 
@@ -11,8 +8,8 @@ from numpy.typing import NDArray
 from nar.canonical import canonical
 from nar.capture.graphs import LAYERS
 from nar.evaluation.rewriting.rewrite import NotApplicableError
-from nar.graph import ComputationalGraph
-from nar.ops import ATTRIBUTES, op_id
+from nar.graph import ComputationalGraph, cut_out
+from nar.ops import op_id
 
 Mask = NDArray[np.bool_]
 
@@ -35,22 +32,12 @@ def cut(graph: ComputationalGraph, kept: Mask) -> ComputationalGraph:
     """
     if kept.all() or not kept.any():
         raise NotApplicableError("the part is the whole, or nothing")
-    edges = graph.edge_index[:, kept[graph.edge_index[1]]]
-    outside = np.unique(edges[0][~kept[edges[0]]])
-    alive = np.concatenate([outside, np.flatnonzero(kept)])
-    number = np.full(graph.nodes, -1, dtype=np.int32)
-    number[alive] = np.arange(len(alive), dtype=np.int32)
-    op_ids, attributes = graph.op_ids[alive], graph.attributes[alive]
-    op_ids[: len(outside)] = op_id("input")
-    attributes[: len(outside)] = np.zeros(len(ATTRIBUTES), dtype=np.int16)
-    if (op_ids == op_id("input")).all():
+    part = cut_out(graph, kept)
+    if (part.op_ids == op_id("input")).all():
         raise NotApplicableError("nothing but inputs would stay")
     share = _share(graph, kept)
     part = replace(
-        graph,
-        op_ids=op_ids,
-        attributes=attributes,
-        edge_index=np.ascontiguousarray(number[edges]),
+        part,
         parameters=round(graph.parameters * share),
         flops=round(graph.flops * share),
     )
