@@ -93,7 +93,7 @@ campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'
 	$(CAMPAIGN)$* --log $(LOG) $(OPTIONS)
 
 bench: $(STAMP)  ## every benchmark of tests/bench, one table each
-	for name in motifs capture embed serve; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
+	for name in motifs capture darts embed serve; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
 	$(BIN)/python tests/bench/bench_ray.py $(DEMO)
 
 results: $(STAMP)  ## every table and figure of results/ from cells in work/: hours, goes on when killed
