@@ -8,10 +8,14 @@ from itertools import islice
 from types import TracebackType
 from typing import Final, Self
 
+import numpy as np
+
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
 from nar.index.checks import check_rows
-from nar.index.collection import Collection, StoredRow
-from nar.index.marks import show_life
+from nar.index.collection import Collection
+from nar.index.digests import RowDigests
+from nar.index.marks import CORPUS, mark, show_life
+from nar.index.records import StoredRow
 from nar.index.rows import IndexRow, is_fingerprint
 
 Advance = Callable[[int], object]
@@ -34,16 +38,20 @@ class IndexBuild:
     Args:
         staging: The collection to fill; no reader looks there.
         lock: Held while rows are written: Milvus Lite takes one writer at a time.
-        adopt: Makes the verified collection the live one.
+        adopt: Makes the verified collection the live one; told whether to keep the one before.
         batch_rows: Rows of one write of `load`.
         keep: Whether to keep an unpublished collection for another attempt.
+
+    Attributes:
+        staging: The collection.
+        rows: What was acknowledged, by this attempt or one before.
     """
 
     def __init__(
         self,
         staging: Collection,
         lock: AbstractContextManager[bool],
-        adopt: Callable[[Collection], None],
+        adopt: Callable[[Collection, bool], None],
         *,
         batch_rows: int,
         keep: bool,
@@ -57,7 +65,7 @@ class IndexBuild:
         self._show_life_at = 0.0
         self._show_life()
         staging.load()
-        self._digests = staging.digests()
+        self.rows = RowDigests(staging.digest_pages())
 
     def __enter__(self) -> Self:
         return self
@@ -70,11 +78,6 @@ class IndexBuild:
     ) -> None:
         if not (self._published or self._keep):
             self.staging.drop()
-
-    @property
-    def ids(self) -> frozenset[str]:
-        """Ids of the rows that were acknowledged, by this attempt or one before."""
-        return frozenset(self._digests)
 
     def load(self, rows: Iterable[IndexRow], advance: Advance | None = None) -> None:
         """Write any number of rows, batch by batch.
@@ -104,7 +107,7 @@ class IndexBuild:
         check_rows(rows, self.staging.dim)
         with self._lock:
             self._show_life()
-            self._digests |= self.staging.upsert(rows)
+            self.rows.add(self.staging.upsert(rows))
 
     def _show_life(self) -> None:
         """Or others would take it for a build that was killed."""
@@ -112,11 +115,15 @@ class IndexBuild:
             show_life(self.staging)
             self._show_life_at = time.monotonic() + LIFE_S
 
-    def publish(self, advance: Advance | None = None) -> int:
+    def publish(
+        self, advance: Advance | None = None, *, keep_before: bool = False, corpus: str = ""
+    ) -> int:
         """Seal, verify and switch: afterwards every reader gets these rows.
 
         Args:
             advance: Called with the number of rows after each page is verified.
+            keep_before: Whether the collection before is kept, to go back to.
+            corpus: Digest of the corpus whose rows these are, no more and no fewer; else empty.
 
         Returns:
             Number of rows.
@@ -126,44 +133,57 @@ class IndexBuild:
         """
         with self._lock:
             self.staging.flush()
-            verify(self.staging, self._digests, advance)
-            self._adopt(self.staging)
+            verify(self.staging, self.rows, advance)
+            if corpus:
+                mark(self.staging, {CORPUS: corpus})
+            self._adopt(self.staging, keep_before)
         self._published = True
-        return len(self._digests)
+        return len(self.rows)
 
 
-def verify(collection: Collection, digests: dict[str, str], advance: Advance | None = None) -> None:
+def verify(collection: Collection, wanted: RowDigests, advance: Advance | None = None) -> None:
     """Read every row back and compare it, vector bytes included.
 
     Args:
         collection: What to read.
-        digests: What must be there: a digest for each id.
+        wanted: What must be there.
         advance: Called with the number of rows of each page.
 
     Raises:
         IndexVerificationError: Names the first row at fault.
     """
-    seen: set[str] = set()
+    seen = np.zeros(len(wanted), dtype=np.bool_)
     for page in collection.pages():
-        for stored in page:
-            _verify_row(stored, digests)
-            seen.add(stored.row.id)
+        check_page(page, wanted)
+        seen[wanted.places([stored.row.id for stored in page])] = True
         if advance:
             advance(len(page))
-    lost = digests.keys() - seen
-    if lost:
+    lost = np.flatnonzero(~seen)
+    if len(lost):
         raise IndexVerificationError(
-            f"{len(lost)} of {len(digests)} acknowledged rows are missing, {min(lost)} among them; "
-            "build again"
+            f"{len(lost)} of {len(wanted)} acknowledged rows are missing, "
+            f"{wanted.ids(lost[:1])[0]} among them; build again"
         )
 
 
-def _verify_row(stored: StoredRow, digests: dict[str, str]) -> None:
-    row = stored.row
-    if row.id not in digests:
-        raise IndexVerificationError(f"row {row.id} ({row.name}) was never acknowledged")
-    if not row.digest() == stored.digest == digests[row.id]:
-        raise IndexVerificationError(f"row {row.id} ({row.name}) reads back damaged; build again")
+def check_page(page: Sequence[StoredRow], wanted: RowDigests) -> None:
+    """Compare rows that were read with what was written.
+
+    Raises:
+        IndexVerificationError: Names the first row at fault.
+    """
+    rows = [stored.row for stored in page]
+    for row, is_known in zip(rows, wanted.holds([row.id for row in rows]), strict=True):
+        if not is_known:
+            raise IndexVerificationError(f"row {row.id} ({row.name}) was never acknowledged")
+    digests = {row.id: row.digest() for row in rows}
+    others = wanted.differing(digests)
+    for stored, is_other in zip(page, others, strict=True):
+        row = stored.row
+        if is_other or stored.digest != digests[row.id]:
+            raise IndexVerificationError(
+                f"row {row.id} ({row.name}) reads back damaged; build again"
+            )
 
 
 def check_names(encoder: str, job: str | None) -> None:
