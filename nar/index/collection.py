@@ -1,8 +1,8 @@
 """One collection of Milvus: its schema, and rows in and out of it."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -30,7 +30,9 @@ _UNSTATED: Final = "1"
 VALUES_A_READ: Final = 1_000
 PAGE_ROWS: Final = 2_000
 DIGEST_PAGE_ROWS: Final = 8_000
-_HEX_DIGITS: Final = "0123456789abcdef"
+ALL_IDS: Final = 16**32
+# Above every id: no digit is as large.
+END_OF_IDS: Final = "g"
 _BUILD: Final[dict[IndexKind, dict[str, int]]] = {
     "FLAT": {},
     "HNSW": {"M": 16, "efConstruction": 200},
@@ -165,14 +167,13 @@ class Collection:
     def _pages(self, columns: Sequence[str], page_rows: int) -> Iterator[list[dict[str, Any]]]:
         """Some columns of all rows.
 
-        Ids are hashes, so their first digits cut the rows evenly; the iterators of Milvus and of
-        Milvus Lite have dropped rows in several versions.
+        Ids are hashes, so rows lie evenly over all of them; the iterators of Milvus and of Milvus
+        Lite have dropped rows in several versions.
         """
-        pages = self.count(settled=True) / page_rows
-        digits = max(0, math.ceil(math.log(max(pages, 1), 16)))
-        for number in range(16**digits):
-            prefix = format(number, f"0{digits}x") if digits else ""
-            yield self.query(f"id >= '{prefix}' and id < '{prefix}g'", columns)
+        pages = -(-self.count(settled=True) // page_rows) or 1
+        bounds = [*(f"{number * ALL_IDS // pages:032x}" for number in range(pages)), END_OF_IDS]
+        for low, high in pairwise(bounds):
+            yield self.query(f"id >= '{low}' and id < '{high}'", columns)
 
     def query(
         self,
