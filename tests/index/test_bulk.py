@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from backends import ENCODER
+from backends import ENCODER, on_both
 from oracle import DIM, row
 
 from nar.config import IndexConfig
@@ -18,19 +18,6 @@ OTHER_ENCODER = "f" * 64
 EAST = np.eye(1, DIM, dtype=np.float32)
 OLD = [row(f"old {number}", 1, number) for number in range(3)]
 NEW = [row(f"new {number}", 1, number) for number in range(5)]
-
-
-on_both = pytest.mark.parametrize(
-    "config", ["lite", pytest.param("server", marks=pytest.mark.milvus_server)], indirect=True
-)
-
-
-@pytest.fixture
-def config(request, tmp_path):
-    """Milvus Lite; a server too, which takes seconds a build, where a test says `on_both`."""
-    if getattr(request, "param", "lite") == "lite":
-        return IndexConfig(uri=str(tmp_path / "index.db"))
-    return IndexConfig(uri=request.getfixturevalue("milvus_uri"), alias=request.function.__name__)
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from backends import ENCODER
+from backends import ENCODER, on_both
 from oracle import DIM, row
 
-from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexVerificationError
@@ -16,17 +15,6 @@ from nar.index.publishing import go_back
 
 ROWS = [row(f"row {number}", 1, number) for number in range(40)]
 CORPUS = "c" * 16
-on_both = pytest.mark.parametrize(
-    "config", ["lite", pytest.param("server", marks=pytest.mark.milvus_server)], indirect=True
-)
-
-
-@pytest.fixture
-def config(request, tmp_path):
-    if getattr(request, "param", "lite") == "lite":
-        return IndexConfig(uri=str(tmp_path / "index.db"))
-    alias = request.function.__name__[:60]
-    return IndexConfig(uri=request.getfixturevalue("milvus_uri"), alias=alias)
 
 
 @pytest.fixture
