@@ -17,10 +17,13 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # What a campaign has done is a line of a log, of which `campaigns.report` makes a page.
 LOG     ?= work/campaigns.log
+# Sizes of `make scale`, and where it keeps what it has.
+SIZES   ?= 30000 100000
+SCALE   ?= work/scale
 CAMPAIGN := PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(BIN)/python -m campaigns.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench results notebook pictures lock prometheus milvus clean
+.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench scale results notebook pictures lock prometheus milvus clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -93,8 +96,12 @@ campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'
 	$(CAMPAIGN)$* --log $(LOG) $(OPTIONS)
 
 bench: $(STAMP)  ## every benchmark of tests/bench, one table each
-	for name in motifs capture embed serve; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
+	for name in motifs capture darts embed serve; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
 	$(BIN)/python tests/bench/bench_ray.py $(DEMO)
+
+# Goes on where it was interrupted; what a size has given lies below SCALE, to be removed by hand.
+scale: $(STAMP) milvus  ## results/scale.md: DARTS networks drawn, embedded, indexed and searched
+	PYTHONPATH=$(CURDIR) $(BIN)/python tests/bench/scale.py $(SCALE) $(SIZES)
 
 results: $(STAMP)  ## every table and figure of results/ from cells in work/: hours, goes on when killed
 	$(BIN)/python -m cluster.evaluate --work work --results results

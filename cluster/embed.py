@@ -16,6 +16,12 @@ from cluster.session import connect
 from nar.cli.choices import IndexChoice
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
 
+_WAYS = {
+    "new": "a new collection, the one before is kept",
+    "in place": "written in place",
+    "nothing": "nothing had changed",
+}
+
 
 def as_dict(report: EmbedReport) -> dict[str, object]:
     """The report for a program."""
@@ -26,9 +32,12 @@ def view(report: EmbedReport) -> RenderableType:
     """The report for a person: what could not be embedded, and what the index holds."""
     pace = f"{report.embedded / report.seconds:,.0f} rows/s"
     line = (
-        f"{report.rows:,} architectures in {report.uri}; {report.embedded:,} of them embedded now, "
-        f"in {report.seconds:.0f} s by {report.workers} workers ({pace})"
+        f"{report.rows:,} architectures in {report.uri}; {_WAYS[report.way]}: {report.embedded:,} "
+        f"embedded, {report.removed:,} removed, in {report.seconds:.0f} s by {report.workers} "
+        f"workers ({pace})"
     )
+    if report.strangers:
+        line += f"; {report.strangers:,} that the corpus does not have were left (--remove)"
     if not report.failures:
         return line
     table = Table(title="Not embedded", title_justify="left")
@@ -52,13 +61,18 @@ def main(
     workers: Workers = None,
     config: Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")] = None,
     cluster_config: ClusterFile = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Delete rows that the corpus does not have.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Embed the corpus of --work into the index; after a crash, run it again and it goes on."""
+    """Embed what is new or changed in the corpus of --work; after a crash, run it again."""
     sizes = load_cluster_config(cluster_config)
     choice = IndexChoice(work, uri, config)
     with connect(sizes):
-        report = embed(choice.workspace, choice.config().index, resized(sizes.embed, workers))
+        report = embed(
+            choice.workspace, choice.config().index, resized(sizes.embed, workers), removes=remove
+        )
     show(as_dict(report), lambda: view(report), as_json=as_json)
 
 

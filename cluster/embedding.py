@@ -1,92 +1,45 @@
 """Embedding on the cluster: the shards of a corpus become one index.
 
 Actors read their parts of the corpus and embed them. This process alone owns the index, and no
-graph comes through it: it knows names, and writes rows. It fills a collection that no reader sees
-yet and that knows the rows it has acknowledged: a job that was killed goes on with the rows that
-are missing, and a job that is repeated has nothing to do. Readers see the new collection when it is
-complete and verified.
+graph comes through it: it knows names, and writes rows.
+
+Where the index has most rows already, those that are new or changed are written into it
+(`nar.index.increments`). Else it fills a collection that no reader sees yet and that knows the rows
+it has acknowledged: a job that was killed goes on with the rows that are missing. Readers see the
+new collection when it is complete and verified; the one before is kept for `nar index rollback`.
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
-import numpy as np
 import ray
-from numpy.typing import NDArray
 
 from cluster.actors import ActorPool, Recruiter, starter
 from cluster.config import EmbedConfig
+from cluster.embed_worker import EmbeddedPart, EmbedWorker
 from cluster.items import Failed, Item
 from cluster.ledger import digest
-from cluster.resources import bound_memory, pool_size, worker_share
-from nar.architecture import Architecture
+from cluster.parts import missing_parts, named_part, parsed_part
+from cluster.resources import pool_size, worker_share
 from nar.config import IndexConfig
 from nar.console import progress
-from nar.corpus import Card, card_of, iterate_names, read_shard
+from nar.corpus import iterate_card_shards, iterate_names
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
-from nar.encoding.embed import Embedder
-from nar.encoding.encoder import Encoder
 from nar.errors import InvalidInputError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
-from nar.index.rows import IndexRow, architecture_id, index_row
+from nar.index.increments import Comparison, Increment, descriptions, is_of_corpus
+from nar.index.rows import architecture_id, index_entry
 from nar.novelty import keep_novelty
 from nar.workspace import Workspace
 
 JOB_LETTERS = 16
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EmbeddedPart:
-    """What becomes of the rows of a part; their graphs stay where they were read.
-
-    Attributes:
-        cards: Of the architectures.
-        vectors: Shape (architectures, dim).
-    """
-
-    cards: tuple[Card, ...]
-    vectors: NDArray[np.float32]
-
-    def rows(self) -> Iterator[IndexRow]:
-        """The rows to write."""
-        return map(index_row, self.cards, self.vectors)
-
-
-class EmbedWorker:
-    """Reads parts of a corpus and embeds them; remembers the motifs it has encoded.
-
-    A part is a slice of a shard's rows, as ``file#low:high``. The shard that was read last is kept:
-    parts of one shard come in order.
-
-    Args:
-        corpus: Directory of the corpus, the same on every node.
-        encoder: What embeds.
-        memory_limit_bytes: Private memory that the process may have; None sets no bound.
-    """
-
-    def __init__(self, corpus: Path, encoder: Encoder, memory_limit_bytes: int | None) -> None:
-        bound_memory(memory_limit_bytes)
-        self._corpus = corpus
-        self._embedder = Embedder(encoder)
-        self._shard: tuple[str, list[Architecture]] = ("", [])
-
-    def embed(self, part: str) -> EmbeddedPart:
-        """Read the architectures of a part and embed them.
-
-        Raises:
-            CorpusError: This node does not see the shard, or it is damaged.
-        """
-        file, rows = parsed_part(part)
-        if file != self._shard[0]:
-            self._shard = (file, read_shard(self._corpus / file))
-        items = self._shard[1][rows]
-        vectors = self._embedder.embed([item.graph for item in items])
-        return EmbeddedPart(tuple(map(card_of, items)), vectors)
+Writer = IndexBuild | Increment
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,43 +47,66 @@ class EmbedReport:
     """What an embedding left behind.
 
     Attributes:
-        uri: Where the index is.
+        way: How it was written: ``new`` collection, ``in place``, or ``nothing`` had changed.
         encoder: Fingerprint of the encoder.
         rows: Rows of the published collection.
         embedded: Rows that this run embedded.
+        removed: Rows that this run deleted: the corpus does not have them.
+        strangers: Rows that the corpus does not have and that were left.
         failures: Names of architectures that are not in the index, with the reason.
+        uri: Where the index is.
         seconds: Wall time, from the corpus to the published collection.
         workers: Processes that shared it.
     """
 
-    uri: str
+    way: Literal["new", "in place", "nothing"]
     encoder: str
     rows: int
-    embedded: int
-    failures: dict[str, str]
-    seconds: float
-    workers: int
+    embedded: int = 0
+    removed: int = 0
+    strangers: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    uri: str = ""
+    seconds: float = 0.0
+    workers: int = 0
 
 
-def named_part(file: str, low: int, high: int) -> str:
-    """Name of the rows of a shard from ``low`` to before ``high``."""
-    return f"{file}#{low}:{high}"
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What is embedded, and by whom.
+
+    Attributes:
+        corpus: Directory of the corpus.
+        digest: Of its rows.
+        rows: How many they are.
+        encoder: Fingerprint of the encoder.
+        dim: Length of its vectors.
+        pool: Embeds.
+        part_rows: Rows that a worker takes at once.
+    """
+
+    corpus: Path
+    digest: str
+    rows: int
+    encoder: str
+    dim: int
+    pool: ActorPool[EmbeddedPart]
+    part_rows: int
 
 
-def parsed_part(part: str) -> tuple[str, slice]:
-    """File and rows of a part's name."""
-    file, _, rows = part.partition("#")
-    low, _, high = rows.partition(":")
-    return file, slice(int(low), int(high))
-
-
-def embed(workspace: Workspace, index_config: IndexConfig, config: EmbedConfig) -> EmbedReport:
+def embed(
+    workspace: Workspace, index_config: IndexConfig, config: EmbedConfig, *, removes: bool = False
+) -> EmbedReport:
     """Embed a corpus on the connected cluster and publish it as the index.
+
+    Only what the index lacks is embedded: by exact fingerprint, labels and encoder.
 
     Args:
         workspace: Has ``corpus/`` and ``checkpoint/``; gets ``novelty.json``.
         index_config: Where the index is.
         config: Sizes of the workers.
+        removes: Whether rows go that the corpus does not have; somebody may have added them. Where
+            a new collection is built, they are not in it in any case.
 
     Raises:
         CorpusError: The corpus is missing or damaged.
@@ -140,64 +116,106 @@ def embed(workspace: Workspace, index_config: IndexConfig, config: EmbedConfig) 
     """
     started = time.monotonic()
     encoder = load_checkpoint(workspace.checkpoint)
-    code, job = fingerprint(encoder), _job(workspace.corpus)
     share = worker_share(config)
     workers = pool_size(config, share)
     corpus = workspace.corpus.absolute()
     start = starter(EmbedWorker, share, corpus, ray.put(encoder), config.memory_limit_bytes)
-    with (
-        ArchitectureIndex(index_config) as index,
-        index.build(code, encoder.config.dim, job=job) as build,
-    ):
-        before = len(build.ids)
-        recruiter: Recruiter[EmbeddedPart] = Recruiter(
-            start, lambda worker, part: worker.embed.remote(part)
-        )
-        parts = _missing(corpus, build.ids, config.part_rows)
-        spoilt = _embed_all(ActorPool(recruiter, workers, config), build, parts)
-        failures = _named(corpus, spoilt)
-        rows = build.publish()
-        keep_novelty(index, workspace.novelty, encoder=code)
+    recruiter: Recruiter[EmbeddedPart] = Recruiter(
+        start, lambda worker, part: worker.embed.remote(part)
+    )
+    manifest = Manifest.read(corpus)
+    job = _Job(
+        corpus,
+        digest(*(entry.sha256 for entry in manifest.shards))[:JOB_LETTERS],
+        sum(entry.rows for entry in manifest.shards),
+        fingerprint(encoder),
+        encoder.config.dim,
+        ActorPool(recruiter, workers, config),
+        config.part_rows,
+    )
+    with ArchitectureIndex(index_config) as index:
+        done = _bring(job, index, index_config.batch_rows, removes=removes)
+        if done.way != "nothing":
+            keep_novelty(index, workspace.novelty, encoder=job.encoder)
     seconds = round(time.monotonic() - started, 3)
-    return EmbedReport(index_config.uri, code, rows, rows - before, failures, seconds, workers)
+    return replace(done, uri=index_config.uri, seconds=seconds, workers=workers)
 
 
-def _job(corpus: Path) -> str:
-    """Name of the build: the same shards belong to the same build."""
-    return digest(*(entry.sha256 for entry in Manifest.read(corpus).shards))[:JOB_LETTERS]
+def _bring(job: _Job, index: ArchitectureIndex, batch_rows: int, *, removes: bool) -> EmbedReport:
+    """Bring the index to the corpus, the way that is shortest."""
+    if is_of_corpus(index, job.encoder, job.digest, job.rows):
+        return EmbedReport("nothing", job.encoder, job.rows)
+    held = descriptions(index, job.encoder)
+    if len(held):
+        comparison = Comparison(held)
+        shards = (
+            (entry, comparison.are_right(list(map(index_entry, cards))))
+            for entry, cards in iterate_card_shards(job.corpus)
+        )
+        parts = dict(missing_parts(shards, job.part_rows))
+        if comparison.is_small(removes=removes):
+            return _change(job, index, Increment(index, batch_rows), parts, comparison, removes)
+    return _build(job, index)
 
 
-def _missing(corpus: Path, ids: frozenset[str], part_rows: int) -> dict[str, int]:
-    """Parts with a row that is not acknowledged yet, and how many rows each has."""
-    parts = {}
-    # No graph is parsed to learn a name.
-    for entry, names in iterate_names(corpus):
-        wanted = list(map(architecture_id, names))
-        for low in range(0, len(wanted), part_rows):
-            part = wanted[low : low + part_rows]
-            if not ids.issuperset(part):
-                parts[named_part(entry.file, low, low + len(part))] = len(part)
-    return parts
+def _change(
+    job: _Job,
+    index: ArchitectureIndex,
+    increment: Increment,
+    parts: dict[str, int],
+    comparison: Comparison,
+    removes: bool,
+) -> EmbedReport:
+    """Write what changed into the collection that readers get."""
+    spoilt = _embed_all(job.pool, increment, parts)
+    vanished = comparison.vanished
+    gone = vanished if removes else []
+    is_whole = not spoilt and len(gone) == len(vanished)
+    rows = increment.finish(gone, job.digest if is_whole else "")
+    return EmbedReport(
+        "in place",
+        job.encoder,
+        rows,
+        embedded=comparison.changed - len(spoilt),
+        removed=len(gone),
+        strangers=len(vanished) - len(gone),
+        failures=_named(job.corpus, spoilt),
+    )
+
+
+def _build(job: _Job, index: ArchitectureIndex) -> EmbedReport:
+    """Build a collection of all rows; one that was begun for the same rows goes on."""
+    with index.build(job.encoder, job.dim, job=job.digest) as build:
+        before = len(build.rows)
+        # No graph is parsed to learn a name.
+        shards = (
+            (entry, build.rows.holds(list(map(architecture_id, names))))
+            for entry, names in iterate_names(job.corpus)
+        )
+        spoilt = _embed_all(job.pool, build, dict(missing_parts(shards, job.part_rows)))
+        failures = _named(job.corpus, spoilt)
+        rows = build.publish(keep_before=True, corpus="" if failures else job.digest)
+    return EmbedReport("new", job.encoder, rows, embedded=rows - before, failures=failures)
 
 
 def _embed_all(
-    pool: ActorPool[EmbeddedPart], build: IndexBuild, parts: dict[str, int]
+    pool: ActorPool[EmbeddedPart], writer: Writer, parts: dict[str, int]
 ) -> list[Failed]:
     """Embed parts; of one that fails, each row by itself. What could not be embedded of those."""
     with progress("embedding", sum(parts.values())) as advance:
-        spoilt = _embed_parts(pool, build, list(parts), advance)
+        spoilt = _embed_parts(pool, writer, list(parts), advance)
         rows = [row for part in spoilt for row in _rows_of(part.key)]
-        return _embed_parts(pool, build, rows, advance)
+        return _embed_parts(pool, writer, rows, advance)
 
 
 def _rows_of(part: str) -> list[str]:
     file, rows = parsed_part(part)
-    return [named_part(file, row, row + 1) for row in range(rows.start, rows.stop)]
+    return [named_part(file, [row]) for row in rows]
 
 
 def _embed_parts(
     pool: ActorPool[EmbeddedPart],
-    build: IndexBuild,
+    writer: Writer,
     parts: Sequence[str],
     advance: Callable[[int], None],
 ) -> list[Failed]:
@@ -209,7 +227,7 @@ def _embed_parts(
             failed.append(outcome)
             continue
         try:
-            build.load(outcome.value.rows())
+            writer.load(outcome.value.rows())
             advance(len(outcome.value.cards))
         except InvalidInputError as error:
             failed.append(Failed(outcome.key, error))
@@ -220,8 +238,8 @@ def _named(corpus: Path, rows: Sequence[Failed]) -> dict[str, str]:
     """Why each of some rows is not in the index, by the name of its architecture."""
     of_file: defaultdict[str, dict[int, Exception]] = defaultdict(dict)
     for row in rows:
-        file, position = parsed_part(row.key)
-        of_file[file][position.start] = row.error
+        file, (position,) = parsed_part(row.key)
+        of_file[file][position] = row.error
     return {
         names[row]: str(error)
         for entry, names in (iterate_names(corpus) if rows else ())

@@ -8,6 +8,7 @@ commutative operators have no order. Cost: linear in nodes and edges (operands o
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from nar.graph import ComputationalGraph, operand_lists
 from nar.ops import COMMUTATIVE_IDS
 
 Code = bytes
+CODE_BYTES: Final = 16
 
 
 class Wiring:
@@ -97,7 +99,7 @@ class Wiring:
     def topology(self) -> str:
         """Topology fingerprint of the graph."""
         initial = self.graph.op_ids.astype("<u2")[:, None]
-        return _digest_of_all(self.codes(_bytes_of_rows(initial)), b"topology")
+        return fingerprint_of_codes(self.codes(_bytes_of_rows(initial)), "topology")
 
     def coded(self) -> "Coded":
         """The exact code of each node."""
@@ -124,7 +126,7 @@ class Coded:
 
     def exact(self, parameters: int) -> str:
         """Exact fingerprint of the graph, as if this were its parameter total."""
-        return _digest_of_all(self.codes, f"exact:{parameters}".encode())
+        return fingerprint_of_codes(self.codes, f"exact:{parameters}")
 
 
 def canonical(graph: ComputationalGraph) -> ComputationalGraph:
@@ -152,12 +154,18 @@ def exact_fingerprint(graph: ComputationalGraph) -> str:
     return Wiring(graph).coded().exact(graph.parameters)
 
 
-def _digest_of_all(codes: list[Code], kind: bytes) -> str:
-    return sha256(kind + b"".join(sorted(codes))).hexdigest()
+def fingerprint_of_codes(codes: list[Code], kind: str) -> str:
+    """Sha256 (hex) of all codes of a graph, whatever their order.
+
+    Args:
+        codes: Of the nodes.
+        kind: ``topology``, or ``exact`` with the parameter total: what the codes say.
+    """
+    return sha256(kind.encode() + b"".join(sorted(codes))).hexdigest()
 
 
 def _digest(content: bytes) -> Code:
-    return blake2b(content, digest_size=16).digest()
+    return blake2b(content, digest_size=CODE_BYTES).digest()
 
 
 def _bytes_of_rows(rows: NDArray[np.integer]) -> list[bytes]:

@@ -22,6 +22,10 @@ BACKENDS = [
     "lite",
     pytest.param("server", marks=pytest.mark.milvus_server),
 ]
+# For tests that take their place from the fixture `config`.
+on_both = pytest.mark.parametrize(
+    "config", ["lite", pytest.param("server", marks=pytest.mark.milvus_server)], indirect=True
+)
 
 
 class Backend(Protocol):

@@ -46,6 +46,7 @@ RANKS = """
     index.filters
     index.terms
     index.rows index.expressions
+    index.digests index.records
     index.state index.searches index.checks index.ranking index.columns index.schema index.milvus
     index.collection
     index.marks
@@ -53,7 +54,7 @@ RANKS = """
     index.orphans
     index.exact index.publishing
     index.architecture_index index.snapshot_files
-    index.mirror index.snapshot
+    index.increments index.mirror index.snapshot
     index.following
     index.reader index
     novelty query verdict

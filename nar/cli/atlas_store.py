@@ -151,7 +151,9 @@ def _store(atlas: Atlas, index: ArchitectureIndex, config: IndexConfig, ending: 
 
     try:
         with index.build(encoder, dim, job=f"atlas{_digest(atlas)}") as bulk:
-            bulk.load((row for row in content.rows if row.id not in bulk.ids), go_on)
+            held = bulk.rows.holds([row.id for row in content.rows])
+            missing = (row for row, is_held in zip(content.rows, held, strict=True) if not is_held)
+            bulk.load(missing, go_on)
             bulk.publish(go_on)
     except RefusedError as error:
         raise IndexUnavailableError(f"{error}; make room there, or {ELSEWHERE}") from error

@@ -91,6 +91,18 @@ def restore(
     index_commands.restore(choice, directory, other_encoder=other_encoder, as_json=as_json)
 
 
+@app.command("rollback")
+@reporting_errors
+def rollback(
+    work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
+) -> None:
+    """Go back to the collection before the last bulk load; once more, and it is undone."""
+    from nar.cli import index_commands
+    from nar.cli.choices import IndexChoice
+
+    index_commands.roll_back(IndexChoice(work, uri, config), as_json=as_json)
+
+
 @app.command("orphans")
 @reporting_errors
 def orphans(

@@ -21,6 +21,7 @@ from nar.encoding.stored import StoredEmbedder
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.milvus import Milvus
 from nar.index.orphans import Orphan, drop_orphans, orphans
+from nar.index.publishing import go_back
 from nar.index.rows import Embedding, index_row
 from nar.index.snapshot import restore_snapshot, take_snapshot
 from nar.index.snapshot_files import Snapshot
@@ -37,7 +38,7 @@ def build(choice: IndexChoice, *, as_json: bool) -> None:
     ):
         pairs = embedded(workspace.corpus, embedder)
         bulk.load(index_row(item, vector) for item, vector in pairs)
-        rows = bulk.publish()
+        rows = bulk.publish(keep_before=True)
         keep_novelty(index, workspace.novelty, encoder=embedder.fingerprint)
     result = {"rows": rows, "uri": config.uri, "encoder": embedder.fingerprint}
     show(result, lambda: display.properties("Index", result), as_json=as_json)
@@ -87,6 +88,20 @@ def info(choice: IndexChoice, *, as_json: bool) -> None:
     with ArchitectureIndex(config) as index:
         result = {"rows": index.count(), "encoder": index.encoder, "uri": config.uri}
     show(result, lambda: display.properties("Index", result), as_json=as_json)
+
+
+def roll_back(choice: IndexChoice, *, as_json: bool) -> None:
+    """Let readers get the collection that the last bulk load has replaced."""
+    config = choice.config().index
+    with closing(Milvus(config)) as milvus:
+        live = go_back(milvus, config.alias)
+        result = {
+            "rows": live.count(),
+            "encoder": live.encoder,
+            "collection": live.name,
+            "uri": config.uri,
+        }
+    show(result, lambda: display.properties("Rolled back", result), as_json=as_json)
 
 
 def snapshot(choice: IndexChoice, directory: Path, *, as_json: bool) -> None:

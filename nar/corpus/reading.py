@@ -72,9 +72,19 @@ def iterate_cards(directory: Path) -> Iterator[Card]:
     Raises:
         CorpusError: Names what is missing or damaged.
     """
+    for _, cards in iterate_card_shards(directory):
+        yield from cards
+
+
+def iterate_card_shards(directory: Path) -> Iterator[tuple[ShardEntry, list[Card]]]:
+    """The cards of each shard of a finished corpus, in its order.
+
+    Raises:
+        CorpusError: Names what is missing or damaged.
+    """
     for entry in Manifest.read(directory).shards:
         path, content = checked(directory, entry)
-        yield from parsed(path, content, cards_of, columns=CARD_COLUMNS)
+        yield entry, parsed(path, content, cards_of, columns=CARD_COLUMNS)
 
 
 def read_card_columns(directory: Path) -> pa.Table:

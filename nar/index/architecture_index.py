@@ -269,9 +269,9 @@ class ArchitectureIndex:
             keep=job is not None,
         )
 
-    def _adopt(self, built: Collection) -> None:
-        """Make a verified collection the live one and drop the one before."""
-        switch(self._milvus, self._config.alias, built)
+    def _adopt(self, built: Collection, keep_before: bool) -> None:
+        """Make a verified collection the live one; keep or drop the one before."""
+        switch(self._milvus, self._config.alias, built, keep_before=keep_before)
         self._live = built
 
     def _read(self, ask: Callable[[Collection], Answer]) -> Answer:

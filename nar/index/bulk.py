@@ -2,22 +2,28 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Final, Self
+
+import numpy as np
 
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
 from nar.index.checks import check_rows
-from nar.index.collection import Collection, StoredRow
-from nar.index.marks import show_life
+from nar.index.collection import Collection
+from nar.index.digests import RowDigests
+from nar.index.marks import CORPUS, mark, show_life
+from nar.index.records import StoredRow
 from nar.index.rows import IndexRow, is_fingerprint
 
 Advance = Callable[[int], object]
 
 # How often a build that writes shows that it lives.
 LIFE_S: Final = 60.0
+# So many rows are read back whole; of more, a sample of this size.
+VERIFIED_ROWS: Final = 100_000
 _JOB: Final = re.compile(r"[a-z0-9]{1,40}")
 
 
@@ -34,16 +40,20 @@ class IndexBuild:
     Args:
         staging: The collection to fill; no reader looks there.
         lock: Held while rows are written: Milvus Lite takes one writer at a time.
-        adopt: Makes the verified collection the live one.
+        adopt: Makes the verified collection the live one; told whether to keep the one before.
         batch_rows: Rows of one write of `load`.
         keep: Whether to keep an unpublished collection for another attempt.
+
+    Attributes:
+        staging: The collection.
+        rows: What was acknowledged, by this attempt or one before.
     """
 
     def __init__(
         self,
         staging: Collection,
         lock: AbstractContextManager[bool],
-        adopt: Callable[[Collection], None],
+        adopt: Callable[[Collection, bool], None],
         *,
         batch_rows: int,
         keep: bool,
@@ -57,7 +67,7 @@ class IndexBuild:
         self._show_life_at = 0.0
         self._show_life()
         staging.load()
-        self._digests = staging.digests()
+        self.rows = RowDigests(staging.digest_pages())
 
     def __enter__(self) -> Self:
         return self
@@ -70,11 +80,6 @@ class IndexBuild:
     ) -> None:
         if not (self._published or self._keep):
             self.staging.drop()
-
-    @property
-    def ids(self) -> frozenset[str]:
-        """Ids of the rows that were acknowledged, by this attempt or one before."""
-        return frozenset(self._digests)
 
     def load(self, rows: Iterable[IndexRow], advance: Advance | None = None) -> None:
         """Write any number of rows, batch by batch.
@@ -104,7 +109,7 @@ class IndexBuild:
         check_rows(rows, self.staging.dim)
         with self._lock:
             self._show_life()
-            self._digests |= self.staging.upsert(rows)
+            self.rows.add(self.staging.upsert(rows))
 
     def _show_life(self) -> None:
         """Or others would take it for a build that was killed."""
@@ -112,11 +117,15 @@ class IndexBuild:
             show_life(self.staging)
             self._show_life_at = time.monotonic() + LIFE_S
 
-    def publish(self, advance: Advance | None = None) -> int:
+    def publish(
+        self, advance: Advance | None = None, *, keep_before: bool = False, corpus: str = ""
+    ) -> int:
         """Seal, verify and switch: afterwards every reader gets these rows.
 
         Args:
             advance: Called with the number of rows after each page is verified.
+            keep_before: Whether the collection before is kept, to go back to.
+            corpus: Digest of the corpus whose rows these are, no more and no fewer; else empty.
 
         Returns:
             Number of rows.
@@ -126,44 +135,85 @@ class IndexBuild:
         """
         with self._lock:
             self.staging.flush()
-            verify(self.staging, self._digests, advance)
-            self._adopt(self.staging)
+            verify(self.staging, self.rows, advance)
+            if corpus:
+                mark(self.staging, {CORPUS: corpus})
+            self._adopt(self.staging, keep_before)
         self._published = True
-        return len(self._digests)
+        return len(self.rows)
 
 
-def verify(collection: Collection, digests: dict[str, str], advance: Advance | None = None) -> None:
-    """Read every row back and compare it, vector bytes included.
+def verify(collection: Collection, wanted: RowDigests, advance: Advance | None = None) -> None:
+    """Read back what was written: of every row its id and digest, and whole rows to compare.
+
+    Up to `VERIFIED_ROWS` all rows are compared whole, vector bytes included. Of more, that many:
+    those of the first ids, which are hashes, so that it is as if they were drawn. Damage to one row
+    of ten thousand is then missed once in twenty thousand times.
 
     Args:
         collection: What to read.
-        digests: What must be there: a digest for each id.
-        advance: Called with the number of rows of each page.
+        wanted: What must be there.
+        advance: Called with the number of whole rows of each page.
 
     Raises:
         IndexVerificationError: Names the first row at fault.
     """
-    seen: set[str] = set()
+    is_sampled = len(wanted) > VERIFIED_ROWS
+    seen = np.zeros(len(wanted), dtype=np.bool_)
+    if is_sampled:
+        for digests in collection.digest_pages():
+            _check_known(list(digests), wanted)
+            _check_same(digests, wanted)
+            seen[wanted.places(list(digests))] = True
+    compared = 0
     for page in collection.pages():
-        for stored in page:
-            _verify_row(stored, digests)
-            seen.add(stored.row.id)
+        check_page(page, wanted)
+        seen[wanted.places([stored.row.id for stored in page])] = True
+        compared += len(page)
         if advance:
             advance(len(page))
-    lost = digests.keys() - seen
-    if lost:
+        if is_sampled and compared >= VERIFIED_ROWS:
+            break
+    lost = np.flatnonzero(~seen)
+    if len(lost):
         raise IndexVerificationError(
-            f"{len(lost)} of {len(digests)} acknowledged rows are missing, {min(lost)} among them; "
-            "build again"
+            f"{len(lost)} of {len(wanted)} acknowledged rows are missing, "
+            f"{wanted.ids(lost[:1])[0]} among them; build again"
         )
 
 
-def _verify_row(stored: StoredRow, digests: dict[str, str]) -> None:
-    row = stored.row
-    if row.id not in digests:
-        raise IndexVerificationError(f"row {row.id} ({row.name}) was never acknowledged")
-    if not row.digest() == stored.digest == digests[row.id]:
-        raise IndexVerificationError(f"row {row.id} ({row.name}) reads back damaged; build again")
+def check_page(page: Sequence[StoredRow], wanted: RowDigests) -> None:
+    """Compare rows that were read with what was written.
+
+    Raises:
+        IndexVerificationError: Names the first row at fault.
+    """
+    names = {stored.row.id: f" ({stored.row.name})" for stored in page}
+    _check_known(list(names), wanted, names)
+    _check_same({stored.row.id: stored.row.digest() for stored in page}, wanted, names)
+    _check_same({stored.row.id: stored.digest for stored in page}, wanted, names)
+
+
+# What stands behind an id in an error, where the name was read, too.
+_Names = Mapping[str, str]
+
+
+def _check_known(
+    ids: Sequence[str], wanted: RowDigests, names: _Names = MappingProxyType({})
+) -> None:
+    for key, is_known in zip(ids, wanted.holds(ids), strict=True):
+        if not is_known:
+            raise IndexVerificationError(f"row {key}{names.get(key, '')} was never acknowledged")
+
+
+def _check_same(
+    digests: Mapping[str, str], wanted: RowDigests, names: _Names = MappingProxyType({})
+) -> None:
+    for key, is_other in zip(digests, wanted.differing(digests), strict=True):
+        if is_other:
+            raise IndexVerificationError(
+                f"row {key}{names.get(key, '')} reads back damaged; build again"
+            )
 
 
 def check_names(encoder: str, job: str | None) -> None:

@@ -1,8 +1,8 @@
 """One collection of Milvus: its schema, and rows in and out of it."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -13,7 +13,8 @@ from pymilvus import MilvusClient
 from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.expressions import any_pair, equal_any
 from nar.index.milvus import PATIENCE_S, Milvus
-from nar.index.rows import COLUMNS, Embedding, Hit, IndexRow
+from nar.index.records import StoredRow, hit_of, record_of, stored_row
+from nar.index.rows import COLUMNS, Hit, IndexEntry, IndexRow
 from nar.index.schema import column_schema
 
 IndexKind = Literal["FLAT", "HNSW"]
@@ -29,20 +30,14 @@ _UNSTATED: Final = "1"
 VALUES_A_READ: Final = 1_000
 PAGE_ROWS: Final = 2_000
 DIGEST_PAGE_ROWS: Final = 8_000
-_HEX_DIGITS: Final = "0123456789abcdef"
+ALL_IDS: Final = 16**32
+# Above every id: no digit is as large.
+END_OF_IDS: Final = "g"
 _BUILD: Final[dict[IndexKind, dict[str, int]]] = {
     "FLAT": {},
     "HNSW": {"M": 16, "efConstruction": 200},
 }
 _MIN_EF: Final = 128
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRow:
-    """A row as it reads back, with the digest it was written with."""
-
-    row: IndexRow
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +69,11 @@ class Collection:
         with self.milvus.reaching("load the collection"):
             self.milvus.client.load_collection(self.name, timeout=patience_s)
 
+    def release(self) -> None:
+        """Take it out of memory until it is loaded again."""
+        with self.milvus.reaching("release the collection"):
+            self.milvus.client.release_collection(self.name, timeout=self.milvus.timeout_s)
+
     def flush(self) -> None:
         """Seal what was written: unsealed rows are searched slowly."""
         with self.milvus.reaching("flush"):
@@ -91,7 +91,7 @@ class Collection:
             The digest of each row by its id.
         """
         digests = {row.id: row.digest() for row in rows}
-        written = [_record(row, digests[row.id]) for row in rows]
+        written = [record_of(row, digests[row.id]) for row in rows]
         with self.milvus.reaching("upsert"):
             self.milvus.client.upsert(self.name, written, timeout=self.milvus.timeout_s)
         return digests
@@ -121,7 +121,7 @@ class Collection:
         held: dict[str, StoredRow] = {}
         for start in range(0, len(pairs), VALUES_A_READ):
             expression = any_pair(pairs[start : start + VALUES_A_READ])
-            for stored in map(_stored, self.query(expression, _STORED)):
+            for stored in map(stored_row, self.query(expression, _STORED)):
                 held[stored.row.id] = stored
         return [held[key] for key in sorted(held)]
 
@@ -139,7 +139,7 @@ class Collection:
         No id of a page is above those of the next.
         """
         for records in self._pages(_STORED, PAGE_ROWS):
-            yield [_stored(record) for record in records]
+            yield [stored_row(record) for record in records]
 
     def sample(self, count: int) -> list[IndexRow]:
         """Rows of the first ids. Ids are hashes: it is as if the rows were drawn at random."""
@@ -159,17 +159,21 @@ class Collection:
         for records in self._pages(("id", "digest"), DIGEST_PAGE_ROWS):
             yield {record["id"]: record["digest"] for record in records}
 
+    def entry_pages(self) -> Iterator[list[IndexEntry]]:
+        """What all rows say besides their vectors, a bounded number at a time."""
+        for records in self._pages(COLUMNS, PAGE_ROWS):
+            yield [IndexEntry(**{name: each[name] for name in COLUMNS}) for each in records]
+
     def _pages(self, columns: Sequence[str], page_rows: int) -> Iterator[list[dict[str, Any]]]:
         """Some columns of all rows.
 
-        Ids are hashes, so their first digits cut the rows evenly; the iterators of Milvus and of
-        Milvus Lite have dropped rows in several versions.
+        Ids are hashes, so rows lie evenly over all of them; the iterators of Milvus and of Milvus
+        Lite have dropped rows in several versions.
         """
-        pages = self.count(settled=True) / page_rows
-        digits = max(0, math.ceil(math.log(max(pages, 1), 16)))
-        for number in range(16**digits):
-            prefix = format(number, f"0{digits}x") if digits else ""
-            yield self.query(f"id >= '{prefix}' and id < '{prefix}g'", columns)
+        pages = -(-self.count(settled=True) // page_rows) or 1
+        bounds = [*(f"{number * ALL_IDS // pages:032x}" for number in range(pages)), END_OF_IDS]
+        for low, high in pairwise(bounds):
+            yield self.query(f"id >= '{low}' and id < '{high}'", columns)
 
     def query(
         self,
@@ -213,7 +217,7 @@ class Collection:
                 consistency_level="Bounded",
                 timeout=self.milvus.timeout_s,
             )
-        return [[_hit(entry) for entry in hits] for hits in answers]
+        return [[hit_of(entry) for entry in hits] for hits in answers]
 
 
 _STORED: Final = (*COLUMNS, "embedding", "digest")
@@ -277,19 +281,3 @@ def check_schema(collection: Collection) -> None:
             f"{collection.schema_version}; build it again with `nar index build` or `python -m "
             "cluster.embed`, or use the version of NAR that made it"
         )
-
-
-def _record(row: IndexRow, digest: str) -> dict[str, object]:
-    record = {column: getattr(row, column) for column in COLUMNS}
-    return {**record, "embedding": row.embedding, "digest": digest}
-
-
-def _stored(record: dict[str, Any]) -> StoredRow:
-    embedding: Embedding = np.asarray(record["embedding"], dtype=np.float32)
-    columns = {column: record[column] for column in COLUMNS}
-    return StoredRow(IndexRow(**columns, embedding=embedding), record["digest"])
-
-
-def _hit(entry: dict[str, Any]) -> Hit:
-    columns = {column: entry["entity"][column] for column in COLUMNS}
-    return Hit(**columns, score=float(entry["distance"]))

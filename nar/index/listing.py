@@ -2,12 +2,9 @@
 
 from typing import Final
 
-from nar.index.collection import MAX_ROWS, Collection
+from nar.index.collection import ALL_IDS, END_OF_IDS, MAX_ROWS, Collection
 from nar.index.rows import COLUMNS, IndexEntry
 
-_ALL_IDS: Final = 16**32
-# Above every id: no digit is as large.
-_END: Final = "g"
 # An answer may hold so many times the page before it counts as cut.
 _ROOM: Final = 4
 
@@ -27,10 +24,10 @@ def page(collection: Collection, after: str, limit: int, expression: str) -> lis
         expression: What they must be, compiled by `nar.index.expressions`; empty for anything.
     """
     start = int(after, 16) + 1 if after else 0
-    width = max(_ALL_IDS * limit // max(collection.count(), 1), 1)
+    width = max(ALL_IDS * limit // max(collection.count(), 1), 1)
     most = min(_ROOM * limit, MAX_ROWS)
     entries: list[IndexEntry] = []
-    while start < _ALL_IDS and len(entries) < limit:
+    while start < ALL_IDS and len(entries) < limit:
         where = _between(start, start + width, expression)
         records = collection.query(where, COLUMNS, limit=most)
         if len(records) == most:
@@ -44,6 +41,6 @@ def page(collection: Collection, after: str, limit: int, expression: str) -> lis
 
 def _between(start: int, stop: int, expression: str) -> str:
     """The expression for rows of ids from one number up to another."""
-    end = _END if stop >= _ALL_IDS else f"{stop:032x}"
+    end = END_OF_IDS if stop >= ALL_IDS else f"{stop:032x}"
     ids = f"id >= '{start:032x}' and id < '{end}'"
     return f"{ids} and ({expression})" if expression else ids

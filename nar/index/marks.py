@@ -19,6 +19,8 @@ WRITTEN: Final = "nar.written"
 # Another text after every write of single rows: their number may be as before.
 CHANGED: Final = "nar.changed"
 SUPERSEDED: Final = "nar.superseded"
+# Digest of the corpus whose rows it has, no more and no fewer; nothing where that is not known.
+CORPUS: Final = "nar.corpus"
 
 
 def begun(milvus: Milvus, job: str | None) -> dict[str, str]:
@@ -34,6 +36,12 @@ def show_life(collection: Collection) -> None:
 def show_change(collection: Collection) -> None:
     """Let readers in other processes see that rows were written."""
     mark(collection, {CHANGED: token_hex(8)})
+
+
+def show_difference(collection: Collection) -> None:
+    """Note that it is about to have other rows than a corpus, if it has had those of one."""
+    if collection.marks.get(CORPUS):
+        mark(collection, {CORPUS: ""})
 
 
 def mark(collection: Collection, marks: Mapping[str, str]) -> None:

@@ -7,9 +7,10 @@ from threading import Event
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.collection import Collection, StoredRow
+from nar.index.collection import Collection
 from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
+from nar.index.records import StoredRow
 from nar.index.rows import IndexRow
 
 

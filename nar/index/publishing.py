@@ -1,12 +1,14 @@
-"""How collections come and go: one is filled, the alias names it, the one before is dropped."""
+"""How collections come and go: one is filled, the alias names it, the old one goes or is kept."""
 
 from secrets import token_hex
 
 from nar.config import IndexConfig
+from nar.errors import IndexUnavailableError
 from nar.index.bulk import check_names, check_same
 from nar.index.collection import (
     SCHEMA_VERSION,
     Collection,
+    check_schema,
     create_collection,
     find_collection,
 )
@@ -33,19 +35,58 @@ def staging_collection(
     return staging
 
 
-def switch(milvus: Milvus, alias: str, built: Collection) -> None:
-    """Make a verified collection the one that readers get, and drop the one before.
+def switch(milvus: Milvus, alias: str, built: Collection, *, keep_before: bool) -> None:
+    """Make a verified collection the one that readers get; drop the one before, or keep it.
 
-    A publisher that is killed on the way leaves a collection that is marked; the next drops it.
+    A second alias leads to the one that is kept, and of those one is kept: the collection that it
+    led to before is dropped. A publisher that is killed on the way leaves a collection that is
+    marked; the next drops it.
     """
     before = find_collection(milvus, alias)
-    is_other = before is not None and before.name != built.name
-    if before and is_other:
-        mark(before, {SUPERSEDED: built.name})
+    if before is not None and before.name == built.name:
+        before = None
+    gone = before
+    if before and keep_before:
+        kept = alias_before(alias)
+        gone = find_collection(milvus, kept)
+        point_alias(milvus, kept, before.name)
+    if gone and gone.name != built.name:
+        mark(gone, {SUPERSEDED: built.name})
     point_alias(milvus, alias, built.name)
-    if before and is_other:
-        is_dropped(before)
+    if before and keep_before:
+        before.release()
+    if gone and gone.name != built.name:
+        is_dropped(gone)
     collect(milvus)
+
+
+def go_back(milvus: Milvus, alias: str) -> Collection:
+    """Let readers get the collection that was kept; the one that they got is kept in its place.
+
+    Returns:
+        What readers get now.
+
+    Raises:
+        IndexUnavailableError: Nothing was kept.
+        IndexMismatchError: Another version of NAR made it.
+    """
+    live, kept = (find_collection(milvus, each) for each in (alias, alias_before(alias)))
+    if live is None or kept is None or live.name == kept.name:
+        raise IndexUnavailableError(
+            f"no collection is kept from before {alias!r} at {milvus.uri}: only one that a bulk "
+            "load has replaced can be gone back to"
+        )
+    check_schema(kept)
+    kept.load()
+    point_alias(milvus, alias, kept.name)
+    point_alias(milvus, alias_before(alias), live.name)
+    live.release()
+    return kept
+
+
+def alias_before(alias: str) -> str:
+    """The alias of the collection that was published before that of an alias."""
+    return f"{alias}_before"
 
 
 def point_alias(milvus: Milvus, alias: str, name: str) -> None:

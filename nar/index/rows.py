@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,13 @@ class IndexEntry:
     exact: str = field(metadata={_IS_FINGERPRINT: True})
     inference: str = field(metadata={_IS_FINGERPRINT: True})
 
+    def description(self) -> str:
+        """Hash over every field besides the vector. The exact fingerprint is one of them.
+
+        So rows of one encoder that say the same have the same vector.
+        """
+        return _hashed(b"", self)
+
 
 # The scalar columns of the index, and those of each kind: bytes of a text, counts, fingerprints.
 COLUMNS: Final = tuple(each.name for each in fields(IndexEntry))
@@ -133,10 +140,13 @@ class IndexRow(IndexEntry):
 
     def digest(self) -> str:
         """Hash over every field, vector bytes included: tells whether a row reads back whole."""
-        told = sha256(self.embedding.astype("<f4").tobytes())
-        for column in COLUMNS:
-            told.update(f"\0{getattr(self, column)}".encode())
-        return told.hexdigest()[:32]
+        return _hashed(self.embedding.astype("<f4").tobytes(), self)
+
+
+def _hashed(content: bytes, entry: IndexEntry) -> str:
+    told = sha256(content)
+    told.update("".join(f"\0{getattr(entry, column)}" for column in COLUMNS).encode())
+    return told.hexdigest()[:32]
 
 
 class Described(Known, Protocol):
@@ -166,20 +176,28 @@ def index_row(item: Described, embedding: Embedding) -> IndexRow:
         item: The architecture, or what is known of it.
         embedding: Shape (dim,).
     """
+    return IndexRow(**_columns(item), embedding=embedding)
+
+
+def index_entry(item: Described) -> IndexEntry:
+    """What the index says of an architecture besides its vector."""
+    return IndexEntry(**_columns(item))
+
+
+def _columns(item: Described) -> dict[str, Any]:
     labels = item.labels
-    return IndexRow(
-        id=architecture_id(labels.name),
-        name=labels.name,
-        source=labels.source,
-        library=labels.library,
-        family=labels.family,
-        block=item.block,
-        task=labels.task,
-        parameters=item.parameters,
-        flops=item.flops,
-        nodes=item.nodes,
-        topology=item.topology,
-        exact=item.exact,
-        inference=item.inference,
-        embedding=embedding,
-    )
+    return {
+        "id": architecture_id(labels.name),
+        "name": labels.name,
+        "source": labels.source,
+        "library": labels.library,
+        "family": labels.family,
+        "block": item.block,
+        "task": labels.task,
+        "parameters": item.parameters,
+        "flops": item.flops,
+        "nodes": item.nodes,
+        "topology": item.topology,
+        "exact": item.exact,
+        "inference": item.inference,
+    }

@@ -8,8 +8,9 @@ from pathlib import Path
 from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import Advance, IndexBuild
-from nar.index.collection import SCHEMA_VERSION, Collection, StoredRow
+from nar.index.collection import SCHEMA_VERSION, Collection
 from nar.index.damage import DamagedIndexError
+from nar.index.records import StoredRow
 from nar.index.rows import IndexRow
 from nar.index.snapshot_files import (
     FORMAT_VERSION,
@@ -160,8 +161,8 @@ def _rows(directory: Path, snapshot: Snapshot) -> Iterator[IndexRow]:
 
 
 def _check_whole(build: IndexBuild, directory: Path, snapshot: Snapshot) -> None:
-    if len(build.ids) != snapshot.rows:
+    if len(build.rows) != snapshot.rows:
         raise SnapshotError(
-            f"{directory} holds {len(build.ids)} rows, its manifest says {snapshot.rows}; restore "
+            f"{directory} holds {len(build.rows)} rows, its manifest says {snapshot.rows}; restore "
             "another snapshot"
         )

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nar.errors import NarError
 from nar.files import write_whole
-from nar.index.collection import StoredRow
+from nar.index.records import StoredRow
 from nar.index.rows import COLUMNS, COUNTS, IndexRow
 
 FORMAT_VERSION: Final = 1

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from nar.index.checks import check_rows
 from nar.index.collection import Collection
-from nar.index.marks import show_change
+from nar.index.marks import show_change, show_difference
 from nar.index.rows import IndexRow
 
 
@@ -20,6 +20,7 @@ def upsert_rows(live: Collection, rows: Sequence[IndexRow], batch_rows: int) -> 
         InvalidInputError: Names the row and field at fault; nothing is written.
     """
     check_rows(rows, live.dim)
+    show_difference(live)
     for start in range(0, len(rows), batch_rows):
         live.upsert(rows[start : start + batch_rows])
     _settle(live)
@@ -32,6 +33,7 @@ def delete_rows(live: Collection, ids: Sequence[str], batch_rows: int) -> int:
         How many there were.
     """
     present = sorted(live.present(ids))
+    show_difference(live)
     for start in range(0, len(present), batch_rows):
         live.delete(present[start : start + batch_rows])
     _settle(live)

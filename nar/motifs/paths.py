@@ -74,7 +74,8 @@ def levels(owner: Integers, walked: Paths) -> tuple[Integers, Codes]:
         walked: The paths.
 
     Returns:
-        Owner and code, one of each pair.
+        Owner and code, one of each pair. Those of one owner come in the order of their codes: sums
+        over them are then the same to the bit, whoever else is read beside it.
     """
     keys = salted(walked.codes, owner, OWNER)
     order = np.argsort(keys)
@@ -82,7 +83,9 @@ def levels(owner: Integers, walked: Paths) -> tuple[Integers, Codes]:
     first = np.flatnonzero(is_first)
     times = np.add.reduceat(walked.times[order], first) if len(first) else walked.times
     count = np.minimum(np.log2(times).astype(np.int64), MAX_LEVEL) + 1
-    kept = np.repeat(order[first], count)
+    alone = order[first]
+    by_code = np.argsort(walked.codes[alone])
+    kept, count = np.repeat(alone[by_code], count[by_code]), count[by_code]
     return owner[kept], salted(walked.codes[kept], ranks(count), LEVEL)
 
 

@@ -1,22 +1,23 @@
 """Bulk embedding: one published collection, whatever happens on the way."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import corpora
 import numpy as np
 import pytest
 import torch
-from graphs import resnet
+from encoding import small_default
 from typer.testing import CliRunner
 
-from cluster import embedding
-from cluster.config import EmbedConfig
+from cluster.config import EmbedConfig, ExtractConfig
 from cluster.embed import app
 from cluster.embedding import EmbedReport, embed
+from cluster.extraction import Job, extract
+from nar.cli.app import app as nar_app
 from nar.config import IndexConfig
-from nar.corpus import iterate_cards, read_corpus, read_shard, write_shard
+from nar.corpus import read_corpus, read_shard, write_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
@@ -25,10 +26,10 @@ from nar.encoding.paper.recipe import PaperConfig
 from nar.errors import CheckpointError, CorpusError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
-from nar.index.rows import architecture_id
 from nar.motifs.config import MotifConfig
 from nar.novelty import calibrate, read_novelty
 from nar.workspace import Workspace
+from nar.zoo.sources.darts.genotypes import genotype_at
 
 pytestmark = pytest.mark.ray
 
@@ -74,20 +75,6 @@ def test_the_index_holds_what_the_embedder_gives(workspace):
     np.testing.assert_allclose(measured.distances, calibrate(wanted, designs).distances, atol=1e-5)
 
 
-def test_what_is_missing_is_known_from_names_alone(tmp_path, monkeypatch):
-    directory = corpora.corpus(
-        tmp_path / "corpus", [*corpora.rows(), corpora.item("timm:e", resnet([2]))]
-    )
-    monkeypatch.setattr("nar.corpus.shards.graphs_of", None)  # would be called to parse a graph
-    names = [card.labels.name for card in iterate_cards(directory)]
-    held = frozenset(map(architecture_id, [names[0], *names[2:4]]))
-    assert embedding._missing(directory, held, 2) == {
-        "shard-0.parquet#0:2": 2,
-        "shard-1.parquet#2:3": 1,
-    }
-    assert embedding._missing(directory, frozenset(map(architecture_id, names)), 2) == {}
-
-
 def test_no_graph_comes_through_the_driver(workspace, monkeypatch):
     # Workers are processes of their own: only this one would fail.
     monkeypatch.setattr("nar.corpus.shards.graphs_of", None)
@@ -108,7 +95,7 @@ def test_a_job_that_was_killed_goes_on_after_its_last_write(workspace, monkeypat
     write = IndexBuild.upsert
 
     def write_once(build, rows):
-        if build.ids:
+        if len(build.rows):
             raise KeyboardInterrupt
         write(build, rows)
 
@@ -119,6 +106,55 @@ def test_a_job_that_was_killed_goes_on_after_its_last_write(workspace, monkeypat
     resumed = run(workspace)
     assert 0 < resumed.embedded < 10
     assert resumed.rows == len(held(workspace)) == 10
+
+
+def many(workspace: Workspace, numbers: range) -> None:
+    """Make the corpus these networks: forty and more, so that a few are less than a tenth."""
+    names = [f"darts:{genotype_at(number * 10**14)}" for number in numbers]
+    extract(Job(names, {}), workspace, ExtractConfig(num_workers=1, shard_size=16))
+
+
+def digests(workspace: Workspace) -> dict[str, str]:
+    with ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index:
+        return index.live.digests()
+
+
+def test_what_changed_is_embedded_alone_and_equals_a_build_from_nothing(workspace, tmp_path):
+    save_checkpoint(workspace.checkpoint, small_default())
+    many(workspace, range(40))
+    assert run(workspace).way == "new"
+    many(workspace, range(2, 42))
+    changed = run(workspace)
+    assert (changed.way, changed.embedded, changed.strangers, changed.rows) == (
+        "in place",
+        2,
+        2,
+        42,
+    )
+    removed = run_and_remove(workspace)
+    assert (removed.way, removed.embedded, removed.removed, removed.rows) == ("in place", 0, 2, 40)
+    again = run(workspace)
+    assert (again.way, again.embedded, again.rows) == ("nothing", 0, 40)
+    in_place = digests(workspace)
+    shutil.rmtree(workspace.index)
+    assert run(workspace).way == "new"
+    assert digests(workspace) == in_place
+
+
+def run_and_remove(workspace: Workspace) -> EmbedReport:
+    return embed(workspace, IndexConfig(uri=str(workspace.index)), ONE_WORKER, removes=True)
+
+
+def test_a_collection_is_built_anew_where_much_changes_and_can_be_gone_back_from(workspace):
+    many(workspace, range(10))
+    first = run(workspace)
+    before = digests(workspace)
+    many(workspace, range(5, 15))
+    assert (run(workspace).way, first.way) == ("new", "new")
+    assert digests(workspace) != before
+    answer = CliRunner().invoke(nar_app, ["index", "rollback", "--work", str(workspace.root)])
+    assert answer.exit_code == 0
+    assert digests(workspace) == before
 
 
 def test_another_encoder_replaces_the_collection(workspace):

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from backends import ENCODER
+from backends import ENCODER, on_both
 from oracle import DIM, row
 
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidInputError
+from nar.index import bulk
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexVerificationError
 from nar.index.collection import SCHEMA_VERSION
@@ -17,19 +18,6 @@ OTHER_ENCODER = "f" * 64
 EAST = np.eye(1, DIM, dtype=np.float32)
 OLD = [row(f"old {number}", 1, number) for number in range(3)]
 NEW = [row(f"new {number}", 1, number) for number in range(5)]
-
-
-on_both = pytest.mark.parametrize(
-    "config", ["lite", pytest.param("server", marks=pytest.mark.milvus_server)], indirect=True
-)
-
-
-@pytest.fixture
-def config(request, tmp_path):
-    """Milvus Lite; a server too, which takes seconds a build, where a test says `on_both`."""
-    if getattr(request, "param", "lite") == "lite":
-        return IndexConfig(uri=str(tmp_path / "index.db"))
-    return IndexConfig(uri=request.getfixturevalue("milvus_uri"), alias=request.function.__name__)
 
 
 @pytest.fixture
@@ -107,7 +95,7 @@ def test_a_named_build_goes_on_where_it_stopped(config):
     with ArchitectureIndex(config) as index, index.build(ENCODER, DIM, job="corpus1") as build:
         build.upsert(NEW[:3])
     with ArchitectureIndex(config) as index, index.build(ENCODER, DIM, job="corpus1") as build:
-        assert build.ids == {item.id for item in NEW[:3]}
+        assert build.rows.holds([item.id for item in NEW]) == [True] * 3 + [False] * 2
         build.upsert(NEW[2:])
         assert build.publish() == 5
         assert names(index) == [item.name for item in NEW]
@@ -135,6 +123,17 @@ def test_a_lost_row_stops_the_publication(index):
         with pytest.raises(IndexVerificationError, match=f"1 of 5 .*{NEW[1].id}"):
             build.publish()
     assert names(index) == [item.name for item in OLD]
+
+
+@pytest.mark.parametrize("lost", [0, 4], ids=["among those read whole", "beyond them"])
+def test_of_many_rows_a_lost_one_is_missed_though_few_are_read_whole(index, monkeypatch, lost):
+    monkeypatch.setattr(bulk, "VERIFIED_ROWS", 2)
+    gone = sorted(item.id for item in NEW)[lost]
+    with index.build(ENCODER, DIM) as build:
+        build.upsert(NEW)
+        build.staging.delete([gone])
+        with pytest.raises(IndexVerificationError, match=f"1 of 5 .*{gone}"):
+            build.publish()
 
 
 @pytest.mark.parametrize(
@@ -176,7 +175,7 @@ def test_many_pages_are_verified(index, monkeypatch):
     many = [row(f"row {number}", 1, number) for number in range(300)]
     assert load(index, many) == 300
     pages = list(index.live.pages())
-    assert len(pages) == 256
+    assert len(pages) == 43
     assert sorted(stored.row.id for page in pages for stored in page) == sorted(r.id for r in many)
 
 

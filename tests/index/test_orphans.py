@@ -6,10 +6,9 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
-from backends import ENCODER
+from backends import ENCODER, on_both
 from oracle import DIM, row
 
-from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import find_collection
 from nar.index.marks import SUPERSEDED, WRITTEN, mark
@@ -19,9 +18,6 @@ from nar.index.orphans import drop_orphans, orphans
 DAY_S = 86_400.0
 ROWS = [row(f"row {number}", 1, number) for number in range(4)]
 
-on_both = pytest.mark.parametrize(
-    "config", ["lite", pytest.param("server", marks=pytest.mark.milvus_server)], indirect=True
-)
 
 # A publisher that is killed at the moment that its last argument names.
 PUBLISHER = """
@@ -44,15 +40,6 @@ with ArchitectureIndex(config) as index, index.build("e" * 64, DIM, job=job) as 
     Collection.drop = die
     build.publish()
 """
-
-
-@pytest.fixture
-def config(request, tmp_path):
-    if request.param == "lite":
-        return IndexConfig(uri=str(tmp_path / "index.db"))
-    return IndexConfig(
-        uri=request.getfixturevalue("milvus_uri"), alias=request.function.__name__[:60]
-    )
 
 
 def publish(index):

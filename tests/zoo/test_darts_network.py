@@ -3,11 +3,16 @@
 from collections import Counter
 
 import numpy as np
+import torch
+from darts_drawn import drawn
+from darts_torch import DartsNetwork
 from genotype_edits import edited_genotypes
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
 
-from nar.canonical import canonical, exact_fingerprint, topology_fingerprint
+from nar.canonical import canonical, topology_fingerprint
+from nar.fingerprints import fingerprinted
 from nar.ops import ATTRIBUTES, op_name
 from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, genotype_at, parse_genotype
 from nar.zoo.sources.darts.network import darts_graph, darts_network
@@ -89,9 +94,35 @@ def test_every_edit_makes_another_design(index, number):
 
 
 @given(indices)
-@settings(max_examples=20, deadline=None)
-def test_a_network_bears_the_fingerprints_of_its_graph(index):
-    network = darts_network(genotype_at(index))
-    assert network.graph == darts_graph(genotype_at(index))
-    assert network.topology == topology_fingerprint(network.graph)
-    assert network.exact == exact_fingerprint(network.graph)
+@example(0)
+@example(GENOTYPE_COUNT - 1)
+@example(1845)  # equal operations on two additions: only a second look tells them apart
+@settings(max_examples=50, deadline=None)
+def test_a_composed_network_is_the_drawn_one_in_canonical_order(index):
+    """Numbering, the three fingerprints, and the kinds of the arrays: as of any other graph."""
+    genotype = genotype_at(index)
+    composed = darts_network(genotype)
+    graph = composed.graph
+    wanted = fingerprinted(drawn(genotype, parameters=graph.parameters, flops=graph.flops))
+    assert graph == wanted.graph == darts_graph(genotype)
+    assert (composed.topology, composed.exact, composed.inference) == (
+        wanted.topology,
+        wanted.exact,
+        wanted.inference,
+    )
+    for name in ("op_ids", "attributes", "edge_index"):
+        assert getattr(graph, name).dtype == getattr(wanted.graph, name).dtype
+
+
+@given(indices)
+@example(0)
+@settings(max_examples=5, deadline=None)
+def test_parameters_and_operations_are_those_of_the_torch_module(index):
+    genotype = genotype_at(index)
+    with torch.device("meta"):
+        module, image = DartsNetwork(genotype).eval(), torch.empty(1, 3, 32, 32)
+    with FlopCounterMode(display=False) as counter:
+        module(image)
+    graph = darts_graph(genotype)
+    assert graph.parameters == sum(weight.numel() for weight in module.parameters())
+    assert graph.flops == counter.get_total_flops()

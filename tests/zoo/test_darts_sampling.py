@@ -6,11 +6,13 @@ import pytest
 
 from nar.errors import InvalidInputError
 from nar.zoo.sources.darts.edits import edit_distance
+from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT
 from nar.zoo.sources.darts.sampling import (
     CENTRE_DISTANCE,
     MAX_EDITS,
     sample_centres,
     sample_classes,
+    spread,
 )
 
 
@@ -49,3 +51,11 @@ def test_a_class_has_120_members_one_edit_away_and_no_more():
 def test_distances_that_cannot_be_promised_are_refused(distance):
     with pytest.raises(InvalidInputError, match="wanted 1 to 16"):
         sample_classes(10, distance=distance)
+
+
+def test_a_spread_of_the_space_repeats_nothing_and_is_the_same_in_parts():
+    genotypes = spread(0, 2_000)
+    assert len(set(genotypes)) == 2_000
+    assert genotypes[700:900] == spread(700, 900)
+    thirds = [genotype.index * 3 // GENOTYPE_COUNT for genotype in genotypes]
+    assert all(abs(thirds.count(third) - 2_000 / 3) < 3 for third in range(3))

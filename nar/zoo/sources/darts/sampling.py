@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 from random import Random
 
 from nar.errors import InvalidInputError
@@ -43,6 +44,18 @@ class Member:
 
     genotype: Genotype
     label: int
+
+
+def spread(start: int, stop: int) -> list[Genotype]:
+    """Genotypes spread evenly over the whole space, all different: those of these numbers.
+
+    Nobody has to remember which were drawn before, so that any process may draw any of them.
+    """
+    # Steps of the golden ratio leave no gap and no cluster; without a common factor they meet each.
+    step = GENOTYPE_COUNT * 618_033_988_749 // 10**12
+    while gcd(step, GENOTYPE_COUNT) > 1:
+        step += 1
+    return [genotype_at(number * step % GENOTYPE_COUNT) for number in range(start, stop)]
 
 
 def sample_centres(seed: int) -> list[Genotype]:

@@ -1,0 +1,40 @@
+"""The command that draws a corpus: ``python -m cluster.draw --count 100000 --work DIR``."""
+
+from typing import Annotated
+
+import typer
+
+from cluster.config import load_cluster_config
+from cluster.drawing import draw
+from cluster.options import ClusterFile, Workers
+from cluster.resources import resized
+from cluster.session import connect
+from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
+from nar.workspace import Workspace
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+@reporting_errors
+def main(
+    count: Annotated[int, typer.Option(min=1, help="How many DARTS networks.")],
+    work: Work = DEFAULT_WORK,
+    workers: Workers = None,
+    cluster_config: ClusterFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a corpus of DARTS networks, spread evenly over the space; killed, it goes on."""
+    config = load_cluster_config(cluster_config)
+    with connect(config):
+        manifest = draw(count, Workspace(work), resized(config.extract, workers))
+    counts = manifest.totals.everything
+    told = {"rows": counts.raw, "distinct": counts.exact, "seconds": manifest.seconds}
+    line = (
+        f"{counts.raw:,} networks, {counts.exact:,} of them different, in {manifest.seconds:.0f} s"
+    )
+    show(told, lambda: line, as_json=as_json)
+
+
+if __name__ == "__main__":
+    app()

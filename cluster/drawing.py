@@ -1,0 +1,142 @@
+"""A corpus of as many DARTS networks as wanted: each worker draws and writes whole shards.
+
+What NAR draws itself needs no journal: a shard is drawn again in seconds, and no model of it takes
+its worker down. So nothing but names of files comes through the driver, and its memory does not
+grow with the corpus, but for 16 bytes a network to count them by.
+"""
+
+import time
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cluster.actors import ActorPool, Recruiter, starter
+from cluster.config import ExtractConfig
+from cluster.items import Failed, Item
+from cluster.ledger import Ledger, Record, digest, file_digest
+from cluster.provenance import files_identity, identity, packages
+from cluster.resources import cluster_totals, pool_size, worker_share
+from nar.capture import CAPTURE_VERSION
+from nar.console import progress
+from nar.corpus import write_shard
+from nar.corpus.manifest import Counts, Manifest, ShardEntry, SourceCounts, Totals
+from nar.corpus.shards import FAST, parsed, shard_bytes
+from nar.workspace import Workspace
+from nar.zoo import capture_architecture
+from nar.zoo.sources.darts.models import DARTS
+from nar.zoo.sources.darts.sampling import spread
+
+# Of a fingerprint, to count by: of a million, two share them with a chance of 3 in 10^8.
+_PREFIX: Final = np.dtype("<u8")
+
+
+class DrawnRecord(Record):
+    """A shard that was drawn.
+
+    Attributes:
+        identity: Digest of everything that decides its bytes.
+        entry: Its file, rows and digest.
+    """
+
+    identity: str
+    entry: ShardEntry
+
+
+class DrawWorker:
+    """Draws networks and writes them.
+
+    Args:
+        corpus: Directory of the corpus, the same on every node.
+    """
+
+    def __init__(self, corpus: Path) -> None:
+        self._corpus = corpus
+
+    def draw(self, part: str) -> ShardEntry:
+        """Write the shard of a part, which reads ``start-stop``."""
+        start, stop = map(int, part.split("-"))
+        names = [f"{DARTS.name}:{genotype}" for genotype in spread(start, stop)]
+        rows = [capture_architecture(name).architecture for name in names]
+        return write_shard(self._corpus / f"{DARTS.name}-{part}.parquet", rows, level=FAST)
+
+
+def draw(count: int, workspace: Workspace, config: ExtractConfig) -> Manifest:
+    """Make a corpus of DARTS networks that are spread evenly over their space.
+
+    Args:
+        count: How many; fewer are the beginning of more.
+        workspace: Gets ``corpus/`` and ``ledger/draw/``; another corpus there is replaced.
+        config: Sizes of workers and shards.
+
+    Raises:
+        WorkerStartError: The cluster has no room.
+    """
+    started = time.monotonic()
+    corpus = workspace.corpus.absolute()
+    corpus.mkdir(parents=True, exist_ok=True)
+    ledger = Ledger(workspace.root / "ledger" / "draw", DrawnRecord)
+    size = config.shard_size
+    parts = [f"{start:09d}-{min(start + size, count):09d}" for start in range(0, count, size)]
+    code = digest(identity(f"{DARTS.name}:{DARTS.example}"), files_identity())
+    missing = [part for part in parts if not _is_whole(ledger.find(part), code, corpus)]
+    share = worker_share(config)
+    workers = pool_size(config, share)
+    recruiter: Recruiter[ShardEntry] = Recruiter(
+        starter(DrawWorker, share, corpus), lambda worker, part: worker.draw.remote(part)
+    )
+    # Two whole shards are room enough, and a worker keeps nothing of the last one.
+    pool = ActorPool(recruiter, workers, config.model_copy(update={"items_per_process": None}))
+    with progress("drawing", len(missing)) as advance:
+        for outcome in pool.run([Item(part) for part in missing]):
+            if isinstance(outcome, Failed):
+                raise outcome.error
+            ledger.add(outcome.key, DrawnRecord(identity=code, entry=outcome.value))
+            advance(1)
+    records = [record for part in parts if (record := ledger.find(part)) is not None]
+    entries = tuple(record.entry for record in records)
+    manifest = _manifest(corpus, entries, time.monotonic() - started, workers)
+    manifest.write(corpus)
+    return manifest
+
+
+def _is_whole(record: DrawnRecord | None, code: str, corpus: Path) -> bool:
+    if record is None or record.identity != code:
+        return False
+    return file_digest(corpus / record.entry.file) == record.entry.sha256
+
+
+def _manifest(
+    corpus: Path, entries: tuple[ShardEntry, ...], seconds: float, workers: int
+) -> Manifest:
+    rows = sum(entry.rows for entry in entries)
+    shards = [_prefixes(corpus / entry.file) for entry in entries]
+    exact, topology = (len(np.unique(np.concatenate(each))) for each in zip(*shards, strict=True))
+    counts = Counts(raw=rows, exact=exact, topology=topology)
+    tiers = {"named": counts}
+    source = SourceCounts(**dict(counts), failed=0, tiers=tiers)
+    return Manifest(
+        packages=packages({DARTS.name}),
+        capture_version=CAPTURE_VERSION,
+        shards=entries,
+        sources={DARTS.name: source},
+        totals=Totals(everything=counts, headline=counts, tiers=tiers),
+        seconds=round(seconds, 3),
+        workers=workers,
+        cores=int(cluster_totals().get("CPU", 0.0)),
+    )
+
+
+def _prefixes(path: Path) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The first eight bytes of the exact fingerprint and of the topology of each row."""
+    columns = ("exact", "topology")
+    table = parsed(path, shard_bytes(path), lambda table: table, columns=columns)
+    exact, topology = (_first_bytes(table.column(name)) for name in columns)
+    return exact, topology
+
+
+def _first_bytes(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    content = b"".join(column.to_pylist())
+    return np.frombuffer(content, dtype=_PREFIX).reshape(len(column), -1)[:, 0].copy()

@@ -1,0 +1,65 @@
+"""The process that embeds: it reads its own rows of the corpus and gives back what to write."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cluster.parts import parsed_part
+from cluster.resources import bound_memory
+from nar.architecture import Architecture
+from nar.corpus import Card, card_of, read_shard
+from nar.encoding.embed import Embedder
+from nar.encoding.encoder import Encoder
+from nar.index.rows import IndexRow, index_row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmbeddedPart:
+    """What becomes of the rows of a part; their graphs stay where they were read.
+
+    Attributes:
+        cards: Of the architectures.
+        vectors: Shape (architectures, dim).
+    """
+
+    cards: tuple[Card, ...]
+    vectors: NDArray[np.float32]
+
+    def rows(self) -> Iterator[IndexRow]:
+        """The rows to write."""
+        return map(index_row, self.cards, self.vectors)
+
+
+class EmbedWorker:
+    """Reads parts of a corpus and embeds them; remembers the motifs it has encoded.
+
+    A part is some rows of a shard (`cluster.parts`). The shard that was read last is kept: parts of
+    one shard come in order.
+
+    Args:
+        corpus: Directory of the corpus, the same on every node.
+        encoder: What embeds.
+        memory_limit_bytes: Private memory that the process may have; None sets no bound.
+    """
+
+    def __init__(self, corpus: Path, encoder: Encoder, memory_limit_bytes: int | None) -> None:
+        bound_memory(memory_limit_bytes)
+        self._corpus = corpus
+        self._embedder = Embedder(encoder)
+        self._shard: tuple[str, list[Architecture]] = ("", [])
+
+    def embed(self, part: str) -> EmbeddedPart:
+        """Read the architectures of a part and embed them.
+
+        Raises:
+            CorpusError: This node does not see the shard, or it is damaged.
+        """
+        file, rows = parsed_part(part)
+        if file != self._shard[0]:
+            self._shard = (file, read_shard(self._corpus / file))
+        items = [self._shard[1][row] for row in rows]
+        vectors = self._embedder.embed([item.graph for item in items])
+        return EmbeddedPart(tuple(map(card_of, items)), vectors)

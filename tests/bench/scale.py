@@ -1,0 +1,196 @@
+"""From nothing to a searched index of DARTS networks, at several sizes: results/scale.md.
+
+Networks are drawn, embedded by the encoder of the atlas, indexed in a real Milvus server, and
+searched by HNSW beside an exact search. Each step is a command in a process of its own; what a step
+has given is kept in WORK, so that a run that was interrupted goes on. The page has what there is.
+
+Run: make scale SIZES='30000 100000'
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import psutil
+import yaml
+from milvus_server import free_port, running_milvus
+from rich.console import Console
+
+from nar.atlas import shipped_atlas
+from nar.files import write_whole
+
+ROOT = Path(__file__).parents[2]
+CONSOLE = Console()
+PAGE = ROOT / "results" / "scale.md"
+# How often the memory of the processes is looked at, in seconds.
+LOOK_S = 0.5
+KINDS = {
+    "DrawWorker": "worker",
+    "EmbedWorker": "worker",
+    "milvus": "Milvus",
+    "cluster.draw": "driver",
+    "cluster.embed": "driver",
+    "scale_search": "search",
+}
+
+
+class Peaks:
+    """The largest resident memory of any process of each kind, in MiB, while a step runs."""
+
+    def __init__(self) -> None:
+        self.mib: dict[str, float] = {}
+        self._ending = Event()
+        self._thread = Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Peaks":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ending.wait(LOOK_S):
+            for process in psutil.Process().children(recursive=True):
+                try:
+                    command = " ".join([process.name(), *process.cmdline()])
+                    taken = process.memory_info().rss / 2**20
+                except psutil.Error:
+                    continue
+                kind = next((kind for word, kind in KINDS.items() if word in command), None)
+                if kind:
+                    self.mib[kind] = max(taken, self.mib.get(kind, 0.0))
+
+
+def step(name: str, work: Path, command: list[str]) -> dict[str, Any]:
+    """What a command printed, with its seconds and memory; as it was kept, if it was run before.
+
+    Seconds of attempts that were interrupted are added to those of the last.
+    """
+    kept, spent = work / f"{name}.json", work / f"{name}.spent"
+    if kept.exists():
+        return dict(json.loads(kept.read_text()))
+    CONSOLE.print(f"$ python {shlex.join(command)}", soft_wrap=True)
+    before = float(spent.read_text()) if spent.exists() else 0.0
+    started = time.monotonic()
+    try:
+        with Peaks() as peaks:
+            done = subprocess.run([sys.executable, *command], stdout=subprocess.PIPE, check=True)
+    finally:
+        wall_s = before + time.monotonic() - started
+        spent.write_text(f"{wall_s:.1f}")
+    told = {
+        **json.loads(done.stdout),
+        "wall_s": round(wall_s, 1),
+        "peak_mib": {kind: round(taken) for kind, taken in peaks.mib.items()},
+        "command": shlex.join(["python", *command]),
+    }
+    write_whole(kept, lambda part: part.write_text(json.dumps(told, indent=1)))
+    return told
+
+
+@contextmanager
+def milvus(work: Path) -> Iterator[str]:
+    """A Milvus server whose data stay below WORK."""
+    directory = work / "milvus"
+    directory.mkdir(parents=True, exist_ok=True)
+    with running_milvus(directory, free_port()) as server:
+        yield server.uri
+
+
+def measured(count: int, work: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each step of a size as it ends."""
+    work.mkdir(parents=True, exist_ok=True)
+    checkpoint = work / "checkpoint"
+    if not checkpoint.exists():
+        checkpoint.symlink_to(shipped_atlas().encoder.absolute())
+    config = work / "nar.yaml"
+    config.write_text(yaml.safe_dump({"index": {"kind": "HNSW", "timeout_s": 120}}))
+    # A call to Milvus costs the same for 64 rows and for 512.
+    sizes = work / "ray_config.yaml"
+    sizes.write_text(yaml.safe_dump({"embed": {"part_rows": 512}}))
+    where = ["--work", str(work), "--cluster-config", str(sizes), "--json"]
+    yield "draw", step("draw", work, ["-m", "cluster.draw", "--count", str(count), *where])
+    if (work / "search.json").exists() and (work / "embed.json").exists():
+        yield "embed", step("embed", work, [])
+        yield "search", step("search", work, [])
+        return
+    with milvus(work) as uri:
+        index = ["--uri", uri, "--config", str(config)]
+        yield "embed", step("embed", work, ["-m", "cluster.embed", *index, *where])
+        script = str(Path(__file__).with_name("scale_search.py"))
+        yield "search", step("search", work, [script, *index, "--work", str(work)])
+
+
+HEAD = """\
+# Scale
+
+Written {now:%Y-%m-%d %H:%M} UTC by `make scale SIZES="{sizes}"`, on {cores} cores. DARTS
+networks, the encoder of the atlas, a Milvus server of one node on the same cores, HNSW. Seconds are
+wall time of each command, the start of its workers included; memory is the largest resident size of
+any process of a kind, in MiB. `-` was not run.
+
+| networks | draw s | embed and index s | ms a network | driver | worker | Milvus |
+|---|---|---|---|---|---|---|
+"""
+SEARCH_HEAD = """
+Searches one after the other, ten hits each, of networks that are not in the index. Recall is the
+share of hits that are as near as the tenth of an exact search over all vectors as they read back.
+
+| networks | searches | p50 ms | p99 ms | recall@10 | exact search of 200 s |
+|---|---|---|---|---|---|
+"""
+Steps = Mapping[str, Mapping[str, Any]]
+
+
+def page(sizes: Mapping[int, Steps]) -> str:
+    """The page of what was measured so far."""
+    named, cores = " ".join(map(str, sizes)), psutil.cpu_count()
+    head = HEAD.format(now=datetime.now(UTC), sizes=named, cores=cores)
+    built = "".join(_line(count, _building(count, steps)) for count, steps in sizes.items())
+    columns = ("queries", "p50_ms", "p99_ms", "recall", "exact_s")
+    searched = "".join(
+        _line(count, [steps.get("search", {}).get(column, "-") for column in columns])
+        for count, steps in sizes.items()
+    )
+    return f"{head}{built}{SEARCH_HEAD}{searched}"
+
+
+def _line(count: int, cells: Sequence[object]) -> str:
+    return f"| {' | '.join([f'{count:,}', *map(str, cells)])} |\n"
+
+
+def _building(count: int, steps: Steps) -> list[object]:
+    both = [steps.get(name, {}) for name in ("draw", "embed")]
+    seconds = [each.get("wall_s", "-") for each in both]
+    each_ms = f"{1000 * sum(seconds) / count:.2f}" if "-" not in seconds else "-"
+    peaks = [
+        max(each.get("peak_mib", {}).get(kind, 0) for each in both) or "-"
+        for kind in ("driver", "worker", "Milvus")
+    ]
+    return [*seconds, each_ms, *peaks]
+
+
+def main() -> None:
+    work, *counts = sys.argv[1:]
+    sizes: dict[int, dict[str, dict[str, Any]]] = {int(count): {} for count in counts}
+    for count, steps in sizes.items():
+        for name, told in measured(count, Path(work).absolute() / str(count)):
+            steps[name] = told
+            write_whole(PAGE, lambda part: part.write_text(page(sizes)))
+    CONSOLE.print(page(sizes), markup=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""A drawn corpus: the same files from any number of workers, and nothing drawn twice."""
+
+import pytest
+
+from cluster.config import ExtractConfig
+from cluster.drawing import draw
+from nar.corpus import iterate_shards, read_corpus
+from nar.workspace import Workspace
+from nar.zoo import capture_architecture
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
+
+
+def drawn(root, count, workers=1):
+    sizes = ExtractConfig(num_workers=workers, shard_size=8)
+    return draw(count, Workspace(root), sizes)
+
+
+def test_a_drawn_corpus_is_whole_and_its_networks_are_those_of_their_names(tmp_path):
+    manifest = drawn(tmp_path, 20)
+    items = read_corpus(tmp_path / "corpus")
+    assert [entry.rows for entry in manifest.shards] == [8, 8, 4]
+    assert manifest.totals.everything.raw == len({item.exact for item in items}) == 20
+    assert manifest.totals.everything.exact == 20
+    assert items[7] == capture_architecture(items[7].labels.name).architecture
+
+
+def test_what_was_drawn_is_not_drawn_again_and_what_is_damaged_is(tmp_path):
+    first = drawn(tmp_path / "one", 20)
+    paths = sorted((tmp_path / "one/corpus").glob("*.parquet"))
+    kept = [path.stat().st_mtime_ns for path in paths]
+    paths[1].write_bytes(b"damaged")
+    again = drawn(tmp_path / "one", 20)
+    now = [path.stat().st_mtime_ns for path in paths]
+    assert (now[0], now[2]) == (kept[0], kept[2])
+    assert again.shards == first.shards == drawn(tmp_path / "two", 20, workers=2).shards
+    assert sum(1 for _ in iterate_shards(tmp_path / "one/corpus")) == 3
