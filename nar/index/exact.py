@@ -38,7 +38,7 @@ class ExactIndex:
         >>> from nar.index.rows import architecture_id
         >>> def row(name: str, family: str, *vector: float) -> IndexRow:
         ...     columns = {"id": architecture_id(name), "name": name, "family": family}
-        ...     texts = dict.fromkeys(("source", "library", "block", "task"), "")
+        ...     texts = dict.fromkeys(("source", "library", "block", "task", "tier"), "")
         ...     sizes = dict.fromkeys(("parameters", "flops", "nodes"), 1)
         ...     prints = dict.fromkeys(("topology", "exact", "inference"), "a" * 64)
         ...     vectors = {"embedding": np.array(vector, dtype=np.float32)}

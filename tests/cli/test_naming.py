@@ -105,12 +105,20 @@ def test_known_names_are_listed():
     assert told.splitlines() == sorted(told.splitlines())
 
 
+def test_composed_models_are_told_from_named_ones():
+    code, told, _ = run("list", "*unet/resnet*", "--tier", "composed")
+    assert code == 0
+    assert "smp:unet/resnet34" in told.splitlines()
+    assert run("list", "*unet/resnet*", "--tier", "named")[1] == ""
+
+
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
         ("--family", "resnett", "the index has no 'resnett'; it has resnet"),
         ("--not-source", "tim", "--source: the index has no 'tim'; it has timm"),
         ("--block", "rnn", "it has attention, cnn, other"),
+        ("--tier", "sweept", "it has composed, named, swept"),
     ],
 )
 def test_filters_ask_for_what_exists(option, value, said):
