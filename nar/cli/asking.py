@@ -12,7 +12,6 @@ from nar.architecture import Architecture
 from nar.atlas import atlas_novelty, read_atlas, shipped_atlas
 from nar.cli.choices import IndexChoice
 from nar.cli.filter_checks import Asked, Held, Values, check_values
-from nar.config import NarConfig
 from nar.console import stderr
 from nar.corpus import read_card_columns, shipped_corpus
 from nar.encoding.stored import StoredEmbedder
@@ -26,6 +25,7 @@ from nar.retrieve import Retriever
 
 if TYPE_CHECKING:
     from nar.client import Client
+    from nar.config import NarConfig
     from nar.index.architecture_index import ArchitectureIndex
 
 
@@ -89,7 +89,7 @@ def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
     return embedder, read_novelty(choice.workspace.novelty, encoder=embedder.fingerprint)
 
 
-def _ask_server(queries: Sequence[Query], config: NarConfig, address: str) -> list[Answer]:
+def _ask_server(queries: Sequence[Query], config: "NarConfig", address: str) -> list[Answer]:
     from nar.client import Client
 
     token = config.server.token.get_secret_value() if config.server.token else None

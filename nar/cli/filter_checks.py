@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from nar.corpus.suggestions import close_names
 from nar.errors import InvalidInputError
@@ -73,7 +73,8 @@ class Asked:
 
     def has(self, condition: Condition, value: str) -> bool:
         """See `Values`."""
-        return any(True for _ in self.page(Filter(**{condition.field: (value,)}), 1))
+        fields: dict[str, Any] = {condition.field: (value,)}
+        return any(True for _ in self.page(Filter(**fields), 1))
 
     def known(self, condition: Condition) -> list[str]:
         """See `Values`."""
