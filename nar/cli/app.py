@@ -4,6 +4,8 @@ The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cl
 """
 
 import os
+import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +45,10 @@ def options(version: Version = False) -> None:
     """NAR, the search engine for neural architectures."""
     # Pydantic looks for plugins in every distribution that is installed; NAR's settings have none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # A terminal that cannot show a letter shows another: names and lines of tables are no ASCII.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """What a person sees of a corpus: rich tables of its numbers, of one architecture, of two."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -124,15 +124,25 @@ def _copies(fingerprints: Sequence[Copies]) -> RenderableType:
     return table
 
 
+_LISTED = ("name", "library", "family", "task", "tier")
+
+
+def card_lines(listed: Iterable[Card]) -> Iterator[str]:
+    """The same for a program: whole, with tabs between, the names of the columns first."""
+    yield "\t".join((*_LISTED, "parameters", "nodes"))
+    for card in listed:
+        texts = (getattr(card.labels, name) for name in _LISTED)
+        yield "\t".join((*texts, str(card.parameters), str(card.nodes)))
+
+
 def cards(listed: Sequence[Card]) -> RenderableType:
     """One line an architecture."""
-    table = Table("name", "library", "family", "task", "tier")
+    table = Table(*_LISTED)
     table.add_column("parameters", justify="right")
     table.add_column("nodes", justify="right")
     for card in listed:
-        labels = card.labels
-        sizes = (human(card.parameters), f"{card.nodes:,}")
-        table.add_row(labels.name, labels.library, labels.family, labels.task, labels.tier, *sizes)
+        texts = (getattr(card.labels, name) for name in _LISTED)
+        table.add_row(*texts, human(card.parameters), f"{card.nodes:,}")
     return table
 
 

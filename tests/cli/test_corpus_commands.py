@@ -91,6 +91,13 @@ def test_the_shipped_corpus_stands_in_for_the_default_workspace_only(work, tmp_p
     assert "no corpus at elsewhere" in run("list", "--work", "elsewhere").stderr
 
 
+def test_a_list_in_a_pipe_is_a_line_each_with_nothing_cut(work):
+    head, *rows = (line.split("\t") for line in run("list", "--work", work).stdout.splitlines())
+    told = answer("list", "--work", work)["architectures"]
+    assert head == ["name", "library", "family", "task", "tier", "parameters", "nodes"]
+    assert rows == [[str(each[name]) for name in head] for each in told]
+
+
 def test_list_of_one_family(work):
     told = answer("list", "--work", work, "--family", "bert")["architectures"]
     assert [(row["name"], row["tier"], row["nodes"]) for row in told] == [

@@ -127,6 +127,12 @@ def test_filters_ask_for_what_exists(option, value, said):
     assert said in told
 
 
+def test_a_terminal_that_shows_no_other_letters_gets_an_answer():
+    done = CliRunner(charset="ascii").invoke(app, ["search", "timm:resnet50", "-k", "1"])
+    assert done.exit_code == 0, done.output
+    assert "image-classif?" in done.stdout
+
+
 def test_what_is_not_wanted_is_left_out():
     asked = ["search", "resnet50", "--not-source", "timm", "--not-family", "resnet", "--json"]
     code, told, said = run(*asked, "-k", "5")
