@@ -24,6 +24,9 @@ _SHOWN_NAMES = 12
 _SHOWN_OPERATORS = 20
 _SHOWN_MOTIFS = 12
 _SHOWN_LINES = 60
+_LEGEND = (
+    "add(-1, -9) reads the nodes 1 and 9 lines above; a channel_ratio of 4 doubles the channels"
+)
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -54,8 +57,10 @@ def _headline(numbers: Summary) -> Text:
 def _cost(manifest: Manifest) -> Text:
     cores = f" on {manifest.cores} cores" if manifest.cores else ""
     packages = ", ".join(f"{name} {version}" for name, version in manifest.packages.items())
-    hours = f"{manifest.seconds / 3600:.2f} hours, {manifest.workers} workers{cores}"
-    return Text(f"Captured in {hours}, from {packages or 'unnamed packages'}.", "dim")
+    minutes = manifest.seconds / 60
+    took = f"{minutes / 60:.1f} hours" if minutes >= 60 else f"{minutes:.1f} minutes"
+    how = f"{took}, {manifest.workers} workers{cores}"
+    return Text(f"Captured in {how}, from {packages or 'unnamed packages'}.", "dim")
 
 
 def new_table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
@@ -116,11 +121,12 @@ def _copies(fingerprints: Sequence[Copies]) -> RenderableType:
         "Copies", ["equal"], ("distinct", "shared", "members", "across sources", "largest")
     )
     for copies in fingerprints:
-        members, first = copies.largest[0] if copies.largest else (0, "-")
+        largest = "none"
+        if copies.largest:
+            members, first = copies.largest[0]
+            largest = f"{members:,}, e.g. {first}"
         cells = (copies.distinct, copies.groups, copies.members, copies.across_sources)
-        table.add_row(
-            copies.fingerprint, *(f"{cell:,}" for cell in cells), f"{members:,}, e.g. {first}"
-        )
+        table.add_row(copies.fingerprint, *(f"{cell:,}" for cell in cells), largest)
     return table
 
 
@@ -284,6 +290,8 @@ def _motifs(
 
 def _listing(compared: Difference) -> Iterable[Text]:
     """The unified diff, cut; an operand is written as so many nodes back."""
+    if compared.listing:
+        yield Text(_LEGEND, "dim")
     for line in compared.listing[:_SHOWN_LINES]:
         yield Text(line, _DIFF_STYLES.get(line[:1], ""))
     more = len(compared.listing) - _SHOWN_LINES

@@ -79,6 +79,14 @@ def test_stats_draw_on_request(work, tmp_path):
     assert (tmp_path / "plots" / "families.png").stat().st_size > 1_000
 
 
+def test_a_folder_that_plots_cannot_be_written_into_is_told(work, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "file").write_text("")
+    done = run("stats", "--work", work, "--plots", tmp_path / "file" / "plots")
+    assert done.exit_code == 1
+    assert "wanted a directory to write into: Not a directory" in " ".join(done.stderr.split())
+
+
 def test_a_corpus_may_be_named_itself(work, tmp_path):
     told = answer("list", "--corpus", work / "corpus", "--work", tmp_path)
     assert len(told["architectures"]) == 5
