@@ -10,6 +10,8 @@ STAMP   := $(VENV)/.installed
 LIBRARY := $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 PROTOC  := $(BIN)/python -m grpc_tools.protoc -Iproto -I$(LIBRARY) proto/nar/v1/retrieval.proto
 APT     := apt-get -qq -o APT::Sandbox::User=$$(id -un)
+# Without what it recommends, which is mostly drivers of graphics cards.
+BROWSE  := DEBIAN_FRONTEND=noninteractive $(APT) install -y --no-install-recommends chromium fonts-liberation
 PIP     := install -qq --no-compile --disable-pip-version-check
 
 # Many short processes import torch here: without byte code each compiles it anew, for seconds.
@@ -23,7 +25,7 @@ SCALE   ?= work/scale
 CAMPAIGN := PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(BIN)/python -m campaigns.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench scale results notebook pictures lock prometheus milvus clean
+.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench scale results notebook pictures lock prometheus milvus chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -58,7 +60,7 @@ proto: $(STAMP)  ## generate nar/v1 from proto/; refuses what breaks clients
 proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part of pytest, too)
 	$(BIN)/pytest tests/test_generated.py
 
-pytest: $(STAMP) prometheus milvus  ## the tests, against the real Prometheus and Milvus
+pytest: $(STAMP) prometheus milvus chromium  ## the tests, against the real Prometheus, Milvus and Chromium
 	@# Those of the cluster, the index and campaigns wait for processes most of the time: they run
 	@# beside the others, and what they printed comes at the end.
 	@mkdir -p build
@@ -143,6 +145,14 @@ $(BIN)/promtool: | $(STAMP)
 	  { $(APT) download prometheus || { $(APT) update && $(APT) download prometheus; }; } && \
 	  dpkg-deb -x prometheus_*.deb . && cp usr/bin/prometheus usr/bin/promtool ../../$(BIN)/; \
 	fi || { echo "promtool is missing: install Prometheus, then run make again" >&2; exit 1; }
+
+# A browser has to be installed, not only unpacked: it finds its libraries and its sandbox where
+# Debian puts them. Where that cannot be, the tests of the page are skipped, and say so.
+chromium:  ## Debian's chromium, which the tests of the page drive, where it can be had
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing chromium" && \
+	    { $(BROWSE) || { $(APT) update && $(BROWSE); }; } >/dev/null 2>&1; } || \
+	  echo "no chromium here (apt-get install chromium): the tests of the page are skipped"
 
 milvus: .venv-milvus/.installed  ## a real Milvus 2.3.5 in .venv-milvus, for the conformance suite
 

@@ -12,14 +12,6 @@ from typing import Annotated, ParamSpec
 
 import typer
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 from nar.errors import NarError
@@ -62,6 +54,16 @@ def progress(title: str, total: int, console: Console = stderr) -> Iterator[Call
     if not console.is_terminal:
         yield _log_lines(title, total, console)
         return
+    # Most commands show no bar.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
     with Progress(*columns, *times, console=console) as bar:

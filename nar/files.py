@@ -6,8 +6,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 Stamp = tuple[int, int, int]
 
 
@@ -50,6 +48,9 @@ def package_text(*parts: str) -> str:
 @cache
 def package_yaml(*parts: str) -> Any:  # noqa: ANN401
     """What a YAML file that ships with NAR says, read once. Shared: leave it as it is."""
+    # Most of what imports this module reads no YAML.
+    import yaml
+
     return yaml.safe_load(package_text(*parts))
 
 

@@ -1,6 +1,7 @@
 """Fixtures that several suites share."""
 
 import pytest
+from atlases import packed, twenty_networks
 from backends import BACKENDS, Backend, Exact, Fronted, Loop, Published
 from both_clients import CLIENTS
 from hypothesis import settings
@@ -18,6 +19,18 @@ def milvus_uri(tmp_path_factory):
     """URI of a Milvus server that lives as long as the tests."""
     with milvus_server(tmp_path_factory.mktemp("milvus")) as uri:
         yield uri
+
+
+@pytest.fixture(scope="session")
+def small_work(tmp_path_factory):
+    """A workspace of twenty networks and an encoder, as `twenty_networks` writes it; read only."""
+    return twenty_networks(tmp_path_factory.mktemp("work"))
+
+
+@pytest.fixture(scope="session")
+def small_atlas(small_work, tmp_path_factory):
+    """The atlas of that workspace; read only."""
+    return packed(small_work, tmp_path_factory.mktemp("atlas"))
 
 
 @pytest.fixture(scope="session", params=CLIENTS)

@@ -17,6 +17,7 @@ PLAIN: dict[str, object] = {
     "family": "resnet",
     "block": "cnn",
     "task": "image-classification",
+    "tier": "named",
     "parameters": 10,
     "flops": 20,
     "nodes": 30,

@@ -6,7 +6,6 @@ from shutil import copytree
 import numpy as np
 import pytest
 import torch
-from atlases import packed, twenty_networks
 from encoding import small_default
 from server_process import ATLAS, process_of
 from typer.testing import CliRunner
@@ -30,14 +29,14 @@ def factory():
 """
 
 
-@pytest.fixture(scope="module")
-def work(tmp_path_factory):
-    return twenty_networks(tmp_path_factory.mktemp("work"))
+@pytest.fixture
+def work(small_work):
+    return small_work
 
 
-@pytest.fixture(scope="module")
-def atlas(work, tmp_path_factory):
-    return packed(work, tmp_path_factory.mktemp("atlas"))
+@pytest.fixture
+def atlas(small_atlas):
+    return small_atlas
 
 
 def test_what_is_packed_reads_back(atlas, work):

@@ -8,7 +8,6 @@ from shutil import rmtree
 from threading import Event
 
 import pytest
-from atlases import packed, twenty_networks
 from waiting import wait_for
 
 from nar.atlas import read_atlas
@@ -20,10 +19,9 @@ from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 
 
-@pytest.fixture(scope="module")
-def atlas(tmp_path_factory):
-    work = twenty_networks(tmp_path_factory.mktemp("work"))
-    return packed(work, tmp_path_factory.mktemp("atlas"))
+@pytest.fixture
+def atlas(small_atlas):
+    return small_atlas
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ def test_a_search_by_name_loads_nothing_that_captures_or_embeds_models():
         "import sys\nfrom nar.cli.app import app\n"
         "app(['search', 'timm:resnet18', '--json'], standalone_mode=False)\n"
         "heavy = {'torch', 'pandas', 'networkx', 'timm', 'nar.capture', 'nar.zoo'}\n"
+        "heavy |= {'pyarrow.compute', 'nar.config', 'rich.progress'}\n"
         "print(*sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,8 +13,9 @@ def hits(*pairs: tuple[str, float]) -> list[Hit]:
     return [
         Hit(
             id=architecture_id(f"lib:{number}"), name=f"lib:{number}", source="lib",
-            library="lib 1", family=family, block="cnn", task="t", parameters=1, flops=1, nodes=1,
-            topology="a" * 64, exact="b" * 64, inference="c" * 64, score=score,
+            library="lib 1", family=family, block="cnn", task="t", tier="named",
+            parameters=1, flops=1, nodes=1, topology="a" * 64, exact="b" * 64,
+            inference="c" * 64, score=score,
         )
         for number, (family, score) in enumerate(pairs)
     ]  # fmt: skip

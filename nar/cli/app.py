@@ -3,6 +3,9 @@
 The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cluster.embed`.
 """
 
+import os
+import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +43,12 @@ app.add_typer(model_app.app)
 @app.callback()
 def options(version: Version = False) -> None:
     """NAR, the search engine for neural architectures."""
+    # Pydantic looks for plugins in every distribution that is installed; NAR's settings have none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # A terminal that cannot show a letter shows another: names and lines of tables are no ASCII.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 @app.command()
@@ -89,21 +98,24 @@ def search(
 ) -> None:
     """Find the architectures whose design is nearest to a model's."""
     # Here and below: the libraries behind a command take seconds to import, help should not.
-    from nar.cli import among as names
     from nar.cli.choices import IndexChoice
-    from nar.cli.motif_search import search_blocks
-    from nar.cli.search_command import search as run_search
 
     choice = IndexChoice(work, uri, config)
     if among is not None:
+        from nar.cli import among as names
+
         if server is None:
             names.warn_of_unknown(among, choice)
         wanted = names.among(among, wanted)
     if motif or not name:
         if relative:
             raise typer.BadParameter("a multiple such as 0.5x is of a model, and none is named")
+        from nar.cli.motif_search import search_blocks
+
         search_blocks(name, motif, top_k, wanted, choice, server=server, as_json=as_json)
         return
+    from nar.cli.search_command import search as run_search
+
     how = {"explain": explain, "fresh": fresh, "copies": copies, "as_json": as_json}
     conditions = (wanted, relative)
     run_search(name, top_k, conditions, by, choice, server=server, input_shape=input_shape, **how)

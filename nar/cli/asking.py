@@ -4,20 +4,29 @@ Each has libraries of its own, which take longer to import than the answer takes
 the one that is asked are imported.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from nar.architecture import Architecture
 from nar.atlas import atlas_novelty, read_atlas, shipped_atlas
 from nar.cli.choices import IndexChoice
-from nar.cli.filter_checks import check_values
-from nar.config import NarConfig
+from nar.cli.filter_checks import Asked, Held, Values, check_values
 from nar.console import stderr
+from nar.corpus import read_card_columns, shipped_corpus
 from nar.encoding.stored import StoredEmbedder
+from nar.errors import CorpusError
 from nar.index.exact import ExactIndex
+from nar.index.filters import Filter
+from nar.index.rows import IndexEntry
 from nar.novelty import Novelty, read_novelty
 from nar.query import Answer, Query
 from nar.retrieve import Retriever
+
+if TYPE_CHECKING:
+    from nar.client import Client
+    from nar.config import NarConfig
+    from nar.index.architecture_index import ArchitectureIndex
 
 
 def ask(queries: Sequence[Query], choice: IndexChoice, server: str | None) -> list[Answer]:
@@ -39,8 +48,7 @@ def _ask_atlas(queries: Sequence[Query]) -> list[Answer]:
     content = read_atlas(shipped_atlas())
     rows = content.index.count()
     stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim")
-    for query in queries:
-        check_values(content.index, query.filter)
+    _check(queries, Held(content.index))
     retriever = Retriever(content.embedder, content.index, content.novelty)
     return [retriever.answer(_with_vector(query, content.index)) for query in queries]
 
@@ -66,7 +74,9 @@ def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
     with ArchitectureIndex(config, encoder=embedder.fingerprint) as index:
         rows = index.count()
         stderr.print(f"asking the index at {config.uri}, {rows:,} architectures", style="dim")
-        retriever = Retriever(embedder, checked(index, config), novelty)
+        reads = checked(index, config)
+        _check(queries, Held(reads) if isinstance(reads, ExactIndex) else of_pages(reads))
+        retriever = Retriever(embedder, reads, novelty)
         return [retriever.answer(query) for query in queries]
 
 
@@ -79,12 +89,43 @@ def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
     return embedder, read_novelty(choice.workspace.novelty, encoder=embedder.fingerprint)
 
 
-def _ask_server(queries: Sequence[Query], config: NarConfig, address: str) -> list[Answer]:
+def _ask_server(queries: Sequence[Query], config: "NarConfig", address: str) -> list[Answer]:
     from nar.client import Client
 
     token = config.server.token.get_secret_value() if config.server.token else None
     with Client(address, token=token, config=config.client) as client:
+        _check(queries, of_server(client))
         return [
             client.search(each.target, top_k=each.top_k, wanted=each.filter, by=each.by)
             for each in queries
         ]
+
+
+def _check(queries: Sequence[Query], index: Values) -> None:
+    """See that the filters ask for what an index has, each filter once."""
+    for wanted in dict.fromkeys(query.filter for query in queries):
+        check_values(index, wanted)
+
+
+def of_pages(index: "ArchitectureIndex") -> Asked:
+    """The values of an index in Milvus."""
+    return Asked(lambda wanted, limit: index.page("", limit, wanted), _shipped_values)
+
+
+def of_server(client: "Client") -> Asked:
+    """The values of the index behind a server."""
+
+    def page(wanted: Filter, limit: int) -> Iterable[IndexEntry]:
+        most = client.describe().limits.max_page_size
+        return client.list(wanted=wanted, page_size=min(limit, most))
+
+    return Asked(page, _shipped_values)
+
+
+def _shipped_values(column: str) -> Iterable[str]:
+    """The values of a column of the corpus of the package, if it came with one."""
+    try:
+        values: list[str] = read_card_columns(shipped_corpus()).column(column).unique().to_pylist()
+    except CorpusError:
+        return []
+    return values

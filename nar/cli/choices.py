@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nar.config import NarConfig, load_config
 from nar.console import DEFAULT_WORK, stderr
 from nar.corpus import default_corpus
 from nar.workspace import Workspace
+
+if TYPE_CHECKING:
+    from nar.config import NarConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +49,22 @@ class IndexChoice:
     @property
     def names_index(self) -> bool:
         """Whether the command line or the file says where the index is."""
-        return bool(self.uri) or "uri" in load_config(self.config_file).index.model_fields_set
+        if self.uri or self.config_file is None:
+            return bool(self.uri)
+        return "uri" in self._loaded().index.model_fields_set
 
-    def config(self) -> NarConfig:
+    def config(self) -> "NarConfig":
         """The configuration: the command line before the file, the file before the workspace."""
-        chosen = load_config(self.config_file)
+        chosen = self._loaded()
         default = chosen.index.uri if self.names_index else str(self.workspace.index)
         index = chosen.index.model_copy(update={"uri": self.uri or default})
         return chosen.model_copy(update={"index": index})
+
+    def _loaded(self) -> "NarConfig":
+        # The settings of everything: they are made with the first question for one of them.
+        from nar.config import load_config
+
+        return load_config(self.config_file)
 
 
 @dataclass(frozen=True, slots=True)

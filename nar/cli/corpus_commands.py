@@ -1,5 +1,6 @@
 """What the commands of `nar corpus` do: read one corpus, show the answer as tables or as JSON."""
 
+import sys
 from collections.abc import Sequence, Set
 from dataclasses import asdict
 from difflib import get_close_matches
@@ -14,7 +15,7 @@ from nar.cli.html import document
 from nar.cli.lookup import looked_up
 from nar.cli.plots import write_plots
 from nar.cli.portrait import Portrait, portrait
-from nar.console import show, stderr
+from nar.console import show, stderr, stdout
 from nar.corpus import Card, find, iterate_cards
 from nar.corpus.comparison import compare
 from nar.corpus.datasheet import datasheet
@@ -43,7 +44,7 @@ def stats(corpus: CorpusChoice, *, plots: Path | None, as_json: bool) -> None:
 
 
 def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> None:
-    """Show every architecture of a corpus, or of some families.
+    """Show every architecture of a corpus, or of some families; in a pipe, a line with tabs each.
 
     Raises:
         InvalidInputError: The corpus has nothing of a family.
@@ -51,6 +52,9 @@ def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> 
     everything = list(iterate_cards(corpus.directory()))
     _check_families(families, {card.labels.family for card in everything})
     cards = [card for card in everything if not families or card.labels.family in families]
+    if not as_json and not stdout.is_terminal:
+        sys.stdout.writelines(f"{line}\n" for line in corpus_display.card_lines(cards))
+        return
     rows = [_card(card) for card in cards]
     show({"architectures": rows}, lambda: corpus_display.cards(cards), as_json=as_json)
 

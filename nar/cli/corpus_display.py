@@ -1,6 +1,6 @@
 """What a person sees of a corpus: rich tables of its numbers, of one architecture, of two."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -26,6 +26,9 @@ _SHOWN_NAMES = 12
 _SHOWN_OPERATORS = 20
 _SHOWN_MOTIFS = 12
 _SHOWN_LINES = 60
+_LEGEND = (
+    "add(-1, -9) reads the nodes 1 and 9 lines above; a channel_ratio of 4 doubles the channels"
+)
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -56,8 +59,10 @@ def _headline(numbers: Summary) -> Text:
 def _cost(manifest: Manifest) -> Text:
     cores = f" on {manifest.cores} cores" if manifest.cores else ""
     packages = ", ".join(f"{name} {version}" for name, version in manifest.packages.items())
-    hours = f"{manifest.seconds / 3600:.2f} hours, {manifest.workers} workers{cores}"
-    return Text(f"Captured in {hours}, from {packages or 'unnamed packages'}.", "dim")
+    minutes = manifest.seconds / 60
+    took = f"{minutes / 60:.1f} hours" if minutes >= 60 else f"{minutes:.1f} minutes"
+    how = f"{took}, {manifest.workers} workers{cores}"
+    return Text(f"Captured in {how}, from {packages or 'unnamed packages'}.", "dim")
 
 
 def new_table(title: str, words: Sequence[str], numbers: Sequence[str]) -> Table:
@@ -118,23 +123,34 @@ def _copies(fingerprints: Sequence[Copies]) -> RenderableType:
         "Copies", ["equal"], ("distinct", "shared", "members", "across sources", "largest")
     )
     for copies in fingerprints:
-        members, first = copies.largest[0] if copies.largest else (0, "-")
+        largest = "none"
+        if copies.largest:
+            members, first = copies.largest[0]
+            largest = f"{members:,}, e.g. {first}"
         cells = (copies.distinct, copies.groups, copies.members, copies.across_sources)
-        table.add_row(
-            copies.fingerprint, *(f"{cell:,}" for cell in cells), f"{members:,}, e.g. {first}"
-        )
+        table.add_row(copies.fingerprint, *(f"{cell:,}" for cell in cells), largest)
     return table
+
+
+_LISTED = ("name", "library", "family", "task", "tier")
+
+
+def card_lines(listed: Iterable[Card]) -> Iterator[str]:
+    """The same for a program: whole, with tabs between, the names of the columns first."""
+    yield "\t".join((*_LISTED, "parameters", "nodes"))
+    for card in listed:
+        texts = (getattr(card.labels, name) for name in _LISTED)
+        yield "\t".join((*texts, str(card.parameters), str(card.nodes)))
 
 
 def cards(listed: Sequence[Card]) -> RenderableType:
     """One line an architecture."""
-    table = Table("name", "library", "family", "task", "tier")
+    table = Table(*_LISTED)
     table.add_column("parameters", justify="right")
     table.add_column("nodes", justify="right")
     for card in listed:
-        labels = card.labels
-        sizes = (human(card.parameters), f"{card.nodes:,}")
-        table.add_row(labels.name, labels.library, labels.family, labels.task, labels.tier, *sizes)
+        texts = (getattr(card.labels, name) for name in _LISTED)
+        table.add_row(*texts, human(card.parameters), f"{card.nodes:,}")
     return table
 
 
@@ -281,6 +297,8 @@ def _motifs(
 
 def _listing(compared: Difference) -> Iterable[Text]:
     """The unified diff, cut; an operand is written as so many nodes back."""
+    if compared.listing:
+        yield Text(_LEGEND, "dim")
     for line in compared.listing[:_SHOWN_LINES]:
         yield Text(line, _DIFF_STYLES.get(line[:1], ""))
     more = len(compared.listing) - _SHOWN_LINES

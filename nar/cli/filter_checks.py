@@ -1,18 +1,91 @@
 """Checks that a filter asks for what exists: a misspelt family is no family without hits."""
 
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, Protocol
 
 from nar.corpus.suggestions import close_names
 from nar.errors import InvalidInputError
-from nar.index.exact import ExactIndex
-from nar.index.filters import Filter, Range
+from nar.index.filters import EVERYTHING, Condition, Filter, Range
+from nar.index.rows import IndexEntry
 
 # Of fingerprints an index may well have none.
-_CHECKED: Final = {"name", "source", "library", "family", "block", "task"}
+_CHECKED: Final = {"name", "source", "library", "family", "block", "task", "tier"}
 _LISTED: Final = 12
+# Rows that are looked at for what a value may have been.
+_SAMPLE: Final = 1_000
+_LIKE_NOTHING: Final = "nothing in it looks like that; `nar corpus stats` shows what the atlas has"
+
+Page = Callable[[Filter, int], Iterable[IndexEntry]]
 
 
-def check_values(index: ExactIndex, wanted: Filter) -> None:
+class Values(Protocol):
+    """What is known of the columns of an index."""
+
+    def has(self, condition: Condition, value: str) -> bool:
+        """Whether some row has a value."""
+
+    def known(self, condition: Condition) -> list[str]:
+        """Values that some row has; as many as can be told cheaply."""
+
+
+class Columns(Protocol):
+    """An index in memory: an `ExactIndex`."""
+
+    def values(self, column: str) -> list[str]:
+        """The different texts of a column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The values of an index in memory: all of them are known.
+
+    Attributes:
+        index: Which.
+    """
+
+    index: Columns
+
+    def has(self, condition: Condition, value: str) -> bool:
+        """See `Values`."""
+        return value in self.known(condition)
+
+    def known(self, condition: Condition) -> list[str]:
+        """See `Values`."""
+        return self.index.values(condition.column)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The values of an index that is asked for a page of rows at a time: a Milvus, or a server.
+
+    That costs a row for each value that exists. What one that does not may have been is looked for
+    among the first rows, and in a list that the index need not have: of that only what it has.
+
+    Attributes:
+        page: The first rows, at most so many, that a filter lets pass.
+        elsewhere: The values of a column somewhere else.
+    """
+
+    page: Page
+    elsewhere: Callable[[str], Iterable[str]]
+
+    def has(self, condition: Condition, value: str) -> bool:
+        """See `Values`."""
+        fields: dict[str, Any] = {condition.field: (value,)}
+        return any(True for _ in self.page(Filter(**fields), 1))
+
+    def known(self, condition: Condition) -> list[str]:
+        """See `Values`."""
+        sample = list(islice(self.page(EVERYTHING, _SAMPLE), _SAMPLE))
+        values = {str(getattr(row, condition.column)) for row in sample}
+        return sorted(
+            values if len(sample) < _SAMPLE else values.union(self.elsewhere(condition.column))
+        )
+
+
+def check_values(index: Values, wanted: Filter) -> None:
     """See that some row has each text that a filter wants or does not want.
 
     Filters in ``all_of`` may name what an index lacks: `--among` brings lists of others.
@@ -20,17 +93,22 @@ def check_values(index: ExactIndex, wanted: Filter) -> None:
     Raises:
         InvalidInputError: Names the option; the nearest values are given, or all if they are few.
     """
+    for condition, value in _texts(wanted):
+        if not index.has(condition, value):
+            raise _unknown(index, condition, value)
+
+
+def _texts(wanted: Filter) -> Iterator[tuple[Condition, str]]:
     for each in (wanted, *wanted.none_of):
         for condition, values in each.conditions():
             if condition.column in _CHECKED and not isinstance(values, Range):
-                known = index.values(condition.column)
-                for value in values:
-                    _check(f"--{condition.flag}", value, known)
+                yield from ((condition, value) for value in values)
 
 
-def _check(option: str, value: str, known: list[str]) -> None:
-    if value in known:
-        return
+def _unknown(index: Values, condition: Condition, value: str) -> InvalidInputError:
+    known = index.known(condition)
     near = sorted(known) if len(known) <= _LISTED else close_names(value, known)
-    hint = f"it has {', '.join(near)}" if near else "`nar corpus stats` shows what it has"
-    raise InvalidInputError(option, f"the index has no {value!r}; {hint}")
+    # A list of values need not be one of this index.
+    near = [each for each in near if each and index.has(condition, each)]
+    hint = f"it has {', '.join(near)}" if near else _LIKE_NOTHING
+    return InvalidInputError(f"--{condition.flag}", f"the index has no {value!r}; {hint}")

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from nar.atlas import read_atlas, shipped_atlas
 from nar.cli import display, reports
 from nar.cli.choices import CorpusChoice
-from nar.cli.filter_checks import check_values
+from nar.cli.filter_checks import Held, check_values
 from nar.cli.lookup import Shape, captured, fresh_or_known
 from nar.cli.naming import meant
 from nar.console import DEFAULT_WORK, show
@@ -26,7 +26,7 @@ def known_names(pattern: str, wanted: Filter) -> Iterator[str]:
         InvalidInputError: The filter asks for a value that nothing has.
     """
     index = read_atlas(shipped_atlas()).index
-    check_values(index, wanted)
+    check_values(Held(index), wanted)
     names = sorted(entry.name for entry in index.page("", index.count(), wanted))
     return (name for name in names if fnmatchcase(name.lower(), pattern.lower()))
 

@@ -16,7 +16,7 @@ from nar.atlas import Atlas, read_atlas, shipped_atlas
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.cli.counts import human
 from nar.cli.display import in_brief
-from nar.cli.filter_checks import check_values
+from nar.cli.filter_checks import Held, check_values
 from nar.cli.lookup import looked_up
 from nar.cli.motif_patterns import compiled
 from nar.console import show, stderr
@@ -157,7 +157,7 @@ def _passing(atlas: Atlas, wanted: Filter) -> Collection[str] | None:
     if wanted == EVERYTHING:
         return None
     index = read_atlas(atlas).index
-    check_values(index, wanted)
+    check_values(Held(index), wanted)
     return {entry.name for entry in index.page("", index.count(), wanted)}
 
 

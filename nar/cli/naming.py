@@ -43,9 +43,9 @@ def meant(name: str, corpus: Path | None) -> str:
         InvalidInputError: It is a file or a folder from which no model can be captured.
         CorpusError: Names what is missing or damaged.
     """
-    names = [each for _, shard in iterate_names(corpus) for each in shard] if corpus else []
-    if name in names:
+    if corpus and _has(corpus, name):
         return name
+    names = [each for _, shard in iterate_names(corpus) for each in shard] if corpus else []
     if name.startswith(_HUB):
         return _of_hub(name)
     path = Path(name)
@@ -58,6 +58,12 @@ def meant(name: str, corpus: Path | None) -> str:
         return name
     _check_weights(path)
     return _short(name, names, corpus)
+
+
+def _has(corpus: Path, name: str) -> bool:
+    """Whether a corpus has a name; only shards of its source are read."""
+    source = name.partition(":")[0]
+    return any(name in names for _, names in iterate_names(corpus, {source}))
 
 
 def _short(name: str, names: Sequence[str], corpus: Path | None) -> str:

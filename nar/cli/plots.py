@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nar.corpus import Card
 from nar.corpus.manifest import TIERS, Counts, SourceCounts
 from nar.corpus.summary import Group, Summary, summarise
-from nar.errors import MissingLibraryError
+from nar.errors import InvalidInputError, MissingLibraryError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +42,7 @@ def write_plots(
 
     Raises:
         MissingLibraryError: matplotlib is not installed.
+        InvalidInputError: The directory cannot be made, or not be written into.
     """
     summary = summarise(cards)
     pictures: dict[str, Callable[[], Figure]] = {
@@ -51,8 +52,12 @@ def write_plots(
         "sizes": lambda: _sizes(cards),
         "copies": lambda: _copies(summary),
     }
-    directory.mkdir(parents=True, exist_ok=True)
-    return tuple(_written(directory / f"{name}.png", draw()) for name, draw in pictures.items())
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        return tuple(_written(directory / f"{name}.png", draw()) for name, draw in pictures.items())
+    except OSError as error:
+        reason = f"wanted a directory to write into: {error.strerror}"
+        raise InvalidInputError(str(directory), reason) from error
 
 
 def _written(path: Path, figure: "Figure") -> Path:

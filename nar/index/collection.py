@@ -22,7 +22,7 @@ IndexKind = Literal["FLAT", "HNSW"]
 # What a Milvus server gives at most in one answer.
 MAX_ROWS: Final = 16_384
 # Of the columns and what they mean: one more with every change of either.
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 _ENCODER: Final = "nar.encoder"
 _SCHEMA: Final = "nar.schema"
 # Collections that state no version have the columns of the first.

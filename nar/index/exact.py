@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.index.checks import check_page
-from nar.index.columns import Mask, Texts, within
+from nar.index.columns import Column, Mask, Texts, vectors_of, within
 from nar.index.filters import EVERYTHING, Condition, Filter, Range, Wanted
 from nar.index.ranking import RESOLUTION, check_filter, check_top_k, check_vectors, ranked
-from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexEntry, IndexRow, ids_of
+from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexEntry, IndexRow, ids_of, is_id
 from nar.index.searches import Search
 from nar.index.terms import Terms, combined
 
@@ -38,7 +38,7 @@ class ExactIndex:
         >>> from nar.index.rows import architecture_id
         >>> def row(name: str, family: str, *vector: float) -> IndexRow:
         ...     columns = {"id": architecture_id(name), "name": name, "family": family}
-        ...     texts = dict.fromkeys(("source", "library", "block", "task"), "")
+        ...     texts = dict.fromkeys(("source", "library", "block", "task", "tier"), "")
         ...     sizes = dict.fromkeys(("parameters", "flops", "nodes"), 1)
         ...     prints = dict.fromkeys(("topology", "exact", "inference"), "a" * 64)
         ...     vectors = {"embedding": np.array(vector, dtype=np.float32)}
@@ -55,33 +55,39 @@ class ExactIndex:
     """
 
     def __init__(self, rows: Sequence[IndexRow], *, dim: int) -> None:
+        vectors = vectors_of(rows, dim)
         self._hold(
-            _vectors(rows, dim),
+            vectors,
             {column: Texts.of(getattr(row, column) for row in rows) for column in _TEXTS},
             {column: _counts(rows, column) for column in COUNTS},
+            _scales(vectors),
         )
 
     @classmethod
     def of_columns(
-        cls, vectors: Embedding, texts: Mapping[str, Texts], counts: Mapping[str, Counts]
+        cls, vectors: Embedding, texts: Mapping[str, Column], counts: Mapping[str, Counts]
     ) -> Self:
         """An index of columns that stand ready: no record of any row is made.
 
         Args:
-            vectors: Shape (rows, dim), of any length but 0.
+            vectors: Shape (rows, dim), of length 1.
             texts: Every column of texts, by name; ids are distinct.
             counts: Every column of counts, by name, each of shape (rows,).
         """
         index = object.__new__(cls)
-        index._hold(vectors, texts, counts)
+        index._hold(vectors, texts, counts, np.ones(len(vectors), dtype=np.float32))
         return index
 
     def _hold(
-        self, vectors: Embedding, texts: Mapping[str, Texts], counts: Mapping[str, Counts]
+        self,
+        vectors: Embedding,
+        texts: Mapping[str, Column],
+        counts: Mapping[str, Counts],
+        scales: NDArray[np.float32],
     ) -> None:
         self.dim = vectors.shape[1]
         self._vectors, self._texts, self._counts = vectors, texts, counts
-        self._scales = _scales(vectors)
+        self._scales = scales
 
     def changed(self, rows: Sequence[IndexRow], *, gone: Collection[str] = ()) -> Self:
         """Another index, with some rows written and some deleted; this one stays as it is.
@@ -94,8 +100,9 @@ class ExactIndex:
         """
         kept = ~self._texts["id"].equal_any([*gone, *(row.id for row in rows)])
         other = object.__new__(type(self))
+        vectors = vectors_of(rows, self.dim)
         other._hold(
-            np.concatenate([self._vectors[kept], _vectors(rows, self.dim)]),
+            np.concatenate([self._vectors[kept], vectors]),
             {
                 column: texts.changed(kept, [getattr(row, column) for row in rows])
                 for column, texts in self._texts.items()
@@ -104,6 +111,7 @@ class ExactIndex:
                 column: np.concatenate([counts[kept], _counts(rows, column)])
                 for column, counts in self._counts.items()
             },
+            np.concatenate([self._scales[kept], _scales(vectors)]),
         )
         return other
 
@@ -123,7 +131,9 @@ class ExactIndex:
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
         """Rows by name or id; a key that nothing has is left out."""
         ids = ids_of(keys)
-        mask = self._texts["id"].equal_any({one for several in ids.values() for one in several})
+        mask = self._texts["name"].equal_any(keys)
+        if any(map(is_id, keys)):
+            mask |= self._texts["id"].equal_any(filter(is_id, keys))
         rows = {row.id: row for row in self._rows(mask)}
         return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
 
@@ -164,8 +174,7 @@ class ExactIndex:
     @cached_property
     def _by_id(self) -> tuple[NDArray[np.bytes_], NDArray[np.intp]]:
         """All ids in order, and the position of the row of each; made for the first page only."""
-        column = self._texts["id"]
-        ids = np.array(column.values, dtype="S32")[column.column]
+        ids = np.array(self._texts["id"].every(), dtype="S32")
         positions = np.argsort(ids)
         return ids[positions], positions
 
@@ -270,14 +279,6 @@ class ExactIndex:
             column: texts.at(position) for column, texts in self._texts.items()
         }
         return texts | {column: int(counts[position]) for column, counts in self._counts.items()}
-
-
-def _vectors(rows: Sequence[IndexRow], dim: int) -> Embedding:
-    """The vectors of rows as they are. Shape (rows, dim)."""
-    vectors = np.empty((len(rows), dim), dtype=np.float32)
-    for position, row in enumerate(rows):
-        vectors[position] = row.embedding
-    return vectors
 
 
 def _counts(rows: Sequence[IndexRow], column: str) -> Counts:

@@ -102,6 +102,7 @@ class Filter:
     families: Texts = field(default=(), metadata=on("family", "family, such as resnet"))
     blocks: Texts = field(default=(), metadata=on("block", "block: attention, cnn or other"))
     tasks: Texts = field(default=(), metadata=on("task", "task, such as image-classification"))
+    tiers: Texts = field(default=(), metadata=on("tier", "tier: named, composed or swept"))
     topologies: Texts = field(default=(), metadata=on("topology", "fingerprint of the design"))
     exacts: Texts = field(default=(), metadata=on("exact", "fingerprint of the network"))
     inferences: Texts = field(default=(), metadata=on("inference", "fingerprint at inference"))

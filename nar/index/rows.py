@@ -70,6 +70,8 @@ class IndexEntry:
         family: Fine class.
         block: Coarse class.
         task: Purpose.
+        tier: Whether a library registers it, or its parts are combined, or its settings swept; see
+            `nar.architecture.Labels`.
         parameters: Number of learned scalars.
         flops: Floating-point operations of one forward pass.
         nodes: Operators in the graph.
@@ -85,6 +87,7 @@ class IndexEntry:
     family: str = field(metadata={_MAX_BYTES: 256})
     block: str = field(metadata={_MAX_BYTES: 64})
     task: str = field(metadata={_MAX_BYTES: 256})
+    tier: str = field(metadata={_MAX_BYTES: 64})
     parameters: int
     flops: int
     nodes: int
@@ -194,6 +197,7 @@ def _columns(item: Described) -> dict[str, Any]:
         "family": labels.family,
         "block": item.block,
         "task": labels.task,
+        "tier": labels.tier,
         "parameters": item.parameters,
         "flops": item.flops,
         "nodes": item.nodes,

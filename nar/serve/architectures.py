@@ -1,9 +1,9 @@
 """Architectures to index as messages: the client encodes them, the server decodes them."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, get_args
 
-from nar.architecture import Architecture, Labels
+from nar.architecture import Architecture, Labels, Tier
 from nar.errors import InvalidQueryError
 from nar.fingerprints import Fingerprinted
 from nar.index.filters import text_fault
@@ -14,6 +14,7 @@ from nar.v1 import retrieval_pb2 as wire
 
 # What a message says of its architecture besides the graph; the block stands outside of `Labels`.
 LABELS: Final = tuple(name for name in TEXT_BYTES if name != "block")
+_TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
 
 
 def encode_new(item: Architecture) -> wire.NewArchitecture:
@@ -40,13 +41,23 @@ def decode_new(
         fault = text_fault(getattr(message, column), limit)
         if fault:
             raise InvalidQueryError(column, fault)
+    tier = _tier(message.tier)
     with at("graph"):
         drawn = graph(message.graph)
+    labels = {name: getattr(message, name) for name in LABELS}
     return Architecture(
-        Labels(**{name: getattr(message, name) for name in LABELS}),
+        Labels(**labels | {"tier": tier}),
         message.block,
         drawn.graph,
         drawn.topology,
         drawn.exact,
         drawn.inference,
     )
+
+
+def _tier(sent: str) -> Tier:
+    """What a message says of how a model comes about; older clients say nothing."""
+    for tier in _TIERS:
+        if sent in (tier, ""):
+            return tier
+    raise InvalidQueryError("tier", f"wanted {', '.join(_TIERS)} or none, came {sent!r}")

@@ -62,13 +62,14 @@ class Range(_message.Message):
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class Filter(_message.Message):
-    __slots__ = ("names", "sources", "libraries", "families", "blocks", "tasks", "topologies", "exacts", "inferences", "parameters", "flops", "nodes", "all_of", "any_of", "none_of")
+    __slots__ = ("names", "sources", "libraries", "families", "blocks", "tasks", "tiers", "topologies", "exacts", "inferences", "parameters", "flops", "nodes", "all_of", "any_of", "none_of")
     NAMES_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
     LIBRARIES_FIELD_NUMBER: _ClassVar[int]
     FAMILIES_FIELD_NUMBER: _ClassVar[int]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
     TASKS_FIELD_NUMBER: _ClassVar[int]
+    TIERS_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGIES_FIELD_NUMBER: _ClassVar[int]
     EXACTS_FIELD_NUMBER: _ClassVar[int]
     INFERENCES_FIELD_NUMBER: _ClassVar[int]
@@ -84,6 +85,7 @@ class Filter(_message.Message):
     families: _containers.RepeatedScalarFieldContainer[str]
     blocks: _containers.RepeatedScalarFieldContainer[str]
     tasks: _containers.RepeatedScalarFieldContainer[str]
+    tiers: _containers.RepeatedScalarFieldContainer[str]
     topologies: _containers.RepeatedScalarFieldContainer[str]
     exacts: _containers.RepeatedScalarFieldContainer[str]
     inferences: _containers.RepeatedScalarFieldContainer[str]
@@ -93,7 +95,7 @@ class Filter(_message.Message):
     all_of: _containers.RepeatedCompositeFieldContainer[Filter]
     any_of: _containers.RepeatedCompositeFieldContainer[Filter]
     none_of: _containers.RepeatedCompositeFieldContainer[Filter]
-    def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ..., all_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ...) -> None: ...
+    def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., tiers: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ..., all_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ...) -> None: ...
 
 class Query(_message.Message):
     __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by")
@@ -112,7 +114,7 @@ class Query(_message.Message):
     def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., by: _Optional[_Union[By, str]] = ...) -> None: ...
 
 class Architecture(_message.Message):
-    __slots__ = ("id", "name", "source", "library", "family", "block", "task", "parameters", "flops", "nodes", "topology", "exact", "inference")
+    __slots__ = ("id", "name", "source", "library", "family", "block", "task", "tier", "parameters", "flops", "nodes", "topology", "exact", "inference")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -120,6 +122,7 @@ class Architecture(_message.Message):
     FAMILY_FIELD_NUMBER: _ClassVar[int]
     BLOCK_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
+    TIER_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     FLOPS_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
@@ -133,13 +136,14 @@ class Architecture(_message.Message):
     family: str
     block: str
     task: str
+    tier: str
     parameters: int
     flops: int
     nodes: int
     topology: str
     exact: str
     inference: str
-    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., parameters: _Optional[int] = ..., flops: _Optional[int] = ..., nodes: _Optional[int] = ..., topology: _Optional[str] = ..., exact: _Optional[str] = ..., inference: _Optional[str] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., tier: _Optional[str] = ..., parameters: _Optional[int] = ..., flops: _Optional[int] = ..., nodes: _Optional[int] = ..., topology: _Optional[str] = ..., exact: _Optional[str] = ..., inference: _Optional[str] = ...) -> None: ...
 
 class Hit(_message.Message):
     __slots__ = ("architecture", "score")
@@ -336,13 +340,14 @@ class ListResponse(_message.Message):
     def __init__(self, architectures: _Optional[_Iterable[_Union[Architecture, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class NewArchitecture(_message.Message):
-    __slots__ = ("name", "source", "library", "family", "block", "task", "graph")
+    __slots__ = ("name", "source", "library", "family", "block", "task", "tier", "graph")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     LIBRARY_FIELD_NUMBER: _ClassVar[int]
     FAMILY_FIELD_NUMBER: _ClassVar[int]
     BLOCK_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
+    TIER_FIELD_NUMBER: _ClassVar[int]
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     name: str
     source: str
@@ -350,8 +355,9 @@ class NewArchitecture(_message.Message):
     family: str
     block: str
     task: str
+    tier: str
     graph: Graph
-    def __init__(self, name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., graph: _Optional[_Union[Graph, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., source: _Optional[str] = ..., library: _Optional[str] = ..., family: _Optional[str] = ..., block: _Optional[str] = ..., task: _Optional[str] = ..., tier: _Optional[str] = ..., graph: _Optional[_Union[Graph, _Mapping]] = ...) -> None: ...
 
 class UpsertRequest(_message.Message):
     __slots__ = ("architectures",)

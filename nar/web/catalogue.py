@@ -14,7 +14,7 @@ from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import IndexEntry
 
 _PAGE: Final = 10_000
-_LABELS: Final = ("family", "block", "task", "source")
+_LABELS: Final = ("family", "block", "task", "tier", "source")
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _SUGGESTED: Final = 12
 # Of a name that is misspelt, how like the right one it has to be.
@@ -59,7 +59,7 @@ class Columns:
 
     Attributes:
         names: Of the architectures.
-        labels: Family, block, task and source.
+        labels: Family, block, task, tier and source.
         points: x and y of each, as 16-bit fractions of the map, little endian, in base64; None
             where the index has no map.
     """

@@ -16,7 +16,7 @@ INT16: Final = np.iinfo(np.int16)
 # Rows of the index by the field of a filter that asks for their column.
 TEXTS: Final = {
     **{"names": "name", "sources": "source", "libraries": "library", "families": "family"},
-    **{"blocks": "block", "tasks": "task"},
+    **{"blocks": "block", "tasks": "task", "tiers": "tier"},
     **{"topologies": "topology", "exacts": "exact", "inferences": "inference"},
 }
 RANGES: Final = ("parameters", "flops", "nodes")

@@ -79,6 +79,14 @@ def test_stats_draw_on_request(work, tmp_path):
     assert (tmp_path / "plots" / "families.png").stat().st_size > 1_000
 
 
+def test_a_folder_that_plots_cannot_be_written_into_is_told(work, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "file").write_text("")
+    done = run("stats", "--work", work, "--plots", tmp_path / "file" / "plots")
+    assert done.exit_code == 1
+    assert "wanted a directory to write into: Not a directory" in " ".join(done.stderr.split())
+
+
 def test_a_corpus_may_be_named_itself(work, tmp_path):
     told = answer("list", "--corpus", work / "corpus", "--work", tmp_path)
     assert len(told["architectures"]) == 5
@@ -89,6 +97,13 @@ def test_the_shipped_corpus_stands_in_for_the_default_workspace_only(work, tmp_p
     monkeypatch.setattr("nar.corpus.reading.shipped_corpus", lambda: work / "corpus")
     assert len(answer("list")["architectures"]) == 5
     assert "no corpus at elsewhere" in run("list", "--work", "elsewhere").stderr
+
+
+def test_a_list_in_a_pipe_is_a_line_each_with_nothing_cut(work):
+    head, *rows = (line.split("\t") for line in run("list", "--work", work).stdout.splitlines())
+    told = answer("list", "--work", work)["architectures"]
+    assert head == ["name", "library", "family", "task", "tier", "parameters", "nodes"]
+    assert rows == [[str(each[name]) for name in head] for each in told]
 
 
 def test_list_of_one_family(work):

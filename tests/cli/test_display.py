@@ -21,6 +21,7 @@ def hit(name: str, library: str) -> Hit:
         family="convnext",
         block="-",
         task="image-classification",
+        tier="named",
         parameters=28_600_000,
         flops=1,
         nodes=1,

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from atlases import packed, twenty_networks
 from typer.testing import CliRunner
 
 from nar.cli import asking, index_commands
@@ -20,10 +19,9 @@ def factory():
 
 
 @pytest.fixture
-def at_home(tmp_path, tmp_path_factory, monkeypatch):
-    atlas = packed(twenty_networks(tmp_path_factory.mktemp("work")), tmp_path_factory.mktemp("a"))
+def at_home(tmp_path, small_atlas, monkeypatch):
     for module in (asking, index_commands):
-        monkeypatch.setattr(module, "shipped_atlas", lambda: atlas)
+        monkeypatch.setattr(module, "shipped_atlas", lambda: small_atlas)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.py").write_text(MODEL)
 

@@ -105,18 +105,32 @@ def test_known_names_are_listed():
     assert told.splitlines() == sorted(told.splitlines())
 
 
+def test_composed_models_are_told_from_named_ones():
+    code, told, _ = run("list", "*unet/resnet*", "--tier", "composed")
+    assert code == 0
+    assert "smp:unet/resnet34" in told.splitlines()
+    assert run("list", "*unet/resnet*", "--tier", "named")[1] == ""
+
+
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
         ("--family", "resnett", "the index has no 'resnett'; it has resnet"),
         ("--not-source", "tim", "--source: the index has no 'tim'; it has timm"),
         ("--block", "rnn", "it has attention, cnn, other"),
+        ("--tier", "sweept", "it has composed, named, swept"),
     ],
 )
 def test_filters_ask_for_what_exists(option, value, said):
     code, _, told = run("search", "timm:resnet50", option, value)
     assert code == 1
     assert said in told
+
+
+def test_a_terminal_that_shows_no_other_letters_gets_an_answer():
+    done = CliRunner(charset="ascii").invoke(app, ["search", "timm:resnet50", "-k", "1"])
+    assert done.exit_code == 0, done.output
+    assert "image-classif?" in done.stdout
 
 
 def test_what_is_not_wanted_is_left_out():

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from oracle import DIM, Oracle, row
 
 from nar.errors import InvalidQueryError
-from nar.index.columns import Texts
+from nar.index.columns import Fingerprints, Ids, Texts
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter, Range
+from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, IndexRow
 from nar.index.searches import Search
 
 NAMES = [f"timm:{number}" for number in range(40)]
@@ -30,6 +31,22 @@ def rows(seed):
         )
         for position, (name, vector) in enumerate(zip(NAMES, vectors, strict=True))
     ]
+
+
+def of_columns(records: list[IndexRow]) -> ExactIndex:
+    """The index of some rows as an atlas makes it: ids of names, fingerprints as bytes."""
+    told = {column: [getattr(each, column) for each in records] for column in COLUMNS}
+    names = Texts.of(told["name"])
+    texts = {
+        column: Fingerprints(np.array([bytes.fromhex(each) for each in values], dtype="V32"))
+        if column in FINGERPRINTS
+        else Texts.of(values)
+        for column, values in told.items()
+        if column not in (*COUNTS, "id")
+    }
+    counts = {column: np.array(told[column], dtype=np.int64) for column in COUNTS}
+    vectors = np.stack([each.embedding for each in records])
+    return ExactIndex.of_columns(vectors, {"id": Ids(names), **texts}, counts)
 
 
 FILTERS = st.builds(
@@ -72,6 +89,35 @@ def test_a_changed_index_is_what_a_new_one_would_be():
     queries = np.random.default_rng(1).normal(size=(9, DIM))
     for wanted in (Filter(), Filter(families=("new", "family2"))):
         assert other.search(queries, 12, wanted) == fresh.search(queries, 12, wanted)
+
+
+def test_an_index_of_columns_is_that_of_its_rows():
+    # Digests that end with zeros are digests, too.
+    every = [*rows(0), row("timm:zeros", 1, topology="a" * 8 + "0" * 56)]
+    made, read = ExactIndex(every, dim=DIM), of_columns(every)
+    added = [row("timm:new", 0, 1, topology="b" * 64)]
+    gone = [every[1].id]
+    changed = (made.changed(added, gone=gone), read.changed(added, gone=gone))
+    for plain, packed in ((made, read), changed):
+        assert [each.id for each in packed.page("", 99)] == [each.id for each in plain.page("", 99)]
+        asked = ["timm:3", every[4].id, "timm:new", every[1].id, "timm:1", "nobody"]
+        assert packed.get(asked).keys() == plain.get(asked).keys()
+        assert packed.contains([each.id for each in every]) == plain.contains(
+            [each.id for each in every]
+        )
+        for topology in (every[7].topology, every[-1].topology, "b" * 64):
+            found = [
+                [each.name for each in index.find_by_fingerprint(topologies=[topology])]
+                for index in (plain, packed)
+            ]
+            assert found[0] == found[1]
+        wanted = Filter(topologies=(every[7].topology, "no fingerprint"))
+        for asked_for in (Filter(), wanted):
+            answers = [index.search(np.eye(2, DIM), 9, asked_for) for index in (plain, packed)]
+            assert answers[0] == answers[1]
+        assert sorted(packed.values("topology")) == sorted(
+            {each.topology for each in packed.rows()}
+        )
 
 
 def test_texts_that_no_row_has_any_more_are_let_go():

@@ -1,3 +1,5 @@
+from shutil import copytree
+
 import grpc
 import pytest
 from live_server import live_server
@@ -5,7 +7,6 @@ from tiny_index import tiny_embedder, tiny_encoder, tiny_index
 
 from nar.client import Client
 from nar.encoding.checkpoint import save_checkpoint
-from nar.encoding.embed import Embedder
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.workspace import Workspace
 
@@ -54,10 +55,17 @@ def raw_call(server):
         yield call
 
 
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """Directory of a workspace that each test gets a copy of: Milvus Lite is slow to begin."""
+    directory = tmp_path_factory.mktemp("finished")
+    save_checkpoint(Workspace(directory).checkpoint, tiny_encoder())
+    with tiny_index(directory, tiny_embedder()):
+        return directory
+
+
 @pytest.fixture
-def workspace(tmp_path):
+def workspace(finished, tmp_path):
     """A checkpoint and its index, both closed, as `nar serve` finds them."""
-    encoder, workspace = tiny_encoder(), Workspace(tmp_path)
-    save_checkpoint(workspace.checkpoint, encoder)
-    with tiny_index(tmp_path, Embedder(encoder)):
-        return workspace
+    copytree(finished, tmp_path, dirs_exist_ok=True)
+    return Workspace(tmp_path)

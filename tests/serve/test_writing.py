@@ -82,6 +82,7 @@ def nothing_stays(written):
 
 def test_what_is_written_is_found(stub, embedder, written):
     labels = {"source": "mine", "library": "mine 1", "family": "f", "block": "cnn", "task": "t"}
+    labels["tier"] = "swept"
     (result,) = upsert(stub, new(**labels))
     assert result.status.code == OK
     told = result.architecture
@@ -96,6 +97,13 @@ def test_what_is_written_is_found(stub, embedder, written):
     assert [hit.architecture.name for hit in answer.same_network] == ["mine:block"]
     row = written.get(["mine:block"])["mine:block"]
     assert row.embedding == pytest.approx(embedder.embed([canonical(MINE)])[0], abs=1e-6)
+
+
+def test_a_tier_is_one_of_three_and_named_where_nothing_is_said(stub):
+    untold, unknown = upsert(stub, new("mine:a"), new("mine:b", tier="famous"))
+    assert untold.architecture.tier == "named"
+    assert unknown.status.code == INVALID_ARGUMENT
+    assert violation(unknown.status) == "architectures[1].tier"
 
 
 def test_the_same_call_twice_gives_the_same_index(stub, written):
@@ -138,7 +146,8 @@ def test_the_second_of_one_name_is_refused(stub, first):
     assert kept.architecture.family == ""
 
 
-@pytest.mark.parametrize("column", TEXT_BYTES)
+# A tier is one of three.
+@pytest.mark.parametrize("column", [each for each in TEXT_BYTES if each != "tier"])
 def test_texts_are_as_long_as_the_index_holds_them(stub, column):
     longest = "é" * (TEXT_BYTES[column] // 2)
     fits, too_long = (

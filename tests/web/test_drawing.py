@@ -1,8 +1,9 @@
 """What an atlas keeps for the page: its map, and who uses which block."""
 
+from shutil import copytree
+
 import numpy as np
 import pytest
-from atlases import packed, twenty_networks
 
 from nar.atlas import MAP, USES, Atlas, read_atlas
 from nar.cli.atlas_commands import draw
@@ -14,9 +15,12 @@ from nar.web.uses import read_uses
 
 
 @pytest.fixture(scope="module")
-def atlas(tmp_path_factory):
-    work = twenty_networks(tmp_path_factory.mktemp("work"))
-    return packed(work, tmp_path_factory.mktemp("atlas"))
+def atlas(small_atlas, tmp_path_factory):
+    """An atlas with a map; read only."""
+    drawn = Atlas(tmp_path_factory.mktemp("drawn") / "atlas", small_atlas.corpus)
+    copytree(small_atlas.directory, drawn.directory)
+    assert draw(drawn) == 20
+    return drawn
 
 
 def test_an_atlas_may_be_without(atlas, tmp_path):
@@ -26,7 +30,6 @@ def test_an_atlas_may_be_without(atlas, tmp_path):
 
 
 def test_what_is_drawn_reads_back(atlas):
-    assert draw(atlas) == 20
     vectors = np.stack([row.embedding for row in read_atlas(atlas).rows])
     assert read_map(atlas) == pytest.approx(coordinates(vectors))
     uses = read_uses(atlas)
@@ -50,11 +53,12 @@ def test_equal_vectors_give_an_equal_map_and_near_ones_lie_near():
 
 
 @pytest.mark.parametrize(("name", "read"), [(MAP, read_map), (USES, read_uses)])
-def test_a_changed_byte_is_found(atlas, name, read):
-    draw(atlas)
-    path = atlas.directory / name
+def test_a_changed_byte_is_found(atlas, tmp_path, name, read):
+    changed = Atlas(tmp_path / "atlas", atlas.corpus)
+    copytree(atlas.directory, changed.directory)
+    path = changed.directory / name
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(CorpusError, match="damaged"):
-        read(atlas)
+        read(changed)

@@ -42,7 +42,7 @@ def test_names_are_suggested_by_words_and_likeness(server):
 def test_the_map_says_what_the_index_says(items, columns):
     wanted = {each.labels.name: each.labels for each in items}
     assert set(columns["names"]) == set(wanted)
-    for label in ("family", "task", "source"):
+    for label in ("family", "task", "tier", "source"):
         column = columns["labels"][label]
         codes = np.frombuffer(b64decode(column["codes"]), dtype="<u2")
         told = [column["values"][code] for code in codes]

@@ -4,7 +4,7 @@ import { columns } from "./columns.js";
 import { el } from "./dom.js";
 import { counted } from "./format.js";
 
-const LABELS = { family: "families", task: "tasks", block: "blocks", source: "sources" };
+const LABELS = { family: "families", task: "tasks", block: "blocks", tier: "tiers", source: "sources" };
 const BY = {
   BY_DESIGN: "the whole design",
   BY_FAMILY: "what it is for",

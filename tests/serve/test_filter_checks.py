@@ -1,0 +1,85 @@
+"""A misspelt filter is told by whoever answers: an index in memory, a Milvus, a server."""
+
+import pytest
+from tiny_index import KNOWN
+
+from nar.cli import asking
+from nar.cli.asking import ask
+from nar.cli.choices import IndexChoice
+from nar.cli.filter_checks import Held, check_values
+from nar.corpus import shipped_corpus
+from nar.errors import CorpusError, InvalidInputError
+from nar.index.exact import ExactIndex
+from nar.index.filters import Filter, Range
+from nar.query import Query
+
+HELD = [
+    Filter(),
+    Filter(families=("mixer",), sources=("timm", "darts"), parameters=Range(maximum=9)),
+    Filter(tiers=("named",), none_of=(Filter(blocks=("attention",)),)),
+    # Lists of others may name what nothing has, and so may fingerprints.
+    Filter(topologies=("a" * 64,), all_of=(Filter(names=("timm:of_tomorrow",)),)),
+]
+# Of an index of five rows all values are told.
+MISSED = {
+    "--family: the index has no 'mixr'; it has attend, cell, mixer, plain, residual": Filter(
+        families=("mixer", "mixr")
+    ),
+    "--source: the index has no 'tim'; it has darts, timm, transformers": Filter(
+        none_of=(Filter(sources=("tim",)),)
+    ),
+    "--tier: the index has no 'swept'; it has named": Filter(tiers=("swept",)),
+    "--block: the index has no 'rnn'; it has attention, cnn, other": Filter(blocks=("rnn",)),
+}
+
+
+@pytest.fixture(scope="module", params=["memory", "milvus", "server"])
+def values(request, index, client):
+    if request.param == "memory":
+        rows = [index.get([name])[name] for name in KNOWN]
+        return Held(ExactIndex(rows, dim=index.dim))
+    return asking.of_server(client) if request.param == "server" else asking.of_pages(index)
+
+
+@pytest.mark.parametrize("wanted", HELD)
+def test_what_exists_may_be_asked_for(values, wanted):
+    check_values(values, wanted)
+
+
+@pytest.mark.parametrize(("said", "wanted"), MISSED.items())
+def test_what_nothing_has_is_told_with_what_there_is(values, said, wanted):
+    with pytest.raises(InvalidInputError) as caught:
+        check_values(values, wanted)
+    assert said in str(caught.value)
+
+
+def test_of_many_rows_the_shipped_values_are_tried(index, monkeypatch):
+    monkeypatch.setattr("nar.cli.filter_checks._SAMPLE", 2)
+    with pytest.raises(InvalidInputError) as caught:
+        check_values(asking.of_pages(index), Filter(sources=("torchvison", "tim")))
+    # The corpus has torchvision, which looks like it; the index has not.
+    assert "no 'torchvison'; nothing in it looks like that" in str(caught.value)
+    with pytest.raises(InvalidInputError) as caught:
+        check_values(asking.of_pages(index), Filter(sources=("transformer",)))
+    assert "no 'transformer'; it has transformers" in str(caught.value)
+
+
+def test_without_a_corpus_the_first_rows_alone_are_looked_at(index, monkeypatch):
+    def missing():
+        raise CorpusError("none")
+
+    monkeypatch.setattr(asking, "shipped_corpus", missing)
+    monkeypatch.setattr("nar.cli.filter_checks._SAMPLE", 2)
+    with pytest.raises(InvalidInputError, match="the index has no 'tim'"):
+        check_values(asking.of_pages(index), Filter(sources=("tim",)))
+    assert shipped_corpus().is_dir()
+
+
+def test_an_own_index_and_a_server_refuse_what_they_lack(workspace, server):
+    choice = IndexChoice(workspace.root, None, None)
+    query = Query("timm:plain", 1, Filter(families=("plane",)))
+    for address in (None, server.target):
+        with pytest.raises(InvalidInputError, match="the index has no 'plane'; it has attend"):
+            ask([query], choice, address)
+        [answer] = ask([Query("timm:plain", 1, Filter(tiers=("named",)))], choice, address)
+        assert [hit.tier for hit in answer.hits] == ["named"]
