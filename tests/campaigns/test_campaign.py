@@ -4,6 +4,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from campaigns.heavy import deployed_mb
 from campaigns.ledger import Ledger, digest_of, id_of
 from campaigns.processes import slope
 from campaigns.report import ROWS, TRACK_RECORD, page_of
+from milvus_server import free_port, is_free
 
 from nar.v1 import retrieval_pb2 as wire
 
@@ -206,3 +208,16 @@ def test_two_messages_of_a_method_are_joined_to_a_third_and_others_are_not():
         for method, content in sent
         if method == "Embed"
     } == {1, 2}
+
+
+def test_a_port_is_not_free_while_a_connection_of_it_is_closing():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert not is_free(port)
+        with socket.create_connection(("127.0.0.1", port)) as caller:
+            accepted, _ = server.accept()
+            # As the kernel does for a server that is killed: its end is closed first.
+            accepted.close()
+            assert caller.recv(1) == b""
+    assert not is_free(port)
+    assert is_free(free_port())
