@@ -1,6 +1,6 @@
 """ExactIndex: rows in memory, searched by brute force; it opens at once and writes no file."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Self
 
@@ -141,7 +141,11 @@ class ExactIndex:
 
     def rows(self) -> list[IndexRow]:
         """All rows, in their order."""
-        return self._rows(np.ones(self.count(), dtype=np.bool_))
+        return list(self.each_row())
+
+    def each_row(self) -> Iterator[IndexRow]:
+        """All rows, in their order; each is made when it is asked for."""
+        return map(self._row, range(self.count()))
 
     def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
         """The rows of the next ids, in their order.
@@ -260,10 +264,10 @@ class ExactIndex:
         return self._texts[condition.column].equal_any(wanted)
 
     def _rows(self, mask: Mask) -> list[IndexRow]:
-        return [
-            IndexRow(**self._columns(position), embedding=self._vectors[position].copy())
-            for position in np.flatnonzero(mask).tolist()
-        ]
+        return [self._row(position) for position in np.flatnonzero(mask).tolist()]
+
+    def _row(self, position: int) -> IndexRow:
+        return IndexRow(**self._columns(position), embedding=self._vectors[position].copy())
 
     def _columns(self, position: int) -> dict[str, Any]:
         texts: dict[str, Any] = {
