@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nar.index.checks import check_page
 from nar.index.columns import Mask, Texts, within
 from nar.index.filters import EVERYTHING, Condition, Filter, Range, Wanted
-from nar.index.ranking import RESOLUTION, check_filter, check_top_k, check_vectors, ranked
+from nar.index.ranking import RESOLUTION, check_filter, check_top_k, check_vectors, foremost, ranked
 from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexEntry, IndexRow, ids_of
 from nar.index.searches import Search
 from nar.index.terms import Terms, combined
@@ -231,7 +231,7 @@ class ExactIndex:
         offered = scores if kept is None else scores[kept]
         ids, limit = self._texts["id"], min(top_k + _TIE_ROOM, len(offered))
         while limit:
-            best = np.argpartition(offered, len(offered) - limit)[-limit:]
+            best = foremost(offered, limit)
             rows = (best if kept is None else kept[best]).tolist()
             values = offered[best].tolist()
             order = ranked(
