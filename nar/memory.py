@@ -2,8 +2,13 @@
 
 import ctypes
 import gc
+from typing import Final
 
 import pyarrow as pa
+
+# Of glibc's malloc.h, M_ARENA_MAX and M_MMAP_THRESHOLD, and what they are set to. What is larger
+# goes back to the system as soon as it is free; without a word the threshold grows to 32 MiB.
+_CHOICES: Final = {-8: 2, -3: 2**20}
 
 
 def give_back() -> None:
@@ -13,3 +18,16 @@ def give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
     if trim:
         trim(0)
+
+
+def share_memory() -> None:
+    """Let all threads and Arrow take memory from the same two arenas; only before they begin.
+
+    By default glibc gives a thread an arena of its own, up to eight for every core, and Arrow has
+    an allocator of its own; what is freed in one of them none of the others uses.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
+    choose = getattr(ctypes.CDLL(None), "mallopt", None)  # of glibc
+    if choose:
+        for parameter, value in _CHOICES.items():
+            choose(parameter, value)

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -41,8 +42,13 @@ def milvus_server(directory: Path) -> Iterator[str]:
 
 @contextmanager
 def running_milvus(directory: Path, port: int) -> Iterator[MilvusServer]:
-    """Start a server below a directory on a port; what was stored there before is there again."""
+    """Start a server below a directory on a port; what was stored there before is there again.
+
+    A killed server leaves connections that are still closing. While its port has one, the command
+    would silently take the next port.
+    """
     assert COMMAND.exists(), f"{COMMAND} is missing: `make milvus`, or -m 'not milvus_server'"
+    wait_for(partial(is_free, port))
     banner = directory / "banner"
     with banner.open("w") as output:
         process = subprocess.Popen(
@@ -57,6 +63,8 @@ def running_milvus(directory: Path, port: int) -> Iterator[MilvusServer]:
     server = MilvusServer(f"http://127.0.0.1:{port}", process)
     try:
         wait_for(lambda: "Welcome" in banner.read_text(), or_ended=process, limit_s=180)
+        listening = _port_of(directory)
+        assert listening == port, f"Milvus listens on {listening}, wanted {port}"
         yield server
     finally:
         with suppress(ProcessLookupError):
@@ -77,6 +85,20 @@ def _etcd_config(directory: Path) -> Path:
     path = directory / "etcd.yaml"
     path.write_text(yaml.safe_dump(urls))
     return path
+
+
+def _port_of(directory: Path) -> int:
+    """Where the server below a directory listens, as its command has decided."""
+    settings = yaml.safe_load((directory / "configs/milvus.yaml").read_text())
+    return int(settings["proxy"]["port"])
+
+
+def is_free(port: int) -> bool:
+    """Whether the command would take a port: nothing listens there, no connection is closing."""
+    with socket.socket() as probe, suppress(OSError):
+        probe.bind(("127.0.0.1", port))
+        return True
+    return False
 
 
 def free_port() -> int:

@@ -16,7 +16,7 @@ from nar.errors import ConfigError, CorpusError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
-from nar.memory import give_back
+from nar.memory import give_back, share_memory
 from nar.novelty import read_novelty
 from nar.serve.logs import log_to_stderr
 from nar.serve.run import OnReady, PageOf, serve_index
@@ -43,6 +43,7 @@ def serve(
     changed = {name: value for name, value in given.items() if value is not None}
     config = config.model_copy(update={"server": config.server.model_copy(update=changed)})
     log_to_stderr(config.server)
+    share_memory()
     if choice.wants_atlas:
         serve_atlas(config, is_named=choice.names_index, corpus=corpus)
     else:

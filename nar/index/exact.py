@@ -1,6 +1,6 @@
 """ExactIndex: rows in memory, searched by brute force; it opens at once and writes no file."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, Self
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nar.index.checks import check_page
 from nar.index.columns import Column, Mask, Texts, vectors_of, within
 from nar.index.filters import EVERYTHING, Condition, Filter, Range, Wanted
-from nar.index.ranking import RESOLUTION, check_filter, check_top_k, check_vectors, ranked
+from nar.index.ranking import RESOLUTION, check_filter, check_top_k, check_vectors, foremost, ranked
 from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexEntry, IndexRow, ids_of, is_id
 from nar.index.searches import Search
 from nar.index.terms import Terms, combined
@@ -151,7 +151,11 @@ class ExactIndex:
 
     def rows(self) -> list[IndexRow]:
         """All rows, in their order."""
-        return self._rows(np.ones(self.count(), dtype=np.bool_))
+        return list(self.each_row())
+
+    def each_row(self) -> Iterator[IndexRow]:
+        """All rows, in their order; each is made when it is asked for."""
+        return map(self._row, range(self.count()))
 
     def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
         """The rows of the next ids, in their order.
@@ -236,7 +240,7 @@ class ExactIndex:
         offered = scores if kept is None else scores[kept]
         ids, limit = self._texts["id"], min(top_k + _TIE_ROOM, len(offered))
         while limit:
-            best = np.argpartition(offered, len(offered) - limit)[-limit:]
+            best = foremost(offered, limit)
             rows = (best if kept is None else kept[best]).tolist()
             values = offered[best].tolist()
             order = ranked(
@@ -269,10 +273,10 @@ class ExactIndex:
         return self._texts[condition.column].equal_any(wanted)
 
     def _rows(self, mask: Mask) -> list[IndexRow]:
-        return [
-            IndexRow(**self._columns(position), embedding=self._vectors[position].copy())
-            for position in np.flatnonzero(mask).tolist()
-        ]
+        return [self._row(position) for position in np.flatnonzero(mask).tolist()]
+
+    def _row(self, position: int) -> IndexRow:
+        return IndexRow(**self._columns(position), embedding=self._vectors[position].copy())
 
     def _columns(self, position: int) -> dict[str, Any]:
         texts: dict[str, Any] = {

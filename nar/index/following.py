@@ -15,6 +15,7 @@ from nar.index.damage import DamagedIndexError
 from nar.index.marks import CHANGED
 from nar.index.mirror import Mirror
 from nar.index.rows import IndexRow
+from nar.memory import give_back
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +92,7 @@ class Follower:
             is_other = count != self.mirror.rows.count()
             if due and not is_other:
                 is_other = live.digests() != self.mirror.digests
+                give_back()  # the digests of the collection, and the pages that they came in
                 self._compare_at = time.monotonic() + self._compare_s
             return is_other
 

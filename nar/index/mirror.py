@@ -31,7 +31,7 @@ class Mirror:
     def digests(self) -> Mapping[str, str]:
         """Of each row, by its id."""
         if self._digests is None:
-            self._digests = {row.id: row.digest() for row in self.rows.rows()}
+            self._digests = {row.id: row.digest() for row in self.rows.each_row()}
         return self._digests
 
     @classmethod

@@ -12,7 +12,7 @@ from nar.index.rows import IndexRow
 from nar.v1 import retrieval_pb2 as wire
 
 TOLERANCE: Final = 1e-4
-INT16: Final = np.iinfo(np.int16)
+INT16: Final = range(-(2**15), 2**15)
 # Rows of the index by the field of a filter that asks for their column.
 TEXTS: Final = {
     **{"names": "name", "sources": "source", "libraries": "library", "families": "family"},
@@ -91,7 +91,8 @@ def is_nearest(known: Known, query: wire.Query, scores: Sequence[float]) -> bool
         return True
     vector = np.array(query.vector.values, dtype=np.float64)
     vector /= np.abs(vector).max()
-    best = np.sort(known.vectors @ (vector / np.linalg.norm(vector)))[::-1][: len(scores)]
+    unit = (vector / np.linalg.norm(vector)).astype(np.float32)
+    best = np.sort(known.vectors @ unit)[::-1][: len(scores)]
     wanted = min(query.top_k or known.limits.default_top_k, len(known.vectors))
     return len(scores) == wanted and bool(np.allclose(best, scores, atol=TOLERANCE))
 
@@ -108,7 +109,7 @@ def is_graph(graph: wire.Graph, limits: wire.Limits) -> bool:
         and len(set(edges)) == len(edges)
         and len(graph.attributes) == nodes * len(graph.attribute_names)
         and len(set(graph.attribute_names)) == len(graph.attribute_names)
-        and all(INT16.min <= value <= INT16.max for value in graph.attributes)
+        and all(value in INT16 for value in graph.attributes)
         and min(graph.parameters, graph.flops) >= 0
         and _is_acyclic(nodes, edges)
     )

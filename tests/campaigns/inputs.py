@@ -20,13 +20,13 @@ from campaigns.served import served
 
 from nar.atlas import read_atlas, shipped_atlas
 
-CHUNK: Final = 5_000
-# Messages that Hypothesis makes of each method for a chunk.
+CHUNK: Final = 20_000
+# Messages that Hypothesis makes of each method for a chunk, 10 ms each; callers join them in pairs.
 MADE: Final = 100
 FLAT_MB: Final = 10.0
 INPUTS_OF_SLOPE: Final = 100_000
 # Fewer inputs tell no slope.
-MIN_INPUTS: Final = 40_000
+MIN_INPUTS: Final = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,8 @@ class Inputs(Options):
     """How many, from how many callers."""
 
     inputs: int = option(1_000_000, "bad inputs that are answered")
-    clients: int = option(8, "callers at once")
+    # So many that some go on while the others wait behind one of the heaviest calls.
+    clients: int = option(16, "callers at once")
 
 
 def inputs(told: Inputs) -> Iterator[Tally]:

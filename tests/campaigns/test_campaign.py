@@ -2,22 +2,29 @@
 
 import json
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
 
 import pytest
+from campaigns.attack import joined
 from campaigns.campaign import Options, Tally, command_of, last, option, parsed
 from campaigns.heavy import deployed_mb
 from campaigns.ledger import Ledger, digest_of, id_of
 from campaigns.processes import slope
 from campaigns.report import ROWS, TRACK_RECORD, page_of
+from milvus_server import free_port, is_free
+
+from nar.v1 import retrieval_pb2 as wire
 
 COUNTING = """
 import sys
 from dataclasses import dataclass
 from threading import Event
+from campaigns.attack import joined
 from campaigns.campaign import Options, Tally, main, option
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,3 +190,34 @@ def test_the_track_record_reads():
     found = {"fault": "a", "found": "b", "fixed": "c", "command": "d"}
     assert "| a | b | c | d |" in page_of([], [found])
     assert TRACK_RECORD.exists()
+
+
+def test_two_messages_of_a_method_are_joined_to_a_third_and_others_are_not():
+    draw = random.Random(1)
+    made = [("Get", wire.GetRequest(architectures=[name]).SerializeToString()) for name in "ab"]
+    made += [("Embed", wire.EmbedRequest(graphs=[{}]).SerializeToString())]
+    sent = {joined(draw, made) for _ in range(200)}
+    asked = {
+        "".join(wire.GetRequest.FromString(content).architectures)
+        for method, content in sent
+        if method == "Get"
+    }
+    assert asked == {"a", "b", "aa", "ab", "ba", "bb"}
+    assert {
+        len(wire.EmbedRequest.FromString(content).graphs)
+        for method, content in sent
+        if method == "Embed"
+    } == {1, 2}
+
+
+def test_a_port_is_not_free_while_a_connection_of_it_is_closing():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert not is_free(port)
+        with socket.create_connection(("127.0.0.1", port)) as caller:
+            accepted, _ = server.accept()
+            # As the kernel does for a server that is killed: its end is closed first.
+            accepted.close()
+            assert caller.recv(1) == b""
+    assert not is_free(port)
+    assert is_free(free_port())
