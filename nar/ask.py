@@ -19,7 +19,7 @@ from nar.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.bodies import SharedBody, shared_bodies
 from nar.by import By
 from nar.capture import capture_module
-from nar.cli import corpus_display, display, evidence_display
+from nar.cli import difference_display, display, evidence_display
 from nar.cli.difference import Difference, difference
 from nar.cli.html import fragment, html_of
 from nar.cli.naming import meant
@@ -160,7 +160,7 @@ class Compared(Shown):
 
     def view(self) -> RenderableType:
         """Verdict, sizes, operators, motifs and nodes."""
-        return corpus_display.difference(self.difference)
+        return difference_display.difference(self.difference)
 
     def rows(self) -> list[Mapping[str, Any]]:
         """A row a motif type of either."""
@@ -168,7 +168,7 @@ class Compared(Shown):
         return [asdict(each) for each in (*motifs.shared, *motifs.other)]
 
     def _repr_html_(self) -> str:
-        return fragment(*corpus_display.difference_html(self.difference))
+        return fragment(*difference_display.difference_html(self.difference))
 
 
 def search(

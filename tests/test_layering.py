@@ -74,7 +74,7 @@ RANKS = """
     cli.lookup cli.display web
     cli.drawing cli.asking cli.index_commands cli.motif_patterns
     cli.corpus_display cli.lock
-    cli.comparison_display cli.atlas_commands
+    cli.comparison_display cli.difference_display cli.atlas_commands
     cli.model_commands cli.search_command cli.serve_command cli.lock_commands cli.motif_search
     cli.corpus_commands cli.benchmark_commands
     cli.index_app cli.model_app ask

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 
-from nar.cli import comparison_display, corpus_display, reports
+from nar.cli import comparison_display, corpus_display, difference_display, reports
 from nar.cli.choices import CorpusChoice
 from nar.cli.difference import Difference, difference
 from nar.cli.drawing import write_text
@@ -80,9 +80,9 @@ def diff(
     compared = difference(*looked_up(corpus, (first, second)))
     if html is not None:
         title = f"{first} and {second}"
-        write_text(html, document(title, *corpus_display.difference_html(compared)))
+        write_text(html, document(title, *difference_display.difference_html(compared)))
         stderr.print(f"wrote {html}", style="dim")
-    show(_difference(compared), lambda: corpus_display.difference(compared), as_json=as_json)
+    show(_difference(compared), lambda: difference_display.difference(compared), as_json=as_json)
 
 
 def compare_corpora(older: Path, newer: CorpusChoice, *, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from rich.console import Group
 from nar.architecture import Architecture
 from nar.bodies import Dissected, differing
 from nar.by import By
-from nar.cli import corpus_display, display, evidence_display, reports
+from nar.cli import difference_display, display, evidence_display, reports
 from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.cli.filter_options import Multiples, resolved
@@ -80,7 +80,7 @@ def search(
         "explanations": [_explanation(name, *reason) for name, reason in reasons.items()],
     }
     said = evidence_display.said(answer, told.resemblance, told.bodies)
-    shown = (corpus_display.explanation(name, *reason) for name, reason in reasons.items())
+    shown = (difference_display.explanation(name, *reason) for name, reason in reasons.items())
     view = (evidence_display.view(told), *shown)
     show(report, lambda: Group(display.answer(name, answer, rows, said), *view), as_json=as_json)
 

@@ -7,7 +7,7 @@ from corpora import corpus, item
 from graphs import bert, graph_of, resnet
 from typer.testing import CliRunner
 
-from nar.cli import corpus_display
+from nar.cli import difference_display
 from nar.cli.app import app
 from nar.cli.difference import difference, node_lines
 from nar.cli.portrait import portrait
@@ -214,9 +214,9 @@ def test_node_lines_do_not_number_the_nodes():
 
 
 def test_a_long_listing_is_cut_and_says_so(monkeypatch):
-    monkeypatch.setattr(corpus_display, "_SHOWN_LINES", 4)
+    monkeypatch.setattr(difference_display, "_SHOWN_LINES", 4)
     compared = difference(item("x:a", resnet([2, 2])), item("x:b", resnet([2, 3])))
-    shown = [str(line) for line in corpus_display.difference(compared).renderables[-5:]]
+    shown = [str(line) for line in difference_display.difference(compared).renderables[-5:]]
     assert shown[-1] == f"... {len(compared.listing) - 4} more lines; --json has them all"
 
 
