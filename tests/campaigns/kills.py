@@ -170,7 +170,7 @@ class Builds:
                 for start, stop, _ in done
                 for number in range(start, stop)
             }
-            lost = len(acknowledged - build.ids)
+            lost = build.rows.holds(sorted(acknowledged)).count(False)
         return [f"{lost} rows of an unfinished build are lost"] if lost else []
 
     def _digests(self, version: int) -> dict[str, str]:
