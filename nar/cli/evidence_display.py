@@ -33,10 +33,12 @@ def _verdict_report(verdict: FamilyVerdict) -> Report:
 
 
 def said(answer: Answer, like: Resemblance, shared: Sequence[SharedBody]) -> list[Text]:
-    """Sentences before the table: what it is like, if it is not known, and whose body it has."""
-    told = [] if answer.is_known else [Text(like.said, "bold green")]
+    """Sentences before the table, of what is not known: what it is like, and whose body it has."""
+    if answer.is_known:
+        return []
     more = f" {len(shared) - 1} more of the hits have it." if len(shared) > 1 else ""
-    return [*told, *(Text(each.said + more, "bold green") for each in shared[:1])]
+    sentences = [like.said, *(each.said + more for each in shared[:1])]
+    return [Text(each, "bold green") for each in sentences]
 
 
 def view(told: Evidence) -> RenderableType:

@@ -3,6 +3,7 @@
 from io import StringIO
 
 from rich.console import Console
+from test_verdict import hits
 
 from nar.bodies import SharedBody
 from nar.cli import evidence_display
@@ -64,6 +65,11 @@ def test_before_the_table_stands_what_it_is_like_and_whose_body_it_has():
         "2 more of the hits have it.",
     ]
     assert len(evidence_display.said(Answer(()), UNLIKE, ())) == 1
+
+
+def test_of_what_is_known_nothing_weaker_is_said():
+    known = Answer((), same_at_inference=tuple(hits(("gpt2", 1.0))))
+    assert evidence_display.said(known, UNLIKE, (GPT2,)) == []
 
 
 def test_a_program_gets_all_of_it():
