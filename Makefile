@@ -61,14 +61,14 @@ proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part
 	$(BIN)/pytest tests/test_generated.py
 
 pytest: $(STAMP) prometheus milvus chromium  ## the tests, against the real Prometheus, Milvus and Chromium
-	@# Those of the cluster, the index and campaigns wait for processes most of the time: they run
-	@# beside the others, and what they printed comes at the end.
+	@# Those of the cluster, the index, campaigns and the page wait for processes most of the time: they
+	@# run beside the others, and what they printed comes at the end.
 	@mkdir -p build
 	@beside() { $(BIN)/pytest $$2 > build/pytest-$$1.log 2>&1; echo $$? > build/pytest-$$1.rc; }; \
 	 beside cluster tests/cluster & \
-	 beside index "tests/index tests/campaigns" & \
+	 beside index "tests/index tests/campaigns tests/web" & \
 	 $(BIN)/pytest --doctest-modules nar; examples=$$?; \
-	 $(BIN)/pytest $(foreach part,cluster index campaigns,--ignore tests/$(part)); others=$$?; \
+	 $(BIN)/pytest $(foreach part,cluster index campaigns web,--ignore tests/$(part)); others=$$?; \
 	 wait; cat build/pytest-cluster.log build/pytest-index.log; \
 	 exit $$((examples | others | $$(cat build/pytest-cluster.rc) | $$(cat build/pytest-index.rc)))
 
