@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 from graphs import resnet
+from torch import nn
 
 import nar
 from nar.ask import Shown
 from nar.errors import InvalidQueryError
 from nar.index.filters import Filter
+from nar.zoo.libraries import import_library
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +82,13 @@ def test_an_answer_begins_with_what_the_model_is(module):
 
 
 def test_who_has_the_body_of_a_model_is_said():
-    told = nar.search("timm:convnext_tiny", top_k=1)
-    assert told.bodies[0].name.startswith("transformers:convnext/ConvNextModel")
+    mine = import_library("timm").create_model("convnext_tiny")
+    mine.head.fc = nn.Sequential(nn.Linear(768, 64), nn.GELU(), nn.Linear(64, 5))
+    told = nar.search(mine, torch.zeros(1, 3, 224, 224), top_k=1)
+    assert told.bodies[0].differs == ("head",)
     assert told.bodies[0].said in " ".join(repr(told).split())
-    compared = nar.diff("timm:convnext_tiny", told.bodies[0].name)
+    name = "transformers:convnext/ConvNextModel@convnext-tiny-224"
+    compared = nar.diff("timm:convnext_tiny", name)
     assert compared.difference.differs == ("head",)
     assert "differ in the head alone" in repr(compared)
 
