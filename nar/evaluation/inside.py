@@ -158,7 +158,8 @@ the language model of LLaVA, the backbone of DETR) is held out with its own fami
 default, MAP@20 of `{PROTOCOL}`: as the benchmark learns, and with those of the learned models left
 out that hold a family which asks.
 
-{table}"""
+{table}
+"""
 
 
 def _means(one: Inside, rows: NDArray[np.bool_] | slice = slice(None)) -> list[str]:
