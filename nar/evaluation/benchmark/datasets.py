@@ -45,7 +45,6 @@ class DataSet:
     graphs: tuple[ComputationalGraph, ...]
 
 
-@cache
 def load_dataset(name: str, cache_directory: Path) -> DataSet:
     """Read or make a data set, once in a process.
 
@@ -64,6 +63,8 @@ def load_dataset(name: str, cache_directory: Path) -> DataSet:
     return _nas(name, cache_directory / f"{name}.parquet")
 
 
+# The real ones are the same wherever NAS graphs are kept: they are read once, not once a directory.
+@cache
 def _real() -> DataSet:
     names = frozen.read().column("name").to_pylist()
     wanted = set(names)
@@ -92,6 +93,7 @@ def _dataset(name: str, items: Sequence[Architecture]) -> DataSet:
     return DataSet(name, tuple(map(card_of, items)), tuple(item.graph for item in items))
 
 
+@cache
 def _nas(name: str, path: Path) -> DataSet:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
