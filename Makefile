@@ -19,6 +19,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # What a campaign has done is a line of a log, of which `campaigns.report` makes a page.
 LOG     ?= work/campaigns.log
+# Folders of tests that run beside the others, each of these in a process of its own.
+BESIDE  := cluster index+campaigns+web evaluation+cli+serve
+folders  = $(addprefix tests/,$(subst +, ,$(1)))
 # Sizes of `make scale`, and where it keeps what it has.
 SIZES   ?= 30000 100000
 SCALE   ?= work/scale
@@ -61,16 +64,16 @@ proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part
 	$(BIN)/pytest tests/test_generated.py
 
 pytest: $(STAMP) prometheus milvus chromium  ## the tests, against the real Prometheus, Milvus and Chromium
-	@# Those of the cluster, the index, campaigns and the page wait for processes most of the time: they
-	@# run beside the others, and what they printed comes at the end.
+	@# Tests wait for processes much of the time: these folders run beside the others, and what they
+	@# printed comes at the end.
 	@mkdir -p build
 	@beside() { $(BIN)/pytest $$2 > build/pytest-$$1.log 2>&1; echo $$? > build/pytest-$$1.rc; }; \
-	 beside cluster tests/cluster & \
-	 beside index "tests/index tests/campaigns tests/web" & \
+	 $(foreach stream,$(BESIDE),beside $(stream) "$(call folders,$(stream))" &) \
 	 $(BIN)/pytest --doctest-modules nar; examples=$$?; \
-	 $(BIN)/pytest $(foreach part,cluster index campaigns web,--ignore tests/$(part)); others=$$?; \
-	 wait; cat build/pytest-cluster.log build/pytest-index.log; \
-	 exit $$((examples | others | $$(cat build/pytest-cluster.rc) | $$(cat build/pytest-index.rc)))
+	 $(BIN)/pytest tests $(foreach stream,$(BESIDE),$(addprefix --ignore ,$(call folders,$(stream)))); others=$$?; \
+	 wait; \
+	 for stream in $(BESIDE); do cat build/pytest-$$stream.log; done; \
+	 exit $$((examples | others $(foreach stream,$(BESIDE),| $$(cat build/pytest-$(stream).rc))))
 
 faults: $(STAMP)  ## campaigns that kill what runs, again and again: minutes
 	$(BIN)/pytest -m faults tests/faults tests/campaigns
