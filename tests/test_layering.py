@@ -41,13 +41,13 @@ RANKS = """
     encoding.embed
     encoding.stored encoding
     config
-    index.damage index.syncing
+    index.damage index.state index.syncing
     index.nesting index.lite
     index.filters
     index.terms
     index.rows index.expressions
     index.digests index.records
-    index.state index.searches index.checks index.ranking index.columns index.schema index.milvus
+    index.searches index.checks index.ranking index.columns index.schema index.milvus
     index.collection
     index.marks
     index.bulk index.listing index.writing
