@@ -200,7 +200,7 @@ class Retriever:
             # What counts more than once must not part a design further from those that know
             # nothing of it: they keep their cosine.
             copy = min(copy, float(np.linalg.norm(one.vector) / np.linalg.norm(weighed)))
-        return [replace(hit, score=min(hit.score / copy, 1.0)) for hit in hits]
+        return [hit.hit(min(hit.score / copy, 1.0)) for hit in hits]
 
     def _same(self, resolved: Sequence[_Resolved]) -> list[Same]:
         """What is the same as each query, in one way or another."""

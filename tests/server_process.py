@@ -13,6 +13,8 @@ from nar.workspace import Workspace
 
 WORKSPACE = """
 import sys
+from nar.libraries import tell_libraries
+tell_libraries()
 from pathlib import Path
 from nar.config import NarConfig
 from nar.serve.run import serve
@@ -21,6 +23,8 @@ serve(config, checkpoint, lambda server: print(server.port, flush=True))
 """
 ATLAS = """
 import sys
+from nar.libraries import tell_libraries
+tell_libraries()
 from nar.cli.serve_command import serve_atlas
 from nar.config import NarConfig
 config, is_named = NarConfig.model_validate_json(sys.argv[1]), sys.argv[2] == "named"

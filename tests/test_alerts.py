@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_client import generate_latest
 
-from nar.index.milvus import ERRORS
+from nar.index.state import ERRORS
 from nar.serve import telemetry
 from nar.serve.store_metrics import StoreMetrics
 

@@ -18,7 +18,8 @@ BUDGETS = {
     "nar.query": INDEXES | LEARNING | SERVING | {"pydantic"},
     "nar.retrieve": INDEXES | LEARNING | SERVING | {"pydantic"},
     "nar.index.exact": INDEXES | LEARNING | SERVING | {"pydantic"},
-    "nar.cli.serve_command": LEARNING | {"starlette", "uvicorn"},
+    "nar.cli.serve_command": LEARNING
+    | {"pymilvus", "milvus_lite", "pandas", "starlette", "uvicorn"},
     "nar.client": INDEXES | LEARNING | {"prometheus_client", "opentelemetry"},
     "nar.async_client": INDEXES | LEARNING | {"prometheus_client", "opentelemetry"},
 }

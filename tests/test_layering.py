@@ -16,7 +16,7 @@ MAX_LINES = 300
 
 # One line a rank, in the order of the data's way: a module imports from lines above its own only.
 RANKS = """
-    errors v1 files by difference children memory release
+    errors v1 files by difference children libraries memory release
     settings ops hashing ragged published
     graph
     canonical
@@ -41,13 +41,13 @@ RANKS = """
     encoding.embed
     encoding.stored encoding
     config
-    index.damage index.syncing
+    index.damage index.state index.syncing
     index.nesting index.lite
     index.filters
     index.terms
     index.rows index.expressions
     index.digests index.records
-    index.state index.searches index.checks index.ranking index.columns index.schema index.milvus
+    index.searches index.checks index.ranking index.columns index.schema index.milvus
     index.collection
     index.marks
     index.bulk index.listing index.writing

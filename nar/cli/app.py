@@ -3,7 +3,6 @@
 The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cluster.embed`.
 """
 
-import os
 import sys
 from io import TextIOWrapper
 from pathlib import Path
@@ -27,6 +26,7 @@ from nar.console import (
 )
 from nar.errors import MissingLibraryError
 from nar.index.filters import Filter
+from nar.libraries import tell_libraries
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -43,8 +43,7 @@ app.add_typer(model_app.app)
 @app.callback()
 def options(version: Version = False) -> None:
     """NAR, the search engine for neural architectures."""
-    # Pydantic looks for plugins in every distribution that is installed; NAR's settings have none.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    tell_libraries()
     # A terminal that cannot show a letter shows another: names and lines of tables are no ASCII.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -4,16 +4,15 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 from nar.atlas import Atlas, read_atlas, shipped_atlas
-from nar.cli.atlas_store import atlas_config, open_apart
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.config import NarConfig
 from nar.console import stdout
 from nar.corpus import CorpusGraphs
 from nar.encoding.stored import StoredEmbedder
 from nar.errors import ConfigError, CorpusError
-from nar.index.architecture_index import ArchitectureIndex
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 from nar.memory import give_back, share_memory
@@ -22,6 +21,9 @@ from nar.serve.logs import log_to_stderr
 from nar.serve.run import OnReady, PageOf, serve_index
 from nar.serve.run import serve as run_server
 from nar.serve.server import QueryServer
+
+if TYPE_CHECKING:
+    from nar.index.architecture_index import ArchitectureIndex
 
 log = logging.getLogger(__name__)
 
@@ -161,7 +163,10 @@ def serve_atlas(
     del content  # its rows are in the mirror
     give_back()
 
-    def open_index(ending: Event) -> ArchitectureIndex:
+    def open_index(ending: Event) -> "ArchitectureIndex":
+        # It imports pymilvus, which takes half of a start; the files answer meanwhile.
+        from nar.cli.atlas_store import atlas_config, open_apart
+
         return open_apart(chosen, atlas_config(chosen, config.index, is_named=is_named), ending)
 
     index = Reader(None if files_alone else open_index, config.index, files)

@@ -243,11 +243,9 @@ class ExactIndex:
             best = foremost(offered, limit)
             rows = (best if kept is None else kept[best]).tolist()
             values = offered[best].tolist()
-            order = ranked(
-                values, [ids.at(row) for row in rows], top_k, complete=limit == len(offered)
-            )
+            order = ranked(values, rows, ids.at, top_k, complete=limit == len(offered))
             if order is not None:
-                return [Hit(**self._columns(rows[one]), score=score) for one, score in order]
+                return [Hit(**self._columns(row), score=score) for row, score in order]
             limit = min(4 * limit, len(offered))
         return []
 

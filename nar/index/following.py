@@ -6,16 +6,18 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, RLock
+from typing import TYPE_CHECKING
 
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
-from nar.index.architecture_index import ArchitectureIndex
-from nar.index.collection import Collection
 from nar.index.damage import DamagedIndexError
-from nar.index.marks import CHANGED
 from nar.index.mirror import Mirror
 from nar.index.rows import IndexRow
 from nar.memory import give_back
+
+if TYPE_CHECKING:
+    from nar.index.architecture_index import ArchitectureIndex
+    from nar.index.collection import Collection
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +67,7 @@ class Follower:
         if self.mirror:
             self._hold(self.mirror.changed(rows, gone=gone))
 
-    def look(self, index: ArchitectureIndex) -> None:
+    def look(self, index: "ArchitectureIndex") -> None:
         """Follow the alias, and hold what its collection holds.
 
         Raises:
@@ -75,10 +77,10 @@ class Follower:
         live = index.follow()
         if self._is_other(live):
             self._read(live)
-        self.name, self._changed = live.name, live.marks.get(CHANGED, "")
+        self.name, self._changed = live.name, _change(live)
         self.agreed_s = time.time()
 
-    def _is_other(self, live: Collection) -> bool:
+    def _is_other(self, live: "Collection") -> bool:
         """Whether rows have to be read anew."""
         with self._lock:
             count = live.count(settled=True)
@@ -87,7 +89,7 @@ class Follower:
                 return False
             if self.mirror is None:
                 return True
-            is_marked = (live.name, live.marks.get(CHANGED, "")) != (self.name, self._changed)
+            is_marked = (live.name, _change(live)) != (self.name, self._changed)
             due = is_marked or time.monotonic() >= self._compare_at
             is_other = count != self.mirror.rows.count()
             if due and not is_other:
@@ -96,7 +98,7 @@ class Follower:
                 self._compare_at = time.monotonic() + self._compare_s
             return is_other
 
-    def _read(self, live: Collection) -> None:
+    def _read(self, live: "Collection") -> None:
         """Read all rows beside those that answer; then these go."""
         with self._lock:
             self._meanwhile, before = [], live.count(settled=True)
@@ -112,7 +114,7 @@ class Follower:
             self._meanwhile = None
         log.info("%d rows of %s answer from memory", mirror.rows.count(), live.name)
 
-    def _check_whole(self, mirror: Mirror, before: int, live: Collection) -> None:
+    def _check_whole(self, mirror: Mirror, before: int, live: "Collection") -> None:
         """Refuse rows of which some did not come, although nobody wrote.
 
         Raises:
@@ -138,3 +140,10 @@ class Follower:
                 self._max_rows,
             )
         self.mirror = None
+
+
+def _change(live: "Collection") -> str:
+    """A text that is another after every write of single rows."""
+    from nar.index.marks import CHANGED
+
+    return live.marks.get(CHANGED, "")

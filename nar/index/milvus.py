@@ -18,12 +18,11 @@ from nar.config import IndexConfig
 from nar.errors import ConfigError, IndexUnavailableError
 from nar.index.damage import WAY_OUT
 from nar.index.lite import LOOPBACK, EmbeddedServer, ServerApart
+from nar.index.state import ERRORS
 
 # Building and loading an index takes longer than a call; a dead server is still noticed.
 PATIENCE_S: Final = 120.0
 CONNECT_FAILED: Final = 2  # the code of pymilvus for it
-# Milvus could not do it, or did not answer.
-ERRORS: Final = ("refused", "unreachable")
 # The purposes that a damaged file stands in the way of.
 READING: Final = frozenset({"look for a collection", "load the collection", "read", "search"})
 

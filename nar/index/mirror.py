@@ -3,15 +3,18 @@
 from collections.abc import Collection as Several
 from collections.abc import Iterator, Mapping, Sequence
 from threading import Event
+from typing import TYPE_CHECKING
 
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
-from nar.index.architecture_index import ArchitectureIndex
-from nar.index.collection import Collection
 from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
 from nar.index.records import StoredRow
 from nar.index.rows import IndexRow
+
+if TYPE_CHECKING:
+    from nar.index.architecture_index import ArchitectureIndex
+    from nar.index.collection import Collection
 
 
 class Mirror:
@@ -40,7 +43,7 @@ class Mirror:
         return cls(ExactIndex(rows, dim=dim))
 
     @classmethod
-    def read(cls, collection: Collection, ending: Event) -> "Mirror":
+    def read(cls, collection: "Collection", ending: Event) -> "Mirror":
         """Read a collection; what is written meanwhile may be in it or not.
 
         Args:
@@ -63,7 +66,7 @@ class Mirror:
         return Mirror(self.rows.changed(rows, gone=gone), digests)
 
 
-def _checked(collection: Collection, ending: Event) -> Iterator[StoredRow]:
+def _checked(collection: "Collection", ending: Event) -> Iterator[StoredRow]:
     for page in collection.pages():
         if ending.is_set():
             raise IndexUnavailableError(f"{collection.name} was not read to its end: closing")
@@ -76,7 +79,7 @@ def _checked(collection: Collection, ending: Event) -> Iterator[StoredRow]:
             yield stored
 
 
-def checked(index: ArchitectureIndex, config: IndexConfig) -> ArchitectureIndex | ExactIndex:
+def checked(index: "ArchitectureIndex", config: IndexConfig) -> "ArchitectureIndex | ExactIndex":
     """What to ask instead of an embedded index that nobody has checked: its rows, in memory.
 
     Milvus Lite searches copies of the vectors, and would not notice that some were damaged. More

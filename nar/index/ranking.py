@@ -1,8 +1,8 @@
 """Query vectors before a search, hits after it: what every back end must agree on."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from nar.errors import InvalidQueryError
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.nesting import below, nested
 from nar.index.rows import COLUMNS, Embedding, Hit
+
+Row = TypeVar("Row")
 
 # What float32 arithmetic can tell: equal vectors get scores that differ by less.
 RESOLUTION: Final = 5e-7
@@ -114,11 +116,9 @@ def rank(hits: Sequence[Hit], top_k: int, *, complete: bool) -> list[Hit] | None
     Returns:
         None if rows that were not fetched may tie with the last one kept.
     """
-    scores, ids = [hit.score for hit in hits], [hit.id for hit in hits]
-    order = ranked(scores, ids, top_k, complete=complete)
-    if order is None:
-        return None
-    return [replace(hits[position], score=score) for position, score in order]
+    scores = [hit.score for hit in hits]
+    order = ranked(scores, hits, attrgetter("id"), top_k, complete=complete)
+    return None if order is None else [hit.hit(score) for hit, score in order]
 
 
 def settled(
@@ -171,24 +171,48 @@ def foremost(scores: NDArray[np.float32], count: int) -> NDArray[np.intp]:
 
 
 def ranked(
-    scores: Sequence[float], ids: Sequence[str], top_k: int, *, complete: bool
-) -> list[tuple[int, float]] | None:
-    """The same of scores and ids: positions of the first, each with its score.
+    scores: Sequence[float],
+    rows: Sequence[Row],
+    id_of: Callable[[Row], str],
+    top_k: int,
+    *,
+    complete: bool,
+) -> list[tuple[Row, float]] | None:
+    """The same of scores: the first rows, each with its score.
 
     All that float32 cannot tell apart has one score, within [-1, 1].
 
+    Args:
+        scores: At least ``top_k``, or all there are.
+        rows: What has each score.
+        id_of: The id of a row; asked only where others have the same score.
+        top_k: How many to keep.
+        complete: Whether these are all there are.
+
     Example:
-        >>> ranked([0.5, 0.9, 0.5000001], ["a", "c", "b"], 2, complete=True)
-        [(1, 0.9), (0, 0.5000001)]
-        >>> ranked([0.5, 0.9, 0.5000001], ["a", "c", "b"], 2, complete=False)
+        >>> ranked([0.5, 0.9, 0.5000001], "acb", str, 2, complete=True)
+        [('c', 0.9), ('a', 0.5000001)]
+        >>> ranked([0.5, 0.9, 0.5000001], "acb", str, 2, complete=False)
     """
-    settled: list[tuple[float, str, int]] = []
-    score = 1.0
+    order: list[tuple[Row, float]] = []
+    for score, positions in _levels(scores):
+        reached = len(order) + len(positions)
+        if reached >= top_k and reached == len(scores) and not complete:
+            return None
+        equal = [rows[position] for position in positions]
+        order += [(row, score) for row in (sorted(equal, key=id_of) if equal[1:] else equal)]
+        if reached >= top_k:
+            break
+    return order[:top_k]
+
+
+def _levels(scores: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
+    """Positions of equal scores, the highest first, each time with the score that they have."""
+    score, equal = 1.0, list[int]()
     for position in sorted(range(len(scores)), key=lambda position: -scores[position]):
         if scores[position] < score - RESOLUTION:
-            score = max(scores[position], -1.0)
-        settled.append((-score, ids[position], position))
-    settled.sort()
-    if not complete and settled[top_k - 1][0] == settled[-1][0]:
-        return None
-    return [(position, -falling) for falling, _, position in settled[:top_k]]
+            if equal:
+                yield score, equal
+            score, equal = max(scores[position], -1.0), []
+        equal.append(position)
+    yield score, equal

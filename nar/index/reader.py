@@ -12,14 +12,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from threading import Event, Thread
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nar.config import IndexConfig
 from nar.errors import FilesAloneError, IndexMismatchError, NarError
-from nar.index.architecture_index import ArchitectureIndex
 from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter
@@ -29,9 +28,13 @@ from nar.index.rows import Hit, IndexEntry, IndexRow
 from nar.index.searches import Search
 from nar.index.state import IndexState
 
+# It imports pymilvus, which takes half of the start of a server that files answer for.
+if TYPE_CHECKING:
+    from nar.index.architecture_index import ArchitectureIndex
+
 log = logging.getLogger(__name__)
 
-Open = Callable[[Event], ArchitectureIndex]
+Open = Callable[[Event], "ArchitectureIndex"]
 # What no later look mends: health says so until the index is another.
 _LASTING: Final = (DamagedIndexError, IndexMismatchError)
 
@@ -62,9 +65,9 @@ class Reader:
         self._said: NarError | None = None
         self._index = open_index(self._ending) if open_index and not files else None
         self._thread = Thread(target=self._run, args=(open_index,), name="index-reader")
-        self._thread.start()
 
     def __enter__(self) -> Self:
+        self.begin()
         return self
 
     def __exit__(
@@ -75,10 +78,15 @@ class Reader:
     ) -> None:
         self.close()
 
+    def begin(self) -> None:
+        """Open the index, unless it is, and follow it from now on, beside who searches."""
+        self._thread.start()
+
     def close(self) -> None:
         """Stop following and close the index."""
         self._ending.set()
-        self._thread.join()
+        if self._thread.ident:
+            self._thread.join()
         if self._index:
             self._index.close()
 
@@ -193,12 +201,12 @@ class Reader:
         return deleted
 
     @property
-    def _reads(self) -> ExactIndex | ArchitectureIndex:
+    def _reads(self) -> "ExactIndex | ArchitectureIndex":
         mirror = self._follower.mirror
         return mirror.rows if mirror else self._opened
 
     @property
-    def _opened(self) -> ArchitectureIndex:
+    def _opened(self) -> "ArchitectureIndex":
         if self._index is None:
             raise FilesAloneError(
                 "files alone answer here, and they take no rows: try again once the index is open; "
@@ -213,7 +221,7 @@ class Reader:
             self._look(self._index)
             self._ending.wait(self._interval_s)
 
-    def _opened_beside_files(self, open_index: Open) -> ArchitectureIndex | None:
+    def _opened_beside_files(self, open_index: Open) -> "ArchitectureIndex | None":
         """The index, if it can be opened and read."""
         index: ArchitectureIndex | None = None
         try:
@@ -226,7 +234,7 @@ class Reader:
             return None
         return index
 
-    def _look(self, index: ArchitectureIndex) -> None:
+    def _look(self, index: "ArchitectureIndex") -> None:
         """Look once; what is wrong is logged when it begins, and health says it while it lasts."""
         try:
             self._follower.look(index)

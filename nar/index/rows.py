@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -102,9 +103,15 @@ class IndexEntry:
         """
         return _hashed(b"", self)
 
+    def hit(self, score: float) -> "Hit":
+        """What a search shows of it."""
+        values = (*_values(self), score)
+        return Hit(*values)
+
 
 # The scalar columns of the index, and those of each kind: bytes of a text, counts, fingerprints.
 COLUMNS: Final = tuple(each.name for each in fields(IndexEntry))
+_values: Final = attrgetter(*COLUMNS)
 TEXT_BYTES: Final[dict[str, int]] = {
     each.name: each.metadata[_MAX_BYTES]
     for each in fields(IndexEntry)
@@ -136,10 +143,6 @@ class IndexRow(IndexEntry):
     """
 
     embedding: Embedding
-
-    def hit(self, score: float) -> Hit:
-        """What a search shows of this row."""
-        return Hit(**{column: getattr(self, column) for column in COLUMNS}, score=score)
 
     def digest(self) -> str:
         """Hash over every field, vector bytes included: tells whether a row reads back whole."""

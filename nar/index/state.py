@@ -1,6 +1,10 @@
 """IndexState: where an index keeps its rows, and what it does with further ones."""
 
 from dataclasses import dataclass
+from typing import Final
+
+# Why a call to Milvus fails: it could not do it, or did not answer.
+ERRORS: Final = ("refused", "unreachable")
 
 
 @dataclass(frozen=True, slots=True)

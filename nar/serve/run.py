@@ -6,6 +6,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -16,7 +17,6 @@ from prometheus_client import disable_created_metrics
 from nar.config import NarConfig, ServerConfig
 from nar.encoding.stored import GraphEmbedder, StoredEmbedder
 from nar.errors import NarError
-from nar.index.architecture_index import ArchitectureIndex
 from nar.index.reader import Reader
 from nar.memory import give_back
 from nar.novelty import Novelty
@@ -64,6 +64,8 @@ def serve(
         IndexUnavailableError: The index cannot be reached, or another process holds it.
         ConfigError: A port is taken.
     """
+    from nar.index.architecture_index import ArchitectureIndex
+
     embedder = StoredEmbedder(checkpoint_dir)
     encoder = embedder.fingerprint
     apart = config.index.apart
@@ -89,12 +91,18 @@ def serve_index(
     # A time of creation for every series would double their number.
     disable_created_metrics()  # type: ignore[no-untyped-call]
     sys.setswitchinterval(SWITCH_S)
-    # Names and vectors are answered while torch is still imported.
-    Thread(target=_load, args=[embedder], name="encoder", daemon=True).start()
     last_resort = LastResort(config.drain_grace_s + MARGIN_S)
-    with index:
+
+    def ready(server: QueryServer) -> None:
+        # Names and vectors are answered while torch is still imported, and pymilvus if files
+        # answer.
+        index.begin()
+        Thread(target=_load, args=[embedder], name="encoder", daemon=True).start()
+        (on_ready or _announce)(server)
+
+    with closing(index):
         build = partial(build_server, config, embedder, index, novelty, graphs, page)
-        server = asyncio.run(_serve_until_signal(build, on_ready or _announce, last_resort))
+        server = asyncio.run(_serve_until_signal(build, ready, last_resort))
     if not server.is_at_work:
         last_resort.cancel()
 

@@ -1,7 +1,8 @@
 """Spans of calls, where the program says where spans go (`nar.serve.tracing`).
 
 They are made when a call has ended, of times that were taken anyway: one of the call, below the
-span that its caller sent, and below it one a stage.
+span that its caller sent, and below it one a stage. Where a library that instruments grpc or HTTP
+has begun a span for the call already, they are below that one.
 """
 
 import re
@@ -62,9 +63,10 @@ def _tracer() -> "Tracer | None":
 
 
 def _spans(tracer: "Tracer", call: Call, code: str, sent: dict[str, str]) -> str:
-    from opentelemetry import trace
+    from opentelemetry import context, trace
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+    is_begun = trace.get_current_span().get_span_context().is_valid
     now = time.perf_counter()
     epoch_s = time.time() - now
     attributes: dict[str, str | int] = {
@@ -75,8 +77,8 @@ def _spans(tracer: "Tracer", call: Call, code: str, sent: dict[str, str]) -> str
     }
     span = tracer.start_span(
         f"{SERVICE}/{call.method}",
-        TraceContextTextMapPropagator().extract(sent),
-        trace.SpanKind.SERVER,
+        context.get_current() if is_begun else TraceContextTextMapPropagator().extract(sent),
+        trace.SpanKind.INTERNAL if is_begun else trace.SpanKind.SERVER,
         attributes,
         start_time=_ns(epoch_s + now - call.age_s),
     )

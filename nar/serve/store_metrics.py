@@ -6,7 +6,7 @@ from typing import Protocol
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from nar.index.milvus import ERRORS
+from nar.index.state import ERRORS
 
 
 class Watched(Protocol):

@@ -1,18 +1,20 @@
 """Overload: calls come at once, twice and five times the peak, whatever the server does with them.
 
 The peak is measured first, by callers who wait for each other. At five times of it the server
-should still answer nearly as much, in time, and refuse the rest at once.
+should still answer nearly as much, in time, and refuse the rest at once. How soon callers hear of
+that is told beside the floor: the same load, on the same cores, of a server that only refuses.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from campaigns.asked import everyday
+from campaigns.bare import bare
 from campaigns.campaign import Options, Tally, main, option
-from campaigns.load import DROPPED, REFUSED, Load, closed_loop, open_loop, serialized
+from campaigns.load import DROPPED, REFUSED, Load, Sent, closed_loop, open_loop, serialized
 from campaigns.served import served
 
 from nar.atlas import read_atlas, shipped_atlas
@@ -41,31 +43,32 @@ class Overload(Options):
 
 
 def overload(told: Overload) -> Iterator[Tally]:
-    """Measure the peak, then more than that."""
+    """Measure the peak, the floor of shedding, then more than the peak."""
     requests = serialized(everyday(read_atlas(shipped_atlas()).rows, told.seed)[told.kind])
+    figures: dict[str, float] = {}
+    faults: list[str] = []
     with tempfile.TemporaryDirectory() as directory, served(Path(directory)) as server:
         server.settle()
-        peak = closed_loop(
-            server.target,
-            requests,
-            clients=told.clients,
-            seconds=told.seconds,
-            deadline_s=10 * DEADLINE_S,
-        )
-        figures: dict[str, float] = {"peak_per_s": peak.goodput}
-        faults: list[str] = []
+        figures["peak_per_s"] = peak = peak_of(told, server.target, requests)
+        with bare() as target:
+            figures |= shed_of(load_of(told, target, requests, TIMES[-1] * peak), "floor")
         for done, times in enumerate(TIMES, start=1):
-            load = open_loop(
-                server.target,
-                requests,
-                per_s=times * max(peak.goodput, 1.0),
-                seconds=told.seconds,
-                deadline_s=DEADLINE_S,
-                seed=told.seed,
-            )
+            load = load_of(told, server.target, requests, times * peak)
             figures |= figures_of(load, times)
-            faults += faults_of(load, times, peak.goodput)
+            faults += faults_of(load, times, peak)
             yield Tally(done, len(TIMES), figures, tuple(faults))
+
+
+def peak_of(told: Overload, target: str, requests: Sequence[Sent]) -> float:
+    """Calls a second that are answered to callers who wait for each other."""
+    how = {"clients": told.clients, "seconds": told.seconds, "deadline_s": 10 * DEADLINE_S}
+    return max(closed_loop(target, requests, **how).goodput, 1.0)
+
+
+def load_of(told: Overload, target: str, requests: Sequence[Sent], per_s: float) -> Load:
+    """What becomes of so many calls a second."""
+    how = {"seconds": told.seconds, "deadline_s": DEADLINE_S, "seed": told.seed}
+    return open_loop(target, requests, per_s=per_s, **how)
 
 
 def figures_of(load: Load, times: int) -> dict[str, float]:
@@ -76,10 +79,14 @@ def figures_of(load: Load, times: int) -> dict[str, float]:
         f"{times}x_accepted_p99_ms": load.milliseconds(["OK"], 99),
         f"{times}x_refused": load.codes[REFUSED],
         f"{times}x_dropped": load.codes[DROPPED],
-        f"{times}x_shed_p50_ms": load.milliseconds(SHED, 50),
-        f"{times}x_shed_p99_ms": load.milliseconds(SHED, 99),
+        **shed_of(load, f"{times}x"),
         f"{times}x_others": others,
     }
+
+
+def shed_of(load: Load, name: str) -> dict[str, float]:
+    """How soon callers hear that they are refused."""
+    return {f"{name}_shed_p{part}_ms": load.milliseconds(SHED, part) for part in (50, 99)}
 
 
 def faults_of(load: Load, times: int, peak: float) -> Iterator[str]:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import pytest
 from campaigns.attack import joined
+from campaigns.bare import bare
 from campaigns.campaign import Options, Tally, command_of, last, option, parsed
 from campaigns.heavy import deployed_mb
 from campaigns.ledger import Ledger, digest_of, id_of
+from campaigns.load import REFUSED, open_loop
 from campaigns.processes import slope
 from campaigns.report import ROWS, TRACK_RECORD, page_of
 from milvus_server import free_port, is_free
@@ -25,6 +27,7 @@ import sys
 from dataclasses import dataclass
 from threading import Event
 from campaigns.attack import joined
+from campaigns.bare import bare
 from campaigns.campaign import Options, Tally, main, option
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +151,13 @@ def test_what_was_read_once_may_not_change():
 def test_the_slope_leaves_out_the_first_quarter():
     assert slope([0, 1, 2, 3, 4], [9, 1, 3, 5, 7]) == 2
     assert slope([0], [9]) == 0
+
+
+def test_the_floor_of_shedding_is_a_server_that_refuses_every_call():
+    with bare() as target:
+        load = open_loop(target, [("Search", b"")], per_s=50, seconds=1, deadline_s=30, seed=1)
+    assert set(load.codes) == {REFUSED}
+    assert load.milliseconds([REFUSED], 50) > 0
 
 
 def test_the_limit_of_memory_is_that_of_the_deployment():

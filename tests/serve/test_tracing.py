@@ -9,10 +9,12 @@ from pathlib import Path
 import grpc
 import pytest
 from asking import one_query
+from live_server import live_server
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from server_process import server_process
 from tiny_index import known
 from waiting import wait_for
 
@@ -62,6 +64,21 @@ def exporter():
     provider.shutdown()
 
 
+# Of an interpreter that says where spans go before the program begins, as what
+# `opentelemetry-instrument` starts does.
+SITE = """
+import os
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter
+if path := os.environ.pop("SPANS", None):
+    provider = TracerProvider()
+    exporter = ConsoleSpanExporter(out=open(path, "w"), formatter=lambda span: f"{span.name} ")
+    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=3_600_000))
+    trace.set_tracer_provider(provider)
+"""
+
+
 @pytest.fixture
 def spans_of(exporter):
     """The spans of one method, once its call is among them: its own, and those below it."""
@@ -109,6 +126,51 @@ def test_a_malformed_parent_is_ignored(server, spans_of, sent):
         stub = ArchitectureRetrievalServiceStub(channel)
         assert stub.Search(one_query(), metadata=(("traceparent", sent),)).results
     assert spans_of("Search")[0].parent is None
+
+
+class Instrumented(grpc.aio.ServerInterceptor):
+    """Begins a span around each call, as what instruments grpc does."""
+
+    async def intercept_service(self, continuation, handler_call_details):
+        handler = await continuation(handler_call_details)
+
+        async def within(requests, context):
+            with trace.get_tracer("theirs").start_as_current_span("theirs"):
+                return await handler.stream_unary(requests, context)
+
+        return grpc.stream_unary_rpc_method_handler(
+            within, response_serializer=handler.response_serializer
+        )
+
+
+def test_a_call_is_below_the_span_that_another_library_began_for_it(
+    embedder, index, spans_of, exporter, monkeypatch
+):
+    bare = grpc.aio.server
+
+    def server(interceptors, **settings):
+        return bare(interceptors=[Instrumented(), *interceptors], **settings)
+
+    monkeypatch.setattr(grpc.aio, "server", server)
+    with live_server(embedder, index) as live, grpc.insecure_channel(live.target) as channel:
+        assert ArchitectureRetrievalServiceStub(channel).Search(one_query()).results
+    call, _ = spans_of("Search")
+    [theirs] = [span for span in exporter.get_finished_spans() if span.name == "theirs"]
+    assert call.parent.span_id == theirs.context.span_id
+    assert call.kind is trace.SpanKind.INTERNAL
+
+
+def test_a_process_that_ends_has_sent_all_its_spans(workspace, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(SITE)
+    spans = tmp_path / "spans"
+    monkeypatch.setenv("SPANS", str(spans))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), str(ROOT))))
+    with (
+        server_process(workspace) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        assert ArchitectureRetrievalServiceStub(channel).Search(one_query()).results
+    assert {f"{SERVICE}/Search", "queue", "search"} <= set(spans.read_text().split())
 
 
 def test_stages_are_read_while_the_thread_of_a_call_goes_on():
