@@ -33,6 +33,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from cluster.config import PretrainConfig
 from cluster.resources import check_room, cluster_totals, worker_share
 from cluster.resuming import last_state
+from cluster.telemetry import Teller, telling
 from nar.config import NarConfig
 from nar.console import progress
 from nar.corpus import read_corpus
@@ -121,7 +122,7 @@ def pretrain_on_cluster(
     if restart:
         rmtree(root / RUNS / name, ignore_errors=True)
     recipe = config.pretraining
-    with _shown(recipe) as (queue, reports):
+    with telling("pretrain") as teller, _shown(recipe, teller) as (queue, reports):
         shared = Workspace(root)
         threads = max(1, int(sizes.cpus))
         job = Job(shared.corpus, shared.checkpoint, config.motifs, recipe, threads, queue)
@@ -242,7 +243,7 @@ def _report(job: Job, share: Share, report: EpochReport, state: TrainingState) -
 
 
 @contextmanager
-def _shown(recipe: EncoderRecipe) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
+def _shown(recipe: EncoderRecipe, teller: Teller) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
     """A queue whose reports are shown, and kept by their number among the epochs of all stages.
 
     An epoch may come twice, when its worker dies before its state is safe.
@@ -253,12 +254,15 @@ def _shown(recipe: EncoderRecipe) -> Iterator[tuple[Queue, dict[int, EpochReport
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
     reports: dict[int, EpochReport] = {}
-    with progress("Pretrain", sum(epochs)) as advance:
+    teller.total = sum(epochs)
+    with progress("Pretrain", teller.total) as advance:
 
         def relay() -> None:
             for report in iter(queue.get, None):
                 number = first[report.stage] + report.epoch
-                advance(max(0, number - max(reports, default=0)))
+                more = max(0, number - max(reports, default=0))
+                advance(more)
+                teller.count("epoch", more)
                 reports[number] = report
 
         reader = Thread(target=relay)
