@@ -43,6 +43,11 @@ class Faults(Options):
     only: str = option("*", "kinds of faults, by a pattern of their names")
     kept: str = option("", "file with a line for each run; those that it has are not made again")
 
+    @property
+    def variant(self) -> str:
+        """The kinds, unless all are made."""
+        return "" if self.only == "*" else self.only
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -76,10 +81,11 @@ GOOD_ENDS: Final = ("equal", "repaired")
 
 def faults(told: Faults) -> Iterator[Tally]:
     """Break one job after another."""
-    schedule = [
-        (name, job) for name, kind in KINDS.items() if fnmatch(name, told.only) for job in kind.jobs
-    ]
+    schedule = schedule_of(told.only)
     kept = _read(told)
+    if len(kept) == told.runs:
+        yield _tally(told, kept)
+        return
     with ExitStack() as stack:
         scene = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         nodes = stack.enter_context(running_nodes(2))
@@ -90,6 +96,22 @@ def faults(told: Faults) -> Iterator[Tally]:
                 kept[number] = field.run(number, number // len(schedule), kind, job)
                 _write(told, kept[number])
             yield _tally(told, kept)
+
+
+def schedule_of(only: str) -> list[tuple[str, str]]:
+    """Every kind of fault with every job that it strikes: all kinds once, each with another job.
+
+    Example:
+        >>> schedule_of("* killed")[:3]
+        [('worker killed', 'extract'), ('driver killed', 'draw'), ('node killed', 'embed')]
+    """
+    kinds = [(name, kind.jobs) for name, kind in KINDS.items() if fnmatch(name, only)]
+    return [
+        (name, jobs[(number + turn) % len(jobs)])
+        for turn in range(max(len(jobs) for _, jobs in kinds))
+        for number, (name, jobs) in enumerate(kinds)
+        if turn < len(jobs)
+    ]
 
 
 def _read(told: Faults) -> dict[int, Run]:
