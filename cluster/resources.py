@@ -105,7 +105,12 @@ def _held_by(has: Mapping[str, float], wants: Mapping[str, float], most: int) ->
 
 
 def _described(resources: Mapping[str, float]) -> str:
-    return ", ".join(f"{name}={value:g}" for name, value in resources.items()) or "no resources"
+    """Resources in words, memory in GB: of equal machines no two have the same bytes."""
+    amounts = {
+        name: f"{value / 1e9:.0f} GB" if name == "memory" else f"{value:g}"
+        for name, value in resources.items()
+    }
+    return ", ".join(f"{name}={amount}" for name, amount in amounts.items()) or "no resources"
 
 
 def _labelled(labels: Mapping[str, str]) -> str:

@@ -23,6 +23,7 @@ from waiting import wait_for
 ROOT: Final = Path(__file__).parents[1]
 RAY: Final = str(Path(sys.executable).with_name("ray"))
 STORE_BYTES: Final = 80_000_000
+STARTS: Final = 3
 IS_UP: Final = "Ray runtime started."
 
 
@@ -45,10 +46,10 @@ class Node:
             return psutil.Process(self.process.pid).children(recursive=True)
         return []
 
-    def wait(self) -> None:
-        """Wait until the cluster knows it."""
+    def comes_up(self) -> bool:
+        """Wait until the cluster knows it; False where Ray gives up after its 30 s."""
         wait_for(lambda: IS_UP in self.log.read_text() or self.process.poll() is not None)
-        assert self.process.poll() is None, f"a node did not start: {self.log.read_text()[-1000:]}"
+        return self.process.poll() is None
 
     def kill(self) -> None:
         """End all at once, as where a machine loses its power."""
@@ -66,14 +67,13 @@ class Nodes:
 
     Args:
         directory: Of sessions and logs; its path is short, for sockets are below it.
-        options: Further options of the head.
 
     Attributes:
         workers: The nodes that work, in the order in which they came.
         environment: What a driver has to have in its environment to be one of this cluster.
     """
 
-    def __init__(self, directory: Path, *options: str) -> None:
+    def __init__(self, directory: Path) -> None:
         self._directory, self._started = directory, 0
         address = f"127.0.0.1:{free_port()}"
         self.environment = {
@@ -84,18 +84,15 @@ class Nodes:
         }
         self.workers: list[Node] = []
         port, client = address.rpartition(":")[2], free_port()
-        options = options or ("--include-dashboard=false",)
-        self._head = self._start(
-            "--head", f"--port={port}", f"--ray-client-server-port={client}", "--num-cpus=0",
-            f"--temp-dir={directory}", *options,
-        )  # fmt: skip
-        self._head.wait()
+        ports = (f"--port={port}", f"--ray-client-server-port={client}")
+        bare = ("--num-cpus=0", "--include-dashboard=false", f"--temp-dir={directory}")
+        self._head = self._up("--head", *ports, *bare)
 
     def add(self, *, cpus: int = 1, labels: Mapping[str, str] | None = None) -> Node:
-        """Start a node; `Node.wait` waits until it is there."""
+        """Start a node."""
         told = f"--labels={','.join(f'{key}={value}' for key, value in (labels or {}).items())}"
         address = f"--address={self.environment['RAY_ADDRESS']}"
-        node = self._start(address, f"--num-cpus={cpus}", *([told] if labels else []))
+        node = self._up(address, f"--num-cpus={cpus}", *([told] if labels else []))
         self.workers.append(node)
         return node
 
@@ -113,6 +110,15 @@ class Nodes:
         """End all."""
         for node in [*self.workers, self._head]:
             node.kill()
+
+    def _up(self, *options: str) -> Node:
+        """A node that came up: on a machine that has much to do, not always at once."""
+        for _ in range(STARTS):
+            node = self._start(*options)
+            if node.comes_up():
+                return node
+            node.kill()
+        raise AssertionError(f"no node came up: {node.log.read_text()[-1000:]}")
 
     def _start(self, *options: str) -> Node:
         self._started += 1
@@ -146,13 +152,13 @@ def _title(process: psutil.Process) -> str:
 
 
 @contextmanager
-def running_nodes(count: int, *options: str) -> Iterator[Nodes]:
+def running_nodes(count: int) -> Iterator[Nodes]:
     """A head and nodes of one CPU each; gone at the end with all that runs on them."""
     with tempfile.TemporaryDirectory(prefix="nar-", ignore_cleanup_errors=True) as directory:
-        nodes = Nodes(Path(directory), *options)
+        nodes = Nodes(Path(directory))
         try:
-            for node in [nodes.add() for _ in range(count)]:
-                node.wait()
+            for _ in range(count):
+                nodes.add()
             yield nodes
         finally:
             nodes.close()

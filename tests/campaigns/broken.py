@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 VARIABLE: Final = "BROKEN_"
+# Of a service that no machine runs.
+NO_PORT: Final = 1
 WRITING: Final = os.O_WRONLY | os.O_RDWR
 
 
@@ -117,35 +119,29 @@ def _break_calls_for_good(broken: Broken) -> None:
 
 
 def _break_grpc(broken: Broken, *, lasts: bool) -> None:
+    """Calls that fail go where nobody listens: what comes back is what grpc says of that."""
     import grpc
     from grpc import _channel as channel
 
-    class Unavailable(grpc.RpcError):
-        """What grpc says of a server that is gone."""
-
-        def code(self) -> grpc.StatusCode:
-            return grpc.StatusCode.UNAVAILABLE
-
-        def details(self) -> str:
-            return "Connection reset by peer"
-
+    nobody = grpc.insecure_channel(f"127.0.0.1:{NO_PORT}")
     seen = 0
 
     def failing(call: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(call)
-        def asked(*arguments: Any, **named: Any) -> Any:
+        def asked(asks: Any, *arguments: Any, **named: Any) -> Any:
             nonlocal seen
             seen += 1
             if seen == broken.at or (lasts and seen > broken.at):
                 leave(broken.mark)
-                raise Unavailable
-            return call(*arguments, **named)
+                how = (asks._request_serializer, asks._response_deserializer)
+                asks = nobody.unary_unary(asks._method.decode(), *how)
+            return call(asks, *arguments, **named)
 
         return asked
 
-    asks = channel._UnaryUnaryMultiCallable
+    kind = channel._UnaryUnaryMultiCallable
     for name in ("__call__", "future", "with_call"):
-        setattr(asks, name, failing(getattr(asks, name)))
+        setattr(kind, name, failing(getattr(kind, name)))
 
 
 def _fill_disk(broken: Broken) -> None:

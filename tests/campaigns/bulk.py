@@ -14,6 +14,7 @@ from encoding import small_default
 from nar.config import IndexConfig
 from nar.encoding.checkpoint import save_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
+from nar.novelty import read_novelty
 from nar.workspace import Workspace
 from nar.zoo.sources.darts.genotypes import genotype_at
 
@@ -59,11 +60,14 @@ def corpus_digest(workspace: Workspace) -> str:
 
 
 def index_digest(workspace: Workspace) -> str:
-    """Digest of an index: every row as it reads back, and what novelty is measured by."""
+    """Digest of an index: every row as it reads back, and whether novelty was measured by it.
+
+    Distances are not among it: a server and Milvus Lite round the last digit otherwise.
+    """
     with ArchitectureIndex(index_of(workspace)) as index:
         rows = digests_of(index)
-    novelty = workspace.novelty.read_text()
-    return _of(json.dumps([rows, novelty], sort_keys=True).encode())
+        is_measured = read_novelty(workspace.novelty, encoder=index.encoder) is not None
+    return _of(json.dumps([rows, is_measured], sort_keys=True).encode())
 
 
 def index_of(workspace: Workspace) -> IndexConfig:

@@ -210,13 +210,13 @@ class Field:
         """What the run came to; a rerun included where it did not succeed."""
         if code is None:
             return f"it did not end within {LIMIT_S:g} s: {driver.said[-300:]}"
+        if (workspace.root / "nar.yaml").exists():
+            self._store.up()
         if code == 0:
             return "equal" if job.digest(workspace) == wanted else "silently other"
         # Who was killed could say nothing.
         if code > 0 and not driver.is_clear:
             return f"no clear error: {driver.said[-300:]}"
-        if (workspace.root / "nar.yaml").exists():
-            self._store.up()
         again = self._start(job, workspace, None)
         code = again.ended(LIMIT_S)
         if code != 0:

@@ -24,6 +24,8 @@ LOOK_S: Final = 0.1
 # A strike comes so long after the first worker is up, or at any moment of an undisturbed run.
 AFTER_START_S: Final = 2.0
 LIMIT_S: Final = 240.0
+# Milvus, which after a kill does not always come up.
+STARTS, UP_S = 3, 150.0
 
 
 @dataclass(slots=True)
@@ -36,12 +38,22 @@ class Store:
     server: MilvusServer | None = None
 
     def up(self) -> MilvusServer:
-        """The server, once it answers."""
-        if self.server is None or self.server.process.poll() is not None:
-            self.directory.mkdir(exist_ok=True)
-            self.server = self.stack.enter_context(running_milvus(self.directory, self.port))
-            wait_for(partial(answers, self.server.uri))
-        return self.server
+        """The server, once it answers; one that does not come up is started once more."""
+        for _ in range(STARTS):
+            if self.server is None or self.server.process.poll() is not None:
+                self.directory.mkdir(exist_ok=True)
+                self.server = self.stack.enter_context(running_milvus(self.directory, self.port))
+            with suppress(AssertionError):
+                wait_for(partial(answers, self.server.uri), limit_s=UP_S)
+                return self.server
+            self.kill()
+        raise AssertionError(f"Milvus did not come up in {STARTS} starts")
+
+    def kill(self) -> None:
+        """End it as a machine does that loses its power."""
+        assert self.server is not None
+        self.server.signal(signal.SIGKILL)
+        self.server.process.wait()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +147,7 @@ def _hang_store(target: Target) -> bool:
 def _kill_store(target: Target) -> bool:
     target.any_moment()
     struck = not target.driver.has_ended
-    server = target.store.up()
-    server.signal(signal.SIGKILL)
-    server.process.wait()
+    target.store.kill()
     return struck
 
 
