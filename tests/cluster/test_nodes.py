@@ -8,6 +8,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -104,48 +106,55 @@ def finished(process: "subprocess.Popen[str]") -> None:
     assert process.returncode == 0, said
 
 
-def ready(root: Path, job: str, corpus: Path | None) -> Workspace:
-    """A workspace in which a job can begin."""
-    workspace = Workspace(root)
-    root.mkdir(parents=True)
-    if corpus is not None:
-        workspace.corpus.symlink_to(corpus)
-    if job == "embed":
-        save_checkpoint(workspace.checkpoint, small_default())
-    return workspace
+@dataclass(frozen=True)
+class Alone:
+    """What a single node leaves, with one worker; of pretraining with two.
+
+    Attributes:
+        root: Where.
+        settings: Files that every job reads.
+    """
+
+    root: Path
+    settings: Path
+
+    @cache  # noqa: B019 - of a module
+    def left(self, job: str) -> tuple[Workspace, str]:
+        """The workspace of a job, and the digest of what is in it."""
+        workspace = self.ready(self.root / job, job)
+        sizes = "sizes.yaml" if job == "pretrain" else "one.yaml"
+        finished(started(job, workspace, self.settings, sizes, {}))
+        return workspace, DIGESTS[job](workspace)
+
+    def ready(self, root: Path, job: str) -> Workspace:
+        """A workspace in which a job can begin."""
+        workspace = Workspace(root)
+        root.mkdir(parents=True)
+        if job in {"pretrain", "embed"}:
+            workspace.corpus.symlink_to(self.left("extract")[0].corpus)
+        if job == "embed":
+            save_checkpoint(workspace.checkpoint, small_default())
+        return workspace
 
 
 @pytest.fixture(scope="module")
-def alone(settings, tmp_path_factory) -> dict[str, tuple[Workspace, str]]:
-    """Of every job what a single node leaves, with one worker; of pretraining with two."""
-    left: dict[str, tuple[Workspace, str]] = {}
-    root = tmp_path_factory.mktemp("alone")
-    for job, digest in DIGESTS.items():
-        corpus = left["extract"][0].corpus if job in {"pretrain", "embed"} else None
-        workspace = ready(root / job, job, corpus)
-        sizes = "sizes.yaml" if job == "pretrain" else "one.yaml"
-        finished(started(job, workspace, settings, sizes, {}))
-        left[job] = (workspace, digest(workspace))
-    return left
+def alone(settings, tmp_path_factory) -> Alone:
+    return Alone(tmp_path_factory.mktemp("alone"), settings)
 
 
 @pytest.mark.parametrize("job", DIGESTS)
 def test_a_node_that_goes_and_one_that_comes_change_nothing(job, nodes, alone, settings, tmp_path):
-    corpus = alone["extract"][0].corpus if job in {"pretrain", "embed"} else None
-    workspace = ready(tmp_path / job, job, corpus)
+    wanted = alone.left(job)[1]
+    workspace = alone.ready(tmp_path / job, job)
     process = started(job, workspace, settings, "sizes.yaml", nodes.environment)
-
-    def has_begun() -> bool:
-        return any(workspace.root.glob(BEGUN[job])) or process.poll() is not None
-
-    wait_for(has_begun)
+    wait_for(lambda: any(workspace.root.glob(BEGUN[job])) or process.poll() is not None)
     assert process.poll() is None, process.communicate()[0]
     is_working = bool(nodes.processes(WORKERS[job]))
     nodes.remove(nodes.workers[0])
     nodes.add()
     finished(process)
     assert is_working
-    assert DIGESTS[job](workspace) == alone[job][1]
+    assert DIGESTS[job](workspace) == wanted
 
 
 def test_a_worker_that_no_node_can_hold_is_refused_with_what_they_have(nodes, tmp_path):
