@@ -25,6 +25,10 @@ folders  = $(addprefix tests/,$(subst +, ,$(1)))
 # Sizes of `make scale`, and where it keeps what it has.
 SIZES   ?= 30000 100000
 SCALE   ?= work/scale
+# Of `make faults`: how many runs, drawn from what, and where each is a line.
+RUNS    ?= 100
+SEED    ?= 1
+FAULTS  ?= work/faults.jsonl
 CAMPAIGN := PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(BIN)/python -m campaigns.
 
 .DEFAULT_GOAL := help
@@ -75,7 +79,9 @@ pytest: $(STAMP) prometheus milvus chromium  ## the tests, against the real Prom
 	 for stream in $(BESIDE); do cat build/pytest-$$stream.log; done; \
 	 exit $$((examples | others $(foreach stream,$(BESIDE),| $$(cat build/pytest-$(stream).rc))))
 
-faults: $(STAMP)  ## campaigns that kill what runs, again and again: minutes
+# Goes on where it was interrupted: what each run came to is a line of FAULTS, to be removed by hand.
+faults: $(STAMP) milvus  ## breaks bulk jobs a hundred times, then every campaign that kills: an hour
+	$(MAKE) campaign-faults OPTIONS='--runs $(RUNS) --seed $(SEED) --kept $(FAULTS)'
 	$(BIN)/pytest -m faults tests/faults tests/campaigns
 
 # Each at the size that the page asks for. One that is interrupted writes down what it has by then.
@@ -94,6 +100,7 @@ campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and resu
 	-$(MAKE) campaign-damage
 	-$(MAKE) campaign-damage OPTIONS='--of store'
 	-$(MAKE) campaign-statuses
+	-$(MAKE) campaign-faults OPTIONS='--runs $(RUNS) --seed $(SEED) --kept $(FAULTS)'
 	-$(MAKE) campaign-soak
 	$(CAMPAIGN)report $(LOG)
 

@@ -17,7 +17,7 @@ from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskErr
 from cluster.config import PoolConfig
 from cluster.failures import WorkerLostError, WorkerStartError
 from cluster.items import Backlog, Done, Failed, Item, ValueT
-from cluster.resources import Share, cluster_totals
+from cluster.resources import Share, check_room, resource_table
 
 START_LIMIT_S = 300.0
 Outcomes = Iterator[Done[ValueT] | Failed]
@@ -63,7 +63,12 @@ class _Worker(Generic[ValueT]):
 
 
 def starter(worker: type, share: Share, *arguments: object) -> Callable[[], ActorHandle[Any]]:
-    """How to start one actor of a class, with its share of the cluster and its arguments."""
+    """How to start one actor of a class, with its share of the cluster and its arguments.
+
+    Raises:
+        NoRoomError: No node can hold one.
+    """
+    check_room(share)
     actor: Any = ray.remote(worker).options(**share.options())
     return lambda: cast("ActorHandle[Any]", actor.remote(*arguments))
 
@@ -232,10 +237,8 @@ def _cause(error: RayTaskError) -> Exception:
 
 
 def _no_room(config: PoolConfig) -> str:
-    totals = cluster_totals()
-    has = ", ".join(f"{name}={totals.get(name, 0.0):g}" for name in ("CPU", "GPU", "memory"))
     return (
         f"no worker started within {START_LIMIT_S:g} s: each wants cpus={config.cpus:g}, "
-        f"gpus={config.gpus}, memory_bytes={config.memory_bytes}; the cluster has {has}. "
-        "Ask for less in ray_config.yaml, or free the cluster"
+        f"gpus={config.gpus}, memory_bytes={config.memory_bytes}; the cluster has "
+        f"{resource_table()}. Ask for less in ray_config.yaml, or free the cluster"
     )

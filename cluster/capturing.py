@@ -16,6 +16,7 @@ from cluster.journal import Journal, Result, RunRecord, Scribe, captured, failed
 from cluster.progress import watching
 from cluster.provenance import labels_identity, source_name
 from cluster.resources import cluster_totals, pool_size, worker_share
+from cluster.telemetry import Teller
 from cluster.worker import CaptureWorker, WorkerCaptures
 from nar.console import stderr
 from nar.corpus.manifest import Failure
@@ -28,13 +29,16 @@ DRAWN_TOGETHER: Final = 64
 Calls = Mapping[str, Sequence[str]]
 
 
-def capture_all(identities: Mapping[str, str], journal: Journal, config: ExtractConfig) -> None:
+def capture_all(
+    identities: Mapping[str, str], journal: Journal, config: ExtractConfig, teller: Teller
+) -> None:
     """Capture models into the journal; what was finished is in it, whatever ends this.
 
     Args:
         identities: Of each model by its name, the digest of what decides its capture.
         journal: Where to.
         config: Sizes of workers and batches.
+        teller: Is told what became of each.
 
     Raises:
         WorkerStartError: The cluster has no room.
@@ -65,6 +69,7 @@ def capture_all(identities: Mapping[str, str], journal: Journal, config: Extract
                         continue
                     scribe.add(result)
                     advance(source_name(result.record.name), result.row is not None)
+                    teller.count("failed" if result.row is None else "captured")
     finally:
         scribe.close()
 

@@ -1,7 +1,7 @@
 """Sizes and resources of the bulk jobs, frozen; `ray_config.yaml` holds the same values."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import Field, ValidationError
@@ -18,6 +18,9 @@ class WorkerConfig(Settings):
     cpus: float = Field(1, ge=0)
     gpus: float | Literal["auto"] = Field(0, description="auto: one where the cluster has any")
     memory_bytes: int | None = Field(None, ge=1, description="None reserves nothing")
+    labels: dict[str, Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]] = Field(
+        default_factory=dict, description="only nodes that were started with these labels"
+    )
 
 
 class PoolConfig(WorkerConfig):

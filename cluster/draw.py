@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from cluster.alone import alone
 from cluster.config import load_cluster_config
 from cluster.drawing import draw
 from cluster.options import ClusterFile, Workers
@@ -26,8 +27,9 @@ def main(
 ) -> None:
     """Make a corpus of DARTS networks, spread evenly over the space; killed, it goes on."""
     config = load_cluster_config(cluster_config)
-    with connect(config):
-        manifest = draw(count, Workspace(work), resized(config.extract, workers))
+    workspace = Workspace(work)
+    with alone(workspace, "corpus"), connect(config):
+        manifest = draw(count, workspace, resized(config.extract, workers))
     counts = manifest.totals.everything
     told = {"rows": counts.raw, "distinct": counts.exact, "seconds": manifest.seconds}
     line = (

@@ -19,6 +19,7 @@ from cluster.items import Failed, Item
 from cluster.ledger import Ledger, Record, digest, file_digest
 from cluster.provenance import files_identity, identity, packages
 from cluster.resources import cluster_totals, pool_size, worker_share
+from cluster.telemetry import telling
 from nar.capture import CAPTURE_VERSION
 from nar.console import progress
 from nar.corpus import write_shard
@@ -89,17 +90,27 @@ def draw(count: int, workspace: Workspace, config: ExtractConfig) -> Manifest:
     )
     # Two whole shards are room enough, and a worker keeps nothing of the last one.
     pool = ActorPool(recruiter, workers, config.model_copy(update={"items_per_process": None}))
-    with progress("drawing", len(missing)) as advance:
+    with progress("drawing", len(missing)) as advance, telling("draw") as teller:
+        teller.total = sum(map(_rows_of, missing))
+        teller.shards = {"kept": len(parts) - len(missing), "written": 0, "waiting": len(missing)}
         for outcome in pool.run([Item(part) for part in missing]):
             if isinstance(outcome, Failed):
                 raise outcome.error
             ledger.add(outcome.key, DrawnRecord(identity=code, entry=outcome.value))
             advance(1)
+            teller.shards["written"] += 1
+            teller.shards["waiting"] -= 1
+            teller.count("drawn", outcome.value.rows)
     records = [record for part in parts if (record := ledger.find(part)) is not None]
     entries = tuple(record.entry for record in records)
     manifest = _manifest(corpus, entries, time.monotonic() - started, workers)
     manifest.write(corpus)
     return manifest
+
+
+def _rows_of(part: str) -> int:
+    start, stop = map(int, part.split("-"))
+    return stop - start
 
 
 def _is_whole(record: DrawnRecord | None, code: str, corpus: Path) -> bool:

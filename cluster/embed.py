@@ -8,6 +8,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from cluster.alone import alone
 from cluster.config import load_cluster_config
 from cluster.embedding import EmbedReport, embed
 from cluster.options import ClusterFile, Workers
@@ -69,7 +70,7 @@ def main(
     """Embed what is new or changed in the corpus of --work; after a crash, run it again."""
     sizes = load_cluster_config(cluster_config)
     choice = IndexChoice(work, uri, config)
-    with connect(sizes):
+    with alone(choice.workspace, "index"), connect(sizes):
         report = embed(
             choice.workspace, choice.config().index, resized(sizes.embed, workers), removes=remove
         )

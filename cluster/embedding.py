@@ -10,7 +10,7 @@ new collection when it is complete and verified; the one before is kept for `nar
 """
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from cluster.items import Failed, Item
 from cluster.ledger import digest
 from cluster.parts import missing_parts, named_part, parsed_part
 from cluster.resources import pool_size, worker_share
+from cluster.telemetry import Teller, telling
 from nar.config import IndexConfig
 from nar.console import progress
 from nar.corpus import iterate_card_shards, iterate_names
@@ -82,7 +83,9 @@ class _Job:
         encoder: Fingerprint of the encoder.
         dim: Length of its vectors.
         pool: Embeds.
+        workers: Of the pool.
         part_rows: Rows that a worker takes at once.
+        teller: Is told what became of each row.
     """
 
     corpus: Path
@@ -91,7 +94,9 @@ class _Job:
     encoder: str
     dim: int
     pool: ActorPool[EmbeddedPart]
+    workers: int
     part_rows: int
+    teller: Teller
 
 
 def embed(
@@ -115,6 +120,17 @@ def embed(
         WorkerStartError: The cluster has no room.
     """
     started = time.monotonic()
+    with telling("embed") as teller:
+        job = _job(workspace, config, teller)
+        with ArchitectureIndex(index_config) as index:
+            done = _bring(job, index, index_config.batch_rows, removes=removes)
+            if done.way != "nothing":
+                keep_novelty(index, workspace.novelty, encoder=job.encoder)
+    seconds = round(time.monotonic() - started, 3)
+    return replace(done, uri=index_config.uri, seconds=seconds, workers=job.workers)
+
+
+def _job(workspace: Workspace, config: EmbedConfig, teller: Teller) -> _Job:
     encoder = load_checkpoint(workspace.checkpoint)
     share = worker_share(config)
     workers = pool_size(config, share)
@@ -124,21 +140,17 @@ def embed(
         start, lambda worker, part: worker.embed.remote(part)
     )
     manifest = Manifest.read(corpus)
-    job = _Job(
+    return _Job(
         corpus,
         digest(*(entry.sha256 for entry in manifest.shards))[:JOB_LETTERS],
         sum(entry.rows for entry in manifest.shards),
         fingerprint(encoder),
         encoder.config.dim,
         ActorPool(recruiter, workers, config),
+        workers,
         config.part_rows,
+        teller,
     )
-    with ArchitectureIndex(index_config) as index:
-        done = _bring(job, index, index_config.batch_rows, removes=removes)
-        if done.way != "nothing":
-            keep_novelty(index, workspace.novelty, encoder=job.encoder)
-    seconds = round(time.monotonic() - started, 3)
-    return replace(done, uri=index_config.uri, seconds=seconds, workers=workers)
 
 
 def _bring(job: _Job, index: ArchitectureIndex, batch_rows: int, *, removes: bool) -> EmbedReport:
@@ -167,7 +179,7 @@ def _change(
     removes: bool,
 ) -> EmbedReport:
     """Write what changed into the collection that readers get."""
-    spoilt = _embed_all(job.pool, increment, parts)
+    spoilt = _embed_all(job, increment, parts)
     vanished = comparison.vanished
     gone = vanished if removes else []
     is_whole = not spoilt and len(gone) == len(vanished)
@@ -192,20 +204,21 @@ def _build(job: _Job, index: ArchitectureIndex) -> EmbedReport:
             (entry, build.rows.holds(list(map(architecture_id, names))))
             for entry, names in iterate_names(job.corpus)
         )
-        spoilt = _embed_all(job.pool, build, dict(missing_parts(shards, job.part_rows)))
+        spoilt = _embed_all(job, build, dict(missing_parts(shards, job.part_rows)))
         failures = _named(job.corpus, spoilt)
         rows = build.publish(keep_before=True, corpus="" if failures else job.digest)
     return EmbedReport("new", job.encoder, rows, embedded=rows - before, failures=failures)
 
 
-def _embed_all(
-    pool: ActorPool[EmbeddedPart], writer: Writer, parts: dict[str, int]
-) -> list[Failed]:
+def _embed_all(job: _Job, writer: Writer, parts: dict[str, int]) -> list[Failed]:
     """Embed parts; of one that fails, each row by itself. What could not be embedded of those."""
-    with progress("embedding", sum(parts.values())) as advance:
-        spoilt = _embed_parts(pool, writer, list(parts), advance)
+    job.teller.total = sum(parts.values())
+    with progress("embedding", job.teller.total) as advance:
+        spoilt = _embed_parts(job, writer, list(parts), advance)
         rows = [row for part in spoilt for row in _rows_of(part.key)]
-        return _embed_parts(pool, writer, rows, advance)
+        failed = _embed_parts(job, writer, rows, advance)
+    job.teller.count("failed", len(failed))
+    return failed
 
 
 def _rows_of(part: str) -> list[str]:
@@ -214,21 +227,26 @@ def _rows_of(part: str) -> list[str]:
 
 
 def _embed_parts(
-    pool: ActorPool[EmbeddedPart],
-    writer: Writer,
-    parts: Sequence[str],
-    advance: Callable[[int], None],
+    job: _Job, writer: Writer, parts: Sequence[str], advance: Callable[[int], None]
 ) -> list[Failed]:
     """Embed parts, and write what comes back; those that failed."""
     failed = []
+    waiting = Counter(parsed_part(part)[0] for part in parts)
+    shards = len(waiting)
     # A worker keeps to its shard, so that not every one of them reads it.
-    for outcome in pool.run([Item(part, group=parsed_part(part)[0]) for part in parts]):
+    for outcome in job.pool.run([Item(part, group=parsed_part(part)[0]) for part in parts]):
+        file, _ = parsed_part(outcome.key)
+        waiting[file] -= 1
+        if not waiting[file]:
+            del waiting[file]
+        job.teller.shards = {"waiting": len(waiting), "embedded": shards - len(waiting)}
         if isinstance(outcome, Failed):
             failed.append(outcome)
             continue
         try:
             writer.load(outcome.value.rows())
             advance(len(outcome.value.cards))
+            job.teller.count("embedded", len(outcome.value.cards))
         except InvalidInputError as error:
             failed.append(Failed(outcome.key, error))
     return failed

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from cluster.alone import alone
 from cluster.config import load_cluster_config
 from cluster.extraction import ExtractReport, Job, extract
 from cluster.options import ClusterFile, Workers
@@ -144,8 +145,9 @@ def main(
     job = Job(
         thinned(wanted.names, limit), wanted.skipped, restart=restart, retry_failed=retry_failed
     )
-    with connect(config):
-        report = extract(job, Workspace(work), resized(config.extract, workers))
+    workspace = Workspace(work)
+    with alone(workspace, "corpus"), connect(config):
+        report = extract(job, workspace, resized(config.extract, workers))
     if as_json:
         sys.stdout.write(json.dumps(as_dict(report), indent=2) + "\n")
     else:

@@ -15,6 +15,7 @@ from cluster.journal import Journal, Settled, merged
 from cluster.ledger import Ledger
 from cluster.provenance import identity, packages, source_name
 from cluster.shards import Published, Publisher, ShardRecord, cut
+from cluster.telemetry import Teller, telling
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import read_cards
 from nar.corpus.manifest import FILE_NAME, Manifest, Skipped, count_corpus
@@ -75,17 +76,27 @@ def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractRep
         ConfigError: The workspace holds a corpus that was not made here.
         WorkerStartError: The cluster has no room.
     """
+    with telling("extract") as teller:
+        return _extract(job, workspace, config, teller)
+
+
+def _extract(
+    job: Job, workspace: Workspace, config: ExtractConfig, teller: Teller
+) -> ExtractReport:
     ledgers = workspace.root / "ledger" / "extract"
     _begin(ledgers, workspace.corpus, restart=job.restart)
     # In the given order: a source lists together what shares most of its building.
     identities = {name: identity(name) for name in job.names}
     journal = Journal(ledgers / "journal")
     missing = _missing(identities, journal, retry_failed=job.retry_failed)
+    teller.total, teller.records["kept"] = len(identities), len(identities) - len(missing)
     if missing:
-        capture_all(missing, journal, config)
+        capture_all(missing, journal, config, teller)
     settled = {name: _settled(journal, name, identities[name]) for name in sorted(identities)}
     publisher = Publisher(workspace.corpus, Ledger(ledgers / "shards", ShardRecord), journal)
     published = publisher.publish(cut(settled, config.shard_size), settled)
+    kept = len(published.entries) - published.written
+    teller.shards = {"written": published.written, "kept": kept, "removed": len(published.removed)}
     manifest = _manifest(workspace.corpus, published, journal, settled, job.skipped)
     if _held(workspace.corpus) != manifest:
         manifest.write(workspace.corpus)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from cluster.alone import alone
 from cluster.config import load_cluster_config
 from cluster.options import ClusterFile
 from cluster.pretraining import PretrainReport, pretrain_on_cluster
@@ -67,8 +68,9 @@ def main(
     chosen = sizes.pretrain
     if workers is not None:
         chosen = chosen.model_copy(update={"num_workers": workers})
-    with connect(sizes):
-        report = pretrain_on_cluster(Workspace(work), settings, chosen, restart=restart)
+    workspace = Workspace(work)
+    with alone(workspace, "checkpoint"), connect(sizes):
+        report = pretrain_on_cluster(workspace, settings, chosen, restart=restart)
     if as_json:
         sys.stdout.write(json.dumps(as_dict(report), indent=2) + "\n")
     else:

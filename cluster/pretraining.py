@@ -8,12 +8,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from threading import Thread
 
+import ray
 import ray.train
 import torch
 from ray.train import (
@@ -27,9 +28,12 @@ from ray.train import (
 )
 from ray.train.torch import TorchTrainer, get_device, prepare_model
 from ray.util.queue import Queue
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cluster.config import PretrainConfig
-from cluster.resources import cluster_totals, worker_share
+from cluster.resources import check_room, cluster_totals, worker_share
+from cluster.resuming import last_state
+from cluster.telemetry import Teller, telling
 from nar.config import NarConfig
 from nar.console import progress
 from nar.corpus import read_corpus
@@ -39,7 +43,7 @@ from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoin
 from nar.encoding.pretraining import pretrain
 from nar.encoding.recipe import EncoderRecipe
 from nar.encoding.training import EpochReport, Worker
-from nar.encoding.training_state import TrainingState, load_state, save_state
+from nar.encoding.training_state import TrainingState, save_state
 from nar.errors import ConfigError, NarError
 from nar.motifs.config import MotifConfig
 from nar.ragged import offsets
@@ -118,7 +122,7 @@ def pretrain_on_cluster(
     if restart:
         rmtree(root / RUNS / name, ignore_errors=True)
     recipe = config.pretraining
-    with _shown(recipe) as (queue, reports):
+    with telling("pretrain") as teller, _shown(recipe, teller) as (queue, reports):
         shared = Workspace(root)
         threads = max(1, int(sizes.cpus))
         job = Job(shared.corpus, shared.checkpoint, config.motifs, recipe, threads, queue)
@@ -151,8 +155,10 @@ def scaling(sizes: PretrainConfig) -> ScalingConfig:
 
     Raises:
         ConfigError: There is not a GPU for every worker.
+        NoRoomError: The nodes cannot hold so many workers at once.
     """
-    share, has = worker_share(sizes), cluster_totals()
+    share = worker_share(sizes)
+    has = cluster_totals(share.labels)
     if share.gpus * sizes.num_workers > has.get("GPU", 0.0):
         raise ConfigError(
             f"pretrain.num_workers: wanted at most one worker a GPU, came {sizes.num_workers} "
@@ -163,10 +169,13 @@ def scaling(sizes: PretrainConfig) -> ScalingConfig:
         reserved["GPU"] = share.gpus
     if share.memory_bytes is not None:
         reserved["memory"] = share.memory_bytes
+    check_room(replace(share, cpus=reserved["CPU"]), sizes.num_workers)
     return ScalingConfig(
         num_workers=sizes.num_workers,
         use_gpu=share.gpus > 0,
         resources_per_worker=reserved,
+        # As below, the annotations are those of Train v1.
+        label_selector=share.labels or None,  # type: ignore[call-arg]
     )
 
 
@@ -214,19 +223,11 @@ def train_on_worker(config: dict[str, Job]) -> None:
         job.motifs,
         job.recipe,
         worker=Worker(share, get_device(), prepare_model),
-        start=_last_state(),
+        start=last_state(),
         after_epoch=after_epoch,
     )
     if share.rank == 0:
         save_checkpoint(job.checkpoint, encoder)
-
-
-def _last_state() -> TrainingState | None:
-    checkpoint = ray.train.get_checkpoint()
-    if checkpoint is None:
-        return None
-    with checkpoint.as_directory() as directory:
-        return load_state(Path(directory))
 
 
 def _report(job: Job, share: Share, report: EpochReport, state: TrainingState) -> None:
@@ -242,21 +243,26 @@ def _report(job: Job, share: Share, report: EpochReport, state: TrainingState) -
 
 
 @contextmanager
-def _shown(recipe: EncoderRecipe) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
+def _shown(recipe: EncoderRecipe, teller: Teller) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
     """A queue whose reports are shown, and kept by their number among the epochs of all stages.
 
     An epoch may come twice, when its worker dies before its state is safe.
     """
     epochs = [stage.epochs for stage in recipe.stages.values()]
     first = dict(zip(recipe.stages, offsets(epochs).tolist(), strict=False))
-    queue = Queue(actor_options={"num_cpus": 0})
+    # Beside this process: it must not go with a node that others work on.
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
     reports: dict[int, EpochReport] = {}
-    with progress("Pretrain", sum(epochs)) as advance:
+    teller.total = sum(epochs)
+    with progress("Pretrain", teller.total) as advance:
 
         def relay() -> None:
             for report in iter(queue.get, None):
                 number = first[report.stage] + report.epoch
-                advance(max(0, number - max(reports, default=0)))
+                more = max(0, number - max(reports, default=0))
+                advance(more)
+                teller.count("epoch", more)
                 reports[number] = report
 
         reader = Thread(target=relay)

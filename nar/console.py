@@ -1,5 +1,6 @@
 """How commands and jobs speak: progress and errors to stderr, the answer to stdout."""
 
+import errno
 import json
 import sys
 import time
@@ -8,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, ParamSpec
+from typing import Annotated, Final, ParamSpec
 
 import typer
 from rich.console import Console, RenderableType
@@ -23,6 +24,11 @@ LOG_EVERY_S = 10.0
 stdout = Console(markup=False, emoji=False, highlight=False)
 stderr = Console(stderr=True, markup=False, emoji=False, highlight=False)
 P = ParamSpec("P")
+
+# What a person can mend: no room, no right, a file too large for a limit, a disk that is broken.
+DISK: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+)
 
 DEFAULT_WORK = Path("work")
 Work = Annotated[Path, typer.Option("--work", help="Directory of corpus, checkpoint and index.")]
@@ -97,16 +103,30 @@ def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
-        except NarError as error:
+        except (NarError, OSError) as error:
+            said = _said_by(error)
+            if said is None:
+                raise
             if kwargs.get("verbose"):
                 stderr.print("".join(traceback.format_exception(error)), soft_wrap=True)
-            stderr.print(Text.assemble(("error", "bold red"), f" {error}"), soft_wrap=True)
+            stderr.print(Text.assemble(("error", "bold red"), f" {said}"), soft_wrap=True)
             raise typer.Exit(1) from error
         except KeyboardInterrupt:
             stderr.print("interrupted; what is finished is kept")
             raise typer.Exit(130) from None
 
     return run
+
+
+def _said_by(error: NarError | OSError) -> str | None:
+    """What a person is told of an error; None of one that nobody outside can mend."""
+    if isinstance(error, NarError):
+        return str(error)
+    if error.errno not in DISK:
+        return None
+    said = (error.strerror or str(error)).partition("\n")[0]
+    file = f"the file {error.filename}" if error.filename else "a file"
+    return f"{file} cannot be kept ({said}); mend that, or name another directory, and run again"
 
 
 def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_json: bool) -> None:

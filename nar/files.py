@@ -25,8 +25,13 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         'whole'
     """
     part = path.with_name(f"{path.name}.part")
-    write(part)
-    part.replace(path)
+    try:
+        write(part)
+        part.replace(path)
+    except OSError:
+        # A disk that is full needs the room.
+        part.unlink(missing_ok=True)
+        raise
 
 
 def package_path(*parts: str) -> Path:

@@ -1,5 +1,6 @@
 """What a job says: lines in a log, one red line for an error, 130 for ctrl-c."""
 
+import errno
 import io
 
 import pytest
@@ -40,6 +41,11 @@ def test_a_terminal_gets_a_bar():
     [
         (ConfigError("extract.cpu: unknown"), 1, "error extract.cpu: unknown"),
         (KeyboardInterrupt(), 130, "interrupted"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "shard.parquet"),
+            1,
+            "error the file shard.parquet cannot be kept (No space left on device); mend that",
+        ),
     ],
 )
 def test_errors_become_exit_codes(error, code, said, monkeypatch):
@@ -54,6 +60,15 @@ def test_errors_become_exit_codes(error, code, said, monkeypatch):
         command()
     assert stopped.value.exit_code == code
     assert said in text.getvalue()
+
+
+def test_an_error_of_the_system_that_nobody_can_mend_keeps_its_traceback():
+    @reporting_errors
+    def command() -> None:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", "internal")
+
+    with pytest.raises(FileNotFoundError):
+        command()
 
 
 def test_what_users_name_is_shown_as_they_wrote_it(capsys):

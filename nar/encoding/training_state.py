@@ -3,10 +3,11 @@
 import json
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 from torch import Tensor
 from torch.optim import Optimizer
 
@@ -40,8 +41,11 @@ def save_state(directory: Path, state: TrainingState) -> None:
     tensors = {f"networks/{name}": tensor for name, tensor in state.networks.items()}
     tensors |= {f"optimizer/{name}": tensor for name, tensor in state.optimizer.items()}
     on_cpu = {name: tensor.detach().cpu() for name, tensor in tensors.items()}
-    write_whole(directory / _TENSORS, partial(save_file, on_cpu))
-    progress = json.dumps({"stage": state.stage, "epoch": state.epoch})
+    content = save(on_cpu)
+    write_whole(directory / _TENSORS, partial(Path.write_bytes, data=content))
+    progress = json.dumps(
+        {"stage": state.stage, "epoch": state.epoch, "sha256": sha256(content).hexdigest()}
+    )
     write_whole(directory / _PROGRESS, partial(Path.write_text, data=progress))
 
 
@@ -53,7 +57,10 @@ def load_state(directory: Path) -> TrainingState:
     """
     try:
         progress = json.loads((directory / _PROGRESS).read_text())
-        tensors = load_file(directory / _TENSORS)
+        content = (directory / _TENSORS).read_bytes()
+        if sha256(content).hexdigest() != progress["sha256"]:
+            raise ValueError(f"{_TENSORS} is damaged")
+        tensors = load(content)
         stage, epoch = int(progress["stage"]), int(progress["epoch"])
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise CheckpointError(

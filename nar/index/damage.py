@@ -1,6 +1,7 @@
 """What is damaged on disk is found before Milvus Lite reads it, which would go on with less."""
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Final
@@ -60,6 +61,19 @@ def check_files(database: Path) -> None:
         for file in _listed(collection):
             if not file.is_file():
                 raise _damaged(database, f"{file.relative_to(database)} is missing")
+
+
+def remove_unmade(database: Path) -> None:
+    """Remove what a collection left that was killed, or found no room, while it was made.
+
+    Milvus Lite knows no collection there, and makes none of that name either.
+
+    Args:
+        database: Directory of an embedded index that this process holds, checked by `check_files`.
+    """
+    for schema in (path / "schema.json" for path in (database / "collections").iterdir()):
+        if not schema.exists():
+            shutil.rmtree(schema.parent)
 
 
 def _check_indexes(collection: Path) -> None:

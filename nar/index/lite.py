@@ -14,7 +14,13 @@ import grpc
 
 from nar.children import Child, say, told
 from nar.errors import IndexUnavailableError
-from nar.index.damage import DamagedIndexError, as_answer, check_files, of_answer
+from nar.index.damage import (
+    DamagedIndexError,
+    as_answer,
+    check_files,
+    of_answer,
+    remove_unmade,
+)
 from nar.index.syncing import Synced
 
 if TYPE_CHECKING:
@@ -65,6 +71,7 @@ class EmbeddedServer(Synced):
         self._database = _opened(path)
         try:
             check_files(path)
+            remove_unmade(path)
         except DamagedIndexError:
             self._database.close()
             raise

@@ -79,6 +79,11 @@ ROWS: Final[Mapping[str, Row]] = {
         )
         for kind in ("atlas", "store")
     },
+    "faults": Row(
+        "bulk jobs broken: workers, drivers, nodes, Milvus, disks, steps, models",
+        "100 runs: the identical digest, or a clear error that a rerun repairs",
+        100,
+    ),
     "statuses": Row("statuses that a test reaches, by method and cause", "all", 1),
 }
 HEAD: Final = """# Reliability

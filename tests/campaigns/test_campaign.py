@@ -7,12 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import pytest
 from campaigns.attack import joined
 from campaigns.bare import bare
 from campaigns.campaign import Options, Tally, command_of, last, option, parsed
+from campaigns.faults import Faults, Run, faults, schedule_of
 from campaigns.heavy import deployed_mb
 from campaigns.ledger import Ledger, digest_of, id_of
 from campaigns.load import REFUSED, open_loop
@@ -231,3 +232,24 @@ def test_a_port_is_not_free_while_a_connection_of_it_is_closing():
             assert caller.recv(1) == b""
     assert not is_free(port)
     assert is_free(free_port())
+
+
+def test_every_kind_of_fault_is_made_once_before_one_is_made_again():
+    schedule = schedule_of("*")
+    kinds = [kind for kind, _ in schedule]
+    assert len(set(kinds)) == len(set(kinds[: len(set(kinds))])) == 11
+    assert len(set(schedule)) == len(schedule)
+    assert schedule_of("poison*") == [("poison models", "extract poison")]
+
+
+def test_runs_that_were_kept_are_not_made_again(tmp_path, monkeypatch):
+    # Nothing is started: all runs of this seed are there, and one of another seed is passed over.
+    monkeypatch.setattr("campaigns.faults.running_nodes", None)
+    ends = ["equal", "repaired", "silently other"]
+    made = [Run(n, 1, "disk full", "draw", 1, True, end, "", 1.0) for n, end in enumerate(ends)]
+    made.append(Run(1, 2, "disk full", "draw", 1, True, "of another seed", "", 1.0))
+    kept = tmp_path / "runs.jsonl"
+    kept.write_text("".join(f"{json.dumps(asdict(run))}\n" for run in made))
+    tally = last(faults(Faults(runs=3, kept=str(kept))))
+    assert tally.figures == {"struck": 3, "equal": 1, "repaired": 1}
+    assert tally.faults == ("run 2, disk full, draw: silently other",)

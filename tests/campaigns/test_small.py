@@ -3,6 +3,7 @@
 import pytest
 from campaigns.campaign import last
 from campaigns.damage import Damage, damage
+from campaigns.faults import Faults, faults
 from campaigns.heavy import Heavy, heavy
 from campaigns.inputs import Inputs, inputs
 from campaigns.kills import Kills, kills
@@ -16,6 +17,13 @@ from campaigns.store import Store, store
 
 def test_no_acknowledged_row_is_lost_when_its_writer_is_killed():
     assert last(kills(Kills(kills=3, rows=1_500))).faults == ()
+
+
+@pytest.mark.ray
+def test_a_bulk_job_that_is_broken_leaves_the_same_or_is_repaired(tmp_path):
+    # Every kind without a Milvus server, once.
+    told = Faults(runs=9, only="[!m]*", kept=str(tmp_path / "runs.jsonl"))
+    assert last(faults(told)).faults == ()
 
 
 @pytest.mark.faults
@@ -62,6 +70,7 @@ def test_every_status_is_told_and_has_a_scene():
         (damage, Damage(samples=1, only="config.json")),
         (damage, Damage(samples=1, only="manifest.json", of="store")),
         pytest.param(store, Store(rounds=1), marks=pytest.mark.milvus_server),
+        pytest.param(faults, Faults(runs=2, only="milvus*"), marks=pytest.mark.milvus_server),
     ],
 )
 def test_a_campaign_comes_to_its_end(campaign, told):

@@ -146,7 +146,7 @@ def test_workers_that_find_no_room_end_the_run_with_the_sizes(monkeypatch):
     pool = ActorPool(
         Recruiter(start, lambda actor, key: actor.__ray_ready__.remote()), 1, PoolConfig(cpus=1_000)
     )
-    with pytest.raises(WorkerStartError, match=r"cpus=1000.*the cluster has CPU="):
+    with pytest.raises(WorkerStartError, match=r"cpus=1000.*the cluster has 1 node of CPU="):
         list(pool.run([Item("ok 1")]))
 
 

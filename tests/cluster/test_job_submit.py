@@ -4,12 +4,15 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from waiting import wait_for
 
 from nar.corpus import read_corpus
@@ -24,14 +27,23 @@ DARTS = [f"darts:{genotype_at(number * 10**15)}" for number in range(3)]
 
 @dataclass(frozen=True)
 class Head:
-    """A started head: where its job server listens, and the environment that holds its token."""
+    """A started head.
+
+    Attributes:
+        address: Where its job server listens.
+        metrics: Where Prometheus reads.
+        environment: Holds its token.
+    """
 
     address: str
+    metrics: str
     environment: dict[str, str]
 
-    def submit(self, *entrypoint: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    def submit(
+        self, *entrypoint: str, options: tuple[str, ...] = (), **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [RAY, "job", "submit", "--address", self.address, "--", *entrypoint],
+            [RAY, "job", "submit", "--address", self.address, *options, "--", *entrypoint],
             env={**self.environment, **environment},
             cwd=REPOSITORY,
             capture_output=True,
@@ -62,9 +74,10 @@ def head(tmp_path_factory) -> Iterator[Head]:
     subprocess.run(
         [RAY, "get-auth-token", "--generate"], env=environment, check=True, capture_output=True
     )
-    dashboard, agent, client = free_ports(3)
+    dashboard, agent, client, metrics = free_ports(4)
     start = [RAY, "start", "--head", "--block", "--port=0", f"--dashboard-port={dashboard}"]
     ports = [f"--dashboard-agent-listen-port={agent}", f"--ray-client-server-port={client}"]
+    ports.append(f"--metrics-export-port={metrics}")
     sizes = ["--num-cpus=2", "--object-store-memory=100000000", "--disable-usage-stats"]
     with (
         (home / "head.log").open("w") as log,
@@ -78,7 +91,8 @@ def head(tmp_path_factory) -> Iterator[Head]:
     ):
         try:
             wait_for(lambda: listens(dashboard), or_ended=process)
-            yield Head(f"http://127.0.0.1:{dashboard}", environment)
+            at = (f"http://127.0.0.1:{port}" for port in (dashboard, metrics))
+            yield Head(*at, environment)
         finally:
             process.terminate()
 
@@ -89,6 +103,56 @@ def test_a_submitted_extraction_makes_its_corpus(head, tmp_path):
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert "succeeded" in answer.stdout
     assert [item.labels.name for item in read_corpus(tmp_path / "corpus")] == sorted(DARTS)
+
+
+def test_the_figures_of_a_job_stay_in_prometheus_after_it(head, tmp_path):
+    wanted = ("no_such_model", *DARTS)
+    specs = [f"{tmp_path}/models.py:{wanted[0]}", *wanted[1:]]
+    (tmp_path / "models.py").write_text("def no_such_model(): raise ValueError('none')\n")
+    command = (sys.executable, "-m", "cluster.extract", *specs, "--work", str(tmp_path))
+    began = time.time()
+    assert head.submit(*command).returncode == 0
+
+    def figures() -> dict[tuple[str, str], float]:
+        with urlopen(f"{head.metrics}/metrics") as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+        labels = ("outcome", "state")
+        return {
+            (sample.name, next(filter(None, map(sample.labels.get, labels)), "")): sample.value
+            for family in families
+            for sample in family.samples
+            if sample.name.startswith("ray_nar_job") and sample.labels["job"] == "extract"
+        }
+
+    success = ("ray_nar_job_last_success_timestamp_seconds", "")
+    wait_for(lambda: figures().get(success, 0.0) >= began)
+    shown = figures()
+    assert shown["ray_nar_job_records", "captured"] == 3
+    assert shown["ray_nar_job_records", "failed"] == 1
+    # One of each source, though that of the file has no row.
+    assert shown["ray_nar_job_shards", "written"] == 2
+    assert shown["ray_nar_job_left_seconds", ""] == 0
+
+
+def test_a_name_that_was_submitted_is_not_run_again_and_its_log_stays(head, tmp_path):
+    (tmp_path / "job.py").write_text(
+        "import sys\nwith open(sys.argv[1], 'a') as runs: runs.write('ran ')\nprint('was here')\n"
+    )
+    command = (sys.executable, str(tmp_path / "job.py"), str(tmp_path / "runs"))
+    named = ("--submission-id", "once")
+    assert head.submit(*command, options=named).returncode == 0
+    again = head.submit(*command, options=named)
+    assert again.returncode == 1
+    assert "already exists" in again.stdout + again.stderr
+    assert (tmp_path / "runs").read_text() == "ran "
+    log = subprocess.run(
+        [RAY, "job", "logs", "--address", head.address, "once"],
+        env=head.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "was here" in log.stdout
 
 
 def test_a_job_that_fails_says_so(head, tmp_path):

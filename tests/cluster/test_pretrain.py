@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +41,7 @@ from nar.workspace import Workspace
 
 CONFIG = NarConfig(pretraining=RECIPE)
 FAMILIES = ("resnet", "bert", "swin")
+REPOSITORY = Path(__file__).parents[2]
 EPOCHS = 20  # enough for a kill in between
 
 
@@ -72,15 +75,21 @@ def in_this_process(workspace: Workspace, config: NarConfig = CONFIG) -> str:
 
 def command(workspace: Workspace, config: NarConfig) -> dict[str, object]:
     """What the command answers a program."""
-    settings = workspace.root / "nar.yaml"
-    settings.write_text(json.dumps({"pretraining": config.pretraining.model_dump()}))
+    settings = written(workspace, config)
     options = ["--work", str(workspace.root), "--config", str(settings), "--json"]
     return json.loads(CliRunner().invoke(app, options, catch_exceptions=False).stdout)
 
 
-def has_state(workspace: Workspace) -> bool:
-    """Whether any epoch of any run is safe."""
-    return any(workspace.root.glob(f"{RUNS}/*/checkpoint_*/state.json"))
+def written(workspace: Workspace, config: NarConfig) -> Path:
+    """The file that says the same to the command."""
+    settings = workspace.root / "nar.yaml"
+    settings.write_text(json.dumps({"pretraining": config.pretraining.model_dump()}))
+    return settings
+
+
+def states(workspace: Workspace) -> list[Path]:
+    """The epochs of any run that are safe."""
+    return [*workspace.root.glob(f"{RUNS}/*/checkpoint_*/state.json")]
 
 
 def training_processes() -> list[int]:
@@ -96,7 +105,7 @@ def test_neither_a_killed_worker_nor_a_second_run_changes_the_result(workspace, 
     config = NarConfig(pretraining=longer)
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(pretrain_on_cluster, workspace, config, PretrainConfig())
-        wait_for(lambda: run.done() or has_state(workspace), limit_s=300)
+        wait_for(lambda: run.done() or bool(states(workspace)), limit_s=300)
         killed = training_processes()
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
@@ -109,6 +118,45 @@ def test_neither_a_killed_worker_nor_a_second_run_changes_the_result(workspace, 
     again = command(workspace, config)
     assert again["losses"] == {}
     assert again["fingerprint"] == report.fingerprint
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("is_damaged", [False, True], ids=["whole", "damaged"])
+def test_a_killed_driver_goes_on_from_the_newest_state_that_is_whole(workspace, is_damaged):
+    graph = RECIPE.graph.model_copy(update={"epochs": EPOCHS})
+    config = NarConfig(pretraining=RECIPE.model_copy(update={"graph": graph}))
+    settings = written(workspace, config)
+    options = ["--work", str(workspace.root), "--config", str(settings), "--json"]
+    start = [sys.executable, "-m", "cluster.pretrain", *options]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    silent = subprocess.DEVNULL
+    with subprocess.Popen(
+        start, cwd=REPOSITORY, env=kept, start_new_session=True, stdout=silent, stderr=silent
+    ) as process:
+        wait_for(lambda: len(kept_by_ray(workspace)) > 1 or process.poll() is not None)
+        assert process.poll() is None, "it ended before it was killed"
+        below = psutil.Process(process.pid).children(recursive=True)
+        os.killpg(process.pid, signal.SIGKILL)
+    # Its cluster goes with it, and takes a moment in which it may train on.
+    psutil.wait_procs(below, timeout=60)
+    if is_damaged:
+        newest = kept_by_ray(workspace)[-1] / "state.safetensors"
+        content = bytearray(newest.read_bytes())
+        content[-1] ^= 1
+        newest.write_bytes(content)
+    again = subprocess.run(start, cwd=REPOSITORY, env=kept, capture_output=True, check=True)
+    assert json.loads(again.stdout)["fingerprint"] == in_this_process(workspace, config)
+
+
+def kept_by_ray(workspace: Workspace) -> list[Path]:
+    """The states that Ray Train knows of, the one that it would go on from last."""
+    found = workspace.root.glob(f"{RUNS}/*/checkpoint_manager_snapshot.json")
+    told = [(path.parent, json.loads(path.read_text())) for path in found]
+    return sorted(
+        root / result["checkpoint_dir_name"]
+        for root, content in told
+        for result in content["checkpoint_results"]
+    )
 
 
 @pytest.mark.ray

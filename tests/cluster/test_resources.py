@@ -14,7 +14,7 @@ from cluster.resources import Share, pool_size, resized, worker_share
 def totals(monkeypatch) -> dict[str, float]:
     """What the cluster has; a test writes it."""
     has = {"CPU": 8.0, "memory": 100.0}
-    monkeypatch.setattr(resources, "cluster_totals", lambda: has)
+    monkeypatch.setattr(resources, "cluster_totals", lambda _: has)
     return has
 
 

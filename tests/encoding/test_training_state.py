@@ -58,3 +58,13 @@ def test_what_is_no_state_is_refused(tmp_path, name, content):
     (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
     with pytest.raises(CheckpointError, match="no state of a training run"):
         load_state(tmp_path)
+
+
+def test_a_bit_that_flips_in_a_tensor_is_seen(tmp_path):
+    save_state(tmp_path, TrainingState(0, 1, nn.Linear(3, 2).state_dict(), {}))
+    path = tmp_path / "state.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"state\.safetensors is damaged"):
+        load_state(tmp_path)

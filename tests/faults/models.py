@@ -33,6 +33,28 @@ def net_4() -> nn.Module:
     return _Net(4)
 
 
+def _slow(depth: int) -> nn.Module:
+    """Takes time and no processor: a kill finds it at work."""
+    threading.Event().wait(0.3)
+    return _Net(depth)
+
+
+def slow_1() -> nn.Module:
+    return _slow(5)
+
+
+def slow_2() -> nn.Module:
+    return _slow(6)
+
+
+def slow_3() -> nn.Module:
+    return _slow(7)
+
+
+def slow_4() -> nn.Module:
+    return _slow(8)
+
+
 def refuses() -> nn.Module:
     raise ValueError("no such width")
 

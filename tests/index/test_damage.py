@@ -1,5 +1,6 @@
 """A damaged embedded index: noticed when it is opened or read, and named with its directory."""
 
+import errno
 import shutil
 from functools import partial
 from pathlib import Path
@@ -166,6 +167,23 @@ def test_half_of_a_collection_that_nobody_reads_is_no_damage(copy):
     for file in half.rglob("*.parquet"):
         file.unlink()
     assert len(answers(path)) == len(ROWS)
+
+
+def test_a_collection_that_found_no_room_can_be_made_once_there_is(tmp_path, monkeypatch):
+    path = tmp_path / "index.db"
+    job = partial(ArchitectureIndex.build, encoder=ENCODER, dim=DIM, job="again")
+
+    def is_full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full, ArchitectureIndex(IndexConfig(uri=str(path))) as index:
+        full.setattr("milvus_lite.db.save_schema", is_full)
+        with pytest.raises(IndexUnavailableError, match="No space left"):
+            job(index)
+    assert [*(path / "collections").iterdir()]
+    with ArchitectureIndex(IndexConfig(uri=str(path))) as index, job(index) as build:
+        build.load(ROWS)
+        assert build.publish() == len(ROWS)
 
 
 def test_vectors_that_changed_on_disk_are_named(copy):

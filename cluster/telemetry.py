@@ -1,0 +1,113 @@
+"""What a job tells Prometheus while it runs on a cluster that was started: how far it is.
+
+Ray exports what its processes measure, and forgets it when they end. So one small actor a cluster,
+which outlives the jobs, shows the figures of all of them; the last success stays there. They are
+``ray_nar_job_records`` by outcome, ``ray_nar_job_shards`` by state, ``ray_nar_job_left_seconds``
+and ``ray_nar_job_last_success_timestamp_seconds``, each by job.
+"""
+
+import os
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import ray
+from ray.actor import ActorHandle
+from ray.util.metrics import Gauge
+
+JobName = Literal["extract", "draw", "embed", "pretrain"]
+ACTOR: Final = "nar-telemetry"
+# How often figures are told, at most.
+EVERY_S: Final = 2.0
+
+
+class TelemetryActor:
+    """Shows the figures of every job of a cluster."""
+
+    def __init__(self) -> None:
+        self._shown: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._records = Gauge("nar_job_records", "Records of a job.", ("job", "outcome"))
+        self._shards = Gauge("nar_job_shards", "Shards of a job.", ("job", "state"))
+        self._left = Gauge("nar_job_left_seconds", "How long a job takes from here.", ("job",))
+        self._success = Gauge(
+            "nar_job_last_success_timestamp_seconds", "When a job last succeeded.", ("job",)
+        )
+
+    def show(
+        self, job: str, records: Mapping[str, int], shards: Mapping[str, int], left_s: float
+    ) -> None:
+        """Show how far a job is."""
+        self._set(self._records, "outcome", job, records)
+        self._set(self._shards, "state", job, shards)
+        self._left.set(left_s, {"job": job})
+
+    def _set(self, gauge: Gauge, label: str, job: str, counts: Mapping[str, int]) -> None:
+        """Set a gauge; what a run before had and this one has not is 0."""
+        self._shown[label, job] |= counts.keys()
+        for name in self._shown[label, job]:
+            gauge.set(counts.get(name, 0), {"job": job, label: name})
+
+    def succeed(self, job: str, at: float) -> None:
+        """Show when a job has succeeded."""
+        self._success.set(at, {"job": job})
+
+
+@dataclass(slots=True)
+class Teller:
+    """Tells how far one job is.
+
+    Attributes:
+        job: Its name.
+        actor: Who shows it; None where nobody would look.
+        total: Records that it will have when it is done.
+        records: Counted so far, by outcome.
+        shards: As they are, by state.
+    """
+
+    job: JobName
+    actor: ActorHandle[Any] | None
+    total: int = 0
+    records: Counter[str] = field(default_factory=Counter)
+    shards: dict[str, int] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+    _told: float = 0.0
+
+    def count(self, outcome: str, number: int = 1) -> None:
+        """Count records that came to something."""
+        self.records[outcome] += number
+        if time.monotonic() - self._told >= EVERY_S:
+            self.tell()
+
+    def tell(self) -> None:
+        """Tell everything now."""
+        self._told = time.monotonic()
+        if self.actor is None:
+            return
+        done = self.records.total()
+        left_s = (self._told - self.began) * max(0, self.total - done) / max(done, 1)
+        self.actor.show.remote(self.job, dict(self.records), dict(self.shards), left_s)
+
+
+@contextmanager
+def telling(job: JobName) -> Iterator[Teller]:
+    """Tell how far the body is; that it has succeeded, when nothing was raised."""
+    # A private cluster ends with the job: there nobody looks.
+    is_shared = "RAY_ADDRESS" in os.environ
+    teller = Teller(job, _actor() if is_shared else None)
+    yield teller
+    teller.total = teller.records.total()
+    teller.tell()
+    if teller.actor is not None:
+        ray.get(teller.actor.succeed.remote(job, time.time()))
+
+
+def _actor() -> ActorHandle[Any]:
+    """The one of this cluster, started by the first job."""
+    remote: Any = ray.remote(TelemetryActor)
+    # On any node, and begun anew where that one goes.
+    how = {"name": ACTOR, "namespace": ACTOR, "lifetime": "detached", "get_if_exists": True}
+    actor: ActorHandle[Any] = remote.options(**how, num_cpus=0, max_restarts=-1).remote()
+    return actor
