@@ -79,6 +79,23 @@ class Collection:
         with self.milvus.reaching("flush"):
             self.milvus.client.flush(self.name, timeout=PATIENCE_S)
 
+    def is_exact(self) -> bool:
+        """Whether it is searched row by row: there is nothing to build."""
+        return bool(self._index()["index_type"] == "FLAT")
+
+    def unindexed(self) -> int:
+        """How many of the sealed rows a server has not brought into its index yet."""
+        told = self._index()
+        left = int(told["pending_index_rows"])
+        return left if told["state"] == "Finished" else max(left, 1)
+
+    def _index(self) -> dict[str, Any]:
+        with self.milvus.reaching("look at the index"):
+            told = self.milvus.client.describe_index(
+                self.name, "embedding", timeout=self.milvus.timeout_s
+            )
+        return dict(told)
+
     def drop(self) -> None:
         """Delete it with all its rows."""
         with self.milvus.reaching("drop the collection"):
