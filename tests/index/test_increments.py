@@ -35,7 +35,7 @@ def load(index, rows, corpus=""):
 
 def compared(index, rows):
     comparison = Comparison(descriptions(index, ENCODER))
-    return comparison, comparison.are_right(rows)
+    return comparison, comparison.are_right({each.id: each.description() for each in rows})
 
 
 def test_what_is_new_changed_and_gone_is_told_by_what_rows_say(index):
