@@ -145,7 +145,10 @@ def embed(
     with ArchitectureIndex(index_config) as index:
         done = _bring(job, index, index_config.batch_rows, removes=removes)
         if done.way != "nothing":
-            keep_novelty(index, workspace.novelty, encoder=job.encoder)
+            changed = None if done.way == "new" else done.embedded + done.removed
+            keep_novelty(
+                index, workspace.novelty, encoder=job.encoder, changed=changed, rows=done.rows
+            )
     seconds = round(time.monotonic() - started, 3)
     return replace(done, uri=index_config.uri, seconds=seconds, workers=workers)
 
