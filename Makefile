@@ -108,11 +108,11 @@ campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'
 	$(CAMPAIGN)$* --log $(LOG) $(OPTIONS)
 
 bench: $(STAMP)  ## every benchmark of tests/bench, one table each
-	for name in motifs capture darts embed serve; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
+	for name in motifs capture darts embed serve vectors peers; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
 	$(BIN)/python tests/bench/bench_ray.py $(DEMO)
 
 # Goes on where it was interrupted; what a size has given lies below SCALE, to be removed by hand.
-scale: $(STAMP) milvus  ## results/scale.md: DARTS networks drawn, embedded, indexed and searched
+scale: $(STAMP) milvus  ## results/scale.md and scaling.md: DARTS networks drawn, embedded, indexed, searched
 	PYTHONPATH=$(CURDIR) $(BIN)/python tests/bench/scale.py $(SCALE) $(SIZES)
 
 results: $(STAMP)  ## every table and figure of results/ from cells in work/: hours, goes on when killed

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from cluster.parts import parsed_part
 from cluster.resources import bound_memory
-from nar.architecture import Architecture
-from nar.corpus import Card, card_of, read_shard
+from nar.corpus import Card, ShardReader, card_of
 from nar.encoding.embed import Embedder
 from nar.encoding.encoder import Encoder
 from nar.index.rows import IndexRow, index_row
@@ -37,7 +36,7 @@ class EmbedWorker:
     """Reads parts of a corpus and embeds them; remembers the motifs it has encoded.
 
     A part is some rows of a shard (`cluster.parts`). The shard that was read last is kept: parts of
-    one shard come in order.
+    one shard come in order. Graphs are made of the rows of a part alone.
 
     Args:
         corpus: Directory of the corpus, the same on every node.
@@ -49,7 +48,8 @@ class EmbedWorker:
         bound_memory(memory_limit_bytes)
         self._corpus = corpus
         self._embedder = Embedder(encoder)
-        self._shard: tuple[str, list[Architecture]] = ("", [])
+        self._file = ""
+        self._shard: ShardReader | None = None
 
     def embed(self, part: str) -> EmbeddedPart:
         """Read the architectures of a part and embed them.
@@ -58,8 +58,8 @@ class EmbedWorker:
             CorpusError: This node does not see the shard, or it is damaged.
         """
         file, rows = parsed_part(part)
-        if file != self._shard[0]:
-            self._shard = (file, read_shard(self._corpus / file))
-        items = [self._shard[1][row] for row in rows]
+        if self._shard is None or file != self._file:
+            self._shard, self._file = ShardReader(self._corpus / file), file
+        items = self._shard.rows(rows)
         vectors = self._embedder.embed([item.graph for item in items])
         return EmbeddedPart(tuple(map(card_of, items)), vectors)

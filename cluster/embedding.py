@@ -20,6 +20,7 @@ import ray
 
 from cluster.actors import ActorPool, Recruiter, starter
 from cluster.config import EmbedConfig
+from cluster.described import Described
 from cluster.embed_worker import EmbeddedPart, EmbedWorker
 from cluster.items import Failed, Item
 from cluster.ledger import digest
@@ -28,14 +29,14 @@ from cluster.resources import pool_size, worker_share
 from cluster.telemetry import Teller, telling
 from nar.config import IndexConfig
 from nar.console import progress
-from nar.corpus import iterate_card_shards, iterate_names
-from nar.corpus.manifest import Manifest
+from nar.corpus import iterate_names
+from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.errors import InvalidInputError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
-from nar.index.increments import Comparison, Increment, descriptions, is_of_corpus
-from nar.index.rows import architecture_id, index_entry
+from nar.index.digests import RowDigests
+from nar.index.increments import Comparison, Increment, corpus_of, descriptions, is_of_corpus
 from nar.novelty import keep_novelty
 from nar.workspace import Workspace
 
@@ -79,24 +80,31 @@ class _Job:
     Attributes:
         corpus: Directory of the corpus.
         digest: Of its rows.
-        rows: How many they are.
+        shards: Its files.
         encoder: Fingerprint of the encoder.
         dim: Length of its vectors.
         pool: Embeds.
         workers: Of the pool.
         part_rows: Rows that a worker takes at once.
         teller: Is told what became of each row.
+        described: What the rows of shards say.
     """
 
     corpus: Path
     digest: str
-    rows: int
+    shards: tuple[ShardEntry, ...]
     encoder: str
     dim: int
     pool: ActorPool[EmbeddedPart]
     workers: int
     part_rows: int
     teller: Teller
+    described: Described
+
+    @property
+    def rows(self) -> int:
+        """How many rows the corpus has."""
+        return _count(self.shards)
 
 
 def embed(
@@ -125,7 +133,10 @@ def embed(
         with ArchitectureIndex(index_config) as index:
             done = _bring(job, index, index_config.batch_rows, removes=removes)
             if done.way != "nothing":
-                keep_novelty(index, workspace.novelty, encoder=job.encoder)
+                changed = None if done.way == "new" else done.embedded + done.removed
+                keep_novelty(
+                    index, workspace.novelty, encoder=job.encoder, changed=changed, rows=done.rows
+                )
     seconds = round(time.monotonic() - started, 3)
     return replace(done, uri=index_config.uri, seconds=seconds, workers=job.workers)
 
@@ -139,17 +150,18 @@ def _job(workspace: Workspace, config: EmbedConfig, teller: Teller) -> _Job:
     recruiter: Recruiter[EmbeddedPart] = Recruiter(
         start, lambda worker, part: worker.embed.remote(part)
     )
-    manifest = Manifest.read(corpus)
+    shards = Manifest.read(corpus).shards
     return _Job(
         corpus,
-        digest(*(entry.sha256 for entry in manifest.shards))[:JOB_LETTERS],
-        sum(entry.rows for entry in manifest.shards),
+        digest(*(entry.sha256 for entry in shards))[:JOB_LETTERS],
+        shards,
         fingerprint(encoder),
         encoder.config.dim,
         ActorPool(recruiter, workers, config),
         workers,
         config.part_rows,
         teller,
+        Described(workspace.root / "ledger" / "embed", corpus),
     )
 
 
@@ -157,17 +169,31 @@ def _bring(job: _Job, index: ArchitectureIndex, batch_rows: int, *, removes: boo
     """Bring the index to the corpus, the way that is shortest."""
     if is_of_corpus(index, job.encoder, job.digest, job.rows):
         return EmbedReport("nothing", job.encoder, job.rows)
-    held = descriptions(index, job.encoder)
+    held = _held(job, index)
     if len(held):
         comparison = Comparison(held)
-        shards = (
-            (entry, comparison.are_right(list(map(index_entry, cards))))
-            for entry, cards in iterate_card_shards(job.corpus)
-        )
+        shards = ((entry, comparison.are_right(job.described.of(entry))) for entry in job.shards)
         parts = dict(missing_parts(shards, job.part_rows))
         if comparison.is_small(removes=removes):
             return _change(job, index, Increment(index, batch_rows), parts, comparison, removes)
     return _build(job, index)
+
+
+def _held(job: _Job, index: ArchitectureIndex) -> RowDigests:
+    """What the rows of the index say.
+
+    As was kept with the corpus that it was brought to last, if nobody has written since; else the
+    index is asked, which takes time with every row that it has.
+    """
+    corpus = corpus_of(index, job.encoder)
+    shards = job.described.held(corpus)
+    if shards and is_of_corpus(index, job.encoder, corpus, _count(shards)):
+        return job.described.rows(shards)
+    return descriptions(index, job.encoder)
+
+
+def _count(shards: Sequence[ShardEntry]) -> int:
+    return sum(entry.rows for entry in shards)
 
 
 def _change(
@@ -184,6 +210,8 @@ def _change(
     gone = vanished if removes else []
     is_whole = not spoilt and len(gone) == len(vanished)
     rows = increment.finish(gone, job.digest if is_whole else "")
+    if is_whole:
+        job.described.brought(job.digest, job.shards)
     return EmbedReport(
         "in place",
         job.encoder,
@@ -200,13 +228,12 @@ def _build(job: _Job, index: ArchitectureIndex) -> EmbedReport:
     with index.build(job.encoder, job.dim, job=job.digest) as build:
         before = len(build.rows)
         # No graph is parsed to learn a name.
-        shards = (
-            (entry, build.rows.holds(list(map(architecture_id, names))))
-            for entry, names in iterate_names(job.corpus)
-        )
+        shards = ((entry, build.rows.holds(list(job.described.of(entry)))) for entry in job.shards)
         spoilt = _embed_all(job, build, dict(missing_parts(shards, job.part_rows)))
         failures = _named(job.corpus, spoilt)
         rows = build.publish(keep_before=True, corpus="" if failures else job.digest)
+    if not failures:
+        job.described.brought(job.digest, job.shards)
     return EmbedReport("new", job.encoder, rows, embedded=rows - before, failures=failures)
 
 

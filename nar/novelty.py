@@ -7,7 +7,7 @@ families, and with edits and parts of known models (`nar.evaluation.calibration`
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -20,8 +20,12 @@ from nar.index.rows import Hit, IndexRow
 
 SAMPLED: Final = 2_000
 _CHUNK_ROWS: Final = 256
-# Of an index the nearest of another design is looked for among so many hits.
-_HITS: Final = 50
+# Of an index the nearest of another design is looked for among so many hits; most find it among the
+# first few.
+_HITS: Final = (10, 50)
+# Rows, beside all rows, that may change before it is measured anew: a percentile moves by two
+# points at most, as far as the sample leaves it open.
+_STALE_SHARE: Final = 0.02
 _SEED: Final = 0
 
 
@@ -31,9 +35,11 @@ class Novelty:
 
     Attributes:
         distances: Shape (designs,), 1 - cosine, ascending.
+        changed: Rows of the index that were written or deleted since.
     """
 
     distances: NDArray[np.float32]
+    changed: int = 0
 
     def percentile(self, score: float) -> float:
         """How many of a hundred designs of known families have a nearer neighbour than this one.
@@ -94,22 +100,38 @@ def calibrate_index(index: Sampled) -> Novelty | None:
 def _nearest(index: Sampled, rows: Sequence[IndexRow]) -> Iterator[float]:
     for start in range(0, len(rows), _CHUNK_ROWS):
         asking = rows[start : start + _CHUNK_ROWS]
-        answers = index.search(np.stack([row.embedding for row in asking]), _HITS)
-        for row, hits in zip(asking, answers, strict=True):
-            others = [hit.score for hit in hits if hit.topology != row.topology]
-            # Where all hits are copies of the design, no other design is nearer than the last one.
-            full = [hits[-1].score] if len(hits) == _HITS else []
-            yield from (1 - score for score in (others or full)[:1])
+        for hits_wanted in _HITS:
+            answers = index.search(np.stack([row.embedding for row in asking]), hits_wanted)
+            copied = []
+            for row, hits in zip(asking, answers, strict=True):
+                others = [hit.score for hit in hits if hit.topology != row.topology]
+                if not others and len(hits) == hits_wanted:
+                    copied.append((row, hits[-1].score))
+                yield from (1 - score for score in others[:1])
+            asking = [row for row, _ in copied]
+            if not asking:
+                break
+        # Where all hits are copies of the design, no other design is nearer than the last one.
+        yield from (1 - score for _, score in copied)
 
 
-def keep_novelty(index: Sampled, path: Path, *, encoder: str) -> None:
+def keep_novelty(
+    index: Sampled, path: Path, *, encoder: str, changed: int | None = None, rows: int = 0
+) -> None:
     """Measure what an index holds and keep it, where there is something to measure.
 
     Args:
         index: Of the encoder's vectors.
         path: Of the file.
         encoder: Fingerprint of the encoder.
+        changed: Rows that were written or deleted since it was kept last: while they are few, that
+            is kept on. None if they all are others.
+        rows: Of the index.
     """
+    before = None if changed is None else read_novelty(path, encoder=encoder)
+    if before and changed is not None and before.changed + changed <= _STALE_SHARE * rows:
+        write_novelty(path, replace(before, changed=before.changed + changed), encoder=encoder)
+        return
     novelty = calibrate_index(index)
     if novelty is not None:
         write_novelty(path, novelty, encoder=encoder)
@@ -118,7 +140,7 @@ def keep_novelty(index: Sampled, path: Path, *, encoder: str) -> None:
 def write_novelty(path: Path, novelty: Novelty, *, encoder: str) -> None:
     """Keep a measurement, with the fingerprint of the encoder that it belongs to."""
     distances = [round(float(distance), 6) for distance in novelty.distances]
-    text = json.dumps({"encoder": encoder, "distances": distances})
+    text = json.dumps({"encoder": encoder, "distances": distances, "changed": novelty.changed})
     write_whole(path, lambda part: part.write_text(text))
 
 
@@ -134,7 +156,8 @@ def read_novelty(path: Path, *, encoder: str) -> Novelty | None:
         measured = json.loads(path.read_text())
         distances = np.array(measured["distances"], dtype=np.float32)
         is_ours = measured["encoder"] == encoder
-        return Novelty(distances) if is_ours and len(distances) else None
+        changed = int(measured.get("changed", 0))
+        return Novelty(distances, changed) if is_ours and len(distances) else None
     except (ValueError, KeyError, TypeError) as error:
         raise CorpusError(
             f"{path} holds no measurement: {error}; embed the corpus again"

@@ -49,7 +49,7 @@ RANKS = """
     index.digests index.records
     index.searches index.checks index.ranking index.columns index.schema index.milvus
     index.collection
-    index.marks
+    index.marks index.finishing
     index.bulk index.listing index.writing
     index.orphans
     index.exact index.publishing

@@ -10,17 +10,17 @@ from nar.corpus.reading import (
     Found,
     default_corpus,
     find,
-    iterate_card_shards,
     iterate_cards,
     iterate_names,
     iterate_shards,
     read_card_columns,
     read_corpus,
     read_named,
+    shard_cards,
     shipped_corpus,
 )
 from nar.corpus.schema import SCHEMA, SCHEMA_VERSION
-from nar.corpus.shards import read_cards, read_shard, write_shard
+from nar.corpus.shards import ShardReader, read_cards, read_shard, write_shard
 
 __all__ = [
     "SCHEMA",
@@ -28,10 +28,10 @@ __all__ = [
     "Card",
     "CorpusGraphs",
     "Found",
+    "ShardReader",
     "card_of",
     "default_corpus",
     "find",
-    "iterate_card_shards",
     "iterate_cards",
     "iterate_names",
     "iterate_shards",
@@ -40,6 +40,7 @@ __all__ = [
     "read_corpus",
     "read_named",
     "read_shard",
+    "shard_cards",
     "shipped_corpus",
     "write_shard",
 ]

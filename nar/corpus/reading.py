@@ -12,7 +12,7 @@ from nar.architecture import Architecture
 from nar.corpus.cards import Card, card_of, card_table, cards_of
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
 from nar.corpus.schema import CARD_COLUMNS
-from nar.corpus.shards import architectures_of, parsed, shard_bytes
+from nar.corpus.shards import architectures_of, parsed, shard_bytes, taken
 from nar.corpus.suggestions import close_names
 from nar.errors import CorpusError, UnknownArchitectureError
 from nar.files import package_path
@@ -71,19 +71,17 @@ def iterate_cards(directory: Path) -> Iterator[Card]:
     Raises:
         CorpusError: Names what is missing or damaged.
     """
-    for _, cards in iterate_card_shards(directory):
-        yield from cards
+    for entry in Manifest.read(directory).shards:
+        yield from shard_cards(directory, entry)
 
 
-def iterate_card_shards(directory: Path) -> Iterator[tuple[ShardEntry, list[Card]]]:
-    """The cards of each shard of a finished corpus, in its order.
+def shard_cards(directory: Path, entry: ShardEntry) -> list[Card]:
+    """The cards of one shard of a corpus, after its digest was checked.
 
     Raises:
-        CorpusError: Names what is missing or damaged.
+        CorpusError: It is missing or damaged.
     """
-    for entry in Manifest.read(directory).shards:
-        path, content = checked(directory, entry)
-        yield entry, parsed(path, content, cards_of, columns=CARD_COLUMNS)
+    return parsed(*checked(directory, entry), cards_of, columns=CARD_COLUMNS)
 
 
 def read_card_columns(directory: Path) -> pa.Table:
@@ -209,8 +207,7 @@ def _read_named(path: Path, content: bytes, wanted: Set[str]) -> list[Architectu
 
 
 def _rows(rows: Sequence[int], table: pa.Table) -> list[Architecture]:
-    # Not `take`: to make an array of a list, pyarrow imports pandas.
-    return architectures_of(pa.concat_tables(table.slice(row, 1) for row in rows))
+    return architectures_of(taken(table, rows))
 
 
 def _unknown(name: str, names: Sequence[str]) -> UnknownArchitectureError:

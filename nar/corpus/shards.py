@@ -1,7 +1,9 @@
 """One shard: a Parquet file of architectures, written whole or not at all, read back checked."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -95,6 +97,30 @@ def read_shard(path: Path) -> list[Architecture]:
     return parsed(path, shard_bytes(path), architectures_of)
 
 
+class ShardReader:
+    """A shard of which a few rows are wanted at a time: only their graphs are made.
+
+    Args:
+        path: Of the shard.
+
+    Raises:
+        CorpusError: Names a shard that is missing, damaged, or of another schema version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._table = parsed(path, shard_bytes(path), lambda table: table)
+
+    def rows(self, rows: Sequence[int]) -> list[Architecture]:
+        """Architectures by the numbers of their rows, which ascend.
+
+        Raises:
+            CorpusError: As above.
+        """
+        with _naming(self._path):
+            return architectures_of(taken(self._table, rows))
+
+
 def read_cards(path: Path) -> list[Card]:
     """Read what one shard says of its architectures, without their graphs.
 
@@ -139,10 +165,17 @@ def parsed(
     Raises:
         CorpusError: The content is damaged, foreign, or of another schema version.
     """
-    try:
+    with _naming(path):
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         _check_schema(file.schema_arrow)
         return parse(_whole(_read(file, columns)))
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Say of whatever a damaged shard leads to that it is the shard."""
+    try:
+        yield
     # Damage that slips past the checksums of Parquet shows as any of these in what reads it.
     except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
@@ -194,3 +227,12 @@ def architectures_of(table: pa.Table) -> list[Architecture]:
         Architecture(card.labels, card.block, graph, card.topology, card.exact, card.inference)
         for card, graph in zip(cards_of(table), graphs_of(table), strict=True)
     ]
+
+
+def taken(table: pa.Table, rows: Sequence[int]) -> pa.Table:
+    """Some rows of a table, by their numbers, which ascend; at least one."""
+    # Rows side by side lie as far from their place in this list. Not `take`: to make an array of a
+    # list, pyarrow imports pandas.
+    runs = groupby(enumerate(rows), key=lambda pair: pair[1] - pair[0])
+    lists = ([row for _, row in run] for _, run in runs)
+    return pa.concat_tables(table.slice(run[0], len(run)) for run in lists)

@@ -14,6 +14,7 @@ from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryEr
 from nar.index.checks import check_rows
 from nar.index.collection import Collection
 from nar.index.digests import RowDigests
+from nar.index.finishing import await_index
 from nar.index.marks import CORPUS, mark, show_life
 from nar.index.records import StoredRow
 from nar.index.rows import IndexRow, is_fingerprint
@@ -120,7 +121,7 @@ class IndexBuild:
     def publish(
         self, advance: Advance | None = None, *, keep_before: bool = False, corpus: str = ""
     ) -> int:
-        """Seal, verify and switch: afterwards every reader gets these rows.
+        """Seal, verify, wait for the index, and switch: afterwards every reader gets these rows.
 
         Args:
             advance: Called with the number of rows after each page is verified.
@@ -132,10 +133,12 @@ class IndexBuild:
 
         Raises:
             IndexVerificationError: A row is missing, damaged, or was never acknowledged.
+            IndexUnavailableError: Among others: Milvus does not get on with the index.
         """
         with self._lock:
             self.staging.flush()
             verify(self.staging, self.rows, advance)
+            await_index(self.staging, self._show_life)
             if corpus:
                 mark(self.staging, {CORPUS: corpus})
             self._adopt(self.staging, keep_before)

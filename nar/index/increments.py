@@ -7,7 +7,7 @@ once, would cost nearly what a build costs: of that, embedding is a quarter. Whe
 `SHARE`, a new collection is built: half of a changed index is no index.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -18,7 +18,7 @@ from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import Advance, IndexVerificationError
 from nar.index.digests import RowDigests
 from nar.index.marks import CORPUS, mark
-from nar.index.rows import IndexEntry, IndexRow
+from nar.index.rows import IndexRow
 
 # Changed, new and vanished rows, beside all rows, that are written in place at most.
 SHARE: Final = 0.1
@@ -35,15 +35,26 @@ def is_of_corpus(index: ArchitectureIndex, encoder: str, corpus: str, rows: int)
         corpus: Digest of the corpus.
         rows: How many it has.
     """
-    if not _is_usable(index, encoder) or index.live.marks.get(CORPUS) != corpus:
+    if corpus_of(index, encoder) != corpus:
         return False
     return index.live.count(settled=True) == rows
+
+
+def corpus_of(index: ArchitectureIndex, encoder: str) -> str:
+    """Digest of the corpus whose rows these were when they were written; empty if not known.
+
+    Args:
+        index: What is published.
+        encoder: Fingerprint of the encoder that it should be embedded by.
+    """
+    return index.live.marks.get(CORPUS, "") if _is_usable(index, encoder) else ""
 
 
 def descriptions(index: ArchitectureIndex, encoder: str) -> RowDigests:
     """What the rows say besides their vectors; nothing where they are of another encoder.
 
-    Reads all columns but the vectors, which is a twentieth of a build.
+    Reads all columns but the vectors, which is a twentieth of a build: for who knows of no corpus
+    that the rows are those of.
     """
     if not _is_usable(index, encoder):
         return RowDigests()
@@ -73,12 +84,15 @@ class Comparison:
         self._met = np.zeros(len(held), dtype=np.bool_)
         self.changed = 0
 
-    def are_right(self, entries: Sequence[IndexEntry]) -> list[bool]:
-        """Whether each row of the corpus stands in the index as it is."""
-        places = self._held.places([entry.id for entry in entries])
+    def are_right(self, said: Mapping[str, str]) -> list[bool]:
+        """Whether each row of the corpus stands in the index as it is.
+
+        Args:
+            said: The description of each by its id.
+        """
+        places = self._held.places(list(said))
         self._met[places[places >= 0]] = True
-        digests = {entry.id: entry.description() for entry in entries}
-        differ = self._held.differing(digests)
+        differ = self._held.differing(said)
         self.changed += sum(differ)
         return [not is_other for is_other in differ]
 

@@ -1,5 +1,7 @@
 """From nothing to a searched index of DARTS networks, at several sizes: results/scale.md.
 
+What larger sizes would take is derived from these: results/scaling.md.
+
 Networks are drawn, embedded by the encoder of the atlas, indexed in a real Milvus server, and
 searched by HNSW beside an exact search. Each step is a command in a process of its own; what a step
 has given is kept in WORK, so that a run that was interrupted goes on. The page has what there is.
@@ -22,6 +24,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import psutil
+import scaling
 import yaml
 from milvus_server import free_port, running_milvus
 from rich.console import Console
@@ -32,6 +35,7 @@ from nar.files import write_whole
 ROOT = Path(__file__).parents[2]
 CONSOLE = Console()
 PAGE = ROOT / "results" / "scale.md"
+DERIVED = ROOT / "results" / "scaling.md"
 # How often the memory of the processes is looked at, in seconds.
 LOOK_S = 0.5
 KINDS = {
@@ -45,10 +49,13 @@ KINDS = {
 
 
 class Peaks:
-    """The largest resident memory of any process of each kind, in MiB, while a step runs."""
+    """What processes of each kind take while a step runs: the largest resident memory of any, in
+    MiB, and the seconds of a core of all together.
+    """
 
     def __init__(self) -> None:
         self.mib: dict[str, float] = {}
+        self._cpu_s: dict[tuple[str, int], float] = {}
         self._ending = Event()
         self._thread = Thread(target=self._watch, daemon=True)
 
@@ -66,11 +73,22 @@ class Peaks:
                 try:
                     command = " ".join([process.name(), *process.cmdline()])
                     taken = process.memory_info().rss / 2**20
+                    times = process.cpu_times()
                 except psutil.Error:
                     continue
                 kind = next((kind for word, kind in KINDS.items() if word in command), None)
                 if kind:
                     self.mib[kind] = max(taken, self.mib.get(kind, 0.0))
+                    self._cpu_s[kind, process.pid] = times.user + times.system
+
+    @property
+    def cpu_s(self) -> dict[str, float]:
+        """By kind; Milvus may have run before."""
+        kinds = {kind for kind, _ in self._cpu_s}
+        return {
+            each: sum(taken for (kind, _), taken in self._cpu_s.items() if kind == each)
+            for each in sorted(kinds)
+        }
 
 
 def step(name: str, work: Path, command: list[str]) -> dict[str, Any]:
@@ -94,10 +112,27 @@ def step(name: str, work: Path, command: list[str]) -> dict[str, Any]:
         **json.loads(done.stdout),
         "wall_s": round(wall_s, 1),
         "peak_mib": {kind: round(taken) for kind, taken in peaks.mib.items()},
+        "cpu_s": {kind: round(taken, 1) for kind, taken in peaks.cpu_s.items()},
         "command": shlex.join(["python", *command]),
     }
     write_whole(kept, lambda part: part.write_text(json.dumps(told, indent=1)))
     return told
+
+
+def disk(work: Path) -> dict[str, Any]:
+    """What a size takes on disk, in MiB; as it was kept, if it was looked at before."""
+    kept = work / "disk.json"
+    if not kept.exists():
+        taken = {
+            f"{name}_mib": round(sum(_bytes(path) for path in (work / name).rglob("*")) / 2**20)
+            for name in ("corpus", "milvus")
+        }
+        write_whole(kept, lambda part: part.write_text(json.dumps(taken)))
+    return dict(json.loads(kept.read_text()))
+
+
+def _bytes(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
 
 
 @contextmanager
@@ -125,12 +160,14 @@ def measured(count: int, work: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if (work / "search.json").exists() and (work / "embed.json").exists():
         yield "embed", step("embed", work, [])
         yield "search", step("search", work, [])
+        yield "disk", disk(work)
         return
     with milvus(work) as uri:
         index = ["--uri", uri, "--config", str(config)]
         yield "embed", step("embed", work, ["-m", "cluster.embed", *index, *where])
         script = str(Path(__file__).with_name("scale_search.py"))
         yield "search", step("search", work, [script, *index, "--work", str(work)])
+    yield "disk", disk(work)
 
 
 HEAD = """\
@@ -167,6 +204,12 @@ def page(sizes: Mapping[int, Steps]) -> str:
     return f"{head}{built}{SEARCH_HEAD}{searched}"
 
 
+def derived(sizes: Mapping[int, Steps]) -> str:
+    """The page of larger sizes."""
+    memory_gib = psutil.virtual_memory().total / 2**30
+    return scaling.page(sizes, cores=psutil.cpu_count() or 1, memory_gib=memory_gib)
+
+
 def _line(count: int, cells: Sequence[object]) -> str:
     return f"| {' | '.join([f'{count:,}', *map(str, cells)])} |\n"
 
@@ -189,6 +232,7 @@ def main() -> None:
         for name, told in measured(count, Path(work).absolute() / str(count)):
             steps[name] = told
             write_whole(PAGE, lambda part: part.write_text(page(sizes)))
+            write_whole(DERIVED, lambda part: part.write_text(derived(sizes)))
     CONSOLE.print(page(sizes), markup=False, soft_wrap=True)
 
 

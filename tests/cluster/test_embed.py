@@ -12,6 +12,7 @@ from encoding import small_default
 from typer.testing import CliRunner
 
 from cluster.config import EmbedConfig, ExtractConfig
+from cluster.drawing import draw
 from cluster.embed import app
 from cluster.embedding import EmbedReport, embed
 from cluster.extraction import Job, extract
@@ -139,6 +140,34 @@ def test_what_changed_is_embedded_alone_and_equals_a_build_from_nothing(workspac
     shutil.rmtree(workspace.index)
     assert run(workspace).way == "new"
     assert digests(workspace) == in_place
+
+
+def drawn(workspace: Workspace, count: int) -> list[Path]:
+    """Make the corpus so many networks, in shards that stay as they are; the files of these."""
+    manifest = draw(count, workspace, ExtractConfig(num_workers=1, shard_size=16))
+    return [workspace.corpus / entry.file for entry in manifest.shards]
+
+
+def test_of_a_small_change_neither_unchanged_shards_nor_the_index_are_read(workspace, monkeypatch):
+    shutil.rmtree(workspace.corpus)
+    drawn(workspace, 40)
+    run(workspace)
+    first, *_ = drawn(workspace, 43)
+    whole = first.read_bytes()
+    first.write_bytes(b"nobody needs it")
+    with monkeypatch.context() as unread:
+        unread.setattr("cluster.embedding.descriptions", None)
+        changed = run(workspace)
+    assert (changed.way, changed.embedded, changed.rows) == ("in place", 3, 43)
+    first.write_bytes(whole)
+    with ArchitectureIndex(IndexConfig(uri=str(workspace.index))) as index:
+        index.delete(sorted(index.live.digests())[:1])
+    put_back = run(workspace)
+    assert (put_back.way, put_back.embedded, put_back.rows) == ("in place", 1, 43)
+    in_place = digests(workspace)
+    shutil.rmtree(workspace.index)
+    assert run(workspace).way == "new"
+    assert digests(workspace).keys() == in_place.keys()
 
 
 def run_and_remove(workspace: Workspace) -> EmbedReport:

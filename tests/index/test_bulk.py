@@ -192,6 +192,29 @@ def test_hnsw_finds_nearly_what_exact_search_finds(tmp_path):
     assert len(ids["FLAT"] & ids["HNSW"]) >= 48
 
 
+@pytest.mark.milvus_server
+def test_a_server_searches_by_its_index_as_soon_as_it_is_published(milvus_uri):
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(10_000, 256)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = [
+        replace(row(f"row {number}", 1), embedding=vector) for number, vector in enumerate(vectors)
+    ]
+    config = IndexConfig(uri=milvus_uri, kind="HNSW", alias="published_hnsw")
+    with ArchitectureIndex(config) as index, index.build(ENCODER, 256) as build:
+        build.load(rows)
+        build.publish()
+        assert index.live.unindexed() == 0
+        asked = vectors[:200] + rng.normal(size=(200, 256), scale=0.02).astype(np.float32)
+        nearest = np.argsort(-asked @ vectors.T)[:, :10]
+        answers = index.search(asked, 10)
+    found = [
+        len({f"row {place}" for place in places} & {hit.name for hit in hits})
+        for places, hits in zip(nearest, answers, strict=True)
+    ]
+    assert np.mean(found) >= 9
+
+
 @on_both
 def test_a_collection_of_others_is_left_alone(index, config):
     with index.build(ENCODER, DIM) as build:

@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from backends import ENCODER, on_both
+from milvus_server import free_port, running_milvus
 from oracle import DIM, row
 
+from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexVerificationError
 from nar.index.increments import Comparison, Increment, descriptions, is_of_corpus
+from nar.index.marks import show_difference
 from nar.index.publishing import go_back
 
 ROWS = [row(f"row {number}", 1, number) for number in range(40)]
@@ -32,7 +35,7 @@ def load(index, rows, corpus=""):
 
 def compared(index, rows):
     comparison = Comparison(descriptions(index, ENCODER))
-    return comparison, comparison.are_right(rows)
+    return comparison, comparison.are_right({each.id: each.description() for each in rows})
 
 
 def test_what_is_new_changed_and_gone_is_told_by_what_rows_say(index):
@@ -83,6 +86,27 @@ def test_who_writes_single_rows_takes_off_the_name_of_the_corpus(index):
     assert not is_of_corpus(index, ENCODER, "d" * 16, len(ROWS))
     index.upsert(ROWS[:1])
     assert not is_of_corpus(index, ENCODER, CORPUS, len(ROWS))
+
+
+@pytest.mark.milvus_server
+def test_a_restart_of_milvus_forgets_nothing_of_what_was_written(tmp_path):
+    port = free_port()
+    with running_milvus(tmp_path, port) as server, open_index(server.uri) as index:
+        load(index, ROWS, CORPUS)
+        increment = Increment(index, batch_rows=10)
+        increment.load(ROWS[:1])
+        increment.finish([], "d" * 16)
+    with running_milvus(tmp_path, port) as server, open_index(server.uri) as index:
+        assert is_of_corpus(index, ENCODER, "d" * 16, len(ROWS))
+        load(index, ROWS, CORPUS)
+        # Killed in between, a write leaves rows that are not those of the corpus.
+        show_difference(index.follow())
+    with running_milvus(tmp_path, port) as server, open_index(server.uri) as index:
+        assert not is_of_corpus(index, ENCODER, CORPUS, len(ROWS))
+
+
+def open_index(uri):
+    return ArchitectureIndex(IndexConfig(uri=uri, alias="restarted"))
 
 
 @on_both

@@ -1,0 +1,108 @@
+"""What the rows of a corpus say besides their vectors, kept by shard between runs.
+
+So a shard that is as before is not read to be compared, and the index is not asked for the columns
+of all its rows: a small change of a large corpus costs what changed. 32 bytes a row, in a file a
+shard.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from cluster.ledger import Ledger, Record, digest
+from cluster.provenance import files_identity
+from nar.corpus import shard_cards
+from nar.corpus.manifest import ShardEntry
+from nar.errors import CorpusError
+from nar.files import write_whole
+from nar.index.collection import SCHEMA_VERSION
+from nar.index.digests import RowDigests
+from nar.index.rows import index_entry
+
+# Hexadecimal digits of an id, and of a description.
+_DIGITS: Final = 32
+_SUFFIX: Final = ".rows"
+
+
+class BroughtRecord(Record):
+    """A corpus that an index was brought to.
+
+    Attributes:
+        shards: Its files.
+    """
+
+    shards: tuple[ShardEntry, ...]
+
+
+class Described:
+    """Ids and descriptions of the rows of shards.
+
+    Args:
+        directory: Where they are kept; made when the first is.
+        corpus: Directory of the corpus.
+    """
+
+    def __init__(self, directory: Path, corpus: Path) -> None:
+        self._directory = directory
+        self._corpus = corpus
+        self._brought = Ledger(directory, BroughtRecord)
+
+    def of(self, entry: ShardEntry) -> dict[str, str]:
+        """The description of each row of a shard by its id, in its order.
+
+        Raises:
+            CorpusError: The shard is missing or damaged, or names an architecture twice.
+        """
+        path = self._path(entry)
+        if not _is_whole(path, entry):
+            self._keep(path, entry)
+        texts = path.read_bytes().hex()
+        starts = range(0, len(texts), 2 * _DIGITS)
+        return {
+            texts[start : start + _DIGITS]: texts[start + _DIGITS : start + 2 * _DIGITS]
+            for start in starts
+        }
+
+    def _keep(self, path: Path, entry: ShardEntry) -> None:
+        entries = [index_entry(card) for card in shard_cards(self._corpus, entry)]
+        if len({each.id for each in entries}) < entry.rows:
+            raise CorpusError(
+                f"shard {entry.file} has {entry.rows} rows, but not as many names; extract it again"
+            )
+        text = "".join(f"{each.id}{each.description()}" for each in entries)
+        self._directory.mkdir(parents=True, exist_ok=True)
+        write_whole(path, lambda part: part.write_bytes(bytes.fromhex(text)))
+
+    def held(self, corpus: str) -> tuple[ShardEntry, ...]:
+        """The files of the corpus that an index was brought to; none where that is not kept.
+
+        Args:
+            corpus: Digest of the corpus; what stands in the index.
+        """
+        record = self._brought.find(corpus) if corpus else None
+        shards = record.shards if record else ()
+        return shards if all(_is_whole(self._path(entry), entry) for entry in shards) else ()
+
+    def rows(self, shards: Sequence[ShardEntry]) -> RowDigests:
+        """What all rows of some shards say."""
+        return RowDigests(map(self.of, shards))
+
+    def brought(self, corpus: str, shards: Sequence[ShardEntry]) -> None:
+        """Note which corpus the index was brought to, and forget all others."""
+        self._brought.add(corpus, BroughtRecord(shards=tuple(shards)))
+        for part in self._brought.parts():
+            if part != corpus:
+                self._brought.remove(part)
+        kept = {self._path(entry) for entry in shards}
+        for path in self._directory.glob(f"*{_SUFFIX}"):
+            if path not in kept:
+                path.unlink()
+
+    def _path(self, entry: ShardEntry) -> Path:
+        """By everything that decides what its rows say."""
+        named = digest(entry.sha256, files_identity(), f"columns {SCHEMA_VERSION}")
+        return self._directory / f"{named[:_DIGITS]}{_SUFFIX}"
+
+
+def _is_whole(path: Path, entry: ShardEntry) -> bool:
+    return path.is_file() and path.stat().st_size == _DIGITS * entry.rows
