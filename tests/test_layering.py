@@ -33,6 +33,7 @@ RANKS = """
     bodies
     encoding.recipe
     encoding.batches encoding.targets encoding.losses encoding.merged encoding.training_state
+    encoding.together
     encoding.motif_contrast encoding.training
     encoding.paper encoding.default
     encoding.registry

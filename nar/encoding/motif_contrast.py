@@ -5,7 +5,8 @@ from typing import Any, Generic, TypeVar
 
 from torch import Tensor, nn
 
-from nar.encoding.losses import motif_contrastive_loss
+from nar.encoding.losses import motif_contrastive_loss, structural_negatives
+from nar.encoding.together import together
 
 Read = TypeVar("Read")
 
@@ -17,12 +18,14 @@ class MotifPairs(Generic[Read]):
     Attributes:
         motifs: G_s.
         contexts: G_c, in the same order.
-        negatives: Shape (batch, batch), which contexts stand against which motifs.
+        motif_codes: Shape (batch,), motif type of each pair.
+        context_codes: Shape (batch,), structure of each pair's context.
     """
 
     motifs: Read
     contexts: Read
-    negatives: Tensor
+    motif_codes: Tensor
+    context_codes: Tensor
 
 
 class MotifObjective(nn.Module):
@@ -35,8 +38,10 @@ class MotifObjective(nn.Module):
     def forward(self, batch: MotifPairs[Any]) -> Tensor:
         """The loss of a batch."""
         return motif_contrastive_loss(
-            self.motif(batch.motifs),
-            self.context(batch.contexts),
-            negatives=batch.negatives,
+            together(self.motif(batch.motifs)),
+            together(self.context(batch.contexts)),
+            negatives=structural_negatives(
+                together(batch.motif_codes), together(batch.context_codes)
+            ),
             temperature=self.temperature,
         )

@@ -53,7 +53,7 @@ class EpochReport:
         stage: Its name.
         epoch: Epochs of the stage that are done.
         epochs: Epochs the stage has.
-        loss: Mean over this worker's batches.
+        loss: Mean over its batches.
     """
 
     stage: str
@@ -154,7 +154,7 @@ def _train_epoch(
             progress = (epoch + number / len(batches)) / recipe.epochs
             for group in optimizer.param_groups:
                 group["lr"] = recipe.learning_rate * stage.rate(progress)
-            losses.append(train_step(model, optimizer, stage.batch(batch, epoch)))
+            losses.append(train_step(model, optimizer, stage.batch(batch, epoch), worker.share))
     loss = sum(losses) / len(losses)
     if not math.isfinite(loss):
         raise ConfigError(
@@ -168,10 +168,12 @@ def _dropout_seed(seed: int, epoch: int, rank: int) -> int:
     return int(np.random.SeedSequence([seed, epoch, rank]).generate_state(1)[0])
 
 
-def train_step(model: nn.Module, optimizer: Optimizer, batch: object) -> float:
+def train_step(model: nn.Module, optimizer: Optimizer, batch: object, share: Share) -> float:
     """One step down the gradient of a batch's loss; gives the loss."""
     optimizer.zero_grad()
     loss: Tensor = model(batch)
-    loss.backward()  # type: ignore[no-untyped-call]
+    # Each worker has the loss of the whole batch, and its own part of the gradient
+    # (`nar.encoding.together`); `Worker.wrap` takes the mean of what is to be added up.
+    (loss * share.world).backward()  # type: ignore[no-untyped-call]
     optimizer.step()
     return float(loss.detach())

@@ -13,11 +13,9 @@ from nar.encoding.default.parts import equal_halves
 from nar.encoding.default.recipe import GraphRecipe
 from nar.encoding.default.samples import FeatureSamples, MotifOccurrences
 from nar.encoding.default.vocabulary import Mask
-from nar.encoding.losses import (
-    structural_negatives,
-    supervised_contrastive_loss,
-)
+from nar.encoding.losses import supervised_contrastive_loss
 from nar.encoding.motif_contrast import MotifPairs
+from nar.encoding.together import together
 from nar.motifs.feature_sets import FeatureSets
 from nar.ragged import offsets
 
@@ -43,12 +41,11 @@ class MotifBatches:
         choices = np.random.default_rng([self._seed, epoch, _CONTEXT_STREAM]).random(len(self))
         chosen = (self._first + (choices * self._occurrences).astype(np.int64))[rows]
         codes, contexts = motifs.codes[chosen], motifs.context_codes[chosen]
+        device = self._table.vectors.weight.device
         return MotifPairs(
             self._read(motifs.sets.take(motifs.motifs[chosen])),
             self._read(_united(motifs.sets, [motifs.neighbours[each] for each in chosen])),
-            structural_negatives(
-                torch.from_numpy(codes.view(np.int64)), torch.from_numpy(contexts.view(np.int64))
-            ).to(self._table.vectors.weight.device),
+            *(torch.from_numpy(each.view(np.int64)).to(device) for each in (codes, contexts)),
         )
 
     def _read(self, sets: FeatureSets) -> FeatureBatch:
@@ -95,13 +92,14 @@ class FamilyObjective(nn.Module):
 
     def forward(self, batch: FamilyBatch) -> Tensor:
         """The loss of a batch."""
-        learned = self.table(batch.graphs)
+        learned = together(self.table(batch.graphs))
+        families = together(batch.families)
         if not self.halves:
-            return self._contrast(learned, batch.families)
+            return self._contrast(learned, families)
         of_decoder, of_trunk = equal_halves(learned).chunk(2, dim=1)
-        whole = self._contrast(torch.cat([of_decoder, of_trunk], dim=1), batch.families)
-        parts = self._contrast(of_decoder, batch.decoders) + self._contrast(of_trunk, batch.trunks)
-        return (whole + parts) / 3
+        whole = self._contrast(torch.cat([of_decoder, of_trunk], dim=1), families)
+        decoders = self._contrast(of_decoder, together(batch.decoders))
+        return (whole + decoders + self._contrast(of_trunk, together(batch.trunks))) / 3
 
     def _contrast(self, vectors: Tensor, names: Tensor) -> Tensor:
         return supervised_contrastive_loss(vectors, names, temperature=self.temperature)

@@ -8,15 +8,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from nar.encoding.losses import pretraining_loss, structural_negatives
+from nar.encoding.losses import pretraining_loss
 from nar.encoding.merged import RowGraph, merged
 from nar.encoding.motif_contrast import MotifPairs
 from nar.encoding.paper.graphs import GraphBatch, collate
 from nar.encoding.paper.networks import GraphEncoder, operator_features
 from nar.encoding.paper.recipe import PaperMotifRecipe
-from nar.encoding.paper.samples import MotifSample, Samples
+from nar.encoding.paper.samples import Samples
 from nar.encoding.recipe import Losses
-from nar.hashing import Codes
+from nar.encoding.together import together
 from nar.ops import FEATURE_DIM
 
 _CONTEXT_STREAM = 1
@@ -51,10 +51,10 @@ class MacroObjective(nn.Module):
         """The loss of a batch."""
         embeddings = self.macro(batch.graphs)
         return pretraining_loss(
-            embeddings,
-            self.head(embeddings),
-            families=batch.families,
-            classes=batch.classes,
+            together(embeddings),
+            together(self.head(embeddings)),
+            families=together(batch.families),
+            classes=together(batch.classes),
             temperature=self.temperature,
             losses=self.losses,
         )
@@ -75,10 +75,12 @@ class MotifBatches:
         samples = [self._samples[row] for row in rows]
         choices = self._choices(epoch)[rows]
         picks = [int(u * len(s.contexts)) for u, s in zip(choices, samples, strict=True)]
+        contexts = [s.context_codes[pick] for s, pick in zip(samples, picks, strict=True)]
+        codes = (self._codes[rows], np.array(contexts, dtype=np.uint64))
         return MotifPairs(
             self._read([sample.motif for sample in samples]),
             self._read([s.contexts[pick] for s, pick in zip(samples, picks, strict=True)]),
-            self._negatives(self._codes[rows], samples, picks),
+            *(torch.from_numpy(each.view(np.int64)).to(self._device) for each in codes),
         )
 
     def _read(self, graphs: Sequence[RowGraph]) -> GraphBatch:
@@ -89,16 +91,6 @@ class MotifBatches:
         return np.random.default_rng([self._recipe.seed, epoch, _CONTEXT_STREAM]).random(
             len(self._codes)
         )
-
-    def _negatives(
-        self, codes: Codes, samples: Sequence[MotifSample], picks: Sequence[int]
-    ) -> Tensor:
-        contexts = [s.context_codes[pick] for s, pick in zip(samples, picks, strict=True)]
-        context_codes = np.array(contexts, dtype=np.uint64)
-        negatives = structural_negatives(
-            torch.from_numpy(codes.view(np.int64)), torch.from_numpy(context_codes.view(np.int64))
-        )
-        return negatives.to(self._device)
 
 
 class MacroBatches:

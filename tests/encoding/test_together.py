@@ -1,0 +1,23 @@
+"""Several ranks learn what one learns: every contrast is that of the whole batch."""
+
+import pytest
+import torch
+from encoding import three_families
+from torch import multiprocessing
+from two_ranks import TRAINED, train_rank
+
+from nar.encoding.embed import Embedder
+from nar.encoding.together import together
+
+
+def test_alone_it_is_ones_own():
+    part = torch.ones(2, 3, requires_grad=True)
+    assert together(part) is part
+
+
+@pytest.mark.parametrize("kind", TRAINED)
+def test_two_ranks_learn_what_one_learns_up_to_rounding(kind, tmp_path):
+    multiprocessing.spawn(train_rank, (2, kind, str(tmp_path)), nprocs=2)
+    shared = torch.load(tmp_path / "vectors.pt", weights_only=True)
+    alone = torch.from_numpy(Embedder(TRAINED[kind]()).embed(three_families()))
+    assert torch.allclose(shared, alone, atol=1e-4)
