@@ -30,10 +30,9 @@ RANKS = """
     motifs.partition
     motifs.contexts motifs.macro_graph motifs.splitting motifs.feature_sets motifs
     explanation part_of roles
-    bodies
-    encoding.recipe
-    encoding.batches encoding.targets encoding.losses encoding.merged encoding.training_state
-    encoding.together
+    bodies encoding.recipe
+    encoding.batches encoding.targets encoding.losses encoding.merged
+    encoding.training_state encoding.together
     encoding.motif_contrast encoding.training
     encoding.paper encoding.default
     encoding.registry
