@@ -1,12 +1,11 @@
 """Captures of many models by actors, into the journal.
 
-A model of a library is a call of its own, for each may fail in its own way and take its worker
-down. What NAR draws itself takes about a millisecond: many of those go in one call.
+Each model is a call of its own, for each may fail in its own way and take its worker down. Networks
+of a search space by the hundred thousand are drawn in `cluster.drawing`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping
 
 from cluster.actors import ActorPool, Recruiter, starter
 from cluster.config import ExtractConfig
@@ -17,16 +16,10 @@ from cluster.progress import watching
 from cluster.provenance import labels_identity, source_name
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.telemetry import Teller
-from cluster.worker import CaptureWorker, WorkerCaptures
+from cluster.worker import CaptureWorker, WorkerCapture
 from nar.console import stderr
 from nar.corpus.manifest import Failure
 from nar.errors import CaptureError, NarError
-from nar.zoo.sources import source_of
-
-DRAWN_TOGETHER: Final = 64
-
-# Names of the models that a call asks for, by its key: the first of them.
-Calls = Mapping[str, Sequence[str]]
 
 
 def capture_all(
@@ -48,59 +41,27 @@ def capture_all(
     cores = int(cluster_totals().get("CPU", 0.0))
     run = RunRecord(seconds=0.0, workers=workers, cores=cores, labels=labels_identity())
     scribe = Scribe(journal, config.batch_size, config.batch_s, run)
-
-    def results(calls: Calls) -> Iterator[Result | Failed]:
-        recruiter: Recruiter[WorkerCaptures] = Recruiter(
-            start=starter(CaptureWorker, share, config.memory_limit_bytes),
-            ask=lambda worker, key: worker.capture.remote(calls[key]),
-            is_spent=lambda value: value.resident_bytes > config.resident_limit_bytes,
-        )
-        items = [Item(key, group=source_name(key)) for key in calls]
-        for outcome in ActorPool(recruiter, workers, config).run(items):
-            yield from _results(outcome, calls[outcome.key], identities)
-
+    recruiter: Recruiter[WorkerCapture] = Recruiter(
+        start=starter(CaptureWorker, share, config.memory_limit_bytes),
+        ask=lambda worker, name: worker.capture.remote(name),
+        is_spent=lambda value: value.resident_bytes > config.resident_limit_bytes,
+    )
+    items = [Item(name, group=source_name(name)) for name in identities]
     try:
         with watching(Counter(map(source_name, identities)), stderr) as advance:
-            again: dict[str, list[str]] = {}
-            for calls in (_calls(identities), again):
-                for result in results(calls):
-                    if isinstance(result, Failed):
-                        again.update((name, [name]) for name in calls[result.key])
-                        continue
-                    scribe.add(result)
-                    advance(source_name(result.record.name), result.row is not None)
-                    teller.count("failed" if result.row is None else "captured")
+            for outcome in ActorPool(recruiter, workers, config).run(items):
+                result = _result(outcome, identities[outcome.key])
+                scribe.add(result)
+                advance(source_name(outcome.key), result.row is not None)
+                teller.count("failed" if result.row is None else "captured")
     finally:
         scribe.close()
 
 
-def _calls(names: Iterable[str]) -> Calls:
-    """Names in their order; those that NAR draws itself are asked for with the first of them."""
-    calls: dict[str, list[str]] = {}
-    drawn: dict[str, list[str]] = {}
-    for name in names:
-        source = source_of(name)
-        together = drawn.get(source.name, []) if source and not source.library else []
-        if not 0 < len(together) < DRAWN_TOGETHER:
-            together = calls[name] = []
-        if source and not source.library:
-            drawn[source.name] = together
-        together.append(name)
-    return calls
-
-
-def _results(
-    outcome: Done[WorkerCaptures] | Failed, names: Sequence[str], identities: Mapping[str, str]
-) -> Iterator[Result | Failed]:
-    """What became of each model of a call; the call itself where several failed together."""
-    seconds = outcome.seconds / len(names)
+def _result(outcome: Done[WorkerCapture] | Failed, identity: str) -> Result:
     if isinstance(outcome, Done):
-        for name, capture in zip(names, outcome.value.captures, strict=True):
-            yield captured(capture, identities[name], seconds)
-    elif len(names) == 1:
-        yield failed(_failure(outcome.key, outcome.error), identities[outcome.key], seconds)
-    else:
-        yield outcome
+        return captured(outcome.value.capture, identity, outcome.seconds)
+    return failed(_failure(outcome.key, outcome.error), identity, outcome.seconds)
 
 
 def _failure(name: str, error: Exception) -> Failure:

@@ -1,7 +1,7 @@
 """The process that captures: bounded in memory, tidied up after every model."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +19,15 @@ _OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "bad_alloc", "Ca
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerCaptures:
-    """Captures, and how large the process is that made them.
+class WorkerCapture:
+    """A capture, and how large the process is that made it.
 
     Attributes:
-        captures: Of each model that was asked for.
-        resident_bytes: Memory of the process after them.
+        capture: Of the model that was asked for.
+        resident_bytes: Memory of the process after it.
     """
 
-    captures: tuple[ZooCapture, ...]
+    capture: ZooCapture
     resident_bytes: int
 
 
@@ -42,16 +42,16 @@ class CaptureWorker:
         self._memory_limit_bytes = memory_limit_bytes
         bound_memory(memory_limit_bytes)
 
-    def capture(self, names: Sequence[str]) -> WorkerCaptures:
-        """Capture models; the first that fails ends the call.
+    def capture(self, name: str) -> WorkerCapture:
+        """Capture a model.
 
         Raises:
-            WorkerLostError: One wanted more memory than the process may have.
-            CaptureError: One could not be captured.
+            WorkerLostError: It wanted more memory than the process may have.
+            CaptureError: It could not be captured.
         """
         with uncollected():
-            captures = tuple(map(self._capture, names))
-        return WorkerCaptures(captures, resident_bytes())
+            capture = self._capture(name)
+        return WorkerCapture(capture, resident_bytes())
 
     def _capture(self, name: str) -> ZooCapture:
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nar.errors import MissingLibraryError, UnknownArchitectureError
+from nar.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
 from nar.files import package_lines
 from nar.zoo import list_specs, source_names
 from nar.zoo.sources.darts.models import DARTS, SEED, member_name
@@ -11,6 +11,8 @@ from nar.zoo.sources.darts.sampling import sample_classes
 
 CORPUS = "corpus"
 DEMO = "demo"
+# Each is captured as models of libraries are, which takes minutes for so many.
+MOST_DRAWN = 10_000
 # Edits between a network of the DARTS selection and the centre of its class.
 DARTS_DISTANCE = 4
 
@@ -34,9 +36,11 @@ def select(selection: str) -> Selection:
     Args:
         selection: ``corpus``: everything that every installed library has. ``demo``: some 320 real
             models that are quick to capture, related ones among them. The name of a source:
-            everything it has. ``darts:<count>``: so many DARTS networks in ten classes.
+            everything it has. ``darts:<count>``: so many DARTS networks in ten classes, up to
+            `MOST_DRAWN`.
 
     Raises:
+        InvalidInputError: More networks than `MOST_DRAWN`.
         UnknownArchitectureError: No such selection.
         MissingLibraryError: The library of the one source that was asked for is not installed.
     """
@@ -48,6 +52,12 @@ def select(selection: str) -> Selection:
         return Selection(tuple(list_specs(selection)))
     source, _, count = selection.partition(":")
     if source == DARTS.name and count.isascii() and count.isdigit():
+        if int(count) > MOST_DRAWN:
+            raise InvalidInputError(
+                "count",
+                f"wanted at most {MOST_DRAWN} of {DARTS.name}, came {count}; for any number, "
+                "without classes, run `python -m cluster.draw --count`",
+            )
         members = sample_classes(int(count), distance=DARTS_DISTANCE, seed=SEED)
         return Selection(tuple(member_name(member) for member in members))
     raise UnknownArchitectureError(

@@ -136,7 +136,7 @@ def test_bad_models_have_reasons_and_their_neighbours_are_kept(
 
 
 @pytest.mark.usefixtures("ray_cluster")
-def test_one_of_many_drawn_together_fails_alone(darts_names, one_worker, tmp_path):
+def test_a_name_that_is_no_genotype_fails_alone(darts_names, one_worker, tmp_path):
     wrong = "darts:no genotype"
     names = [*darts_names[:3], wrong, *darts_names[3:]]
     report = extract(Job(names, {}), Workspace(tmp_path), one_worker)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from nar.errors import MissingLibraryError, UnknownArchitectureError
+from nar.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
 from nar.zoo import list_specs, resolve, selections, source_names
 from nar.zoo.selections import select
 
@@ -52,6 +52,13 @@ def test_darts_networks_come_in_ten_classes():
     families = Counter(resolve(name).labels.family for name in names)
     assert families == {f"darts-{label}": 4 for label in range(10)}
     assert names == select("darts:100").names[:40]
+
+
+def test_of_more_networks_than_are_captured_one_by_one_the_way_is_named():
+    with pytest.raises(
+        InvalidInputError, match=r"at most 10000 of darts, came 10001; .*cluster\.draw"
+    ):
+        select("darts:10001")
 
 
 @pytest.mark.parametrize("selection", ["everything", "darts:many", "timm:10"])
