@@ -26,7 +26,7 @@ from nar.cli.naming import meant
 from nar.cli.plots import map_of
 from nar.corpus import read_named, shipped_corpus
 from nar.errors import CorpusError, InvalidQueryError
-from nar.evidence import compared_hits, questions
+from nar.evidence import looked_at, questions
 from nar.explanation import motif_times
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
@@ -201,8 +201,9 @@ def search(
     """
     item = architecture_of(model, example)
     query, beside = Query(item, top_k, wanted or Filter(), by), questions(item)
-    answer, by_design, by_copy = map(_retriever().answer, (query, beside["design"], beside["copy"]))
-    near = _known([hit.name for hit in compared_hits(by_copy.hits, by_design.hits)])
+    asked = (query, beside["design"], beside["copy"])
+    answer, by_design, by_copy = _retriever().answers(asked)
+    near = _known([hit.name for hit in looked_at(item, {"copy": by_copy, "design": by_design})])
     said = resemblance(by_design.hits, by_copy.hits)
     return Relatives(item.labels.name, answer, said, shared_bodies(item, near))
 

@@ -50,7 +50,7 @@ def _ask_atlas(queries: Sequence[Query]) -> list[Answer]:
     stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim")
     _check(queries, Held(content.index))
     retriever = Retriever(content.embedder, content.index, content.novelty)
-    return [retriever.answer(_with_vector(query, content.index)) for query in queries]
+    return retriever.answers([_with_vector(query, content.index) for query in queries])
 
 
 def _with_vector(query: Query, index: ExactIndex) -> Query:
@@ -77,7 +77,7 @@ def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
         reads = checked(index, config)
         _check(queries, Held(reads) if isinstance(reads, ExactIndex) else of_pages(reads))
         retriever = Retriever(embedder, reads, novelty)
-        return [retriever.answer(query) for query in queries]
+        return retriever.answers(queries)
 
 
 def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
@@ -125,7 +125,7 @@ def of_server(client: "Client") -> Asked:
 def _shipped_values(column: str) -> Iterable[str]:
     """The values of a column of the corpus of the package, if it came with one."""
     try:
-        values: list[str] = read_card_columns(shipped_corpus()).column(column).unique().to_pylist()
+        values = read_card_columns(shipped_corpus(), [column]).column(column).to_pylist()
     except CorpusError:
         return []
-    return values
+    return dict.fromkeys(values)
