@@ -21,6 +21,7 @@ from nar.by import By
 from nar.capture import capture_module
 from nar.cli import difference_display, display, evidence_display
 from nar.cli.difference import Difference, difference
+from nar.cli.filter_checks import Held, as_field, check_values
 from nar.cli.html import fragment, html_of
 from nar.cli.naming import meant
 from nar.cli.plots import map_of
@@ -191,6 +192,7 @@ def search(
     Raises:
         CaptureError: The model could not be captured.
         InvalidQueryError: A module came without inputs, or a setting is out of range.
+        InvalidInputError: The atlas has no such family, source or the like; the nearest are given.
 
     Example:
         >>> relatives = search("timm:resnet18", top_k=3)
@@ -199,8 +201,10 @@ def search(
         >>> relatives.to_arrow().column_names[:2]
         ['id', 'name']
     """
+    conditions = wanted or Filter()
+    check_values(Held(_content().index), conditions, as_field)
     item = architecture_of(model, example)
-    query, beside = Query(item, top_k, wanted or Filter(), by), questions(item)
+    query, beside = Query(item, top_k, conditions, by), questions(item)
     asked = (query, beside["design"], beside["copy"])
     answer, by_design, by_copy = _retriever().answers(asked)
     near = _known([hit.name for hit in looked_at(item, {"copy": by_copy, "design": by_design})])

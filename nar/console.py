@@ -1,6 +1,7 @@
 """How commands and jobs speak: progress and errors to stderr, the answer to stdout."""
 
 import json
+import os
 import sys
 import time
 import traceback
@@ -18,6 +19,8 @@ from nar.errors import NarError
 from nar.release import version
 
 LOG_EVERY_S = 10.0
+# Columns of what nobody looks at in a terminal: other programs want a row on one line.
+_UNBOUNDED = 200
 
 # Names, paths and reasons come from outside: a `[tag]` or `:word:` in them stays as it is.
 stdout = Console(markup=False, emoji=False, highlight=False)
@@ -109,6 +112,16 @@ def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
+def _has_width() -> bool:
+    """Whether somebody says how wide a line may be: a terminal does, a pipe or a file does not."""
+    return stdout.is_terminal or "COLUMNS" in os.environ
+
+
+def _wide() -> Console:
+    """Standard output whose lines hold whole rows."""
+    return Console(width=_UNBOUNDED, markup=False, emoji=False, highlight=False)
+
+
 def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_json: bool) -> None:
     """Print one answer, for a program or for a person.
 
@@ -120,4 +133,4 @@ def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_
     if as_json:
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
     else:
-        stdout.print(view())
+        (stdout if _has_width() else _wide()).print(view())
