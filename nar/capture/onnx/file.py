@@ -14,6 +14,7 @@ from nar.capture.onnx.facts import facts_of, operator_name
 from nar.capture.onnx.library import onnx
 from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, onnx_table
 from nar.capture.onnx.patterns import simplified
+from nar.capture.onnx.quantised import on_floats
 from nar.capture.record import Capture
 from nar.capture.trace import Trace, TraceBuilder
 from nar.errors import CaptureError
@@ -48,7 +49,12 @@ def _load(path: Path) -> Any:  # noqa: ANN401
     model = onnx().load(path, load_external_data=False)
     if not model.graph.node:
         raise ValueError("wanted an ONNX model with nodes, came none")
-    return onnx("inliner").inline_local_functions(model) if model.functions else model
+    if model.functions:
+        model = onnx("inliner").inline_local_functions(model)
+    nodes = list(on_floats(model.graph.node))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model
 
 
 class OnnxReader:

@@ -75,7 +75,7 @@ NODES = {
 OPERANDS: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("Resize", "Upsample", "TopK"), (0,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"), (0,)),
-    "BatchNormalization": (0, 1, 2), "ConvInteger": (0, 1), "MatMulInteger": (0, 1),
+    "BatchNormalization": (0, 1, 2), "ConvInteger": (0, 1, 4), "MatMulInteger": (0, 1),
     "QLinearConv": (0, 3, 8), "QLinearMatMul": (0, 3),
 }  # fmt: skip
 # Whose integer operands are learned numbers, in fewer bits.
