@@ -21,12 +21,13 @@ from nar.by import By
 from nar.capture import capture_module
 from nar.cli import difference_display, display, evidence_display
 from nar.cli.difference import Difference, difference
+from nar.cli.filter_checks import Held, as_field, check_values
 from nar.cli.html import fragment, html_of
 from nar.cli.naming import meant
 from nar.cli.plots import map_of
 from nar.corpus import read_named, shipped_corpus
 from nar.errors import CorpusError, InvalidQueryError
-from nar.evidence import compared_hits, questions
+from nar.evidence import looked_at, questions
 from nar.explanation import motif_times
 from nar.graph import ComputationalGraph
 from nar.index.filters import Filter
@@ -191,6 +192,7 @@ def search(
     Raises:
         CaptureError: The model could not be captured.
         InvalidQueryError: A module came without inputs, or a setting is out of range.
+        InvalidInputError: The atlas has no such family, source or the like; the nearest are given.
 
     Example:
         >>> relatives = search("timm:resnet18", top_k=3)
@@ -199,10 +201,13 @@ def search(
         >>> relatives.to_arrow().column_names[:2]
         ['id', 'name']
     """
+    conditions = wanted or Filter()
+    check_values(Held(_content().index), conditions, as_field)
     item = architecture_of(model, example)
-    query, beside = Query(item, top_k, wanted or Filter(), by), questions(item)
-    answer, by_design, by_copy = map(_retriever().answer, (query, beside["design"], beside["copy"]))
-    near = _known([hit.name for hit in compared_hits(by_copy.hits, by_design.hits)])
+    query, beside = Query(item, top_k, conditions, by), questions(item)
+    asked = (query, beside["design"], beside["copy"])
+    answer, by_design, by_copy = _retriever().answers(asked)
+    near = _known([hit.name for hit in looked_at(item, {"copy": by_copy, "design": by_design})])
     said = resemblance(by_design.hits, by_copy.hits)
     return Relatives(item.labels.name, answer, said, shared_bodies(item, near))
 

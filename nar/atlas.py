@@ -36,6 +36,9 @@ MAP: Final = "map.parquet"
 USES: Final = "uses.parquet"
 # Of the files that nothing else says to be whole, as `sha256sum --check` reads it.
 SUMS: Final = "SHA256SUMS"
+# What an index calls otherwise than a corpus does, and the columns of a corpus that it has.
+_OF_CARD: Final = {"nodes": "node_count"}
+_CARD_COLUMNS: Final = tuple(_OF_CARD.get(name, name) for name in COLUMNS if name != "id")
 _KEY: Final = b"nar.atlas"
 _LEVEL: Final = 19
 _AGAIN: Final = "pack it again with `nar atlas pack`"
@@ -151,7 +154,7 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     if about != _identity(atlas, embedder.fingerprint):
         raise CorpusError(f"{path} was made from another corpus or encoder; {_AGAIN}")
     vectors = _read_vectors(path, embedder.dim)
-    cards = read_card_columns(atlas.corpus)
+    cards = read_card_columns(atlas.corpus, _CARD_COLUMNS)
     if len(cards) != len(vectors):
         raise CorpusError(f"{path} holds {len(vectors)} vectors, its corpus {len(cards)}; {_AGAIN}")
     index = ExactIndex.of_columns(vectors, _texts(cards), _counts(cards))
@@ -162,7 +165,8 @@ def _read_vectors(path: Path, dim: int) -> NDArray[np.float32]:
     """Shape (architectures, dim), of length 1."""
     try:
         # Not read_table: that imports pyarrow's datasets and pandas, for half a second.
-        column = pq.ParquetFile(path).read().column("vector").combine_chunks()
+        file = pq.ParquetFile(path, memory_map=True)
+        column = file.read(use_threads=False).column("vector").combine_chunks()
         halves = np.frombuffer(column.buffers()[1], dtype="<f2").reshape(len(column), dim)
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         raise damaged(path, error) from error
@@ -192,9 +196,8 @@ def _fingerprints(cards: pa.Table, name: str) -> Fingerprints:
 
 
 def _counts(cards: pa.Table) -> dict[str, NDArray[np.int64]]:
-    of_card = {"nodes": "node_count"}
     return {
-        name: numbers_of(cards.column(of_card.get(name, name))).astype(np.int64) for name in COUNTS
+        name: numbers_of(cards.column(_OF_CARD.get(name, name))).astype(np.int64) for name in COUNTS
     }
 
 

@@ -155,10 +155,17 @@ def shared_bodies(network: Drawn, known: Mapping[str, Drawn]) -> tuple[SharedBod
 
 
 def _shared(own: Dissected, known: Mapping[str, Drawn]) -> Iterable[SharedBody]:
+    # Libraries repeat each other: copies of one network are compared once.
+    compared: dict[str, tuple[Role, ...] | None] = {}
     for name, network in known.items():
-        other = Dissected(network)
-        if not own.may_share(other):
-            continue
-        differs = differing(own, other)
-        if differs is not None and "body" not in differs:
+        if network.exact not in compared:
+            compared[network.exact] = _with_own_body(own, Dissected(network))
+        differs = compared[network.exact]
+        if differs is not None:
             yield SharedBody(name, differs)
+
+
+def _with_own_body(own: Dissected, other: Dissected) -> tuple[Role, ...] | None:
+    """Which ends of another network differ, if it has the same body."""
+    differs = differing(own, other) if own.may_share(other) else None
+    return None if differs is None or "body" in differs else differs

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import sys
 import time
 import traceback
@@ -19,6 +20,8 @@ from nar.errors import NarError
 from nar.release import version
 
 LOG_EVERY_S = 10.0
+# Columns of what nobody looks at in a terminal: other programs want a row on one line.
+_UNBOUNDED = 200
 
 # Names, paths and reasons come from outside: a `[tag]` or `:word:` in them stays as it is.
 stdout = Console(markup=False, emoji=False, highlight=False)
@@ -129,6 +132,16 @@ def _said_by(error: NarError | OSError) -> str | None:
     return f"{file} cannot be kept ({said}); mend that, or name another directory, and run again"
 
 
+def _has_width() -> bool:
+    """Whether somebody says how wide a line may be: a terminal does, a pipe or a file does not."""
+    return stdout.is_terminal or "COLUMNS" in os.environ
+
+
+def _wide() -> Console:
+    """Standard output whose lines hold whole rows."""
+    return Console(width=_UNBOUNDED, markup=False, emoji=False, highlight=False)
+
+
 def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_json: bool) -> None:
     """Print one answer, for a program or for a person.
 
@@ -140,4 +153,4 @@ def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_
     if as_json:
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
     else:
-        stdout.print(view())
+        (stdout if _has_width() else _wide()).print(view())

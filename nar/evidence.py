@@ -1,17 +1,17 @@
 """Evidence: what the hits of a query say of it beside their scores: its family, whole and body.
 
 questions(network) ── Retriever ──> answers ──┐
-hits that a corpus has, with their graphs ──┴── evidence_of ──> Evidence
+hits that a corpus has: graphs, backbones ──┴── evidence_of ──> Evidence
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from nar.architecture import Architecture
 from nar.bodies import SharedBody, shared_bodies
 from nar.by import By
 from nar.explanation import Drawn
+from nar.fingerprints import Known
 from nar.index.rows import Hit
 from nar.part_of import Whole, wholes_of
 from nar.query import Answer, Query, Target
@@ -66,44 +66,53 @@ def compared_hits(
     return list({hit.name: hit for hit in hits}.values())
 
 
-def looked_at(answers: Mapping[By, Answer]) -> list[Hit]:
-    """The hits whose graphs or labels are evidence, each once."""
-    hits = [*_compared(answers), *answers["trunk"].hits]
+def looked_at(asked: Known, answers: Mapping[By, Answer]) -> list[Hit]:
+    """The hits whose graphs are evidence, each once.
+
+    A copy of the query's design is neither a whole that it is a part of nor a body with another
+    end, so that its graph says nothing more.
+    """
+    hits = compared_hits(answers["copy"].hits, answers["design"].hits)
+    return [hit for hit in hits if hit.topology != asked.topology]
+
+
+def labelled(answers: Mapping[By, Answer]) -> list[Hit]:
+    """The hits whose backbones are evidence, each once."""
+    hits = [*answers["design"].hits[:HITS], *answers["trunk"].hits]
     return list({hit.name: hit for hit in hits}.values())
 
 
 def evidence_of(
-    asked: Drawn, answers: Mapping[By, Answer], known: Mapping[str, Architecture]
+    asked: Drawn,
+    answers: Mapping[By, Answer],
+    near: Mapping[str, Drawn],
+    backbones: Mapping[str, str],
 ) -> Evidence:
     """What the answers to `questions` say of a network.
 
     Args:
         asked: The query.
         answers: To each of the questions.
-        known: Those of the hits whose graphs are at hand, by name.
+        near: Those hits of `looked_at` whose graphs are at hand, by name and in their order.
+        backbones: Families of the encoders of the hits of `labelled`, as far as they are known.
     """
-    near = {hit.name: known[hit.name] for hit in _compared(answers) if hit.name in known}
     wholes = wholes_of(asked.graph, {name: item.graph for name, item in near.items()})
     bodies = shared_bodies(asked, near)
     family = family_verdict(answers["design"].hits)
     like = resemblance(answers["design"].hits, answers["copy"].hits)
-    if not _is_composed(answers["design"], known):
+    if not _is_composed(answers["design"], backbones):
         return Evidence(family, None, wholes, bodies, like)
 
     def trunk(hit: Hit) -> str:
-        return known[hit.name].labels.trunk if hit.name in known else hit.family
+        return backbones.get(hit.name) or hit.family
 
     decoder = family_verdict(answers["family"].hits)
     stands_on = family_verdict(answers["trunk"].hits, trunk)
     return Evidence(decoder, stands_on, wholes, bodies, like)
 
 
-def _compared(answers: Mapping[By, Answer]) -> list[Hit]:
-    return compared_hits(answers["copy"].hits, answers["design"].hits)
-
-
-def _is_composed(answer: Answer, known: Mapping[str, Architecture]) -> bool:
+def _is_composed(answer: Answer, backbones: Mapping[str, str]) -> bool:
     """Whether most hits are a decoder on an encoder."""
     first = answer.hits[:HITS]
-    composed = [hit.name in known and bool(known[hit.name].labels.backbone) for hit in first]
+    composed = [bool(backbones.get(hit.name)) for hit in first]
     return 2 * sum(composed) > len(first)

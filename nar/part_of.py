@@ -169,8 +169,10 @@ def compared(query: Reading, whole: Reading) -> PartOf:
     # Who sees most is placed first: the others have more nodes to choose from.
     for level in reversed(range(len(query.codes))):
         mine = np.flatnonzero(query.is_operator & (query.sees == level))
-        left = np.flatnonzero(free)
-        wanted, offered = query.codes[level][mine], whole.codes[level][left]
+        wanted, left = query.codes[level][mine], np.flatnonzero(free)
+        # At most levels few are placed: the others of the whole are not sorted for them.
+        left = left[np.isin(whole.codes[level][left], wanted)]
+        offered = whole.codes[level][left]
         keys, others = _numbered(wanted), _numbered(offered)
         covered[mine] = np.isin(keys, others)
         free[left[np.isin(others, keys)]] = False

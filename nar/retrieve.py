@@ -1,6 +1,6 @@
 """Retriever: queries go in, ranked relatives come out (paper, Eq. 1)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, get_args
 
@@ -99,13 +99,24 @@ class Retriever:
             UnknownArchitectureError: No architecture of that name or id is indexed.
             InvalidQueryError: Names the field of the query at fault.
         """
-        [outcome] = self.search_all([query])
-        if isinstance(outcome, NarError):
-            raise outcome
-        return outcome
+        [answer] = self.answers([query])
+        return answer
+
+    def answers(self, queries: Sequence[Query]) -> list[Answer]:
+        """Answer queries together, as `search_all` does.
+
+        Raises:
+            UnknownArchitectureError: No architecture of a name or id is indexed.
+            InvalidQueryError: Names the field of a query at fault.
+        """
+        outcomes = self.search_all(queries)
+        for outcome in outcomes:
+            if isinstance(outcome, NarError):
+                raise outcome
+        return [outcome for outcome in outcomes if isinstance(outcome, Answer)]
 
     def search_all(self, queries: Sequence[Query]) -> list[Answer | NarError]:
-        """Answer queries together: graphs are embedded in one batch, equal searches run as one.
+        """Answer queries together: one batch embeds each graph once, equal searches run as one.
 
         Returns:
             For each query its answer, or the error that `answer` would raise: a query at fault
@@ -122,9 +133,10 @@ class Retriever:
         """The vector of each query, or its error."""
         faults = [self._fault(query) for query in queries]
         targets = [query.target for query, fault in zip(queries, faults, strict=True) if not fault]
-        graphs = [graph for graph in map(_graph, targets) if graph is not None]
+        graphs = {id(graph): graph for graph in map(_graph, targets) if graph is not None}
         names = [target for target in targets if isinstance(target, str)]
-        vectors = iter(self.embedder.embed(graphs) if graphs else ())
+        embedded = self.embedder.embed(list(graphs.values())) if graphs else ()
+        vectors = dict(zip(graphs, embedded, strict=True))
         rows = self.index.get(names) if names else {}
         return [
             fault or _resolve_one(query, vectors, rows)
@@ -237,15 +249,16 @@ def _graph(target: Target) -> ComputationalGraph | None:
 
 
 def _resolve_one(
-    query: Query, vectors: Iterator[NDArray[np.float32]], rows: dict[str, IndexRow]
+    query: Query, vectors: Mapping[int, NDArray[np.float32]], rows: dict[str, IndexRow]
 ) -> _Resolved | NarError:
+    """A query that is not at fault, with the vectors of graphs by identity, and rows by name."""
     match query.target:
         case Architecture() | Fingerprinted() as item:
-            return _Resolved(query, next(vectors), item)
+            return _Resolved(query, vectors[id(item.graph)], item)
         case IndexRow() as known:
             return _Resolved(query, known.embedding, known)
         case ComputationalGraph() as graph:
-            return _Resolved(query, next(vectors), fingerprinted(graph))
+            return _Resolved(query, vectors[id(graph)], fingerprinted(graph))
         case str(name):
             row = rows.get(name)
             if row is None:

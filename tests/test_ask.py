@@ -8,7 +8,7 @@ from torch import nn
 
 import nar
 from nar.ask import Shown
-from nar.errors import InvalidQueryError
+from nar.errors import InvalidInputError, InvalidQueryError
 from nar.index.filters import Filter
 from nar.zoo.libraries import import_library
 
@@ -39,6 +39,18 @@ def test_a_name_of_the_atlas_is_known():
     relatives = nar.search("timm:resnet50", top_k=2, wanted=Filter(families=("resnet",)))
     assert "timm:resnet50" in [hit.name for hit in relatives.answer.same_network]
     assert nar.novelty_of("timm:resnet50") == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (Filter(families=("resnte",)), "wanted.families: the index has no 'resnte'; it has resnet"),
+        (Filter(none_of=(Filter(sources=("tim",)),)), "wanted.sources: the index has no 'tim'"),
+    ],
+)
+def test_a_misspelt_filter_is_told_with_what_is_near(wanted, said):
+    with pytest.raises(InvalidInputError, match=said):
+        nar.search("timm:resnet18", wanted=wanted)
 
 
 def test_what_nobody_has_drawn_is_new(module):

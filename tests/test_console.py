@@ -71,6 +71,17 @@ def test_an_error_of_the_system_that_nobody_can_mend_keeps_its_traceback():
         command()
 
 
+@pytest.mark.parametrize(("columns", "lines"), [(None, 1), ("80", 2)])
+def test_a_pipe_gets_a_row_on_one_line_unless_somebody_says_how_wide(
+    capsys, monkeypatch, columns, lines
+):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    console.show({}, lambda: "an " * 50, as_json=False)
+    assert len(capsys.readouterr().out.splitlines()) == lines
+
+
 def test_what_users_name_is_shown_as_they_wrote_it(capsys):
     @reporting_errors
     def command() -> None:

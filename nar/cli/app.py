@@ -3,10 +3,11 @@
 The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cluster.embed`.
 """
 
+import gc
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -27,6 +28,9 @@ from nar.console import (
 from nar.errors import MissingLibraryError
 from nar.index.filters import Filter
 from nar.libraries import tell_libraries
+
+# Made since the last look for garbage, in a command that ends with its answer; few megabytes.
+_OBJECTS: Final = 100_000
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -96,7 +100,9 @@ def search(
     verbose: Verbose = False,
 ) -> None:
     """Find the architectures whose design is nearest to a model's."""
-    # Here and below: the libraries behind a command take seconds to import, help should not.
+    # Here and below: the libraries behind a command take seconds to import, help should not. What
+    # they make is no garbage, and to look for some in it takes a twentieth of an answer.
+    gc.set_threshold(_OBJECTS)
     from nar.cli.choices import IndexChoice
 
     choice = IndexChoice(work, uri, config)

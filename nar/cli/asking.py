@@ -6,6 +6,7 @@ the one that is asked are imported.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nar.architecture import Architecture
@@ -15,7 +16,7 @@ from nar.cli.filter_checks import Asked, Held, Values, check_values
 from nar.console import stderr
 from nar.corpus import read_card_columns, shipped_corpus
 from nar.encoding.stored import StoredEmbedder
-from nar.errors import CorpusError
+from nar.errors import CorpusError, IndexUnavailableError
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry
@@ -50,7 +51,7 @@ def _ask_atlas(queries: Sequence[Query]) -> list[Answer]:
     stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim")
     _check(queries, Held(content.index))
     retriever = Retriever(content.embedder, content.index, content.novelty)
-    return [retriever.answer(_with_vector(query, content.index)) for query in queries]
+    return retriever.answers([_with_vector(query, content.index) for query in queries])
 
 
 def _with_vector(query: Query, index: ExactIndex) -> Query:
@@ -69,15 +70,23 @@ def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
     from nar.index.architecture_index import ArchitectureIndex
     from nar.index.mirror import checked
 
-    embedder, novelty = _encoder(choice)
+    if choice.said:
+        stderr.print(choice.said, style="yellow")
     config = choice.config().index
+    # To open what is not there would make it.
+    if config.uri.endswith(".db") and not Path(config.uri).exists():
+        raise IndexUnavailableError(
+            f"there is no index at {config.uri}; make one with `nar index add`, or with "
+            "`python -m cluster.embed`"
+        )
+    embedder, novelty = _encoder(choice)
     with ArchitectureIndex(config, encoder=embedder.fingerprint) as index:
         rows = index.count()
         stderr.print(f"asking the index at {config.uri}, {rows:,} architectures", style="dim")
         reads = checked(index, config)
         _check(queries, Held(reads) if isinstance(reads, ExactIndex) else of_pages(reads))
         retriever = Retriever(embedder, reads, novelty)
-        return [retriever.answer(query) for query in queries]
+        return retriever.answers(queries)
 
 
 def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
@@ -125,7 +134,7 @@ def of_server(client: "Client") -> Asked:
 def _shipped_values(column: str) -> Iterable[str]:
     """The values of a column of the corpus of the package, if it came with one."""
     try:
-        values: list[str] = read_card_columns(shipped_corpus()).column(column).unique().to_pylist()
+        values = read_card_columns(shipped_corpus(), [column]).column(column).to_pylist()
     except CorpusError:
         return []
-    return values
+    return dict.fromkeys(values)

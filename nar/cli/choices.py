@@ -42,6 +42,18 @@ class IndexChoice:
         return self.work == DEFAULT_WORK and not (own.index.exists() or own.checkpoint.exists())
 
     @property
+    def said(self) -> str:
+        """Who chose an index that nobody named with the command; empty where somebody did."""
+        instead = "it is asked in place of the atlas of NAR"
+        if self.uri:
+            return ""
+        if self.names_index:
+            return f"{self.config_file} names the index at {self._loaded().index.uri}; {instead}"
+        if self.work == DEFAULT_WORK and not self.wants_atlas:
+            return f"there is a workspace in {self.work}; {instead}"
+        return ""
+
+    @property
     def wants_atlas_encoder(self) -> bool:
         """Whether vectors are those of the atlas: no workspace is named, and none was trained."""
         return self.work == DEFAULT_WORK and not self.workspace.checkpoint.exists()

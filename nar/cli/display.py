@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from nar.motifs.partition import MotifPartition
     from nar.zoo import ZooCapture
 
-# Columns of a terminal in which nothing has to be cut, and to how many texts are cut in others.
+# Columns of a terminal in which nothing is ever cut, and to how many texts are cut in others that
+# have no room for all; a table is measured as if there were no end of columns.
 _WIDE = 110
 _CUT = 14
+_ENDLESS = 10_000
 _SHOWN_OPERATORS = 14
 _SHOWN_REASONS = 25
 _NOBODY = (
@@ -56,7 +58,7 @@ def answer(
     if not result.hits:
         return Group(*before, Text(_NOBODY, "yellow"))
     shown = rows or [Row(hit) for hit in result.hits]
-    return Group(*before, "", Fitted(partial(_relatives, query, shown)))
+    return Group(*before, "", Fitted(partial(_tables, query, shown)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,30 @@ class Fitted:
     """A table that is made for the width that it gets.
 
     Attributes:
-        table: Makes it for a number of columns.
+        tables: Makes it for a number of columns, with less and less in it: the first that fits is
+            shown, or else the last.
     """
 
-    table: Callable[[int], Table]
+    tables: Callable[[int], Sequence[Table]]
 
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
-        yield self.table(options.max_width)
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        *larger, smallest = self.tables(options.max_width)
+        wide = options.update(width=_ENDLESS)
+        widths = [console.measure(table, options=wide).maximum for table in larger]
+        fit = (
+            table for table, width in zip(larger, widths, strict=True) if width <= options.max_width
+        )
+        yield next(fit, smallest)
 
 
-def _relatives(query: str, rows: Sequence[Row], columns: int) -> Table:
+def _tables(query: str, rows: Sequence[Row], columns: int) -> list[Table]:
+    """The relatives with whole texts, and with cut ones for a terminal that may have no room."""
+    if columns >= _WIDE:
+        return [_relatives(query, rows, None, with_figures=True)]
+    return [_relatives(query, rows, width, with_figures=False) for width in (None, _CUT)]
+
+
+def _relatives(query: str, rows: Sequence[Row], width: int | None, *, with_figures: bool) -> Table:
     title = f"Relatives of {query}"
     table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("", justify="right", no_wrap=True)
@@ -81,10 +97,9 @@ def _relatives(query: str, rows: Sequence[Row], columns: int) -> Table:
     # other texts are cut.
     table.add_column("name", overflow="fold")
     libraries = [] if all(_names_its_library(row.hit) for row in rows) else ["library"]
-    width = None if columns >= _WIDE else _CUT
     for column in (*libraries, "family", "task"):
         table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=width)
-    measured = [_MEASURED] if columns >= _WIDE and any(row.published for row in rows) else []
+    measured = [_MEASURED] if with_figures and any(row.published for row in rows) else []
     for column in ("params", *chain(*measured), "score"):
         table.add_column(column, justify="right", no_wrap=True)
     for rank, row in enumerate(rows, start=1):

@@ -85,17 +85,34 @@ class Asked:
         )
 
 
-def check_values(index: Values, wanted: Filter) -> None:
+def as_option(condition: Condition) -> str:
+    """What a condition is called in a command."""
+    return f"--{condition.flag}"
+
+
+def as_field(condition: Condition) -> str:
+    """What it is called in Python, where a filter is the argument ``wanted``."""
+    return f"wanted.{condition.field}"
+
+
+def check_values(
+    index: Values, wanted: Filter, called: Callable[[Condition], str] = as_option
+) -> None:
     """See that some row has each text that a filter wants or does not want.
 
     Filters in ``all_of`` may name what an index lacks: `--among` brings lists of others.
 
+    Args:
+        index: What is known of it.
+        wanted: The filter.
+        called: What a condition is called where the filter was written.
+
     Raises:
-        InvalidInputError: Names the option; the nearest values are given, or all if they are few.
+        InvalidInputError: Names the condition; the nearest values are given, or all of few.
     """
     for condition, value in _texts(wanted):
         if not index.has(condition, value):
-            raise _unknown(index, condition, value)
+            raise InvalidInputError(called(condition), _unknown(index, condition, value))
 
 
 def _texts(wanted: Filter) -> Iterator[tuple[Condition, str]]:
@@ -105,10 +122,10 @@ def _texts(wanted: Filter) -> Iterator[tuple[Condition, str]]:
                 yield from ((condition, value) for value in values)
 
 
-def _unknown(index: Values, condition: Condition, value: str) -> InvalidInputError:
+def _unknown(index: Values, condition: Condition, value: str) -> str:
     known = index.known(condition)
     near = sorted(known) if len(known) <= _LISTED else close_names(value, known)
     # A list of values need not be one of this index.
     near = [each for each in near if each and index.has(condition, each)]
     hint = f"it has {', '.join(near)}" if near else _LIKE_NOTHING
-    return InvalidInputError(f"--{condition.flag}", f"the index has no {value!r}; {hint}")
+    return f"the index has no {value!r}; {hint}"

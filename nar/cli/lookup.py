@@ -1,6 +1,7 @@
 """How a command gets an architecture: out of a corpus, or by capturing it now."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -8,7 +9,7 @@ from nar.architecture import Architecture
 from nar.cli.choices import CorpusChoice
 from nar.cli.naming import meant
 from nar.console import stderr
-from nar.corpus import find, read_named
+from nar.corpus import find, read_backbones, read_named
 from nar.errors import CorpusError, UnknownArchitectureError
 from nar.index.rows import Hit
 
@@ -66,16 +67,41 @@ def looked_up(corpus: CorpusChoice, names: Sequence[str]) -> Iterator[Architectu
         yield _in_corpus(directory, name) or captured(name).architecture
 
 
-def at_hand(corpus: CorpusChoice, hits: Sequence[Hit]) -> dict[str, Architecture]:
-    """Those of some hits that the corpus has, by name; nothing is captured.
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """What a corpus has of some hits, by name; nothing is captured for it.
+
+    Attributes:
+        networks: With their graphs.
+        backbones: Families of the encoders that they stand on; see `nar.architecture.Labels`.
+    """
+
+    networks: Mapping[str, Architecture] = field(default_factory=dict)
+    backbones: Mapping[str, str] = field(default_factory=dict)
+
+
+def at_hand(corpus: CorpusChoice, drawn: Sequence[Hit], labelled: Sequence[Hit]) -> AtHand:
+    """What the corpus has of some hits.
+
+    Args:
+        corpus: Where it may be.
+        drawn: Those whose graphs are wanted.
+        labelled: Those whose backbones are wanted.
 
     Raises:
         CorpusError: The corpus that was named is missing or damaged.
     """
     directory = _directory(corpus)
     if directory is None:
-        return {}
-    return read_named(directory, [hit.name for hit in hits], {hit.source for hit in hits})
+        return AtHand()
+    return AtHand(
+        read_named(directory, *_names_and_sources(drawn)),
+        read_backbones(directory, *_names_and_sources(labelled)),
+    )
+
+
+def _names_and_sources(hits: Sequence[Hit]) -> tuple[list[str], set[str]]:
+    return [hit.name for hit in hits], {hit.source for hit in hits}
 
 
 def _directory(corpus: CorpusChoice) -> Path | None:

@@ -19,7 +19,7 @@ from nar.cli.display import in_brief
 from nar.cli.filter_checks import Held, check_values
 from nar.cli.lookup import looked_up
 from nar.cli.motif_patterns import compiled
-from nar.console import show, stderr
+from nar.console import DEFAULT_WORK, show, stderr
 from nar.corpus import Card, iterate_cards
 from nar.errors import CorpusError, InvalidInputError
 from nar.index.filters import EVERYTHING, Filter
@@ -86,7 +86,7 @@ def search_blocks(
     """
     if name or not motif:
         raise InvalidInputError("search", "wanted either the name of a model or --motif")
-    if server or choice.names_index or not choice.wants_atlas:
+    if server or choice.names_index or choice.work != DEFAULT_WORK:
         raise InvalidInputError(
             "motif", "blocks are counted in the atlas only; name no other index"
         )

@@ -14,11 +14,11 @@ from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.cli.filter_options import Multiples, resolved
 from nar.cli.folding import Row, folded
-from nar.cli.lookup import Shape, at_hand, fresh_or_known, looked_up
+from nar.cli.lookup import AtHand, Shape, at_hand, fresh_or_known, looked_up
 from nar.console import show, stderr
 from nar.difference import MotifDifference
 from nar.errors import CorpusError, NarError
-from nar.evidence import Evidence, evidence_of, looked_at, questions
+from nar.evidence import Evidence, evidence_of, labelled, looked_at, questions
 from nar.explanation import Cut, explained
 from nar.index.filters import Filter
 from nar.index.ranking import MAX_TOP_K
@@ -93,11 +93,11 @@ def _hit(row: Row) -> reports.Report:
 def _evidence(asked: Architecture, answers: Mapping[By, Answer], corpus: CorpusChoice) -> Evidence:
     """What the hits say of the query, as far as the corpus has their graphs."""
     try:
-        known = at_hand(corpus, looked_at(answers))
+        known = at_hand(corpus, looked_at(asked, answers), labelled(answers))
     except CorpusError as error:
         stderr.print(f"the hits were not compared node by node: {error}", style="yellow")
-        known = {}
-    return evidence_of(asked, answers, known)
+        known = AtHand()
+    return evidence_of(asked, answers, known.networks, known.backbones)
 
 
 def _explained(rows: Sequence[Row], told: Evidence) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nar.atlas import Atlas, read_atlas, shipped_atlas
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.config import NarConfig
-from nar.console import stdout
+from nar.console import stderr, stdout
 from nar.corpus import CorpusGraphs
 from nar.encoding.stored import StoredEmbedder
 from nar.errors import ConfigError, CorpusError
@@ -46,6 +46,8 @@ def serve(
     config = config.model_copy(update={"server": config.server.model_copy(update=changed)})
     log_to_stderr(config.server)
     share_memory()
+    if choice.said:
+        log.warning("%s", choice.said)
     if choice.wants_atlas:
         serve_atlas(config, is_named=choice.names_index, corpus=corpus)
     else:
@@ -66,6 +68,8 @@ def show(choice: IndexChoice, port: int, directory: Path | None = None) -> None:
     ports = {"web_port": port, "port": 0, "metrics_port": 0}
     config = config.model_copy(update={"server": config.server.model_copy(update=ports)})
     if not choice.wants_atlas or choice.names_index:
+        if choice.said:
+            stderr.print(choice.said, style="yellow")
         _serve_workspace(config, choice, None, _say_where)
         return
     atlas = shipped_atlas()

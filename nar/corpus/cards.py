@@ -1,6 +1,6 @@
 """Cards: what a corpus says of an architecture besides its graph, quick to read for all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -93,13 +93,13 @@ def cards_of(table: pa.Table) -> list[Card]:
     return [replace(card, inference=inference_fingerprint(graph)) for card, graph in pairs]
 
 
-def card_table(table: pa.Table) -> pa.Table:
-    """The card columns of a table, as `cards_of` reads them."""
-    if INFERENCE in table.column_names:
-        return table.select(CARD_COLUMNS)
+def card_table(table: pa.Table, columns: Sequence[str] = CARD_COLUMNS) -> pa.Table:
+    """Some of the card columns of a table, as `cards_of` reads them."""
+    if INFERENCE not in columns or INFERENCE in table.column_names:
+        return table.select(columns)
     prints = [bytes.fromhex(card.inference) for card in cards_of(table)]
     column = pa.array(prints, pa.binary(32))
-    return table.append_column(INFERENCE, column).select(CARD_COLUMNS)
+    return table.append_column(INFERENCE, column).select(columns)
 
 
 def _card(row: Mapping[str, Any]) -> Card:

@@ -84,14 +84,18 @@ def shard_cards(directory: Path, entry: ShardEntry) -> list[Card]:
     return parsed(*checked(directory, entry), cards_of, columns=CARD_COLUMNS)
 
 
-def read_card_columns(directory: Path) -> pa.Table:
+def read_card_columns(directory: Path, columns: Sequence[str] = CARD_COLUMNS) -> pa.Table:
     """The cards of a finished corpus as columns, in the order of its shards.
+
+    Args:
+        directory: Of the corpus.
+        columns: Those that are wanted; others are not read.
 
     Raises:
         CorpusError: Names what is missing or damaged.
     """
     tables = [
-        parsed(*checked(directory, entry), card_table, columns=CARD_COLUMNS)
+        parsed(*checked(directory, entry), partial(card_table, columns=columns), columns=columns)
         for entry in Manifest.read(directory).shards
     ]
     return pa.concat_tables(table.replace_schema_metadata() for table in tables)
@@ -199,6 +203,30 @@ def read_named(
     return {name: items[name] for name in names if name in items}
 
 
+def read_backbones(
+    directory: Path, names: Sequence[str], sources: Collection[str]
+) -> dict[str, str]:
+    """What some architectures stand on, empty for those that are not composed; no graph is read.
+
+    Args:
+        directory: Of a finished corpus.
+        names: Of the architectures; one that the corpus lacks is left out.
+        sources: Who registers them: shards of others are not read.
+
+    Raises:
+        CorpusError: Names what is missing or damaged.
+    """
+    wanted = frozenset(names)
+    return {
+        name: backbone
+        for entry in _shards(directory, sources)
+        for name, backbone in parsed(
+            *checked(directory, entry), _named_backbones, columns=["name", "backbone"]
+        )
+        if name in wanted
+    }
+
+
 def _read_named(path: Path, content: bytes, wanted: Set[str]) -> list[Architecture]:
     """Architectures of a shard; where it has none of the names, no graph is read."""
     names = parsed(path, content, _names, columns=["name"]).to_pylist()
@@ -218,6 +246,10 @@ def _unknown(name: str, names: Sequence[str]) -> UnknownArchitectureError:
 
 def _names(table: pa.Table) -> pa.ChunkedArray:
     return table.column("name")
+
+
+def _named_backbones(table: pa.Table) -> Iterator[tuple[str, str]]:
+    return zip(*(table.column(name).to_pylist() for name in ("name", "backbone")), strict=True)
 
 
 def _row(row: int, table: pa.Table) -> tuple[Architecture, Card]:

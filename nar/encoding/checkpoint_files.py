@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -18,7 +19,7 @@ WEIGHTS_NAME: Final = "weights.safetensors"
 AGAIN: Final = "pretrain again with `python -m cluster.pretrain`"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CheckpointFiles:
     """An encoder as its checkpoint holds it.
 
@@ -30,19 +31,26 @@ class CheckpointFiles:
     settings: EncoderConfig
     weights: bytes
 
+    @cached_property
+    def weights_sha256(self) -> str:
+        """Digest of the weights (hex)."""
+        return sha256(self.weights).hexdigest()
+
     @property
     def config(self) -> bytes:
         """The file of settings, which knows the digest of the weights."""
         document = {
             "encoder": self.settings.model_dump(mode="json"),
-            "weights_sha256": sha256(self.weights).hexdigest(),
+            "weights_sha256": self.weights_sha256,
         }
         return (json.dumps(document, indent=2) + "\n").encode()
 
     @property
     def fingerprint(self) -> str:
         """Sha256 (hex) over settings and weights."""
-        return sha256(self.config + self.weights).hexdigest()
+        told = sha256(self.config)
+        told.update(self.weights)
+        return told.hexdigest()
 
 
 def read_files(directory: Path) -> CheckpointFiles:
@@ -52,13 +60,13 @@ def read_files(directory: Path) -> CheckpointFiles:
         CheckpointError: One is missing, damaged, or of a newer version or operator vocabulary.
     """
     config, digest = _read_config(directory)
-    weights = _read(directory, WEIGHTS_NAME)
-    if sha256(weights).hexdigest() != digest:
+    files = CheckpointFiles(config, _read(directory, WEIGHTS_NAME))
+    if files.weights_sha256 != digest:
         raise CheckpointError(
             f"checkpoint {directory} is damaged: {WEIGHTS_NAME} is not the file that "
             f"{CONFIG_NAME} was written for; {AGAIN}"
         )
-    return CheckpointFiles(config, weights)
+    return files
 
 
 def _read(directory: Path, name: str) -> bytes:

@@ -64,9 +64,11 @@ class Texts:
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:
         """The column of the texts of all rows."""
-        numbers: dict[str, int] = {}
-        column = [numbers.setdefault(text, len(numbers)) for text in texts]
-        return cls(list(numbers), numbers, np.array(column, dtype=np.int32))
+        every = list(texts)
+        values = list(dict.fromkeys(every))
+        numbers = {text: number for number, text in enumerate(values)}
+        column = np.fromiter(map(numbers.__getitem__, every), np.int32, len(every))
+        return cls(values, numbers, column)
 
     def every(self) -> list[str]:
         """See `Column`."""

@@ -15,7 +15,8 @@ def nodes_of(text):
     for line in text.strip().splitlines():
         reads, _, writes = line.partition(" -> ")
         operator, *inputs = reads.split()
-        yield helper.make_node(operator, inputs, writes.split())
+        domain, _, operator = operator.rpartition("/")
+        yield helper.make_node(operator, inputs, writes.split(), domain=domain)
 
 
 def graph_of(tmp_path, text, weights, shape):
@@ -26,7 +27,8 @@ def graph_of(tmp_path, text, weights, shape):
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets)
     onnx.save(model, tmp_path / "model.onnx")
     return capture_onnx(tmp_path / "model.onnx", name="model").graph
 
@@ -84,3 +86,54 @@ def test_a_quantised_convolution_is_the_convolution(tmp_path, text_of):
     assert text_of(graph) == "input; conv 0; relu 1"
     assert graph.parameters == 8 * 27 + 8
     assert graph.flops == 2 * 8 * 27 * 36
+
+
+# As quantize_dynamic of onnxruntime writes it.
+DYNAMIC_CONVOLUTION = """
+DynamicQuantizeLinear x -> q qs qz
+ConvInteger q w qz z -> c
+Cast c -> f
+Mul qs s -> scale
+Mul f scale -> d
+Reshape b shape -> column
+Add d column -> a
+Relu a -> y
+"""
+
+
+def test_the_bias_of_a_dynamically_quantised_convolution_is_its_own(tmp_path, text_of):
+    weights = {"w": np.ones((8, 3, 3, 3), np.int8), "b": np.ones(8, np.float32)}
+    shape = {"shape": np.array([1, -1, 1, 1])}
+    graph = graph_of(tmp_path, DYNAMIC_CONVOLUTION, SCALE | weights | shape, [1, 3, 8, 8])
+    assert text_of(graph) == "input; conv 0; relu 1"
+    assert graph.parameters == 8 * 27 + 8
+
+
+def test_what_others_read_before_the_bias_stays(tmp_path, text_of):
+    text = DYNAMIC_CONVOLUTION.replace("Relu a -> y", "Relu d -> r\nAdd a r -> y")
+    weights = {"w": np.ones((8, 3, 3, 3), np.int8), "b": np.ones(8, np.float32)}
+    shape = {"shape": np.array([1, -1, 1, 1])}
+    graph = graph_of(tmp_path, text, SCALE | weights | shape, [1, 3, 8, 8])
+    assert text_of(graph).count("add") == 2
+
+
+def test_operators_of_onnxruntime_are_the_standard_ones(tmp_path, text_of):
+    text = """
+    QuantizeLinear x s z -> q
+    QLinearMatMul q s z w s z s z -> m
+    com.microsoft/QLinearAdd m s z b s z s z -> a
+    com.microsoft/QLinearSigmoid a s z s z -> i
+    com.microsoft/QLinearMul a s z i s z s z -> g
+    com.microsoft/QLinearConcat s z a s z g s z -> c
+    com.microsoft/QGemm c s z v s z u s z -> e
+    com.microsoft/QLinearSoftmax e s z s z -> p
+    DequantizeLinear p s z -> y
+    """
+    text = "\n".join(line.strip() for line in text.strip().splitlines())
+    weights = {"w": BYTES, "b": np.ones(8, np.int8), "v": np.ones((16, 4), np.int8)}
+    graph = graph_of(tmp_path, text, SCALE | weights | {"u": np.ones(4, np.int32)}, [2, 8])
+    drawn = text_of(graph)
+    assert "QLinear" not in drawn
+    assert "QGemm" not in drawn
+    assert drawn == "input; linear 0; silu 1; concat 1 2; linear 3; softmax 4"
+    assert graph.parameters == 64 + 8 + 64 + 4

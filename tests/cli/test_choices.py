@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
+from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.config import IndexConfig
 from nar.console import DEFAULT_WORK
 from nar.corpus import shipped_corpus
+from nar.errors import IndexUnavailableError
+from nar.query import Query
 
 
 def uri_of(*choice):
@@ -42,6 +47,34 @@ def test_the_atlas_answers_where_no_workspace_is_named_or_built(tmp_path, monkey
         (DEFAULT_WORK / built).mkdir(parents=True)
         assert not IndexChoice(DEFAULT_WORK, None, None).wants_atlas
         (DEFAULT_WORK / built).rmdir()
+
+
+def test_who_takes_the_place_of_the_atlas_is_said_unless_the_command_named_it(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    place = Path("place.yaml")
+    place.write_text("index: {uri: mine.db}")
+    for quiet in (
+        IndexChoice(DEFAULT_WORK, None, None),
+        IndexChoice(Path("mine"), None, None),
+        IndexChoice(DEFAULT_WORK, "mine.db", place),
+    ):
+        assert quiet.said == ""
+    (DEFAULT_WORK / "index.db").mkdir(parents=True)
+    assert IndexChoice(DEFAULT_WORK, None, None).said == (
+        "there is a workspace in work; it is asked in place of the atlas of NAR"
+    )
+    assert IndexChoice(Path("mine"), None, place).said == (
+        "place.yaml names the index at mine.db; it is asked in place of the atlas of NAR"
+    )
+
+
+def test_an_index_that_is_not_there_is_not_made_by_a_question(tmp_path):
+    uri = tmp_path / "mistyped.db"
+    with pytest.raises(IndexUnavailableError, match="there is no index at"):
+        ask([Query("timm:resnet18", 1)], IndexChoice(DEFAULT_WORK, str(uri), None), None)
+    assert not uri.exists()
 
 
 def test_a_file_of_limits_leaves_the_index_of_the_workspace(tmp_path):

@@ -52,6 +52,13 @@ def test_a_name_is_never_cut(width):
     assert all(" 0.991" in line and " 28.6M " in line for line in lines[3:5])
 
 
+@pytest.mark.parametrize(("width", "is_whole"), [(70, False), (80, True), (100, True), (120, True)])
+def test_a_task_is_whole_where_there_is_room(width, is_whole):
+    lines = table(hit("timm:resnet18", "timm 1.0"), width=width)
+    assert ("image-classification" in lines[3]) is is_whole
+    assert ("image-classif…" in lines[3]) is not is_whole
+
+
 def test_libraries_are_shown_where_a_name_does_not_begin_with_its_own():
     named = hit("timm:convnext_tiny", "timm 1.0")
     assert not any("library" in line for line in table(named, width=100))

@@ -109,6 +109,7 @@ def test_the_atlas_says_who_has_the_second_motif_of_a_model(run):
         [],
         ["timm:resnet50", "--motif", "conv"],
         ["--motif", "conv", "--server", "localhost:1"],
+        ["--motif", "conv", "--work", "elsewhere"],
         ["--motif", "timm:resnet50#99"],
     ],
 )

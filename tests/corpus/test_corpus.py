@@ -15,6 +15,8 @@ from nar.canonical import canonical
 from nar.corpus import (
     find,
     iterate_cards,
+    read_backbones,
+    read_card_columns,
     read_cards,
     read_corpus,
     read_named,
@@ -147,6 +149,19 @@ def test_several_names_are_read_in_their_order_and_what_is_absent_is_left_out(he
     named = read_named(held, wanted, {"smp", "timm"})
     assert list(named) == ["smp:unet/swin", "timm:a"]
     assert named["timm:a"] == rows()[0]
+
+
+def test_backbones_are_read_without_a_graph(held, monkeypatch):
+    monkeypatch.setattr("nar.corpus.shards.graphs_of", lambda _: pytest.fail("a graph was read"))
+    backbones = read_backbones(held, ["smp:unet/swin", "timm:z", "timm:a"], {"smp", "timm"})
+    assert backbones == {"smp:unet/swin": "swin", "timm:a": ""}
+
+
+def test_some_columns_of_all_cards_are_read_alone(held):
+    columns = ("name", "inference")
+    table = read_card_columns(held, columns)
+    assert table.column_names == list(columns)
+    assert table.equals(read_card_columns(held).select(columns))
 
 
 def test_shards_of_other_sources_are_not_read(tmp_path):

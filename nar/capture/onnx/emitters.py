@@ -242,6 +242,24 @@ def onnx_pool(operator: str) -> EmitOnnx:
     return emit
 
 
+def onnx_response_norm(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``LRN(input)`` as torch computes it: ``x / (bias + alpha * mean of squares) ** beta``.
+
+    The mean is over neighbouring channels, a pooling with one axis more than the image has.
+    """
+    (value,) = call.values
+    default = {"alpha": 1e-4, "beta": 0.75, "bias": 1.0}
+    alpha, beta, bias = (float(call.attributes.get(name, default[name])) for name in default)
+    axes = max(len(call.shape) - 2, 1) if call.shape != UNKNOWN_SHAPE else 2
+    kernel = (int(call.attributes["size"]), *[1] * axes)
+    ones = [1] * len(kernel)
+    square = builder.emit("mul", (value, value), call.shape)
+    mean = builder.emit("avg_pool", (square,), call.shape, attributes=window(kernel, ones, ones))
+    for operator, number in (("mul", alpha), ("add", bias), ("pow", beta)):
+        mean = builder.emit(operator, (mean,), call.shape, numbers=(number,))
+    return builder.emit("div", (value, mean), call.shape)
+
+
 def _window(call: OnnxCall, kernel: Shape) -> dict[str, int]:
     ones = [1] * len(kernel)
     stride = call.attributes.get("strides", ones)

@@ -12,8 +12,9 @@ from nar.capture.graphs import to_capture
 from nar.capture.onnx.emitters import OnnxCall
 from nar.capture.onnx.facts import facts_of, operator_name
 from nar.capture.onnx.library import onnx
-from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, onnx_table
+from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, onnx_table
 from nar.capture.onnx.patterns import simplified
+from nar.capture.onnx.quantised import on_floats
 from nar.capture.record import Capture
 from nar.capture.trace import Trace, TraceBuilder
 from nar.errors import CaptureError
@@ -48,7 +49,12 @@ def _load(path: Path) -> Any:  # noqa: ANN401
     model = onnx().load(path, load_external_data=False)
     if not model.graph.node:
         raise ValueError("wanted an ONNX model with nodes, came none")
-    return onnx("inliner").inline_local_functions(model) if model.functions else model
+    if model.functions:
+        model = onnx("inliner").inline_local_functions(model)
+    nodes = list(on_floats(model.graph.node))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model
 
 
 class OnnxReader:
@@ -73,6 +79,12 @@ class OnnxReader:
             for node in self._graph.node
             if node.op_type in QUANTISED
             for name in _operands(node)
+        }
+        self._weights = {
+            node.input[position]
+            for node in self._graph.node
+            for position in WEIGHTS.get(node.op_type, ())
+            if position < len(node.input)
         }
         self._values: dict[str, int] = {}
         self._parameters = 0
@@ -100,6 +112,9 @@ class OnnxReader:
         return self._builder.constant(shape, reads_data=True)
 
     def _value(self, node: Any, output: str) -> int:  # noqa: ANN401
+        # A file whose weights were taken out fills tensors of their shapes.
+        if node.op_type == "ConstantOfShape" and output in self._weights:
+            return self._parameter(output)
         if output in self.facts.numbers or node.op_type == "Constant":
             return self._constant(output)
         # Weights of equal values are stored once, and their others are copies of it.

@@ -23,6 +23,7 @@ from nar.capture.onnx.emitters import (
     onnx_power,
     onnx_quotient,
     onnx_reduction,
+    onnx_response_norm,
     onnx_slice,
     onnx_softmax,
     onnx_trilu,
@@ -51,7 +52,7 @@ NODES = {
     "InstanceNormalization": "instance_norm", "LayerNormalization": "layer_norm",
     "GroupNormalization": "group_norm", "RMSNormalization": "rms_norm",
     "SimplifiedLayerNormalization": "rms_norm", "LpNormalization": "l2_norm",
-    "LRN": "response_norm", "MeanVarianceNormalization": "layer_norm", "Where": "where",
+    "MeanVarianceNormalization": "layer_norm", "Where": "where",
     "Equal": "compare", "Greater": "compare", "GreaterOrEqual": "compare", "Less": "compare",
     "LessOrEqual": "compare", "IsNaN": "compare", "IsInf": "compare", "And": "logical",
     "Or": "logical", "Not": "logical", "Xor": "logical", "BitwiseAnd": "logical",
@@ -74,13 +75,18 @@ NODES = {
 OPERANDS: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("Resize", "Upsample", "TopK"), (0,)),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"), (0,)),
-    "BatchNormalization": (0, 1, 2), "ConvInteger": (0, 1), "MatMulInteger": (0, 1),
+    "BatchNormalization": (0, 1, 2), "ConvInteger": (0, 1, 4), "MatMulInteger": (0, 1),
     "QLinearConv": (0, 3, 8), "QLinearMatMul": (0, 3),
 }  # fmt: skip
 # Whose integer operands are learned numbers, in fewer bits.
 QUANTISED = frozenset({
     "DequantizeLinear", "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul",
 })  # fmt: skip
+# Where a layer reads what it has learned. Files without weights make tensors of that shape there.
+WEIGHTS: Mapping[str, tuple[int, ...]] = {
+    "Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1, 2), "MatMul": (1,),
+    "BatchNormalization": (1, 2),
+}  # fmt: skip
 PARTS = {
     "Split": "split", "SplitToSequence": "split", "Tile": "repeat",
 }  # fmt: skip
@@ -118,6 +124,7 @@ def onnx_table() -> Mapping[str, EmitOnnx]:
         **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), onnx_matmul),
         "Gemm": onnx_gemm,
         "Einsum": onnx_einsum,
+        "LRN": onnx_response_norm,
         **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), onnx_conv),
         "ConvTranspose": onnx_conv_transpose,
         "MaxPool": onnx_pool("max_pool"),

@@ -1,7 +1,7 @@
 """Several ONNX nodes that stand for one operator: found by name, before the graph is read.
 
 Exporters write ``group_norm`` as an instance norm of a reshaped tensor and ``roll`` as two slices
-that change places. Dynamic quantisation measures a scale and multiplies by it afterwards.
+that change places.
 """
 
 from collections import Counter
@@ -10,9 +10,8 @@ from typing import Any
 
 from nar.capture.onnx.facts import Facts
 from nar.capture.onnx.library import onnx
+from nar.capture.onnx.quantised import Nodes, node_of, unscaled, with_biases
 from nar.capture.trace import Shape
-
-Nodes = list[Any]
 
 
 def simplified(graph: Any, facts: Facts) -> Nodes:  # noqa: ANN401
@@ -24,26 +23,10 @@ def simplified(graph: Any, facts: Facts) -> Nodes:  # noqa: ANN401
     """
     learned = {tensor.name for tensor in graph.initializer}
     outputs = [entry.name for entry in graph.output]
-    nodes = _unscaled(list(graph.node), learned | set(facts.numbers))
+    nodes = unscaled(list(graph.node), learned | set(facts.numbers))
+    nodes = with_biases(nodes, learned)
     nodes = _GroupNorms(nodes, outputs, learned, facts).merged()
     return _with_rolls(nodes, facts)
-
-
-def _unscaled(nodes: Nodes, fixed: set[str]) -> Nodes:
-    """The nodes without products by a scale that `DynamicQuantizeLinear` measures."""
-    scales: set[str] = set()
-    kept = []
-    for node in nodes:
-        if node.op_type == "DynamicQuantizeLinear":
-            scales.update(node.output[1:])
-        factors = [name for name in node.input if name not in scales]
-        if node.op_type != "Mul" or len(factors) > 1:
-            kept.append(node)
-        elif factors and factors[0] not in fixed:
-            kept.append(_node("Identity", factors, node.output[0]))
-        else:
-            scales.update(node.output)
-    return kept
 
 
 class _GroupNorms:
@@ -101,7 +84,7 @@ class _GroupNorms:
             weights.extend(self._learned.intersection(following.input))
         return (
             *chain,
-            _node("GroupNormalization", [source, *weights], chain[-1].output[0]),
+            node_of("GroupNormalization", [source, *weights], chain[-1].output[0]),
         )
 
     def _next(self, node: Any, operator: str) -> Any:  # noqa: ANN401
@@ -121,7 +104,7 @@ def _with_rolls(nodes: Nodes, facts: Facts) -> Nodes:
             before = makers.get(source)
             if before is not None and before.op_type == "Roll":
                 source = before.input[0]  # along several axes it is one roll still
-            node = _node("Roll", [source], node.output[0])
+            node = node_of("Roll", [source], node.output[0])
         makers.update((name, node) for name in node.output)
         kept.append(node)
     return kept
@@ -157,7 +140,3 @@ def _bounds(node: Any, shape: Shape, facts: Facts) -> tuple[int, int, int] | Non
     axis %= len(shape)
     first, last, _ = slice(start, end).indices(shape[axis])
     return axis, first, last
-
-
-def _node(operator: str, inputs: Sequence[str], output: str) -> Any:  # noqa: ANN401
-    return onnx("helper").make_node(operator, list(inputs), [output])
