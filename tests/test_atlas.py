@@ -174,4 +174,4 @@ def test_a_workspace_that_is_named_is_meant(tmp_path):
     missing = ["search", "torchvision:resnet18", "--work", str(tmp_path / "mine")]
     done = CliRunner().invoke(app, missing)
     assert done.exit_code == 1
-    assert "no checkpoint at" in done.stderr
+    assert "there is no index at" in done.stderr

@@ -128,7 +128,8 @@ def test_filters_ask_for_what_exists(option, value, said):
 
 
 def test_a_terminal_that_shows_no_other_letters_gets_an_answer():
-    done = CliRunner(charset="ascii").invoke(app, ["search", "timm:resnet50", "-k", "1"])
+    narrow = CliRunner(charset="ascii", env={"COLUMNS": "60"})
+    done = narrow.invoke(app, ["search", "timm:resnet50", "-k", "1"])
     assert done.exit_code == 0, done.output
     assert "image-classif?" in done.stdout
 
