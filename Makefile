@@ -82,7 +82,7 @@ pytest: $(STAMP) prometheus milvus chromium  ## the tests, against the real Prom
 # Goes on where it was interrupted: what each run came to is a line of FAULTS, to be removed by hand.
 faults: $(STAMP) milvus  ## breaks bulk jobs a hundred times, then every campaign that kills: an hour
 	$(MAKE) campaign-faults OPTIONS='--runs $(RUNS) --seed $(SEED) --kept $(FAULTS)'
-	$(BIN)/pytest -m faults tests/faults tests/campaigns
+	$(BIN)/pytest -m faults tests/faults tests/campaigns tests/cluster
 
 # Each at the size that the page asks for. One that is interrupted writes down what it has by then.
 campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and results/reliability.md: hours

@@ -113,4 +113,5 @@ class Fronted(Published):
     def __init__(self, config: IndexConfig, examples: int) -> None:
         super().__init__(config, examples)
         self.front = reader = Reader(lambda _: self.index, config)
+        reader.begin()
         wait_for(lambda: reader.holds_rows)

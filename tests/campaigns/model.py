@@ -134,6 +134,7 @@ def _sequences(subjects: Subjects, number: int) -> tuple[int, str]:
 def _opener(store: str, config: IndexConfig) -> Open:
     def open_reader() -> Reader:
         reader = Reader(lambda _: ArchitectureIndex(config, encoder=ENCODER), config)
+        reader.begin()
         wait_for(lambda: reader.holds_rows)
         return reader
 

@@ -142,7 +142,11 @@ def alone(settings, tmp_path_factory) -> Alone:
     return Alone(tmp_path_factory.mktemp("alone"), settings)
 
 
-@pytest.mark.parametrize("job", DIGESTS)
+# The others take minutes; `make faults` has them.
+@pytest.mark.parametrize(
+    "job",
+    [job if job == "extract" else pytest.param(job, marks=pytest.mark.faults) for job in DIGESTS],
+)
 def test_a_node_that_goes_and_one_that_comes_change_nothing(job, nodes, alone, settings, tmp_path):
     wanted = alone.left(job)[1]
     workspace = alone.ready(tmp_path / job, job)
