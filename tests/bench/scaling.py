@@ -162,7 +162,7 @@ def page(sizes: Mapping[int, Steps], *, cores: int, memory_gib: float) -> str:
     every = needs(cores, memory_gib)
     lines = {need: _line_of(need, sizes) for need in every}
     head = HEAD.format(
-        sizes=" and ".join(f"{count:,}" for count in sizes),
+        sizes=", ".join(f"{count:,}" for count in sizes),
         cores=cores,
         memory=memory_gib,
         titles=" | ".join(f"{count:,}" for count in DERIVED),

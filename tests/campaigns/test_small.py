@@ -21,8 +21,8 @@ def test_no_acknowledged_row_is_lost_when_its_writer_is_killed():
 
 @pytest.mark.ray
 def test_a_bulk_job_that_is_broken_leaves_the_same_or_is_repaired(tmp_path):
-    # Every kind without a Milvus server, once.
-    told = Faults(runs=9, only="[!m]*", kept=str(tmp_path / "runs.jsonl"))
+    # Three of the kinds that need no Milvus server; `make faults` draws from all.
+    told = Faults(runs=3, only="[!m]*", kept=str(tmp_path / "runs.jsonl"))
     assert last(faults(told)).faults == ()
 
 
