@@ -151,13 +151,16 @@ def test_a_node_that_goes_and_one_that_comes_change_nothing(job, nodes, alone, s
     wanted = alone.left(job)[1]
     workspace = alone.ready(tmp_path / job, job)
     process = started(job, workspace, settings, "sizes.yaml", nodes.environment)
-    wait_for(lambda: any(workspace.root.glob(BEGUN[job])) or process.poll() is not None)
+
+    def is_working() -> bool:
+        has_begun = any(workspace.root.glob(BEGUN[job]))
+        return has_begun and bool(nodes.processes(WORKERS[job]))
+
+    wait_for(lambda: is_working() or process.poll() is not None)
     assert process.poll() is None, process.communicate()[0]
-    is_working = bool(nodes.processes(WORKERS[job]))
     nodes.remove(nodes.workers[0])
     nodes.add()
     finished(process)
-    assert is_working
     assert DIGESTS[job](workspace) == wanted
 
 
