@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # What a campaign has done is a line of a log, of which `campaigns.report` makes a page.
 LOG     ?= work/campaigns.log
 # Folders of tests that run beside the others, each of these in a process of its own.
-BESIDE  := cluster index+campaigns+web evaluation+cli+serve
+BESIDE  := cluster index+campaigns+web
 folders  = $(addprefix tests/,$(subst +, ,$(1)))
 # Sizes of `make scale`, and where it keeps what it has.
 SIZES   ?= 30000 100000

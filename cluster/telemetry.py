@@ -6,6 +6,7 @@ which outlives the jobs, shows the figures of all of them; the last success stay
 and ``ray_nar_job_last_success_timestamp_seconds``, each by job.
 """
 
+import logging
 import os
 import time
 from collections import Counter, defaultdict
@@ -16,12 +17,14 @@ from typing import Any, Final, Literal
 
 import ray
 from ray.actor import ActorHandle
+from ray.exceptions import RayError
 from ray.util.metrics import Gauge
 
 JobName = Literal["extract", "draw", "embed", "pretrain"]
 ACTOR: Final = "nar-telemetry"
-# How often figures are told, at most.
+# How often figures are told, at most; how long a job waits at its end until the last are shown.
 EVERY_S: Final = 2.0
+WAIT_S: Final = 30.0
 
 
 class TelemetryActor:
@@ -100,8 +103,13 @@ def telling(job: JobName) -> Iterator[Teller]:
     yield teller
     teller.total = teller.records.total()
     teller.tell()
-    if teller.actor is not None:
-        ray.get(teller.actor.succeed.remote(job, time.time()))
+    if teller.actor is None:
+        return
+    try:
+        ray.get(teller.actor.succeed.remote(job, time.time()), timeout=WAIT_S)
+    except RayError as error:
+        # The job is done: figures that went with a node do not undo it.
+        logging.getLogger(__name__).warning("the success of %s is not shown: %s", job, error)
 
 
 def _actor() -> ActorHandle[Any]:
@@ -109,5 +117,6 @@ def _actor() -> ActorHandle[Any]:
     remote: Any = ray.remote(TelemetryActor)
     # On any node, and begun anew where that one goes.
     how = {"name": ACTOR, "namespace": ACTOR, "lifetime": "detached", "get_if_exists": True}
-    actor: ActorHandle[Any] = remote.options(**how, num_cpus=0, max_restarts=-1).remote()
+    again = {"max_restarts": -1, "max_task_retries": -1}
+    actor: ActorHandle[Any] = remote.options(**how, **again, num_cpus=0).remote()
     return actor

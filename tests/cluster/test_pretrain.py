@@ -121,9 +121,8 @@ def test_neither_a_killed_worker_nor_a_second_run_changes_the_result(workspace, 
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize(
-    "is_damaged", [pytest.param(False, id="whole", marks=pytest.mark.faults), True]
-)
+@pytest.mark.faults
+@pytest.mark.parametrize("is_damaged", [False, True], ids=["whole", "damaged"])
 def test_a_killed_driver_goes_on_from_the_newest_state_that_is_whole(workspace, is_damaged):
     graph = RECIPE.graph.model_copy(update={"epochs": EPOCHS})
     config = NarConfig(pretraining=RECIPE.model_copy(update={"graph": graph}))
