@@ -73,17 +73,22 @@ def running_milvus(directory: Path, port: int) -> Iterator[MilvusServer]:
 
 
 def _etcd_config(directory: Path) -> Path:
-    """Ports of its own for the etcd inside: by default every server takes the same."""
+    """Ports of its own for the etcd inside: by default every server takes the same.
+
+    It does not wait for the disk. Where others write, it would wait for longer than the lease of
+    Milvus lasts, which then ends itself; what a killed process has written is there all the same.
+    """
     client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
-    urls = {
+    settings = {
         "listen-client-urls": client,
         "advertise-client-urls": client,
         "listen-peer-urls": peer,
         "initial-advertise-peer-urls": peer,
         "initial-cluster": f"default={peer}",
+        "unsafe-no-fsync": True,
     }
     path = directory / "etcd.yaml"
-    path.write_text(yaml.safe_dump(urls))
+    path.write_text(yaml.safe_dump(settings))
     return path
 
 

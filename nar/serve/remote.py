@@ -39,13 +39,18 @@ class ServiceError(NarError):
         return type(self), (self.code, self.reason, self.retry_after_s)
 
 
+# What grpc.aio says itself, as INTERNAL, of a stream that ended while it was written to.
+_BROKEN: Final = "Internal error from Core"
+
+
 def error_of_call(error: grpc.RpcError) -> NarError:
     """The exception of a call that failed as a whole, be it blocking or awaited."""
     assert isinstance(error, grpc.Call | grpc.aio.AioRpcError)
     status = rpc_status.from_call(cast(grpc.Call, error))
     if status is None:
-        code: int = error.code().value[0]
-        status = Status(code=code, message=error.details() or "")
+        is_broken = error.details() == _BROKEN
+        code = grpc.StatusCode.UNAVAILABLE if is_broken else error.code()
+        status = Status(code=code.value[0], message=error.details() or "")
     return error_of_status(status)
 
 

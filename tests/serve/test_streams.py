@@ -14,7 +14,7 @@ from waiting import wait_for
 
 from nar.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
 from nar.serve.answers import decode_answer
-from nar.serve.remote import ServiceError
+from nar.serve.remote import ServiceError, error_of_call
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
@@ -276,3 +276,11 @@ def test_the_client_hears_why_a_stream_ended(embedder, index, open_client):
         server.begin_stop()
         with pytest.raises(IndexUnavailableError):
             list(stream)
+
+
+def test_a_stream_that_breaks_while_it_is_written_to_may_be_asked_again():
+    nothing = grpc.aio.Metadata()
+    broken = grpc.aio.AioRpcError(
+        grpc.StatusCode.INTERNAL, nothing, nothing, details="Internal error from Core"
+    )
+    assert isinstance(error_of_call(broken), IndexUnavailableError)
