@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from nar.errors import NarError
+from nar.errors import ConfigError, NarError
 from nar.workspace import Workspace
 
 Changed = Literal["corpus", "checkpoint", "index"]
@@ -31,6 +31,7 @@ def alone(workspace: Workspace, changed: Changed) -> Iterator[None]:
 
     Raises:
         JobRunsError: Another job is at it; says which.
+        ConfigError: The storage has no locks.
     """
     directory = workspace.root / "ledger"
     directory.mkdir(parents=True, exist_ok=True)
@@ -42,6 +43,11 @@ def alone(workspace: Workspace, changed: Changed) -> Iterator[None]:
             raise JobRunsError(
                 f"another job, {lock.read() or 'not named'}, changes the {changed} of "
                 f"{workspace.root}; wait for it, or stop it"
+            ) from error
+        except OSError as error:
+            raise ConfigError(
+                f"{workspace.root} lies on storage without locks ({error.strerror}), where two "
+                "jobs could spoil each other's files; take a --work on storage that has them"
             ) from error
         lock.truncate(0)
         lock.write(f"process {os.getpid()} on {socket.gethostname()}")

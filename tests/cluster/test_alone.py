@@ -1,11 +1,14 @@
 """A job that is submitted twice runs once."""
 
+import errno
+import fcntl
 import subprocess
 import sys
 
 import pytest
 
 from cluster.alone import JobRunsError, alone
+from nar.errors import ConfigError
 from nar.workspace import Workspace
 
 HOLDING = """
@@ -47,4 +50,16 @@ def test_a_job_that_was_killed_holds_nothing(holder, tmp_path):
     holder.kill()
     holder.wait()
     with alone(Workspace(tmp_path), "corpus"):
+        pass
+
+
+def test_storage_without_locks_is_said(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with (
+        pytest.raises(ConfigError, match=r"without locks \(No locks available\)"),
+        alone(Workspace(tmp_path), "index"),
+    ):
         pass
