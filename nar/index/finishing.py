@@ -15,9 +15,9 @@ _LOOK_S: Final = 0.5
 def await_index(collection: Collection, show_life: Callable[[], None]) -> None:
     """Return when searches go by the index, which a server builds after rows are sealed.
 
-    Until then its answers are coarse: of 30,000 networks four hits in five were right ones, and of
-    100,000 in three segments 0.95 as long as one was not built, then 0.99. The collection
-    is loaded anew, because a server that holds it looks for a finished index now and then only.
+    Until then its answers are coarse: of 30,000 networks four hits in five were right ones. The
+    collection is loaded anew, because a server that holds it looks for a finished index now and
+    then only.
 
     Args:
         collection: One that no reader gets yet.
