@@ -6,9 +6,9 @@ from typing import Final
 _TOLD: Final = {
     # Pydantic looks for plugins in every distribution that is installed; NAR's settings have none.
     "PYDANTIC_DISABLE_PLUGINS": "__all__",
-    # The threads of OpenBLAS sleep once they have waited for 2**4 clock ticks. By default each of
-    # them keeps a core busy for 30 ms after a product of 2 ms, and whoever else wants it waits.
-    "OPENBLAS_THREAD_TIMEOUT": "4",
+    # One product on one core. Threads of OpenBLAS that wait for each other keep their cores busy,
+    # and whoever else wants one waits: a server answers more with one thread a product.
+    "OPENBLAS_NUM_THREADS": "1",
 }
 
 

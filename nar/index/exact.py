@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.index.checks import check_page
-from nar.index.columns import Column, Mask, Texts, vectors_of, within
+from nar.index.columns import Column, Mask, Texts, by_dimension, vectors_of, within
 from nar.index.filters import EVERYTHING, Condition, Filter, Range, Wanted
 from nar.index.ranking import RESOLUTION, check_filter, check_top_k, check_vectors, foremost, ranked
 from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexEntry, IndexRow, ids_of, is_id
@@ -86,7 +86,8 @@ class ExactIndex:
         scales: NDArray[np.float32],
     ) -> None:
         self.dim = vectors.shape[1]
-        self._vectors, self._texts, self._counts = vectors, texts, counts
+        # A product that adds up whole columns takes half the time.
+        self._vectors, self._texts, self._counts = by_dimension(vectors), texts, counts
         self._scales = scales
 
     def changed(self, rows: Sequence[IndexRow], *, gone: Collection[str] = ()) -> Self:
@@ -102,7 +103,7 @@ class ExactIndex:
         other = object.__new__(type(self))
         vectors = vectors_of(rows, self.dim)
         other._hold(
-            np.concatenate([self._vectors[kept], vectors]),
+            np.concatenate([self._vectors.T[:, kept], vectors.T], axis=1).T,
             {
                 column: texts.changed(kept, [getattr(row, column) for row in rows])
                 for column, texts in self._texts.items()
