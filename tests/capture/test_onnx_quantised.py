@@ -137,3 +137,88 @@ def test_operators_of_onnxruntime_are_the_standard_ones(tmp_path, text_of):
     assert "QGemm" not in drawn
     assert drawn == "input; linear 0; silu 1; concat 1 2; linear 3; softmax 4"
     assert graph.parameters == 64 + 8 + 64 + 4
+
+
+LOWEST = {"l": np.int8(-128)}
+CONV = {"w": np.ones((8, 8, 3, 3), np.int8), "b": np.ones(8, np.int32)}
+AS_FLOATS = """
+QuantizeLinear x s z -> q
+DequantizeLinear q s z -> d
+DequantizeLinear w s z -> dw
+Conv d dw -> c
+QuantizeLinear c s l -> r
+DequantizeLinear r s l -> y
+"""
+IN_BYTES = """
+QuantizeLinear x s z -> q
+QLinearConv q s z w s z s l b -> r
+DequantizeLinear r s l -> y
+"""
+
+
+@pytest.mark.parametrize("text", [AS_FLOATS, IN_BYTES], ids=["floats", "bytes"])
+def test_a_relu_that_a_quantisation_takes_over_is_there(tmp_path, text_of, text):
+    shape = [1, 8, 8, 8]
+    weights = SCALE | LOWEST | CONV
+    assert text_of(graph_of(tmp_path, text, weights, shape)) == "input; conv 0; relu 1"
+    # Where numbers below zero are left, nothing was cut.
+    text = text.replace("s l", "s z")
+    assert text_of(graph_of(tmp_path, text, weights, shape)) == "input; conv 0"
+
+
+def test_a_sum_may_be_cut_and_what_was_cut_is_not_cut_again(tmp_path, text_of):
+    text = """
+    QuantizeLinear x s z -> q
+    QLinearConv q s z w s z s l b -> c
+    com.microsoft/QLinearAdd c s l q s z s l -> a
+    DequantizeLinear a s l -> f
+    Flatten f -> p
+    QuantizeLinear p s l -> m
+    DequantizeLinear m s l -> y
+    """
+    weights = SCALE | LOWEST | CONV | {"w": np.ones((8, 8, 1, 1), np.int8)}
+    graph = graph_of(tmp_path, text, weights, [1, 8, 8, 8])
+    assert text_of(graph) == "input; conv 0; relu 1; add 0 2; relu 3"
+
+
+def test_what_is_never_below_zero_has_no_relu(tmp_path, text_of):
+    """The parts of a GELU: an error function plus one is quantised from zero on."""
+    text = """
+    DequantizeLinear one s z -> o
+    DequantizeLinear half s z -> h
+    DequantizeLinear root t z -> r
+    Div x r -> v
+    Erf v -> e
+    Add e o -> a
+    QuantizeLinear a s l -> q
+    DequantizeLinear q s l -> d
+    Mul x d -> m
+    Mul m h -> y
+    """
+    scales = {"s": np.float32(0.01), "t": np.float32(2**0.5 / 127)}
+    numbers = {"one": np.int8(100), "half": np.int8(50), "root": np.int8(127)}
+    graph = graph_of(tmp_path, text, SCALE | LOWEST | scales | numbers, [2, 8])
+    assert text_of(graph) == "input; gelu 0"
+
+
+def test_shapes_are_known_behind_operators_of_onnxruntime(tmp_path):
+    nodes = [
+        *nodes_of("QuantizeLinear x s z -> q\nQLinearMatMul q s z w s z s z -> m"),
+        helper.make_node(
+            "QLinearSoftmax", ["m", "s", "z", "s", "z"], ["p"], domain="com.microsoft", opset=13
+        ),
+        *nodes_of("DequantizeLinear p s z -> d\nSplit d -> y t"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(np.asarray(array), name)
+            for name, array in (SCALE | {"w": BYTES}).items()
+        ],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets), tmp_path / "model.onnx")
+    assert not capture_onnx(tmp_path / "model.onnx", name="model").unknown_facts

@@ -26,10 +26,11 @@ _IMAGE_RANK = 4
 # What arithmetic on a few numbers raises, numpy's and the library's own, where they do not fit.
 _NOT_COMPUTED = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 _COMPUTED = frozenset({
-    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "ConstantOfShape", "Div", "Equal", "Expand",
-    "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min",
-    "Mod", "Mul", "Neg", "Not", "Or", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum",
-    "Reshape", "Slice", "Sqrt", "Squeeze", "Sub", "Transpose", "Unsqueeze", "Where",
+    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "ConstantOfShape", "DequantizeLinear", "Div",
+    "Equal", "Expand", "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less",
+    "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range", "ReduceMax",
+    "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice", "Sqrt", "Squeeze", "Sub",
+    "Transpose", "Unsqueeze", "Where",
 })  # fmt: skip
 
 
@@ -132,7 +133,9 @@ class _Inference:
             return _extents(node, self.facts.shapes.get(node.input[0]))
         names = [name for name in node.input if name]
         elements = prod(self.facts.shape(output))
-        is_small = output in self.facts.shapes and elements <= MAX_NUMBERS
+        # Of numbers in fewer bits only one alone is no weight for sure.
+        most = 1 if node.op_type == "DequantizeLinear" else MAX_NUMBERS
+        is_small = output in self.facts.shapes and elements <= most
         if node.domain or node.op_type not in _COMPUTED or not is_small:
             return None
         if not all(name in known for name in names):

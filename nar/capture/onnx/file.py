@@ -14,7 +14,7 @@ from nar.capture.onnx.facts import facts_of, operator_name
 from nar.capture.onnx.library import onnx
 from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, onnx_table
 from nar.capture.onnx.patterns import simplified
-from nar.capture.onnx.quantised import on_floats
+from nar.capture.onnx.quantised import in_standard_form
 from nar.capture.record import Capture
 from nar.capture.trace import Trace, TraceBuilder
 from nar.errors import CaptureError
@@ -51,7 +51,7 @@ def _load(path: Path) -> Any:  # noqa: ANN401
         raise ValueError("wanted an ONNX model with nodes, came none")
     if model.functions:
         model = onnx("inliner").inline_local_functions(model)
-    nodes = list(on_floats(model.graph.node))
+    nodes = in_standard_form(model.graph)
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     return model
