@@ -23,7 +23,7 @@ from nar.encoding.checkpoint_files import read_files
 from nar.encoding.stored import StoredEmbedder
 from nar.errors import CorpusError
 from nar.files import package_path, write_whole
-from nar.index.columns import Column, Fingerprints, Ids, Texts, by_dimension
+from nar.index.columns import Column, Fingerprints, Ids, Texts
 from nar.index.exact import ExactIndex
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, IndexRow
 from nar.novelty import Novelty, read_novelty, write_novelty
@@ -170,7 +170,7 @@ def _read_vectors(path: Path, dim: int) -> NDArray[np.float32]:
         halves = np.frombuffer(column.buffers()[1], dtype="<f2").reshape(len(column), dim)
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         raise damaged(path, error) from error
-    vectors = by_dimension(halves)
+    vectors = halves.astype(np.float32)
     vectors /= np.sqrt(np.einsum("rd,rd->r", vectors, vectors))[:, None]
     return vectors
 

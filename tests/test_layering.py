@@ -48,7 +48,7 @@ RANKS = """
     index.rows index.expressions
     index.digests index.records
     index.searches index.checks index.ranking index.columns index.schema index.milvus
-    index.collection
+    index.collection index.nearest
     index.marks index.finishing
     index.bulk index.listing index.writing
     index.orphans

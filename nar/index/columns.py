@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.index.filters import Range
-from nar.index.rows import Embedding, IndexRow, architecture_id, is_fingerprint
+from nar.index.rows import architecture_id, is_fingerprint
 
 Mask = NDArray[np.bool_]
 
 # Texts that no row has any more are kept until they are as many as the rows and so many more.
 _SPARE: Final = 1_000
-_ROWS_AT_A_TIME: Final = 256
 
 
 class Column(Protocol):
@@ -199,27 +198,3 @@ def within(column: NDArray[np.int64], wanted: Range) -> Mask:
     if wanted.maximum is not None:
         mask &= column <= wanted.maximum
     return mask
-
-
-def vectors_of(rows: Sequence[IndexRow], dim: int) -> Embedding:
-    """The vectors of rows as they are. Shape (rows, dim)."""
-    vectors = np.empty((len(rows), dim), dtype=np.float32)
-    for position, row in enumerate(rows):
-        vectors[position] = row.embedding
-    return vectors
-
-
-def by_dimension(vectors: NDArray[np.floating]) -> Embedding:
-    """Vectors whose numbers of one dimension lie side by side; a copy unless they do already.
-
-    Args:
-        vectors: Shape (rows, dim), of any precision.
-    """
-    if vectors.dtype == np.float32 and vectors.flags.f_contiguous:
-        return vectors
-    turned = np.empty(vectors.shape, dtype=np.float32, order="F")
-    # In parts that stay in the cache while they are turned: half the time.
-    for first in range(0, len(vectors), _ROWS_AT_A_TIME):
-        part = slice(first, first + _ROWS_AT_A_TIME)
-        turned[part] = vectors[part]
-    return turned

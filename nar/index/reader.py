@@ -215,6 +215,7 @@ class Reader:
         return self._index
 
     def _run(self, open_index: Open | None) -> None:
+        self._follower.prepare()
         if self._index is None and open_index:
             self._index = self._opened_beside_files(open_index)
         while self._index and not self._ending.is_set():

@@ -32,7 +32,6 @@ from nar.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.canonical import canonical
 from nar.cli.atlas_store import open_atlas
 from nar.config import IndexConfig, NarConfig, ServerConfig
-from nar.index.exact import ExactIndex
 from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub as Stub
@@ -91,7 +90,8 @@ def searches_a_second(target: str, of: list[wire.Query]) -> str:
 def bare(content: AtlasContent, vectors: Vectors) -> Iterator[Row]:
     """What a search costs without a server, and without Milvus."""
     known = np.stack([row.embedding for row in content.rows])
-    index = ExactIndex(content.rows, dim=known.shape[1])
+    index = content.index
+    index.prepare()
     yield bare_row("numpy", partial(by_numpy, known), vectors)
     yield bare_row("index in memory", lambda asked: index.search(asked, 10), vectors)
     try:
@@ -158,22 +158,26 @@ def measured(name: str, config: IndexConfig, program: str, last: str, vectors: V
         return served(name, server, time.perf_counter() - started, vectors)
 
 
-def servers(directory: Path, uri: str | None, vectors: Vectors) -> Iterator[Row]:
-    """In front of Milvus Lite, and in Milvus itself."""
-    atlas = shipped_atlas()
+def servers(directory: Path, vectors: Vectors) -> Iterator[Row]:
+    """In front of Milvus Lite, in Lite itself, and in a Milvus server: one after the other."""
     lite = IndexConfig(uri=str(directory / "FLAT" / "index.db"))
-    stores = {
-        "Milvus Lite, FLAT": lite,
-        "Milvus Lite, HNSW": IndexConfig(uri=str(directory / "HNSW" / "index.db"), kind="HNSW"),
-    }
-    if uri:
-        stores["Milvus 2.3.5, HNSW"] = IndexConfig(uri=uri, kind="HNSW", timeout_s=60)
-    for store in stores.values():
-        open_atlas(atlas, store, Event()).close()
     yield measured("nar serve", lite, ATLAS, "named", vectors)
-    for name, store in stores.items():
-        searched = store.model_copy(update={"reader_rows": 0})
-        yield measured(name, searched, WORKSPACE, str(atlas.encoder), vectors)
+    yield searched("Milvus Lite, FLAT", lite, vectors)
+    graphs = IndexConfig(uri=str(directory / "HNSW" / "index.db"), kind="HNSW")
+    yield searched("Milvus Lite, HNSW", graphs, vectors)
+    # A Milvus server takes a part of a core while nobody asks it anything.
+    with milvus(directory) as uri:
+        if uri:
+            server = IndexConfig(uri=uri, kind="HNSW", timeout_s=60)
+            yield searched("Milvus 2.3.5, HNSW", server, vectors)
+
+
+def searched(name: str, store: IndexConfig, vectors: Vectors) -> Row:
+    """A server that lets Milvus search the atlas."""
+    atlas = shipped_atlas()
+    open_atlas(atlas, store, Event()).close()
+    config = store.model_copy(update={"reader_rows": 0})
+    return measured(name, config, WORKSPACE, str(atlas.encoder), vectors)
 
 
 @contextmanager
@@ -191,8 +195,8 @@ def main() -> None:
     draw = np.random.default_rng(1).integers(len(content.rows), size=BATCH)
     vectors = np.stack([content.rows[position].embedding for position in draw.tolist()])
     vectors += np.random.default_rng(2).normal(0, 0.01, vectors.shape).astype(np.float32)
-    with tempfile.TemporaryDirectory() as directory, milvus(Path(directory)) as uri:
-        rows = [*bare(content, vectors), *servers(Path(directory), uri, vectors)]
+    with tempfile.TemporaryDirectory() as directory:
+        rows = [*bare(content, vectors), *servers(Path(directory), vectors)]
     columns = list(dict.fromkeys(column for row in reversed(rows) for column in row))
     whole = [{column: row.get(column, NONE) for column in columns} for row in rows]
     title = (

@@ -16,6 +16,7 @@ from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import create_collection
 from nar.index.damage import DamagedIndexError
+from nar.index.exact import ExactIndex
 from nar.index.filters import Filter, Range
 from nar.index.mirror import Mirror
 from nar.index.publishing import point_alias
@@ -27,6 +28,19 @@ EAST = np.eye(1, DIM, dtype=np.float32)
 OLD = [row(f"old {number}", 1, number) for number in range(3)]
 NEW = [row(f"new {number}", 1, number) for number in range(5)]
 SOON = {"follow_s": 0.05}
+
+
+@pytest.fixture(autouse=True)
+def prepared(monkeypatch):
+    """The rows that were prepared, along fewer directions than their vectors have numbers here."""
+    counts, prepare = [], ExactIndex.prepare
+
+    def along_one(index):
+        counts.append(index.count())
+        prepare(index, 1)
+
+    monkeypatch.setattr(ExactIndex, "prepare", along_one)
+    return counts
 
 
 def load(index, rows, encoder=ENCODER):
@@ -232,7 +246,7 @@ def test_when_rows_and_store_last_agreed_is_told(opened, caplog):
     wait_for(lambda: reader.agreed_s > stale and names(reader) == names_of(NEW))
 
 
-def test_files_answer_until_the_index_is_there(uri):
+def test_files_answer_until_the_index_is_there(uri, prepared):
     config, may_open = IndexConfig(uri=uri, **SOON), Event()
 
     def open_late(_ending):
@@ -248,6 +262,8 @@ def test_files_answer_until_the_index_is_there(uri):
             reader.upsert(NEW)
         may_open.set()
         wait_for(lambda: names(reader) == names_of(NEW))
+        # Both are searched often enough to be worth it.
+        assert prepared == [len(OLD), len(NEW)]
         reader.upsert(OLD)
         assert reader.count() == 8
 
