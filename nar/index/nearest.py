@@ -13,7 +13,7 @@ Nothing is approximate. A vector that is none of an architecture, drawn at rando
 many rows, and is compared with all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self, TypeAlias
 
@@ -160,23 +160,34 @@ class Vectors:
 
     def nearest(self, sought: Sequence[Sought]) -> list[Found]:
         """Positions and cosines of the nearest rows of each vector, in any order."""
-        found = self._found_along(sought) if self._along else [None] * len(sought)
-        left = [each for each, near in zip(sought, found, strict=True) if near is None]
-        compared = iter(self._compared(left))
-        return [near or next(compared) for near in found]
+        found: list[Found | None] = [None] * len(sought)
+        for step in (self._of_few, self._found_along, self._of_all):
+            left = [position for position, each in enumerate(found) if each is None]
+            answers = step([sought[position] for position in left])
+            for position, answer in zip(left, answers, strict=True):
+                found[position] = answer
+        return [each for each in found if each is not None]
 
-    def _found_along(self, sought: Sequence[Sought]) -> list[Found | None]:
+    def _of_few(self, sought: Sequence[Sought]) -> Iterator[Found | None]:
+        """What is nearest to each vector, where few rows are offered."""
+        for each in sought:
+            if each.offered is None or len(each.offered) * _WORTH > len(self):
+                yield None
+            else:
+                every = np.arange(len(each.offered))
+                yield _best(every, self._exactly(each, every), each)
+
+    def _found_along(self, sought: Sequence[Sought]) -> Iterator[Found | None]:
         """What is nearest to each vector, where directions leave few rows."""
-        assert self._along
         along = self._along
+        if along is None or not sought:
+            yield from [None] * len(sought)
+            return
         placed = {id(each.vector): each.vector @ along.directions for each in sought}
         asked = [placed[id(each.vector)] for each in sought]
-        return [
-            self._found(each, place, reached, along.rests)
-            for each, place, reached in zip(
-                sought, asked, _products(along.places, asked), strict=True
-            )
-        ]
+        reached = _products(along.places, asked)
+        for each, place, scores in zip(sought, asked, reached, strict=True):
+            yield self._found(each, place, scores, along.rests)
 
     def _found(
         self, sought: Sought, place: Embedding, reached: Scores, rests: Scores
@@ -200,8 +211,8 @@ class Vectors:
         scores: Scores = (self._vectors[rows] @ sought.vector) * self._scales[rows]
         return scores
 
-    def _compared(self, sought: Sequence[Sought]) -> list[Found]:
-        """What is nearest to each vector, of all rows that are offered."""
+    def _of_all(self, sought: Sequence[Sought]) -> list[Found | None]:
+        """What is nearest to each vector, by a product with all rows."""
         products = _products(self._vectors, [each.vector for each in sought])
         return [
             _best(None, scores if each.offered is None else scores[each.offered], each)

@@ -51,7 +51,7 @@ def compared(monkeypatch):
     st.integers(0, 99),
     st.integers(1, 200),
     st.sampled_from([FEW, WIDE]),
-    st.none() | st.integers(201, ROWS),
+    st.none() | st.integers(200, ROWS),
 )
 def test_what_is_found_is_what_a_whole_product_finds(seed, count, directions, offered):
     draw = np.random.default_rng(seed)
@@ -92,6 +92,14 @@ def test_all_rows_are_compared_with_what_is_like_none_of_them(compared):
     assert compared == [FEW, WIDE]
     assert [len(rows) for rows, _ in found] == [3, 3, 5]
     assert found[1][1].max() == pytest.approx(cosines(KNOWN, stranger).max(), abs=1e-6)
+
+
+def test_few_rows_that_are_offered_are_compared_alone(compared):
+    offered = np.array([1, 5, 900])
+    [(rows, scores)] = Vectors.of(KNOWN).nearest([Sought(units(KNOWN[5:6])[0], 2, offered)])
+    assert compared == []
+    assert rows[scores.argmax()] == 5
+    assert set(rows.tolist()) < set(offered.tolist())
 
 
 def test_most_rows_wanted_are_all_compared(compared):
