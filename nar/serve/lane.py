@@ -35,13 +35,15 @@ class Lane:
             The seconds of a thread that it is expected to take, for `leave`.
 
         Raises:
-            OverloadedError: It would wait for longer than it may, or than its caller does.
+            OverloadedError: It would wait for longer than it may, or would not be answered while
+                its caller waits.
         """
-        wait_s = self.expected_wait_s
-        if wait_s > min(self._max_wait_s, call.clock.patience.remaining_s):
+        wait_s, expected_s = self.expected_wait_s, self._mean_s.get(call.method, 0.0)
+        # Without a wait it may try: what is expected of it was learned from others.
+        remaining_s = call.clock.patience.remaining_s - expected_s
+        if wait_s > min(self._max_wait_s, max(remaining_s, 0)):
             reason = f"the call would wait {wait_s:.1f} s for a thread; try again"
             raise OverloadedError(reason, wait_s)
-        expected_s = self._mean_s.get(call.method, 0.0)
         self._owed_s += expected_s
         return expected_s
 
