@@ -1,6 +1,7 @@
 """What the command line chooses: the index that a command asks, and the corpus that it reads."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,12 @@ class IndexChoice:
         return load_config(self.config_file)
 
 
+@cache
+def _say(corpus: Path) -> None:
+    """Say which corpus is read: once, however often a command looks into it."""
+    stderr.print(f"reading the corpus at {corpus}", style="dim")
+
+
 @dataclass(frozen=True, slots=True)
 class CorpusChoice:
     """Which corpus a command reads.
@@ -101,7 +108,7 @@ class CorpusChoice:
             CorpusError: There is none.
         """
         chosen = self.corpus or self._unnamed()
-        stderr.print(f"reading the corpus at {chosen}", style="dim")
+        _say(chosen)
         return chosen
 
     @property

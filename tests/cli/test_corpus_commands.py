@@ -7,7 +7,7 @@ from corpora import corpus, item
 from graphs import bert, graph_of, resnet
 from typer.testing import CliRunner
 
-from nar.cli import difference_display
+from nar.cli import choices, difference_display
 from nar.cli.app import app
 from nar.cli.difference import difference, node_lines
 from nar.cli.portrait import portrait
@@ -51,11 +51,13 @@ def sizes(motifs):
 
 
 def test_stats_as_tables(work):
+    choices._say.cache_clear()  # a process says it once
     done = run("stats", "--work", work)
     assert "Named and composed: 3 distinct networks of 3 distinct designs, from 5" in done.stdout
     for title in ("Sources", "Tiers", "Tasks", "Families", "Sizes", "Copies"):
         assert title in done.stdout
     assert f"reading the corpus at {work / 'corpus'}" in done.stderr.replace("\n", "")
+    assert "reading" not in run("stats", "--work", work).stderr
 
 
 def test_stats_for_programs(work):
