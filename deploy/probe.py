@@ -1,8 +1,9 @@
 """Asks the query server beside it whether it serves; exit code 0 says yes.
 
-    python probe.py 127.0.0.1:50051 [CA_FILE NAME_IN_THE_CERTIFICATE]
+    python probe.py 127.0.0.1:50051 [CA_FILE NAME_IN_THE_CERTIFICATE [CERTIFICATE_FILE KEY_FILE]]
 
-The gRPC probe of Kubernetes speaks clear text only; this one speaks TLS where a file is named.
+The gRPC probe of Kubernetes speaks clear text only; this one speaks TLS where a file is named, and
+shows a certificate of its own to a server that asks callers for one.
 """
 
 import sys
@@ -14,11 +15,20 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 PATIENCE_S = 4.0
 
 
-def channel(address: str, ca_file: str = "", name: str = "") -> grpc.Channel:
-    """A channel to the server, encrypted if there is a file of authorities."""
+def channel(address: str, ca_file: str = "", name: str = "", *shown: str) -> grpc.Channel:
+    """A channel to the server, encrypted if there is a file of authorities.
+
+    Args:
+        address: Of the server.
+        ca_file: Authorities that are trusted.
+        name: For which the server's certificate is.
+        shown: Files of a certificate and its key, if the server asks for one.
+    """
     if not ca_file:
         return grpc.insecure_channel(address)
-    credentials = grpc.ssl_channel_credentials(Path(ca_file).read_bytes())
+    certificate, key = (Path(each).read_bytes() for each in shown) if shown else (None, None)
+    authorities = Path(ca_file).read_bytes()
+    credentials = grpc.ssl_channel_credentials(authorities, key, certificate)
     # The certificate is for the name of the Service, not for loopback.
     return grpc.secure_channel(
         address, credentials, options=[("grpc.ssl_target_name_override", name)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nar.async_client import AsyncClient
     from nar.capture import CaptureInputs, capture_exported, capture_module, capture_onnx
     from nar.client import Client
-    from nar.config import IndexConfig
+    from nar.config import ClientConfig, IndexConfig
     from nar.corpus import read_corpus, read_named
     from nar.encoding.checkpoint import load_checkpoint
     from nar.encoding.embed import Embedder
@@ -53,6 +53,7 @@ _HOME = {
     "macro_graph": "nar.motifs.macro_graph",
     "load_checkpoint": "nar.encoding.checkpoint",
     "Embedder": "nar.encoding.embed",
+    "ClientConfig": "nar.config",
     "IndexConfig": "nar.config",
     "ArchitectureIndex": "nar.index.architecture_index",
     "Filter": "nar.index.filters",
@@ -69,6 +70,7 @@ __all__ = [
     "AsyncClient",
     "CaptureInputs",
     "Client",
+    "ClientConfig",
     "ComputationalGraph",
     "Embedder",
     "Filter",

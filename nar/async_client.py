@@ -56,7 +56,7 @@ class AsyncClient:
     Args:
         target: Address: ``127.0.0.1:50051``.
         token: What the server wants callers to bring.
-        timeout_s: How long one call may take, tries after UNAVAILABLE included.
+        timeout_s: How long one call may take. One that finds no server is tried again for 3 s.
         config: Whether to speak TLS, whom to trust and what to show.
 
     Raises:

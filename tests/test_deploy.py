@@ -274,10 +274,21 @@ def test_the_probe_of_kubernetes_tells_ready_from_not_over_tls(tmp_path, status,
     servicer.set("", status)
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
     pair = (key.read_bytes(), certificate.read_bytes())
-    port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
+    own = authority.file.read_bytes()
+    doors = (
+        grpc.ssl_server_credentials([pair]),
+        grpc.ssl_server_credentials([pair], own, require_client_auth=True),
+    )
+    ports = [server.add_secure_port("127.0.0.1:0", door) for door in doors]
     server.start()
-    program = [sys.executable, str(DEPLOY / "probe.py"), f"127.0.0.1:{port}"]
-    assert subprocess.run([*program, str(authority.file), name]).returncode == code
-    stranger = Authority(tmp_path, "stranger")
-    assert subprocess.run([*program, str(stranger.file), name]).returncode == 1
+
+    def probed(port, trusted, *shown):
+        program = [sys.executable, str(DEPLOY / "probe.py"), f"127.0.0.1:{port}"]
+        return subprocess.run([*program, str(trusted.file), name, *map(str, shown)]).returncode
+
+    plain, asking = ports
+    assert probed(plain, authority) == code
+    assert probed(plain, Authority(tmp_path, "stranger")) == 1
+    assert probed(asking, authority) == 1
+    assert probed(asking, authority, *authority.issue("probe")) == code
     server.stop(None)

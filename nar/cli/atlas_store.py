@@ -87,17 +87,34 @@ def open_apart(atlas: Atlas, config: IndexConfig, ending: Event) -> Architecture
         IndexUnavailableError: As `open_atlas`.
         IndexMismatchError: The alias names a collection of another encoder.
     """
-    index = _opened(atlas, config.apart)
+    index = opened_if_stored(atlas, config.apart)
+    if index is None:
+        _store_apart(atlas, config, ending)
+        index = _opened(atlas, config.apart)
+    return index
+
+
+def opened_if_stored(atlas: Atlas, config: IndexConfig) -> ArchitectureIndex | None:
+    """The collection of an atlas, if there is one already.
+
+    Args:
+        atlas: Which.
+        config: Where.
+
+    Raises:
+        IndexUnavailableError: It cannot be reached, or another process has it.
+        IndexMismatchError: The alias names a collection of another encoder.
+    """
+    index = _opened(atlas, config)
     try:
         is_stored = index.is_published
     except BaseException:
         index.close()
         raise
-    if is_stored:
-        return index
-    index.close()
-    _store_apart(atlas, config, ending)
-    return _opened(atlas, config.apart)
+    if not is_stored:
+        index.close()
+        return None
+    return index
 
 
 def _store_apart(atlas: Atlas, config: IndexConfig, ending: Event) -> None:

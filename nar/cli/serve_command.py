@@ -139,7 +139,8 @@ def serve_atlas(
 
     A collection in the cache takes no writes: it is made anew, in another directory, as soon as
     NAR comes with another atlas. Who wants models of their own beside the atlas names an index, in
-    which the atlas is stored once; it is theirs from then on.
+    which the atlas is stored once; it is theirs from then on, and what it holds may be another: it
+    is opened before anything is answered.
 
     Args:
         config: How to serve, and where its collection is.
@@ -151,6 +152,8 @@ def serve_atlas(
 
     Raises:
         ConfigError: What is written would be lost with the cache.
+        IndexUnavailableError: The index that somebody chose cannot be reached.
+        IndexMismatchError: It holds the vectors of another encoder.
     """
     if config.server.writable and not is_named:
         raise ConfigError(
@@ -159,15 +162,18 @@ def serve_atlas(
             "with --work"
         )
     chosen = atlas or shipped_atlas()
+    own = None if files_alone or not is_named else _own_index(chosen, config)
     content = read_atlas(chosen)
     embedder, novelty = content.embedder, content.novelty
-    files = Mirror(content.index)
+    files = None if own else Mirror(content.index)
     graphs = CorpusGraphs(corpus or chosen.corpus)
     page = _page(config, graphs, chosen, tuple(content.index.values("name")))
-    del content  # its rows are in the mirror
+    del content  # its rows are in the mirror, if anywhere
     give_back()
 
     def open_index(ending: Event) -> "ArchitectureIndex":
+        if own:
+            return own
         # It imports pymilvus, which takes half of a start; the files answer meanwhile.
         from nar.cli.atlas_store import atlas_config, open_apart
 
@@ -175,3 +181,13 @@ def serve_atlas(
 
     index = Reader(None if files_alone else open_index, config.index, files)
     serve_index(config.server, embedder, index, on_ready, novelty=novelty, graphs=graphs, page=page)
+
+
+def _own_index(atlas: Atlas, config: NarConfig) -> "ArchitectureIndex | None":
+    """The index that somebody chose, once there is one: the atlas alone is no answer for it."""
+    uri = config.index.uri
+    if uri.endswith(".db") and not Path(uri).exists():
+        return None
+    from nar.cli.atlas_store import opened_if_stored
+
+    return opened_if_stored(atlas, config.index.apart)

@@ -12,23 +12,24 @@ from nar.serve.tls import channel_credentials
 
 # Every method reads, or writes the same a second time, so a call may be made again. UNAVAILABLE
 # says that it was not answered; so does CANCELLED, unless the caller did it: it is what grpc says
-# while a server closes its port. grpc draws each wait at random around its backoff (jitter), and
-# `retryThrottling` is the budget: a failure costs a token, an answer gives a tenth of one back, and
-# while half of them are gone nothing is tried again.
+# while a server closes its port. Five tries are as many as grpc makes: 3 s of waiting together,
+# longer than a server takes to come back. grpc draws each wait at random around its backoff
+# (jitter), and `retryThrottling` is the budget: a failure costs a token, an answer gives a tenth of
+# one back, and while half of them are gone nothing is tried again.
 SERVICE_CONFIG: Final = {
     "methodConfig": [
         {
             "name": [{"service": "nar.v1.ArchitectureRetrievalService"}],
             "retryPolicy": {
-                "maxAttempts": 4,
-                "initialBackoff": "0.1s",
+                "maxAttempts": 5,
+                "initialBackoff": "0.2s",
                 "maxBackoff": "2s",
                 "backoffMultiplier": 2,
                 "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
             },
         }
     ],
-    "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1},
+    "retryThrottling": {"maxTokens": 100, "tokenRatio": 0.1},
 }
 OPTIONS: Final = (
     ("grpc.service_config", json.dumps(SERVICE_CONFIG)),

@@ -41,6 +41,8 @@ class ServiceError(NarError):
 
 # What grpc.aio says itself, as INTERNAL, of a stream that ended while it was written to.
 _BROKEN: Final = "Internal error from Core"
+# What grpc says where a port that encrypts was spoken to in clear text, or has closed.
+_CLOSED: Final = "Socket closed"
 
 
 def error_of_call(error: grpc.RpcError) -> NarError:
@@ -50,7 +52,10 @@ def error_of_call(error: grpc.RpcError) -> NarError:
     if status is None:
         is_broken = error.details() == _BROKEN
         code = grpc.StatusCode.UNAVAILABLE if is_broken else error.code()
-        status = Status(code=code.value[0], message=error.details() or "")
+        message = error.details() or ""
+        if code is grpc.StatusCode.UNAVAILABLE and message.endswith(_CLOSED):
+            message += "; to a server that speaks TLS say so: client.tls, or client.ca_file"
+        status = Status(code=code.value[0], message=message)
     return error_of_status(status)
 
 

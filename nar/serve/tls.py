@@ -75,6 +75,7 @@ class Certificates:
             if stamp != self._stamp:
                 self._stamp = stamp
                 self._held = self._read()
+                log.info("the certificates were read again")
         except (ConfigError, OSError) as error:
             log.warning("the certificates stay as they were: %s", error)
 

@@ -6,7 +6,7 @@ import pytest
 from corpora import item
 from graphs import graph_of
 from live_server import live_server
-from server_process import server_process
+from server_process import config_of, process_of, server_process
 from tiny_index import KNOWN, tiny_embedder
 from waiting import wait_for
 
@@ -20,6 +20,7 @@ from nar.index.writing import upsert_rows
 from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.workspace import Workspace
 
 MINE = graph_of("input; conv 0; gelu 1; conv 2; add 3 0")
 
@@ -52,6 +53,33 @@ def test_acknowledged_writes_outlive_the_server(workspace):
         row = rows[result.architecture.name]
         assert (row.id, row.exact) == (result.architecture.id, result.architecture.exact)
         np.testing.assert_allclose(row.embedding, vector, atol=1e-6)
+
+
+OWN = """
+import sys
+from pathlib import Path
+from nar.atlas import Atlas
+from nar.cli.serve_command import serve_atlas
+from nar.config import NarConfig
+config, atlas = NarConfig.model_validate_json(sys.argv[1]), Atlas(*map(Path, sys.argv[2:]))
+serve_atlas(config, lambda server: print(server.port, flush=True), is_named=True, atlas=atlas)
+"""
+
+
+def test_a_server_that_was_begun_again_never_answers_as_before_the_writes(small_atlas, tmp_path):
+    """An index of one's own begins as the atlas, whose files know nothing of what was written."""
+    config = config_of(Workspace(tmp_path), writable=True).model_dump_json()
+    program = (OWN, config, str(small_atlas.directory), str(small_atlas.corpus))
+    with process_of(*program) as server, grpc.insecure_channel(server.target) as channel:
+        stub = ArchitectureRetrievalServiceStub(channel)
+        wait_for(lambda: stub.Describe(wire.DescribeRequest()).index.collection)
+        gone = stub.List(wire.ListRequest()).architectures[0].name
+        assert stub.Upsert(change("mine:0")).results[0].architecture.name == "mine:0"
+        stub.Delete(wire.DeleteRequest(architectures=[gone]))
+    with process_of(*program) as server, grpc.insecure_channel(server.target) as channel:
+        stub = ArchitectureRetrievalServiceStub(channel)
+        asked = stub.Get(wire.GetRequest(architectures=["mine:0", gone])).results
+        assert [each.status.code for each in asked] == [0, grpc.StatusCode.NOT_FOUND.value[0]]
 
 
 on_a_server = pytest.mark.milvus_server

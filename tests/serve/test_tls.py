@@ -66,6 +66,7 @@ def test_certificates_change_while_the_server_runs(
     embedder, index, authority, tmp_path, caplog, rows_seen
 ):
     certificate, key = authority.issue("server")
+    caplog.set_level("INFO", "nar.serve.tls")
     with live_server(embedder, index, tls=tls_of(certificate, key)) as server:
         assert rows_seen(server, ca_file=authority.file) == ROWS
         key.write_text("half written")
@@ -74,6 +75,7 @@ def test_certificates_change_while_the_server_runs(
         successor = Authority(tmp_path, "successor")
         successor.issue("server")
         assert rows_seen(server, ca_file=successor.file) == ROWS
+        assert "the certificates were read again" in caplog.text
         with pytest.raises(IndexUnavailableError):
             rows_seen(server, ca_file=authority.file)
 
@@ -145,8 +147,13 @@ def test_a_token_leaves_this_machine_in_clear_text_only_when_told(open_client):
         open_client(target, token=token, config=config).close()
 
 
-def test_clear_text_does_not_reach_a_port_that_encrypts(embedder, index, authority):
+def test_clear_text_does_not_reach_a_port_that_encrypts(embedder, index, authority, rows_seen):
     tls = tls_of(*authority.issue("server"))
+    with (
+        live_server(embedder, index, tls=tls) as server,
+        pytest.raises(IndexUnavailableError, match="speaks TLS"),
+    ):
+        rows_seen(server)
     with (
         live_server(embedder, index, tls=tls) as server,
         grpc.insecure_channel(server.target) as channel,
