@@ -8,10 +8,12 @@ from asking import assert_alike, sample
 from gated import Delegating, Gate, fail
 from graphs import graph_of
 from live_server import live_server
+from milvus_server import free_port
 from tiny_index import KNOWN, known, tiny_embedder, tiny_index
 from waiting import wait_for
 
 from nar.canonical import canonical
+from nar.client import Client
 from nar.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
 from nar.index.filters import Filter, Range
 from nar.novelty import Novelty
@@ -209,6 +211,27 @@ def test_a_call_that_was_not_answered_is_tried_again(flaky, open_client):
     with open_client(flaky.target) as client:
         assert client.describe().version == "3"
     assert flaky.calls == 3
+
+
+def test_calls_outlast_a_restart():
+    """Several at once find nobody for a second; none of them fails."""
+    port = free_port()
+    server = grpc.server(futures.ThreadPoolExecutor(8))
+    servicer = Flaky(grpc.StatusCode.UNAVAILABLE)
+    servicer.calls = 2
+    add_ArchitectureRetrievalServiceServicer_to_server(servicer, server)
+
+    def begin():
+        server.add_insecure_port(f"127.0.0.1:{port}")
+        server.start()
+
+    with Client(f"127.0.0.1:{port}") as client, futures.ThreadPoolExecutor(8) as callers:
+        asked = [callers.submit(client.describe) for _ in range(8)]
+        begun = threading.Timer(1.0, begin)
+        begun.start()
+        assert {each.result().version for each in asked} == {"3"}
+        begun.join()
+        server.stop(None).wait()
 
 
 def test_unavailable_for_good(embedder, index, open_client):
