@@ -62,7 +62,7 @@ def search(
     top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of relatives.")] = 10,
     server: Annotated[
         str | None,
-        typer.Option(help="HOST:PORT of a server to ask; by default the index of --work."),
+        typer.Option(help="HOST:PORT of a server to ask in place of an index on this machine."),
     ] = None,
     by: Annotated[
         By,
