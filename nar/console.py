@@ -37,7 +37,8 @@ DEFAULT_WORK = Path("work")
 Work = Annotated[Path, typer.Option("--work", help="Directory of corpus, checkpoint and index.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")]
 Uri = Annotated[
-    str | None, typer.Option(help="Path of an index (.db), or a Milvus server; by default index.db below --work.")
+    str | None,
+    typer.Option(help="Path of an index (.db), or a Milvus server; by default index.db in --work."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
