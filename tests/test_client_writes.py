@@ -38,9 +38,9 @@ def test_what_is_written_is_found_and_deleted(client, index):
     assert [hit.name for hit in found] == [
         each.name for each in sorted(written, key=lambda h: h.id)
     ]
-    before = index.live.digests()
+    before = list(index.live.digest_pages())
     assert client.upsert(items) == written
-    assert index.live.digests() == before
+    assert list(index.live.digest_pages()) == before
     gone = client.delete([*(each.labels.name for each in items), "mine:nobody"])
     assert gone[:5] == written
     assert isinstance(gone[5], UnknownArchitectureError)

@@ -42,13 +42,13 @@ RANKS = """
     encoding.stored encoding
     config
     index.damage index.state index.syncing
-    index.nesting index.lite
+    index.nesting index.lite index.id_ranges
     index.filters
     index.terms
     index.rows index.expressions
     index.digests index.records
     index.searches index.checks index.ranking index.columns index.schema index.milvus
-    index.collection index.nearest
+    index.collection index.nearest index.table
     index.marks index.finishing
     index.bulk index.listing index.writing
     index.orphans

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -12,6 +11,7 @@ from pymilvus import MilvusClient
 
 from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.expressions import any_pair, equal_any
+from nar.index.id_ranges import id_ranges
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.records import StoredRow, hit_of, record_of, stored_row
 from nar.index.rows import COLUMNS, Hit, IndexEntry, IndexRow
@@ -30,9 +30,6 @@ _UNSTATED: Final = "1"
 VALUES_A_READ: Final = 1_000
 PAGE_ROWS: Final = 2_000
 DIGEST_PAGE_ROWS: Final = 8_000
-ALL_IDS: Final = 16**32
-# Above every id: no digit is as large.
-END_OF_IDS: Final = "g"
 # They find 0.986 of the ten nearest of 30,000 DARTS networks: `make scale SIZES=30000`.
 HNSW: Final = {"M": 16, "efConstruction": 200}
 MIN_EF: Final = 128
@@ -166,14 +163,18 @@ class Collection:
                 break
         return sorted(rows, key=lambda row: row.id)[:count]
 
-    def digests(self) -> dict[str, str]:
-        """The digest that each row was written with, by its id; no vector is read."""
-        return {key: digest for page in self.digest_pages() for key, digest in page.items()}
-
     def digest_pages(self) -> Iterator[dict[str, str]]:
-        """The same, a bounded number at a time; no id of a page is above those of the next."""
-        for records in self._pages(("id", "digest"), DIGEST_PAGE_ROWS):
-            yield {record["id"]: record["digest"] for record in records}
+        """The digest that each row was written with, by its id; no vector is read.
+
+        A bounded number at a time; no id of a page is above those of the next.
+        """
+        for low, end in id_ranges(self.count(settled=True), DIGEST_PAGE_ROWS):
+            yield self.digests_between(low, end)
+
+    def digests_between(self, low: str, end: str) -> dict[str, str]:
+        """The same of the ids from ``low`` on and below ``end``."""
+        records = self._between(low, end, ("id", "digest"))
+        return {record["id"]: record["digest"] for record in records}
 
     def entry_pages(self) -> Iterator[list[IndexEntry]]:
         """What all rows say besides their vectors, a bounded number at a time."""
@@ -183,13 +184,13 @@ class Collection:
     def _pages(self, columns: Sequence[str], page_rows: int) -> Iterator[list[dict[str, Any]]]:
         """Some columns of all rows.
 
-        Ids are hashes, so rows lie evenly over all of them; the iterators of Milvus and of Milvus
-        Lite have dropped rows in several versions.
+        The iterators of Milvus and of Milvus Lite have dropped rows in several versions.
         """
-        pages = -(-self.count(settled=True) // page_rows) or 1
-        bounds = [*(f"{number * ALL_IDS // pages:032x}" for number in range(pages)), END_OF_IDS]
-        for low, high in pairwise(bounds):
-            yield self.query(f"id >= '{low}' and id < '{high}'", columns)
+        for low, end in id_ranges(self.count(settled=True), page_rows):
+            yield self._between(low, end, columns)
+
+    def _between(self, low: str, end: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+        return self.query(f"id >= '{low}' and id < '{end}'", columns)
 
     def query(
         self,

@@ -166,7 +166,7 @@ class Ids:
 
     def every(self) -> list[str]:
         """See `Column`."""
-        return self._made.every()
+        return list(map(architecture_id, self._names.every()))
 
     def at(self, position: int) -> str:
         """See `Column`."""

@@ -3,25 +3,19 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nar.index.checks import check_page
-from nar.index.columns import Column, Mask, Texts, within
-from nar.index.filters import EVERYTHING, Condition, Filter, Range, Wanted
+from nar.index.columns import Column, Mask
+from nar.index.filters import EVERYTHING, Filter
 from nar.index.nearest import DIRECTIONS, Found, Positions, Sought, Vectors, vectors_of
-from nar.index.ranking import check_filter, check_top_k, check_vectors, ranked
-from nar.index.rows import COLUMNS, COUNTS, Embedding, Hit, IndexEntry, IndexRow, ids_of, is_id
+from nar.index.ranking import TIE_ROOM, check_top_k, check_vectors, ranked
+from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, ids_of, is_id
 from nar.index.searches import Search
-from nar.index.terms import Terms, combined
-
-# Fetched beyond top_k, so that equal scores at the border are ordered by id.
-_TIE_ROOM: Final = 50
-_TEXTS: Final = tuple(column for column in COLUMNS if column not in COUNTS)
-
-Counts = NDArray[np.int64]
+from nar.index.table import Counts, Table
 
 
 class ExactIndex:
@@ -56,11 +50,7 @@ class ExactIndex:
     """
 
     def __init__(self, rows: Sequence[IndexRow], *, dim: int) -> None:
-        self._hold(
-            Vectors.of(vectors_of(rows, dim)),
-            {column: Texts.of(getattr(row, column) for row in rows) for column in _TEXTS},
-            {column: _counts(rows, column) for column in COUNTS},
-        )
+        self._hold(Vectors.of(vectors_of(rows, dim)), Table.of(rows))
 
     @classmethod
     def of_columns(
@@ -74,17 +64,13 @@ class ExactIndex:
             counts: Every column of counts, by name, each of shape (rows,).
         """
         index = object.__new__(cls)
-        index._hold(Vectors(vectors, np.ones(len(vectors), dtype=np.float32)), texts, counts)
+        scales = np.ones(len(vectors), dtype=np.float32)
+        index._hold(Vectors(vectors, scales), Table(texts, counts))
         return index
 
-    def _hold(
-        self,
-        vectors: Vectors,
-        texts: Mapping[str, Column],
-        counts: Mapping[str, Counts],
-    ) -> None:
+    def _hold(self, vectors: Vectors, table: Table) -> None:
         self.dim = vectors.dim
-        self._vectors, self._texts, self._counts = vectors, texts, counts
+        self._vectors, self._table = vectors, table
 
     def prepare(self, directions: int = DIRECTIONS) -> None:
         """Make searches faster, for who has many: see `Vectors.prepared`."""
@@ -99,19 +85,10 @@ class ExactIndex:
             rows: New rows, and those that replace one of the same id.
             gone: Ids that leave.
         """
-        kept = ~self._texts["id"].equal_any([*gone, *(row.id for row in rows)])
+        kept = ~self._table["id"].equal_any([*gone, *(row.id for row in rows)])
         other = object.__new__(type(self))
-        other._hold(
-            self._vectors.changed(kept, vectors_of(rows, self.dim)),
-            {
-                column: texts.changed(kept, [getattr(row, column) for row in rows])
-                for column, texts in self._texts.items()
-            },
-            {
-                column: np.concatenate([counts[kept], _counts(rows, column)])
-                for column, counts in self._counts.items()
-            },
-        )
+        vectors = self._vectors.changed(kept, vectors_of(rows, self.dim))
+        other._hold(vectors, self._table.changed(kept, rows))
         return other
 
     def count(self) -> int:
@@ -120,19 +97,19 @@ class ExactIndex:
 
     def values(self, column: str) -> list[str]:
         """The different texts of a column; some may be of rows that are gone."""
-        return self._texts[column].values
+        return self._table[column].values
 
     def contains(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that have a row."""
-        column = self._texts["id"]
+        column = self._table["id"]
         return {column.at(position) for position in np.flatnonzero(column.equal_any(ids)).tolist()}
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
         """Rows by name or id; a key that nothing has is left out."""
         ids = ids_of(keys)
-        mask = self._texts["name"].equal_any(keys)
+        mask = self._table["name"].equal_any(keys)
         if any(map(is_id, keys)):
-            mask |= self._texts["id"].equal_any(filter(is_id, keys))
+            mask |= self._table["id"].equal_any(filter(is_id, keys))
         rows = {row.id: row for row in self._rows(mask)}
         return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
 
@@ -145,8 +122,7 @@ class ExactIndex:
     ) -> list[IndexRow]:
         """Rows that have any of these fingerprints, by id."""
         wanted = {"topology": topologies, "exact": exacts, "inference": inferences}
-        masks = [self._texts[column].equal_any(values) for column, values in wanted.items()]
-        return sorted(self._rows(np.logical_or.reduce(masks)), key=lambda row: row.id)
+        return sorted(self._rows(self._table.equal_any(wanted)), key=lambda row: row.id)
 
     def rows(self) -> list[IndexRow]:
         """All rows, in their order."""
@@ -155,6 +131,12 @@ class ExactIndex:
     def each_row(self) -> Iterator[IndexRow]:
         """All rows, in their order; each is made when it is asked for."""
         return map(self._row, range(self.count()))
+
+    def between(self, low: str, end: str) -> Iterator[IndexRow]:
+        """The rows of the ids from ``low`` on and below ``end``, in their order."""
+        ids, positions = self._by_id
+        first, last = np.searchsorted(ids, [low.encode(), end.encode()])
+        return map(self._row, positions[first:last].tolist())
 
     def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
         """The rows of the next ids, in their order.
@@ -171,13 +153,13 @@ class ExactIndex:
         ids, positions = self._by_id
         coming = positions[np.searchsorted(ids, after.encode(), side="right") :]
         if wanted != EVERYTHING:
-            coming = coming[self._passes(wanted)[coming]]
-        return [IndexEntry(**self._columns(position)) for position in coming[:limit].tolist()]
+            coming = coming[self._table.passing(wanted)[coming]]
+        return list(map(self._table.made, coming[:limit].tolist()))
 
     @cached_property
     def _by_id(self) -> tuple[NDArray[np.bytes_], NDArray[np.intp]]:
-        """All ids in order, and the position of the row of each; made for the first page only."""
-        ids = np.array(self._texts["id"].every(), dtype="S32")
+        """All ids in order, and the position of the row of each; made once they are asked for."""
+        ids = np.array(self._table["id"].every(), dtype="S32")
         positions = np.argsort(ids)
         return ids[positions], positions
 
@@ -236,54 +218,23 @@ class ExactIndex:
         for search in searches:
             offered = kept[search.wanted]
             count = self.count() if offered is None else len(offered)
-            count = min(search.top_k + _TIE_ROOM, count)
+            count = min(search.top_k + TIE_ROOM, count)
             yield Sought(directions[id(search.vector)], count, offered)
 
     def _passing(self, wanted: Filter) -> Positions | None:
         """Positions of the rows that pass a filter; None for all of them."""
-        return None if wanted == EVERYTHING else np.flatnonzero(self._passes(wanted))
+        return None if wanted == EVERYTHING else np.flatnonzero(self._table.passing(wanted))
 
     def _ranked(self, found: Found, top_k: int, *, complete: bool) -> list[Hit] | None:
         """The first of the rows that were found; None if others may tie with the last of them."""
         rows, scores = (each.tolist() for each in found)
-        order = ranked(scores, rows, self._texts["id"].at, top_k, complete=complete)
+        order = ranked(scores, rows, self._table["id"].at, top_k, complete=complete)
         if order is None:
             return None
-        return [Hit(**self._columns(row), score=score) for row, score in order]
-
-    def _passes(self, wanted: Filter) -> Mask:
-        """Which rows pass a filter. Shape (rows,)."""
-        check_filter(wanted)
-        terms: Terms[Mask] = Terms(
-            condition=self._mask,
-            every=self._every,
-            some=np.logical_or.reduce,
-            negated=np.logical_not,
-        )
-        return combined(wanted, terms)
-
-    def _every(self, masks: Sequence[Mask]) -> Mask:
-        """Which rows pass all masks, and all rows if there are none. Shape (rows,)."""
-        return np.logical_and.reduce(masks) if masks else np.ones(self.count(), dtype=np.bool_)
-
-    def _mask(self, condition: Condition, wanted: Wanted) -> Mask:
-        """Which rows a condition lets pass. Shape (rows,)."""
-        if isinstance(wanted, Range):
-            return within(self._counts[condition.column], wanted)
-        return self._texts[condition.column].equal_any(wanted)
+        return [self._table.at(row).hit(score) for row, score in order]
 
     def _rows(self, mask: Mask) -> list[IndexRow]:
         return [self._row(position) for position in np.flatnonzero(mask).tolist()]
 
     def _row(self, position: int) -> IndexRow:
-        return IndexRow(**self._columns(position), embedding=self._vectors.at(position))
-
-    def _columns(self, position: int) -> dict[str, Any]:
-        texts: dict[str, Any] = {
-            column: texts.at(position) for column, texts in self._texts.items()
-        }
-        return texts | {column: int(counts[position]) for column, counts in self._counts.items()}
-
-
-def _counts(rows: Sequence[IndexRow], column: str) -> Counts:
-    return np.array([getattr(row, column) for row in rows], dtype=np.int64)
+        return self._table.made(position).with_vector(self._vectors.at(position))

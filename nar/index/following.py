@@ -3,14 +3,15 @@
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.damage import DamagedIndexError
+from nar.index.id_ranges import id_ranges
 from nar.index.mirror import Mirror
 from nar.index.rows import IndexRow
 from nar.memory import give_back
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from nar.index.collection import Collection
 
 log = logging.getLogger(__name__)
+
+# Rows whose digests are compared by one look, and of one page where all are compared at once.
+_ROWS_A_LOOK: Final = 1_000
+_ROWS_AT_ONCE: Final = 8_000
 
 
 class Follower:
@@ -42,10 +47,12 @@ class Follower:
         self.name: str | None = None
         self.agreed_s = math.nan
         self._changed = ""
+        self._is_doubtful = False
         self._ending = ending
         self._max_rows = config.reader_rows
-        self._compare_s = config.compare_s
+        self._compare_s, self._follow_s = config.compare_s, config.follow_s
         self._compare_at = 0.0
+        self._to_compare: Iterator[tuple[str, str]] = iter(())
         self._lock = RLock()
         # What is written while rows are read: those may be read before the write or after it.
         self._meanwhile: list[tuple[Sequence[IndexRow], Sequence[str]]] | None = None
@@ -57,7 +64,7 @@ class Follower:
             try:
                 yield
             except IndexUnavailableError:
-                self._compare_at = 0.0
+                self._is_doubtful = True
                 raise
 
     def written(self, rows: Sequence[IndexRow], gone: Sequence[str]) -> None:
@@ -95,14 +102,38 @@ class Follower:
                 return False
             if self.mirror is None:
                 return True
+            if count != self.mirror.rows.count():
+                return True
             is_marked = (live.name, _change(live)) != (self.name, self._changed)
-            due = is_marked or time.monotonic() >= self._compare_at
-            is_other = count != self.mirror.rows.count()
-            if due and not is_other:
-                is_other = live.digests() != self.mirror.digests
-                give_back()  # the digests of the collection, and the pages that they came in
-                self._compare_at = time.monotonic() + self._compare_s
-            return is_other
+            is_whole = is_marked or self._is_doubtful
+            parts = id_ranges(count, _ROWS_AT_ONCE) if is_whole else self._due(count)
+            # Until they are read anew: that may fail, and has to be tried again then.
+            self._is_doubtful = _differ(live, self.mirror, parts)
+            if is_whole and not self._is_doubtful:
+                self._compared()
+                give_back()  # the pages that the digests came in
+            return self._is_doubtful
+
+    def _due(self, count: int) -> Sequence[tuple[str, str]]:
+        """What to compare now of rows that nobody says were written.
+
+        A look compares a part of them: all at once would keep a core busy for seconds, and callers
+        would notice.
+        """
+        part = next(self._to_compare, None)
+        if part is None and time.monotonic() >= self._compare_at:
+            self._compare_at = time.monotonic() + self._compare_s
+            # Done within half of the time until they are compared again.
+            looks = max(1, int(self._compare_s / self._follow_s / 2))
+            self._to_compare = id_ranges(count, max(_ROWS_A_LOOK, -(-count // looks)))
+            part = next(self._to_compare)
+        return [part] if part else []
+
+    def _compared(self) -> None:
+        """All rows were compared, or read anew."""
+        self._is_doubtful = False
+        self._to_compare = iter(())
+        self._compare_at = time.monotonic() + self._compare_s
 
     def _read(self, live: "Collection") -> None:
         """Read all rows beside those that answer; then these go."""
@@ -116,7 +147,7 @@ class Follower:
                 for rows, gone in self._meanwhile:
                     mirror = mirror.changed(rows, gone=gone)
                 self._hold(mirror)
-                self._compare_at = time.monotonic() + self._compare_s
+                self._compared()
         finally:
             self._meanwhile = None
         log.info("%d rows of %s answer from memory", mirror.rows.count(), live.name)
@@ -147,6 +178,13 @@ class Follower:
                 self._max_rows,
             )
         self.mirror = None
+
+
+def _differ(live: "Collection", mirror: Mirror, parts: Iterable[tuple[str, str]]) -> bool:
+    """Whether the rows of some ranges of ids are others than those that are held."""
+    return any(
+        live.digests_between(low, end) != mirror.digests_between(low, end) for low, end in parts
+    )
 
 
 def _change(live: "Collection") -> str:

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from nar.index.collection import ALL_IDS, END_OF_IDS, MAX_ROWS, Collection
+from nar.index.collection import MAX_ROWS, Collection
+from nar.index.id_ranges import ALL_IDS, END_OF_IDS
 from nar.index.rows import COLUMNS, IndexEntry
 
 # An answer may hold so many times the page before it counts as cut.

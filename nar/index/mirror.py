@@ -1,7 +1,7 @@
 """Mirror: the rows of one collection in memory, read page by page and checked one by one."""
 
 from collections.abc import Collection as Several
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,6 @@ from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
-from nar.index.records import StoredRow
 from nar.index.rows import IndexRow
 
 if TYPE_CHECKING:
@@ -22,20 +21,14 @@ class Mirror:
 
     Args:
         rows: What answers.
-        digests: Of each row, by its id; None to work them out once they are compared, so that a
-            server that starts answers before.
     """
 
-    def __init__(self, rows: ExactIndex, digests: Mapping[str, str] | None = None) -> None:
+    def __init__(self, rows: ExactIndex) -> None:
         self.rows = rows
-        self._digests = digests
 
-    @property
-    def digests(self) -> Mapping[str, str]:
-        """Of each row, by its id."""
-        if self._digests is None:
-            self._digests = {row.id: row.digest() for row in self.rows.each_row()}
-        return self._digests
+    def digests_between(self, low: str, end: str) -> dict[str, str]:
+        """Those of the ids from ``low`` on and below ``end``, to compare with a collection's."""
+        return {row.id: row.digest() for row in self.rows.between(low, end)}
 
     @classmethod
     def of(cls, rows: Sequence[IndexRow], *, dim: int) -> "Mirror":
@@ -54,19 +47,14 @@ class Mirror:
             DamagedIndexError: Names the row and the collection.
             IndexUnavailableError: It does not answer, or reading was ended.
         """
-        stored = list(_checked(collection, ending))
-        rows = ExactIndex([each.row for each in stored], dim=collection.dim)
-        return cls(rows, {each.row.id: each.digest for each in stored})
+        return cls.of(list(_checked(collection, ending)), dim=collection.dim)
 
     def changed(self, rows: Sequence[IndexRow], *, gone: Several[str] = ()) -> "Mirror":
         """The mirror after some rows were written and some deleted."""
-        left = frozenset(gone)
-        digests = {key: digest for key, digest in self.digests.items() if key not in left}
-        digests |= {row.id: row.digest() for row in rows}
-        return Mirror(self.rows.changed(rows, gone=gone), digests)
+        return Mirror(self.rows.changed(rows, gone=gone))
 
 
-def _checked(collection: "Collection", ending: Event) -> Iterator[StoredRow]:
+def _checked(collection: "Collection", ending: Event) -> Iterator[IndexRow]:
     for page in collection.pages():
         if ending.is_set():
             raise IndexUnavailableError(f"{collection.name} was not read to its end: closing")
@@ -76,7 +64,7 @@ def _checked(collection: "Collection", ending: Event) -> Iterator[StoredRow]:
                     f"row {stored.row.id} ({stored.row.name}) of {collection.name} at "
                     f"{collection.milvus.uri} reads back damaged; build the index again"
                 )
-            yield stored
+            yield stored.row
 
 
 def checked(index: "ArchitectureIndex", config: IndexConfig) -> "ArchitectureIndex | ExactIndex":

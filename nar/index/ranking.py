@@ -21,7 +21,7 @@ MAX_TOP_K: Final = 16_384
 # Scores of which only the highest is looked at first: measured, 16 to 64 take the same time.
 _GROUP: Final = 32
 # Rows fetched beyond top_k, so that equal scores at the border are ordered by id.
-_TIE_ROOM: Final = 6
+TIE_ROOM: Final = 6
 
 
 def check_top_k(top_k: int) -> None:
@@ -135,7 +135,7 @@ def settled(
     """
     ordered: list[list[Hit] | None] = [None] * len(vectors)
     pending = list(range(len(vectors)))
-    limit = min(top_k + _TIE_ROOM, MAX_TOP_K)
+    limit = min(top_k + TIE_ROOM, MAX_TOP_K)
     while pending:
         for position, hits in zip(pending, ask(vectors[pending], limit), strict=True):
             complete = len(hits) < limit or limit == MAX_TOP_K

@@ -3,7 +3,7 @@
     searches, look-ups ----> rows in memory --(too many, or not read yet)--> Milvus
     upsert, delete --------> Milvus, then the rows in memory
     every `follow_s`         where does the alias point, how many rows are there, were some written?
-    every `compare_s`        does every row have the digest that it has in memory?
+    every `compare_s`        does every row have the digest that it has in memory? a part a look
 
 Rows are read anew beside those that answer, which go on until then.
 """

@@ -108,6 +108,11 @@ class IndexEntry:
         values = (*_values(self), score)
         return Hit(*values)
 
+    def with_vector(self, embedding: Embedding) -> "IndexRow":
+        """The row of this, with its vector. Shape (dim,)."""
+        values = (*_values(self), embedding)
+        return IndexRow(*values)
+
 
 # The scalar columns of the index, and those of each kind: bytes of a text, counts, fingerprints.
 COLUMNS: Final = tuple(each.name for each in fields(IndexEntry))

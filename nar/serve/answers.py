@@ -1,7 +1,7 @@
 """Hits, answers and states as messages: the server encodes them, the client decodes them."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from nar.index.rows import Hit, IndexEntry
 from nar.index.state import IndexState
@@ -14,7 +14,7 @@ FIELDS: Final = tuple(field.name for field in retrieval_pb2.Architecture.DESCRIP
 
 def encode_architecture(entry: IndexEntry) -> retrieval_pb2.Architecture:
     """The message of an indexed architecture."""
-    return retrieval_pb2.Architecture(**{name: getattr(entry, name) for name in FIELDS})
+    return retrieval_pb2.Architecture(**_values(entry))
 
 
 def decode_architecture(message: retrieval_pb2.Architecture, score: float = 1.0) -> Hit:
@@ -68,7 +68,10 @@ def _decode_hits(messages: Iterable[retrieval_pb2.Hit]) -> tuple[Hit, ...]:
     return tuple(decode_architecture(message.architecture, message.score) for message in messages)
 
 
-def _encode_hits(hits: Iterable[Hit]) -> Iterable[retrieval_pb2.Hit]:
-    return (
-        retrieval_pb2.Hit(architecture=encode_architecture(hit), score=hit.score) for hit in hits
-    )
+def _values(entry: IndexEntry) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in FIELDS}
+
+
+def _encode_hits(hits: Iterable[Hit]) -> list[Any]:
+    # As a mapping and not as a message, which would be copied: half of the time.
+    return [{"architecture": _values(hit), "score": hit.score} for hit in hits]

@@ -58,7 +58,8 @@ def rows_of(directory: Path) -> str:
     with ArchitectureIndex(config) as index:
         follower.look(index)
     assert follower.mirror, "more rows than a server holds"
-    return sha256("".join(sorted(follower.mirror.digests.values())).encode()).hexdigest()
+    digests = sorted(row.digest() for row in follower.mirror.rows.each_row())
+    return sha256("".join(digests).encode()).hexdigest()
 
 
 def _config(directory: Path) -> IndexConfig:

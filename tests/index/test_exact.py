@@ -12,6 +12,7 @@ from nar.index.exact import ExactIndex
 from nar.index.filters import Filter, Range
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, IndexRow
 from nar.index.searches import Search
+from nar.index.table import Table
 
 NAMES = [f"timm:{number}" for number in range(40)]
 
@@ -57,13 +58,27 @@ FILTERS = st.builds(
 
 
 def test_no_search_asks_rows_one_by_one(monkeypatch):
-    """Of forty rows only those that are shown become objects."""
+    """Of forty rows only those that are shown become objects, and each of them once."""
     index = ExactIndex(rows(0), dim=DIM)
-    made = []
-    monkeypatch.setattr("nar.index.exact.Hit", lambda **columns: made.append(columns["name"]))
+    made, make = [], Table.made
+    monkeypatch.setattr(
+        Table, "made", lambda table, position: made.append(position) or make(table, position)
+    )
+    shown = set()
     for wanted in (Filter(), Filter(families=("family1",), parameters=Range(minimum=3))):
-        index.search(np.eye(1, DIM, dtype=np.float32), 3, wanted)
-    assert len(made) == 6
+        for _ in range(2):
+            [hits] = index.search(np.eye(1, DIM, dtype=np.float32), 3, wanted)
+            shown |= {hit.id for hit in hits}
+    assert len(made) == len(set(made)) == len(shown)
+
+
+def test_records_are_kept_up_to_a_number(monkeypatch):
+    monkeypatch.setattr("nar.index.table._KEPT", 3)
+    known = rows(0)
+    table = Table.of(known)
+    for position in [*range(len(known)), 0]:
+        assert table.at(position).name == known[position].name
+        assert table.at(position) is table.at(position)
 
 
 def test_searches_of_all_sorts_are_answered_together():

@@ -65,10 +65,10 @@ def test_an_increment_equals_a_build_from_nothing_digest_for_digest(index):
     increment = Increment(index, batch_rows=1)
     increment.load([wanted[0], wanted[-1]])
     assert increment.finish([ROWS[1].id], "d" * 16) == len(wanted)
-    in_place = index.live.digests()
+    in_place = list(index.live.digest_pages())
     assert is_of_corpus(index, ENCODER, "d" * 16, len(wanted))
     load(index, wanted)
-    assert index.live.digests() == in_place
+    assert list(index.live.digest_pages()) == in_place
 
 
 def test_a_row_that_does_not_read_back_is_an_error(index):

@@ -1,0 +1,71 @@
+"""The follower: how it finds out that rows in memory are no longer those of the collection."""
+
+from threading import Event
+
+import pytest
+from backends import ENCODER
+from oracle import DIM, row
+
+from nar.config import IndexConfig
+from nar.errors import IndexUnavailableError
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.collection import Collection
+from nar.index.following import Follower
+from nar.index.mirror import Mirror
+
+ROWS = [row(f"n{number}", 1, number) for number in range(40)]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with ArchitectureIndex(IndexConfig(uri=str(tmp_path / "index.db"))) as index:
+        with index.build(ENCODER, DIM) as build:
+            build.upsert(ROWS)
+            build.publish()
+        yield index
+
+
+def following():
+    """What looks a hundred times while it compares once."""
+    return Follower(IndexConfig(compare_s=100, follow_s=1), None, Event())
+
+
+def test_a_look_compares_a_part_of_the_rows(index, monkeypatch):
+    """All at once would keep a core busy for seconds, beside who searches."""
+    monkeypatch.setattr("nar.index.following._ROWS_A_LOOK", 2)
+    follower = following()
+    follower.look(index)
+    held = follower.mirror
+    assert held.rows.count() == len(ROWS)
+    compared = []
+    monkeypatch.setattr(Collection, "digests_between", lambda _, *part: compared.append(part))
+    monkeypatch.setattr(Mirror, "digests_between", lambda *_: None)
+    follower.look(index)
+    assert not compared  # they were just read
+    monkeypatch.setattr(follower, "_compare_at", 0.0)
+    for _ in range(100):
+        follower.look(index)
+    assert len(compared) == len(set(compared)) > 10
+    assert (compared[0][0], compared[-1][1]) == ("0" * 32, "g")
+    with pytest.raises(IndexUnavailableError), follower.writing():
+        raise IndexUnavailableError("nobody knows what was written")
+    follower.look(index)
+    assert compared[-1] == ("0" * 32, "g")  # all at once
+    assert follower.mirror is held
+
+
+def test_what_could_not_be_read_anew_is_found_again(index, monkeypatch):
+    follower = following()
+    follower.look(index)
+    index.live.upsert([row("n1", 1, 1, family="renamed")])
+    monkeypatch.setattr(follower, "_compare_at", 0.0)
+    with monkeypatch.context() as broken:
+        broken.setattr(Mirror, "read", refuse)
+        with pytest.raises(IndexUnavailableError):
+            follower.look(index)
+    follower.look(index)
+    assert follower.mirror.rows.get(["n1"])["n1"].family == "renamed"
+
+
+def refuse(*_):
+    raise IndexUnavailableError("no page comes")
