@@ -32,7 +32,7 @@ DIRECTIONS: Final = 128
 # Rows that directions are chosen by. What others have beside them makes a search slower, not wrong.
 _SAMPLED: Final = 2_048
 # A product of so few vectors one by one takes less time than of all together: measured.
-_FEW: Final = 3
+_FEW: Final = 6
 # Rows looked at one by one are worth it up to this share of all.
 _WORTH: Final = 8
 # What float32 may be wrong by in a square of a length, and in a score.

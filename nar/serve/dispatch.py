@@ -3,6 +3,7 @@
 A stream goes the way of a call again and again, once for each of its requests.
 """
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast
@@ -10,9 +11,18 @@ from typing import Any, TypeAlias, cast
 import grpc
 from google.protobuf.message import Message
 
-from nar.serve.calls import REQUEST_ID, Call, Context, Layer, Proceed, clock_of, request_id_of
+from nar.serve.calls import (
+    REQUEST_ID,
+    Call,
+    Context,
+    Layer,
+    Proceed,
+    clock_of,
+    request_id_of,
+    time_remaining_s,
+)
 from nar.serve.interceptors import Admission
-from nar.serve.refusing import refusing
+from nar.serve.refusing import Refusing
 from nar.serve.stages import StageClock
 from nar.serve.streams import Streams
 from nar.serve.telemetry import Telemetry
@@ -58,6 +68,7 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         self._streams = streams
         self._workers = workers
         self._telemetry = telemetry
+        self._refusing = Refusing(telemetry)
 
     async def intercept_service(
         self,
@@ -70,12 +81,12 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         reads it before anybody has looked at the token, and answers bytes that are no message with
         UNKNOWN, uncounted.
 
-        While the server is full, calls are refused here, before anything is made for them.
+        While the server is full, calls are refused before anything is made for them: here if as
+        many are in flight as may be, else as soon as their deadlines are known.
         """
         method = handler_call_details.method
         if self._admission.is_full and method.startswith(self._prefix):
-            self._telemetry.rejected("overloaded")
-            return refusing()
+            return self._refusing.handler
         handler = await continuation(handler_call_details)
         if handler is None:
             self._telemetry.rejected("unknown_method")
@@ -95,6 +106,10 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     async def _call(
         self, method: str, handler: Handler, _requests: object, context: Context
     ) -> Message:
+        remaining_s = time_remaining_s(context)
+        refusal = self._workers.refusal(method, math.inf if remaining_s is None else remaining_s)
+        if refusal:
+            await self._refusing.refuse(context, refusal)
         return await self.answer(method, handler, context)
 
     async def answer(self, method: str, handler: Handler, context: Context) -> Message:

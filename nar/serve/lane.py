@@ -7,6 +7,8 @@ from nar.serve.status import OverloadedError
 
 # Weight of the newest call in the mean of its method: about ten calls are remembered.
 NEWEST: Final = 0.1
+# What is expected is a mean: of the time that a caller has, a wait may take so much.
+SURE: Final = 0.75
 
 
 class Lane:
@@ -28,6 +30,22 @@ class Lane:
         """Work that is still owed to the calls in this lane, shared by its threads."""
         return self._owed_s / self._threads
 
+    def refusal(self, method: str, remaining_s: float) -> OverloadedError | None:
+        """What is said to a call that would wait for too long if it came now.
+
+        Args:
+            method: Which.
+            remaining_s: How long its caller still waits.
+        """
+        # Without a wait it may try: what is expected of it was learned from others.
+        spare_s = max(remaining_s - self._mean_s.get(method, 0.0), 0)
+        wait_s = self.expected_wait_s
+        if wait_s <= min(self._max_wait_s, SURE * spare_s):
+            return None
+        return OverloadedError(
+            f"the call would wait {wait_s:.1f} s for a thread; try again", wait_s
+        )
+
     def enter(self, call: Call) -> float:
         """Let a call wait here.
 
@@ -38,12 +56,9 @@ class Lane:
             OverloadedError: It would wait for longer than it may, or would not be answered while
                 its caller waits.
         """
-        wait_s, expected_s = self.expected_wait_s, self._mean_s.get(call.method, 0.0)
-        # Without a wait it may try: what is expected of it was learned from others.
-        remaining_s = call.clock.patience.remaining_s - expected_s
-        if wait_s > min(self._max_wait_s, max(remaining_s, 0)):
-            reason = f"the call would wait {wait_s:.1f} s for a thread; try again"
-            raise OverloadedError(reason, wait_s)
+        if refusal := self.refusal(call.method, call.clock.patience.remaining_s):
+            raise refusal
+        expected_s = self._mean_s.get(call.method, 0.0)
         self._owed_s += expected_s
         return expected_s
 

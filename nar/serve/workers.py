@@ -58,6 +58,15 @@ class Workers:
         began = list(self._began.values())
         return time.monotonic() - max(began) if len(began) == self._threads else 0.0
 
+    def refusal(self, method: str, remaining_s: float) -> OverloadedError | None:
+        """What is said to a small call that would wait for too long if it came now.
+
+        Args:
+            method: Which.
+            remaining_s: How long its caller still waits.
+        """
+        return None if method in HEAVY else self._lane.refusal(method, remaining_s)
+
     async def run(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> Message:
         """Work on a call in a thread.
 

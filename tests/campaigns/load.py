@@ -8,28 +8,26 @@ import random
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from itertools import chain, cycle
+from functools import partial
+from itertools import cycle
 from typing import Final
 
-import grpc
 import numpy as np
 from campaigns.asked import Request
 from campaigns.messages import SERVICE
+from campaigns.wire import Prepared, Wire, prepared
 
 # A connection carries a bounded number of calls, and the others would wait at the caller.
-CHANNELS: Final = 16
-OPTIONS: Final = (
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.max_receive_message_length", -1),
-)
+CONNECTIONS: Final = 16
+# How often a caller looks for those of its calls whose time is over.
+LOOK_S: Final = 0.01
 # What a full server answers; and what its callers hear when grpc drops a call before that.
 REFUSED: Final = "RESOURCE_EXHAUSTED"
 DROPPED: Final = "CANCELLED"
 MILLISECONDS: Final = 1_000
 Sent = tuple[str, bytes]
-Ask = Callable[[Sequence[grpc.aio.Channel]], Awaitable["list[Ended]"]]
+Ask = Callable[[Sequence[Wire]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +80,30 @@ def closed_loop(
     target: str, requests: Sequence[Sent], *, clients: int, seconds: float, deadline_s: float
 ) -> Load:
     """Each client asks again as soon as it was answered."""
+    calls = cycle(_prepared(requests, deadline_s))
+    ended: list[Ended] = []
 
-    async def ask(channels: Sequence[grpc.aio.Channel]) -> list[Ended]:
-        end, waiting = time.monotonic() + seconds, cycle(requests)
+    async def ask(wires: Sequence[Wire]) -> None:
+        end = time.monotonic() + seconds
 
-        async def client(number: int) -> list[Ended]:
-            ended = []
-            while time.monotonic() < end:
-                channel = channels[number % CHANNELS]
-                ended.append(await _call(channel, next(waiting), deadline_s))
-            return ended
+        def begin(number: int) -> None:
+            wires[number % CONNECTIONS].call(next(calls), partial(go_on, number))
 
-        return list(chain.from_iterable(await asyncio.gather(*map(client, range(clients)))))
+        def go_on(number: int, code: str, took_s: float) -> None:
+            ended.append(Ended(code, took_s))
+            if time.monotonic() < end:
+                begin(number)
+            else:
+                left.discard(number)
 
-    return Load(seconds, asyncio.run(_connected(target, ask)))
+        left = set(range(clients))
+        for number in sorted(left):
+            begin(number)
+        while left:
+            await _look(wires)
+
+    asyncio.run(_connected(target, ask))
+    return Load(seconds, ended)
 
 
 def open_loop(
@@ -108,18 +116,26 @@ def open_loop(
     seed: int,
 ) -> Load:
     """Calls come at random times, so many a second, whatever became of those before."""
+    calls = _prepared(requests, deadline_s)
+    ended: list[Ended] = []
 
-    async def ask(channels: Sequence[grpc.aio.Channel]) -> list[Ended]:
-        began, calls = time.monotonic(), []
-        for number, due_s in enumerate(arrivals(per_s, seconds, seed)):
+    async def ask(wires: Sequence[Wire]) -> None:
+        began, sent = time.monotonic(), 0
+        looking = asyncio.create_task(_look_forever(wires))
+        for sent, due_s in enumerate(arrivals(per_s, seconds, seed), start=1):
             # What is late is sent at once: the load stays the same.
-            await asyncio.sleep(began + due_s - time.monotonic())
-            sent = requests[number % len(requests)]
-            call = _call(channels[number % CHANNELS], sent, deadline_s)
-            calls.append(asyncio.create_task(call))
-        return list(await asyncio.gather(*calls))
+            if (early_s := began + due_s - time.monotonic()) > 0:
+                await asyncio.sleep(early_s)
+            wires[sent % CONNECTIONS].call(calls[sent % len(calls)], on_end)
+        looking.cancel()
+        while len(ended) < sent:
+            await _look(wires)
 
-    return Load(seconds, asyncio.run(_connected(target, ask)))
+    def on_end(code: str, took_s: float) -> None:
+        ended.append(Ended(code, took_s))
+
+    asyncio.run(_connected(target, ask))
+    return Load(seconds, ended)
 
 
 def arrivals(per_s: float, seconds: float, seed: int) -> Iterator[float]:
@@ -134,20 +150,33 @@ def arrivals(per_s: float, seconds: float, seed: int) -> Iterator[float]:
         yield due_s
 
 
-async def _connected(target: str, ask: Ask) -> list[Ended]:
-    async with AsyncExitStack() as stack:
-        channels = [grpc.aio.insecure_channel(target, options=OPTIONS) for _ in range(CHANNELS)]
-        for channel in channels:
-            await stack.enter_async_context(channel)
-            await channel.channel_ready()
-        return await ask(channels)
+def _prepared(requests: Sequence[Sent], deadline_s: float) -> list[Prepared]:
+    return [
+        prepared(f"/{SERVICE.full_name}/{method}", message, deadline_s)
+        for method, message in requests
+    ]
 
 
-async def _call(channel: grpc.aio.Channel, sent: Sent, deadline_s: float) -> Ended:
-    method, content = sent
-    began = time.monotonic()
+async def _look(wires: Sequence[Wire]) -> None:
+    """Let answers come, and end the calls whose time is over."""
+    await asyncio.sleep(LOOK_S)
+    for wire in wires:
+        wire.give_up()
+
+
+async def _look_forever(wires: Sequence[Wire]) -> None:
+    while True:
+        await _look(wires)
+
+
+async def _connected(target: str, ask: Ask) -> None:
+    host, _, port = target.rpartition(":")
+    loop = asyncio.get_running_loop()
+    made = [await loop.create_connection(Wire, host, int(port)) for _ in range(CONNECTIONS)]
+    wires = [wire for _, wire in made]
     try:
-        await channel.unary_unary(f"/{SERVICE.full_name}/{method}")(content, timeout=deadline_s)
-    except grpc.aio.AioRpcError as error:
-        return Ended(error.code().name, time.monotonic() - began)
-    return Ended("OK", time.monotonic() - began)
+        await asyncio.gather(*(wire.ready for wire in wires))
+        await ask(wires)
+    finally:
+        for wire in wires:
+            wire.close()

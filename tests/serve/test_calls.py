@@ -15,6 +15,7 @@ from tiny_index import known
 from waiting import wait_for
 
 from nar.serve.graphs import encode_graph
+from nar.serve.refusing import REST_S
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
@@ -93,6 +94,29 @@ def test_a_full_server_sheds_at_once_and_says_when_to_come_back(embedder, index)
         gate.open()
         assert [len(call.result().results) for call in accepted] == [1, 1]
         wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
+
+
+def test_a_server_rests_among_refusals(embedder, index, monkeypatch):
+    """Its threads answer meanwhile, and grpc drops what comes."""
+    rests = []
+    monkeypatch.setattr("nar.serve.refusing.sleep", rests.append)
+    gate = Gate()
+    with (
+        live_server(Delegating(embedder, gate), index, max_in_flight=1) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        accepted = stub.Search.future(one_query())
+        wait_for(lambda: gate.arrived == 1)
+        for _ in range(3):
+            with pytest.raises(grpc.RpcError):
+                stub.Search(one_query())
+        gate.open()
+        assert accepted.result().results
+        refused = len(rests)
+        assert stub.Search(one_query()).results
+    assert 1 <= refused <= 3
+    assert rests == [REST_S] * refused  # none for a call that is answered
 
 
 def test_calls_that_nobody_has_seen_yet_are_bounded(embedder, index):
