@@ -146,9 +146,9 @@ class ServerConfig(Settings):
         256 * 1024, ge=0, description="larger requests leave one thread to the others"
     )
     max_message_bytes: int = Field(16 * 1024 * 1024, ge=1_024)
-    max_in_flight: int = Field(48, ge=1, description="calls at a time; more are shed")
+    max_in_flight: int = Field(96, ge=1, description="calls at a time; more are shed")
     heavy_share: float = Field(
-        0.5, gt=0, le=1, description="share of these places that heavy calls may take"
+        0.25, gt=0, le=1, description="share of these places that heavy calls may take"
     )
     max_streams: int = Field(128, ge=1, description="calls at a time of one connection")
     max_connections: int = Field(1_024, ge=1, description="connections at a time")

@@ -8,7 +8,7 @@ from nar.serve.status import OverloadedError
 # Weight of the newest call in the mean of its method: about ten calls are remembered.
 NEWEST: Final = 0.1
 # What is expected is a mean: of the time that a caller has, a wait may take so much.
-SURE: Final = 0.75
+SURE: Final = 0.5
 
 
 class Lane:

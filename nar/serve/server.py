@@ -46,6 +46,8 @@ OPTIONS: Final = (
 
 # How often the threads are looked at within the time after which they count as stuck.
 LOOKS: Final = 5
+# Calls that may wait before Python sees them: more than a burst of callers, and 20 ms of its work.
+UNSEEN: Final = 48
 # How long calls are told to go elsewhere before the port closes.
 NOTICE_S: Final = 0.2
 
@@ -220,14 +222,15 @@ class QueryServer:
 
 
 def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
+    unseen = min(config.max_in_flight, UNSEEN)
     return [
         ("grpc.max_receive_message_length", config.max_message_bytes),
         ("grpc.max_concurrent_streams", config.max_streams),
         # Calls that Python has not seen yet. Beyond its peak the server would otherwise answer or
         # refuse each of them too late. What is dropped ends as CANCELLED, which clients may try
-        # again: from half as many as may be in flight at random, above that number always.
-        ("grpc.server.max_pending_requests", -(-config.max_in_flight // 2)),
-        ("grpc.server.max_pending_requests_hard_limit", config.max_in_flight),
+        # again: from half of this number at random, above it always.
+        ("grpc.server.max_pending_requests", -(-unseen // 2)),
+        ("grpc.server.max_pending_requests_hard_limit", unseen),
         # Otherwise grpc widens its windows, and buffers megabytes that nobody has asked for.
         ("grpc.http2.bdp_probe", 0),
         ("grpc.max_allowed_incoming_connections", config.max_connections),

@@ -37,7 +37,7 @@ def test_who_would_wait_too_long_is_told_when_to_come_back():
     with pytest.raises(OverloadedError, match=r"wait 4\.0 s") as caught:
         lane.enter(call_of("Search", patience_s=3))
     assert caught.value.retry_after_s == pytest.approx(4)
-    lane.enter(call_of("Embed", patience_s=10))
+    lane.enter(call_of("Embed", patience_s=13))
     with pytest.raises(OverloadedError):
         lane.enter(call_of("Search"))
 
@@ -47,8 +47,8 @@ def test_who_would_be_answered_too_late_does_not_wait():
     learned(lane, "Search", 10)
     lane.enter(call_of())
     with pytest.raises(OverloadedError, match=r"wait 1\.0 s"):
-        lane.enter(call_of(patience_s=2.3))
-    lane.enter(call_of(patience_s=2.4))
+        lane.enter(call_of(patience_s=2.9))
+    lane.enter(call_of(patience_s=3.1))
 
 
 def test_an_idle_lane_takes_what_took_long_before():
