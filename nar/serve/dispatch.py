@@ -23,6 +23,7 @@ from nar.serve.calls import (
 )
 from nar.serve.interceptors import Admission
 from nar.serve.refusing import Refusing
+from nar.serve.resting import Resting
 from nar.serve.stages import StageClock
 from nar.serve.streams import Streams
 from nar.serve.telemetry import Telemetry
@@ -69,6 +70,9 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         self._workers = workers
         self._telemetry = telemetry
         self._refusing = Refusing(telemetry)
+        self._resting = Resting(
+            lambda: workers.have_enough or admission.is_full, workers.have_answered
+        )
 
     async def intercept_service(
         self,
@@ -85,8 +89,10 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         many are in flight as may be, else as soon as their deadlines are known.
         """
         method = handler_call_details.method
-        if self._admission.is_full and method.startswith(self._prefix):
-            return self._refusing.handler
+        if method.startswith(self._prefix):
+            self._resting.before_a_call()
+            if self._admission.is_full:
+                return self._refusing.handler
         handler = await continuation(handler_call_details)
         if handler is None:
             self._telemetry.rejected("unknown_method")

@@ -86,6 +86,11 @@ class WaitingRoom:
         self._waiting: deque[Waiting] = deque()
         self._is_closed = False
 
+    @property
+    def count(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
     def enter(self, waiting: Waiting) -> None:
         """Wait behind the others."""
         with self._lock:

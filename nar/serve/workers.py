@@ -14,10 +14,12 @@ from nar.serve.calls import Call
 from nar.serve.lane import Lane
 from nar.serve.status import GivenUpError, OverloadedError
 from nar.serve.together import Asked, Work
-from nar.serve.waiting import Waiting, WaitingRoom
+from nar.serve.waiting import MOST, Waiting, WaitingRoom
 
 # Whatever the size of their requests: these wait for a store, or read many graphs.
 HEAVY: Final = frozenset({"Explain", "Upsert", "Delete"})
+# Work that is owed to callers, beyond which no further call is taken while threads have some.
+ENOUGH_S: Final = 0.1
 
 
 class Workers:
@@ -33,6 +35,9 @@ class Workers:
         max_heavy: Heavy calls at a time, those included that wait; more are shed, so that they
             never take all places of small ones.
         max_wait_s: Small calls are shed rather than let wait longer for a thread.
+
+    Attributes:
+        have_answered: Set whenever a thread has answered calls; whoever waits for that clears it.
     """
 
     def __init__(self, threads: int, heavy_bytes: int, max_heavy: int, max_wait_s: float) -> None:
@@ -46,11 +51,19 @@ class Workers:
         self._heavy_lane = Lane(heavy_threads, math.inf)
         self._began: dict[int, float] = {}
         self._waiting = WaitingRoom(threads, heavy_bytes)
+        self.have_answered = threading.Event()
 
     @property
     def are_busy(self) -> bool:
         """Whether a thread is at work, be it for a caller who is gone."""
         return bool(self._began)
+
+    @property
+    def have_enough(self) -> bool:
+        """Whether a further call would only wait, and no thread lacks its next ones."""
+        waiting = self._waiting.count
+        is_long = waiting >= self._threads and self._lane.expected_wait_s >= ENOUGH_S
+        return is_long or waiting >= MOST
 
     @property
     def stuck_s(self) -> float:
@@ -131,6 +144,7 @@ class Workers:
         took_s = (time.monotonic() - began) / len(calls)
         for each, outcome in zip(calls, outcomes, strict=True):
             each.end(outcome, took_s)
+        self.have_answered.set()
 
     def shutdown(self) -> None:
         """Begin nothing any more; what runs is left to itself."""

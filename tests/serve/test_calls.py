@@ -1,6 +1,7 @@
 """What stands around every call: counting, sizes, admission, token, faults of our own."""
 
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +16,7 @@ from tiny_index import known
 from waiting import wait_for
 
 from nar.serve.graphs import encode_graph
-from nar.serve.refusing import REST_S
+from nar.serve.resting import Resting
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
@@ -96,11 +97,19 @@ def test_a_full_server_sheds_at_once_and_says_when_to_come_back(embedder, index)
         wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
 
 
-def test_a_server_rests_among_refusals(embedder, index, monkeypatch):
-    """Its threads answer meanwhile, and grpc drops what comes."""
-    rests = []
-    monkeypatch.setattr("nar.serve.refusing.sleep", rests.append)
+def test_a_full_server_takes_no_call_until_it_has_answered(embedder, index, monkeypatch):
+    """Its threads go on meanwhile, and grpc drops what comes."""
+    monkeypatch.setattr("nar.serve.resting.REST_S", 10.0)
     gate = Gate()
+    rest, rests = Resting.before_a_call, []
+
+    def opened_while_resting(resting):
+        rests.append(1)
+        if len(rests) == 2:
+            gate.open()
+        rest(resting)
+
+    monkeypatch.setattr(Resting, "before_a_call", opened_while_resting)
     with (
         live_server(Delegating(embedder, gate), index, max_in_flight=1) as server,
         grpc.insecure_channel(server.target) as channel,
@@ -108,15 +117,12 @@ def test_a_server_rests_among_refusals(embedder, index, monkeypatch):
         stub = ArchitectureRetrievalServiceStub(channel)
         accepted = stub.Search.future(one_query())
         wait_for(lambda: gate.arrived == 1)
-        for _ in range(3):
-            with pytest.raises(grpc.RpcError):
-                stub.Search(one_query())
-        gate.open()
+        began = time.monotonic()
+        stub.Search.future(one_query())
         assert accepted.result().results
-        refused = len(rests)
+        assert time.monotonic() - began < 5  # the answer ended the rest
+        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
         assert stub.Search(one_query()).results
-    assert 1 <= refused <= 3
-    assert rests == [REST_S] * refused  # none for a call that is answered
 
 
 def test_calls_that_nobody_has_seen_yet_are_bounded(embedder, index):
