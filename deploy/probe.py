@@ -13,6 +13,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 PATIENCE_S = 4.0
+NUMBERS_OF_ARGUMENTS = (1, 3, 5)
 
 
 def channel(address: str, ca_file: str = "", name: str = "", *shown: str) -> grpc.Channel:
@@ -35,9 +36,19 @@ def channel(address: str, ca_file: str = "", name: str = "", *shown: str) -> grp
     )
 
 
-def main() -> bool:
-    """Whether the server says SERVING."""
-    with channel(*sys.argv[1:]) as opened:
+def main(*arguments: str) -> bool:
+    """Whether the server says SERVING.
+
+    Args:
+        arguments: Address; authorities and name; certificate and key.
+    """
+    if len(arguments) not in NUMBERS_OF_ARGUMENTS:
+        sys.exit(__doc__)
+    try:
+        opened = channel(*arguments)
+    except OSError as error:
+        sys.exit(f"cannot read {error.filename}: {error.strerror}")
+    with opened:
         health = health_pb2_grpc.HealthStub(opened)
         try:
             reply = health.Check(health_pb2.HealthCheckRequest(), timeout=PATIENCE_S)
@@ -48,4 +59,4 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(not main())
+    sys.exit(not main(*sys.argv[1:]))

@@ -206,7 +206,8 @@ def test_memory_fits_what_was_measured():
     assert requested > measured[0]
     assert limit >= 2 * requested
     assert f"{measured[0]} MB resident" in SERVER
-    assert int(resources["limits"]["cpu"]) >= ServerConfig().compute_threads
+    threads = ServerConfig().compute_threads + ServerConfig().heavy_threads
+    assert int(resources["limits"]["cpu"]) >= threads
 
 
 def mebibytes(resources):

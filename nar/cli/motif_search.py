@@ -88,7 +88,7 @@ def search_blocks(
         raise InvalidInputError("search", "wanted either the name of a model or --motif")
     if server or choice.names_index or choice.work != DEFAULT_WORK:
         raise InvalidInputError(
-            "motif", "blocks are counted in the atlas only; name no other index"
+            "motif", "blocks are counted in the atlas only: leave out --server, --uri and --work"
         )
     users = _users(motif, shipped_atlas(), wanted, CorpusChoice(choice.work))
     report = {

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.config import IndexConfig
-from nar.errors import FilesAloneError, IndexMismatchError, NarError
+from nar.errors import FilesAloneError, IndexMismatchError, IndexUnavailableError, NarError
 from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter
@@ -215,6 +215,18 @@ class Reader:
         return self._index
 
     def _run(self, open_index: Open | None) -> None:
+        try:
+            self._follow(open_index)
+        # Whatever escapes is a fault of ours: better not healthy than never followed again. Where
+        # no index was opened, files answer for good.
+        except Exception as error:
+            log.exception("the index is no longer followed")
+            if self._index:
+                self._fault = IndexUnavailableError(
+                    f"the index is no longer followed, for a fault of our own: {error!r}; restart"
+                )
+
+    def _follow(self, open_index: Open | None) -> None:
         self._follower.prepare()
         if self._index is None and open_index:
             self._index = self._opened_beside_files(open_index)

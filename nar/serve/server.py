@@ -76,9 +76,7 @@ class QueryServer:
         self.port = 0
         self._config = config
         self._telemetry = telemetry
-        self._workers = Workers(
-            config.compute_threads, config.heavy_bytes, config.max_heavy, config.max_wait_s
-        )
+        self._workers = Workers(config)
         self._health = Health((SERVICE,), retrieval.count_rows, self._is_stuck, telemetry)
         self._admission = Admission(config.max_in_flight, telemetry.in_flight)
         self._streams = Streams(

@@ -2,74 +2,57 @@
 
 import asyncio
 import math
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from threading import Event
 from typing import Final
 
 from google.protobuf.message import Message
 
+from nar.config import ServerConfig
 from nar.serve.calls import Call
-from nar.serve.lane import Lane
+from nar.serve.pool import Pool
 from nar.serve.status import GivenUpError, OverloadedError
 from nar.serve.together import Asked, Work
-from nar.serve.waiting import MOST, Waiting, WaitingRoom
 
 # Whatever the size of their requests: these wait for a store, or read many graphs.
 HEAVY: Final = frozenset({"Explain", "Upsert", "Delete"})
-# Work that is owed to callers, beyond which no further call is taken while threads have some.
-ENOUGH_S: Final = 0.1
 
 
 class Workers:
-    """A pool that keeps a thread for small calls, and knows when none of its threads gets on.
+    """Threads for small calls, and others for heavy ones, which never take those of the small.
 
-    A thread that becomes free takes its share of the calls that have come meanwhile, and answers
-    them together. Nobody waits for company: a call that finds a thread free is alone.
+    Heavy are calls whose requests have many bytes, and those of some methods. They are alone with
+    their thread, and those that are too many are shed, so that they never take all places.
 
     Args:
-        threads: Calls computed at a time.
-        heavy_bytes: Calls whose requests have more bytes never take the last thread; nor do
-            those of some methods.
-        max_heavy: Heavy calls at a time, those included that wait; more are shed, so that they
-            never take all places of small ones.
-        max_wait_s: Small calls are shed rather than let wait longer for a thread.
-
-    Attributes:
-        have_answered: Set whenever a thread has answered calls; whoever waits for that clears it.
+        config: How many threads there are, and how long calls may wait for them.
     """
 
-    def __init__(self, threads: int, heavy_bytes: int, max_heavy: int, max_wait_s: float) -> None:
-        self._pool = ThreadPoolExecutor(threads, "compute")
-        self._threads = threads
-        self._heavy_bytes = heavy_bytes
-        self._max_heavy, self._heavy_calls = max_heavy, 0
-        heavy_threads = max(1, threads - 1)
-        self._heavy = asyncio.Semaphore(heavy_threads)
-        self._lane = Lane(threads, max_wait_s)
-        self._heavy_lane = Lane(heavy_threads, math.inf)
-        self._began: dict[int, float] = {}
-        self._waiting = WaitingRoom(threads, heavy_bytes)
-        self.have_answered = threading.Event()
+    def __init__(self, config: ServerConfig) -> None:
+        self._heavy_bytes = config.heavy_bytes
+        self._max_heavy, self._heavy_calls = config.max_heavy, 0
+        bytes_together = config.heavy_bytes
+        self._small = Pool("small", config.compute_threads, config.max_wait_s, bytes_together)
+        self._heavy = Pool("heavy", config.heavy_threads, math.inf, bytes_together)
 
     @property
     def are_busy(self) -> bool:
         """Whether a thread is at work, be it for a caller who is gone."""
-        return bool(self._began)
+        return self._small.is_busy or self._heavy.is_busy
 
     @property
     def have_enough(self) -> bool:
-        """Whether a further call would only wait, and no thread lacks its next ones."""
-        waiting = self._waiting.count
-        is_long = waiting >= self._threads and self._lane.expected_wait_s >= ENOUGH_S
-        return is_long or waiting >= MOST
+        """Whether a further small call would only wait."""
+        return self._small.has_enough
+
+    @property
+    def have_answered(self) -> Event:
+        """Set whenever small calls were answered; whoever waits for that clears it."""
+        return self._small.has_answered
 
     @property
     def stuck_s(self) -> float:
-        """How long no thread has come to the end of a call; 0 while one of them is free."""
-        began = list(self._began.values())
-        return time.monotonic() - max(began) if len(began) == self._threads else 0.0
+        """How long no small call has come to its end; 0 while one of their threads is free."""
+        return self._small.stuck_s
 
     def refusal(self, method: str, remaining_s: float) -> OverloadedError | None:
         """What is said to a small call that would wait for too long if it came now.
@@ -78,7 +61,7 @@ class Workers:
             method: Which.
             remaining_s: How long its caller still waits.
         """
-        return None if method in HEAVY else self._lane.refusal(method, remaining_s)
+        return None if method in HEAVY else self._small.lane.refusal(method, remaining_s)
 
     async def run(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> Message:
         """Work on a call in a thread.
@@ -99,7 +82,9 @@ class Workers:
         patience = call.clock.patience
         try:
             async with asyncio.timeout(max(patience.remaining_s, 0)) as limit:
-                return await self._run(call, asked, work, alone=alone)
+                if len(asked.received) > self._heavy_bytes or call.method in HEAVY:
+                    return await self._run_heavy(call, asked, work)
+                return await self._small.answer(call, asked, work, alone=alone)
         except TimeoutError:
             if limit.expired():
                 reason = "the time of this call was over before it was answered"
@@ -108,45 +93,17 @@ class Workers:
         finally:
             patience.give_up()
 
-    async def _run(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> Message:
-        is_heavy = len(asked.received) > self._heavy_bytes or call.method in HEAVY
-        lane = self._heavy_lane if is_heavy else self._lane
-        if is_heavy and self._heavy_calls >= self._max_heavy:
+    async def _run_heavy(self, call: Call, asked: Asked, work: Work) -> Message:
+        if self._heavy_calls >= self._max_heavy:
             reason = "as many heavy calls are in flight as may be; try again"
-            raise OverloadedError(reason, lane.expected_wait_s)
-        expected_s = lane.enter(call)
-        self._heavy_calls += is_heavy
-        waiting = Waiting(call, asked, work, alone=alone or is_heavy)
+            raise OverloadedError(reason, self._heavy.lane.expected_wait_s)
+        self._heavy_calls += 1
         try:
-            if is_heavy:
-                await self._heavy.acquire()
-            call.work = waiting.answered
-            self._waiting.enter(waiting)
-            self._pool.submit(self._work)
-            if is_heavy:
-                call.when_work_ends(self._heavy.release)
-            return await asyncio.wrap_future(waiting.answered)
+            return await self._heavy.answer(call, asked, work, alone=True)
         finally:
-            self._heavy_calls -= is_heavy
-            call.when_work_ends(partial(lane.leave, call, expected_s))
-
-    def _work(self) -> None:
-        """Answer those who have waited longest, if others have not taken them along."""
-        calls = self._waiting.called_in()
-        if not calls:
-            return
-        began, thread = time.monotonic(), threading.get_ident()
-        self._began[thread] = began
-        try:
-            outcomes = calls[0].work([each.asked for each in calls])
-        finally:
-            del self._began[thread]
-        took_s = (time.monotonic() - began) / len(calls)
-        for each, outcome in zip(calls, outcomes, strict=True):
-            each.end(outcome, took_s)
-        self.have_answered.set()
+            self._heavy_calls -= 1
 
     def shutdown(self) -> None:
         """Begin nothing any more; what runs is left to itself."""
-        self._waiting.close()
-        self._pool.shutdown(wait=False)
+        for pool in (self._small, self._heavy):
+            pool.shutdown()

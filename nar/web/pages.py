@@ -79,7 +79,7 @@ class Pages:
         self._config = config
         self._models = Models(sources.graphs, config)
         self._files = Files(1)
-        self._turns = asyncio.Semaphore(config.compute_threads)
+        self._turns = asyncio.Semaphore(config.compute_threads + config.heavy_threads)
         self._reading = Lock()
         self._catalogue: Catalogue | None = None
         self._looked_s = 0.0

@@ -105,6 +105,7 @@ class Stage:
         settings = {
             "probe_interval_s": NEVER_S,
             "compute_threads": 16,
+            "heavy_threads": 16,
             "writable": True,
             **settings,
         }

@@ -40,7 +40,7 @@ def test_what_is_longer_than_a_frame_and_what_waits_for_room_arrives(index):
 
 def test_who_waits_too_long_leaves(index):
     gate = Gate()
-    with live_server(Delegating(tiny_embedder(), gate), index, compute_threads=1) as server:
+    with live_server(Delegating(tiny_embedder(), gate), index) as server:
         load = open_loop(
             server.target,
             serialized([("Search", one_query())]),

@@ -234,6 +234,14 @@ def test_a_row_that_reads_back_damaged_is_said(uri, monkeypatch):
             reader.count()
 
 
+def test_a_fault_of_our_own_ends_health_and_not_answers(opened, monkeypatch, caplog):
+    _, reader = opened
+    monkeypatch.setattr(ArchitectureIndex, "follow", lambda _: 1 / 0)
+    wait_for(lambda: fault(reader, IndexUnavailableError))
+    assert "the index is no longer followed" in caplog.text
+    assert names(reader) == names_of(OLD)
+
+
 def test_when_rows_and_store_last_agreed_is_told(opened, caplog):
     index, reader = opened
     wait_for(lambda: reader.agreed_s > 0)

@@ -77,7 +77,9 @@ def test_a_method_that_does_not_exist_is_counted(embedder, index):
 def test_a_full_server_sheds_at_once_and_says_when_to_come_back(embedder, index):
     gate = Gate()
     with (
-        live_server(Delegating(embedder, gate), index, max_in_flight=2) as server,
+        live_server(
+            Delegating(embedder, gate), index, max_in_flight=2, compute_threads=2
+        ) as server,
         grpc.insecure_channel(server.target) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)

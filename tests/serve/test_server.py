@@ -65,7 +65,7 @@ def test_reflection_names_the_services(channel):
 def test_health_answers_while_every_thread_computes(embedder, index):
     gate = Gate()
     with (
-        live_server(Delegating(embedder, gate), index, compute_threads=1) as server,
+        live_server(Delegating(embedder, gate), index) as server,
         grpc.insecure_channel(server.target) as channel,
     ):
         waiting = ArchitectureRetrievalServiceStub(channel).Search.future(one_query())

@@ -32,9 +32,7 @@ def held(embedder, index, **settings):
     """A server with one thread, and a call that holds it until the gate is opened."""
     gate = Gate()
     with (
-        live_server(
-            Delegating(embedder, gate), index, compute_threads=1, max_wait_s=60, **settings
-        ) as server,
+        live_server(Delegating(embedder, gate), index, max_wait_s=60, **settings) as server,
         grpc.insecure_channel(server.target) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)

@@ -104,7 +104,7 @@ def test_a_call_without_a_request_is_refused(server):
 def test_a_connection_has_a_bounded_number_of_calls(embedder, index):
     gate = Gate()
     with (
-        live_server(Delegating(embedder, gate), index, max_streams=2, max_wait_s=60) as server,
+        live_server(Delegating(embedder, gate), index, max_streams=2, compute_threads=2) as server,
         grpc.insecure_channel(server.target, options=OPTIONS) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)

@@ -107,7 +107,7 @@ def test_a_call_without_a_deadline_ends_too(embedder, index):
 
 def test_large_requests_leave_a_thread_to_small_ones(embedder, index):
     gate = Gate()
-    settings = {"compute_threads": 2, "heavy_bytes": embed_of(2).ByteSize() - 1}
+    settings = {"heavy_bytes": embed_of(2).ByteSize() - 1}
     with (
         live_server(Delegating(embedder, gate), index, **settings) as server,
         grpc.insecure_channel(server.target) as channel,
@@ -128,7 +128,6 @@ def test_large_requests_never_take_every_place(embedder, index):
             Delegating(embedder, gate),
             index,
             heavy_bytes=embed_of(2).ByteSize() - 1,
-            compute_threads=2,
             max_in_flight=4,
             heavy_share=0.5,
         ) as server,
@@ -206,9 +205,7 @@ def test_an_index_that_hangs_is_noticed_within_the_interval_and_comes_back(embed
 def test_a_call_that_would_wait_past_its_deadline_is_shed_at_once(embedder, index):
     gate = Gate()
     with (
-        live_server(
-            Delegating(embedder, gate), index, compute_threads=1, max_wait_s=30, max_call_s=100
-        ) as server,
+        live_server(Delegating(embedder, gate), index, max_wait_s=30, max_call_s=100) as server,
         grpc.insecure_channel(server.target) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)
