@@ -5,14 +5,18 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
+import grpc
 import pytest
 import yaml
 from prometheus_client import generate_latest
 
 from nar.index.state import ERRORS
 from nar.serve import telemetry
+from nar.serve.arrivals import Arrivals
 from nar.serve.store_metrics import StoreMetrics
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
@@ -160,7 +164,15 @@ def served() -> telemetry.Telemetry:
     metrics = telemetry.Telemetry()
     metrics.identify(version="0.1.0", fingerprint="aa", name="paper", dim=512)
     metrics.registry.register(StoreMetrics(Asked()))
+    assert grpc_server()
+    metrics.registry.register(Arrivals())
     return metrics
+
+
+@cache
+def grpc_server() -> grpc.Server:
+    """What counts the calls that arrive, for as long as it is there."""
+    return grpc.server(ThreadPoolExecutor(1))
 
 
 def offered() -> set[str]:

@@ -47,7 +47,7 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         shared: The work of the methods that answer several calls together, by their names.
         streams: Opens streams, and reads requests, of these and of calls.
         workers: Where the methods run.
-        telemetry: Counts calls of methods that do not exist.
+        telemetry: Counts calls that come, and those of methods that do not exist.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         While the server is full, calls are refused before anything is made for them: here if as
         many are in flight as may be, else as soon as their deadlines are known.
         """
+        self._telemetry.taken.inc()
         method = handler_call_details.method
         if method.startswith(self._prefix):
             self._resting.before_a_call()

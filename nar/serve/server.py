@@ -12,6 +12,7 @@ from grpc_reflection.v1alpha import reflection
 from nar.config import ServerConfig
 from nar.errors import ConfigError
 from nar.serve.addresses import address, is_loopback
+from nar.serve.arrivals import Arrivals
 from nar.serve.calls import Layer
 from nar.serve.dispatch import Interceptor
 from nar.serve.health import Health
@@ -47,8 +48,8 @@ OPTIONS: Final = (
 # How often the threads are looked at within the time after which they count as stuck.
 LOOKS: Final = 5
 # Calls that may wait before Python sees them: more than a burst of callers, and what is answered in
-# 150 ms if they are graphs; they still have to wait for a thread then.
-UNSEEN: Final = 24
+# a fifth of a second if they are graphs; they still have to wait for a thread then.
+UNSEEN: Final = 48
 # How long calls are told to go elsewhere before the port closes.
 NOTICE_S: Final = 0.2
 
@@ -99,6 +100,7 @@ class QueryServer:
             interceptors=[interceptor],
             options=[*OPTIONS, *_bounds(config)],
         )
+        telemetry.registry.register(Arrivals())
         servicer = Servicer(retrieval)
         self._add_services(servicer)
         self._web = self._web_server(interceptor, servicer, page)

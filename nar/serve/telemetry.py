@@ -102,6 +102,11 @@ class Telemetry:
             ("reason",),
             registry=self.registry,
         )
+        self.taken = Counter(
+            "nar_grpc_calls_taken_total",
+            "Calls that grpc passed on, of any service; it dropped the others that arrived.",
+            registry=self.registry,
+        )
         self._stages = Histogram(
             "nar_stage_duration_seconds",
             "Time that a call spent in a stage.",

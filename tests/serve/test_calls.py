@@ -150,6 +150,8 @@ def test_calls_that_nobody_has_seen_yet_are_bounded(embedder, index):
         assert codes["CANCELLED"] > 0
         assert codes["OK"] > 0
         stub.Describe(wire.DescribeRequest())
+        arrived = sample(server, "nar_grpc_calls_arrived_total")
+        assert arrived - sample(server, "nar_grpc_calls_taken_total") == codes["CANCELLED"]
 
 
 @pytest.mark.parametrize("leave", ["cancel", "deadline"])
