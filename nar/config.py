@@ -166,13 +166,11 @@ class ServerConfig(Settings):
     max_wait_s: float = Field(
         1.0, gt=0, description="small calls that would wait longer for a thread are shed"
     )
-    # Python runs one of them at a time: of graphs, two answer 150 a second, and one alone 220.
-    compute_threads: int = Field(
-        1, ge=1, description="for small calls; more of them pay while they wait for a store"
-    )
+    # Python runs one thread at a time: more of them are slower (results/benchmarks.md).
+    compute_threads: int = Field(1, ge=1, description="for small calls")
     heavy_threads: int = Field(1, ge=1, description="for heavy calls, besides")
     stuck_after_s: float = Field(
-        15.0, gt=0, description="not ready while no thread has ended a call for so long"
+        15.0, gt=0, description="not ready while no small call has ended for so long"
     )
     drain_grace_s: float = Field(10.0, ge=0)
     probe_interval_s: float = Field(5.0, gt=0, description="how often health asks the index")

@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, RLock
 from typing import TYPE_CHECKING, Final
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.damage import DamagedIndexError
-from nar.index.id_ranges import END_OF_IDS, id_ranges
+from nar.index.id_ranges import id_ranges
 from nar.index.mirror import Mirror
 from nar.index.rows import IndexRow
 from nar.memory import give_back
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 # Rows whose digests are compared by one look, and of one page where all are compared at once.
 _ROWS_A_LOOK: Final = 1_000
 _ROWS_AT_ONCE: Final = 8_000
+# Between two parts of the first look, which compares all: a server has just begun to answer.
+_PAUSE_S: Final = 0.25
 
 
 class Follower:
@@ -47,7 +49,7 @@ class Follower:
         self.name: str | None = None
         self.agreed_s = math.nan
         self._changed = ""
-        self._is_doubtful = self._is_agreed = False
+        self._is_doubtful = False
         self._ending = ending
         self._max_rows = config.reader_rows
         self._compare_s, self._follow_s = config.compare_s, config.follow_s
@@ -91,8 +93,7 @@ class Follower:
         if self._is_other(live):
             self._read(live)
         self.name, self._changed = live.name, _change(live)
-        if self._is_agreed or self.mirror is None:
-            self.agreed_s = time.time()
+        self.agreed_s = time.time()
 
     def _is_other(self, live: "Collection") -> bool:
         """Whether rows have to be read anew."""
@@ -105,19 +106,25 @@ class Follower:
                 return True
             if count != self.mirror.rows.count():
                 return True
-            # Files that answered before the first look are compared a part a look, as rows are
-            # that nobody says were written.
-            seen = (self.name or live.name, self._changed)
-            is_whole = self._is_doubtful or seen != (live.name, _change(live))
-            parts = list(id_ranges(count, _ROWS_AT_ONCE)) if is_whole else self._due(count)
+            is_marked = (live.name, _change(live)) != (self.name, self._changed)
+            is_whole = is_marked or self._is_doubtful
+            if self.name is None:
+                parts: Iterable[tuple[str, str]] = self._with_pauses(id_ranges(count, _ROWS_A_LOOK))
+            else:
+                parts = id_ranges(count, _ROWS_AT_ONCE) if is_whole else self._due(count)
             # Until they are read anew: that may fail, and has to be tried again then.
             self._is_doubtful = _differ(live, self.mirror, parts)
             if is_whole and not self._is_doubtful:
                 self._compared()
                 give_back()  # the pages that the digests came in
-            if parts and parts[-1][1] == END_OF_IDS:
-                self._is_agreed = not self._is_doubtful
             return self._is_doubtful
+
+    def _with_pauses(self, parts: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Parts that callers do not notice, as long as nobody ends the following."""
+        for part in parts:
+            yield part
+            if self._ending.wait(_PAUSE_S):
+                return
 
     def _due(self, count: int) -> Sequence[tuple[str, str]]:
         """What to compare now of rows that nobody says were written.
@@ -136,7 +143,7 @@ class Follower:
 
     def _compared(self) -> None:
         """All rows were compared, or read anew."""
-        self._is_doubtful, self._is_agreed = False, True
+        self._is_doubtful = False
         self._to_compare = iter(())
         self._compare_at = time.monotonic() + self._compare_s
 
@@ -185,7 +192,7 @@ class Follower:
         self.mirror = None
 
 
-def _differ(live: "Collection", mirror: Mirror, parts: Sequence[tuple[str, str]]) -> bool:
+def _differ(live: "Collection", mirror: Mirror, parts: Iterable[tuple[str, str]]) -> bool:
     """Whether the rows of some ranges of ids are others than those that are held."""
     return any(
         live.digests_between(low, end) != mirror.digests_between(low, end) for low, end in parts

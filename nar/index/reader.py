@@ -217,8 +217,8 @@ class Reader:
     def _run(self, open_index: Open | None) -> None:
         try:
             self._follow(open_index)
-        # Whatever escapes is a fault of ours: better not healthy than never followed again. Where
-        # no index was opened, files answer for good.
+        # Whatever escapes is a fault of ours: better not healthy than never followed again. Until
+        # an index is followed, files answer, and go on.
         except Exception as error:
             log.exception("the index is no longer followed")
             if self._index:
@@ -240,10 +240,12 @@ class Reader:
         try:
             index = open_index(self._ending)
             self._follower.look(index)
-        except NarError as error:
-            log.warning("answering from files alone: %s", error)
+        except Exception as error:
             if index:
                 index.close()
+            if not isinstance(error, NarError):
+                raise
+            log.warning("answering from files alone: %s", error)
             return None
         return index
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 
 from grpc._cython import cygrpc  # type: ignore[attr-defined]
 from prometheus_client.core import CounterMetricFamily, Metric
@@ -17,14 +18,17 @@ class Arrivals(Collector):
 
     def __init__(self) -> None:
         self._server_id = _newest_server_id()
+        self._count = 0
 
     def collect(self) -> Iterator[Metric]:
         """One counter, read from grpc now."""
-        data = json.loads(cygrpc.channelz_get_server(self._server_id))["server"]["data"]
+        with suppress(ValueError):  # a server that has stopped is gone, and its last count stays
+            data = json.loads(cygrpc.channelz_get_server(self._server_id))["server"]["data"]
+            self._count = int(data.get("callsStarted", 0))
         yield CounterMetricFamily(
             "nar_grpc_calls_arrived",
             "Calls that reached grpc, of any service, whether it passed them on or dropped them.",
-            value=int(data.get("callsStarted", 0)),
+            value=self._count,
         )
 
 

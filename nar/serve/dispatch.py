@@ -70,9 +70,7 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         self._workers = workers
         self._telemetry = telemetry
         self._refusing = Refusing(telemetry)
-        self._resting = Resting(
-            lambda: workers.have_enough or admission.is_full, workers.have_answered
-        )
+        self._resting = Resting(lambda: workers.have_enough, workers.have_answered)
 
     async def intercept_service(
         self,
@@ -85,13 +83,16 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         reads it before anybody has looked at the token, and answers bytes that are no message with
         UNKNOWN, uncounted.
 
-        While the server is full, calls are refused before anything is made for them: here if as
-        many are in flight as may be, else as soon as their deadlines are known.
+        While the threads have enough to do, none is taken for a while; while the server is full,
+        calls are refused before anything is made for them: here if as many are in flight as may be,
+        else as soon as their deadlines are known.
         """
         self._telemetry.taken.inc()
         method = handler_call_details.method
         if method.startswith(self._prefix):
-            self._resting.before_a_call()
+            # While the server drains, callers have to hear that before the port closes.
+            if not self._admission.is_closed:
+                self._resting.before_a_call()
             if self._admission.is_full:
                 return self._refusing.handler
         handler = await continuation(handler_call_details)

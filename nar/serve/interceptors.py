@@ -153,26 +153,29 @@ class Admission:
     """Sheds calls beyond a bound at once, rather than let all of them wait.
 
     A call counts for as long as a thread works on it, whether its caller is there or not.
+
+    Attributes:
+        is_closed: Whether every further call is turned away.
     """
 
     def __init__(self, max_in_flight: int, gauge: Gauge) -> None:
         self._max_in_flight = max_in_flight
         self._in_flight = 0
         self._gauge = gauge
-        self._is_closed = False
+        self.is_closed = False
 
     @property
     def is_full(self) -> bool:
         """Whether a further call is shed."""
-        return self._in_flight >= self._max_in_flight and not self._is_closed
+        return self._in_flight >= self._max_in_flight and not self.is_closed
 
     def close(self) -> None:
         """Turn every further call away: the server ends."""
-        self._is_closed = True
+        self.is_closed = True
 
     async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
         """Proceed, or raise OverloadedError or DrainingError."""
-        if self._is_closed:
+        if self.is_closed:
             raise DrainingError("this server stops; ask another, or try again")
         if self.is_full:
             raise OverloadedError(f"{self._in_flight} calls are in flight; try again")

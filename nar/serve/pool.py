@@ -49,7 +49,7 @@ class Pool:
 
     @property
     def has_enough(self) -> bool:
-        """Whether a further call would only wait, and no thread lacks its next ones."""
+        """Whether a further call would only wait: every thread has calls to go on with."""
         waiting = self._waiting.count
         is_long = waiting >= self._threads and self.lane.expected_wait_s >= ENOUGH_S
         return is_long or waiting >= MOST
@@ -80,6 +80,8 @@ class Pool:
             self._executor.submit(self._work)
             return await asyncio.wrap_future(waiting.answered)
         finally:
+            if waiting.answered.cancelled():
+                self._waiting.leave(waiting)
             call.when_work_ends(partial(self.lane.leave, call, expected_s))
 
     def _work(self) -> None:

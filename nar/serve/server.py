@@ -47,8 +47,8 @@ OPTIONS: Final = (
 
 # How often the threads are looked at within the time after which they count as stuck.
 LOOKS: Final = 5
-# Calls that may wait before Python sees them: more than a burst of callers, and what is answered in
-# a fifth of a second if they are graphs; they still have to wait for a thread then.
+# Calls of one method that may wait before Python sees them: more than a burst of callers, and what
+# is answered in a fifth of a second if they are graphs; they still have to wait for a thread then.
 UNSEEN: Final = 48
 # How long calls are told to go elsewhere before the port closes.
 NOTICE_S: Final = 0.2
@@ -229,7 +229,7 @@ def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
         ("grpc.max_concurrent_streams", config.max_streams),
         # Calls that Python has not seen yet. Beyond its peak the server would otherwise answer or
         # refuse each of them too late. What is dropped ends as CANCELLED, which clients may try
-        # again. Below the second number grpc would drop some at random from the first one on.
+        # again. The two numbers are equal, as grpc drops some at random between them.
         ("grpc.server.max_pending_requests", unseen),
         ("grpc.server.max_pending_requests_hard_limit", unseen),
         # Otherwise grpc widens its windows, and buffers megabytes that nobody has asked for.

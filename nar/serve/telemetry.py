@@ -116,7 +116,7 @@ class Telemetry:
         )
         self.pool_stuck = Gauge(
             "nar_pool_stuck",
-            "1 while no thread has ended a call for too long.",
+            "1 while no small call has ended for too long.",
             registry=self.registry,
         )
         self.serving = Gauge(

@@ -98,6 +98,12 @@ class WaitingRoom:
             if self._is_closed:
                 self._send_away()
 
+    def leave(self, waiting: Waiting) -> None:
+        """Forget one that nobody waits for any more, and the bytes of its request."""
+        with self._lock:
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+
     def called_in(self) -> list[Waiting]:
         """Take the first, and those that may join it; nobody, if others took them along."""
         with self._lock:

@@ -101,14 +101,18 @@ def _failed(loads: list[Load]) -> Iterator[str]:
 
 
 def _grown(usages: list[Usage], rise: float, minutes: float) -> Iterator[str]:
-    """What grew since the first quarter of the time, in which caches fill."""
-    first, now = usages[-(-len(usages) // 4)], usages[-1]
-    if minutes >= MIN_MINUTES_FOR_SLOPE and rise > RISE * now.resident_mb:
+    """What grew from the first quarter of the time to the last.
+
+    The least of a quarter counts: a server learns a moment later that connections are closed.
+    """
+    quarter = -(-len(usages) // 4)
+    if minutes >= MIN_MINUTES_FOR_SLOPE and rise > RISE * usages[-1].resident_mb:
         yield f"memory rises by {rise} MiB an hour"
-    if now.descriptors > first.descriptors + SPARE_DESCRIPTORS:
-        yield f"{first.descriptors} descriptors became {now.descriptors}"
-    if now.threads > first.threads + SPARE_THREADS:
-        yield f"{first.threads} threads became {now.threads}"
+    for kind, spare in (("descriptors", SPARE_DESCRIPTORS), ("threads", SPARE_THREADS)):
+        numbers = [getattr(usage, kind) for usage in usages]
+        first, last = min(numbers[:quarter]), min(numbers[-quarter:])
+        if last > first + spare:
+            yield f"{first} {kind} became {last}"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The follower: how it finds out that rows in memory are no longer those of the collection."""
 
-import math
-import time
 from threading import Event
 
 import pytest
@@ -13,7 +11,6 @@ from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
 from nar.index.following import Follower
-from nar.index.marks import show_change
 from nar.index.mirror import Mirror
 
 ROWS = [row(f"n{number}", 1, number) for number in range(40)]
@@ -28,9 +25,19 @@ def index(tmp_path):
         yield index
 
 
-def following(held=None):
+class Pauses(Event):
+    """Nobody sets it, and who waits for that does not wait."""
+
+    count = 0
+
+    def wait(self, timeout=None):
+        self.count += 1
+        return False
+
+
+def following(held=None, ending=None):
     """What looks a hundred times while it compares once."""
-    return Follower(IndexConfig(compare_s=100, follow_s=1), held, Event())
+    return Follower(IndexConfig(compare_s=100, follow_s=1), held, ending or Event())
 
 
 def test_a_look_compares_a_part_of_the_rows(index, monkeypatch):
@@ -57,31 +64,18 @@ def test_a_look_compares_a_part_of_the_rows(index, monkeypatch):
     assert follower.mirror is held
 
 
-def test_files_that_answered_before_are_compared_a_part_a_look(index, monkeypatch):
+@pytest.mark.parametrize("family", ["of the files", ROWS[1].family])
+def test_files_that_answered_before_are_compared_with_pauses(index, monkeypatch, family):
     """A server has just begun then, and its first callers would wait."""
     monkeypatch.setattr("nar.index.following._ROWS_A_LOOK", 10)
-    compared = []
-    between = Mirror.digests_between
-    monkeypatch.setattr(
-        Mirror, "digests_between", lambda *part: compared.append(part[1:]) or between(*part)
-    )
-    follower = following(Mirror.of(ROWS, dim=DIM))
-    for looks in (1, 2, 3):
-        follower.look(index)
-        assert len(compared) == looks
-        assert math.isnan(follower.agreed_s)  # not all of them were
-    follower.look(index)
-    assert compared[-1][1] == "g"
-    assert follower.agreed_s <= time.time()
-
-
-def test_files_are_compared_at_once_with_what_was_written_to(index, monkeypatch):
-    monkeypatch.setattr("nar.index.following._ROWS_A_LOOK", 1)
-    files = [row("n1", 1, 1, family="of the files"), *(each for each in ROWS if each.name != "n1")]
-    show_change(index.live)  # as another process does
-    follower = following(Mirror.of(files, dim=DIM))
+    files = [row("n1", 1, 1, family=family), *(each for each in ROWS if each.name != "n1")]
+    ending = Pauses()
+    follower = following(Mirror.of(files, dim=DIM), ending)
     follower.look(index)
     assert follower.mirror.rows.get(["n1"])["n1"].family == ROWS[1].family
+    assert 0 <= ending.count <= 4
+    if family == ROWS[1].family:
+        assert ending.count == 4  # as many parts of ten rows
 
 
 def test_what_could_not_be_read_anew_is_found_again(index, monkeypatch):

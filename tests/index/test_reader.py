@@ -242,6 +242,16 @@ def test_a_fault_of_our_own_ends_health_and_not_answers(opened, monkeypatch, cap
     assert names(reader) == names_of(OLD)
 
 
+def test_a_fault_of_our_own_in_the_first_look_leaves_files_alone(uri, monkeypatch, caplog):
+    index = ArchitectureIndex(IndexConfig(uri=uri))
+    closed = []
+    monkeypatch.setattr(index, "follow", lambda: 1 / 0)
+    monkeypatch.setattr(index, "close", lambda: closed.append(1))
+    with Reader(lambda _: index, IndexConfig(uri=uri), Mirror.of(OLD, dim=DIM)) as reader:
+        wait_for(lambda: "the index is no longer followed" in caplog.text)
+        assert (closed, reader.count(), names(reader)) == ([1], 3, names_of(OLD))
+
+
 def test_when_rows_and_store_last_agreed_is_told(opened, caplog):
     index, reader = opened
     wait_for(lambda: reader.agreed_s > 0)

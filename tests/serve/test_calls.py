@@ -99,32 +99,35 @@ def test_a_full_server_sheds_at_once_and_says_when_to_come_back(embedder, index)
         wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
 
 
-def test_a_full_server_takes_no_call_until_it_has_answered(embedder, index, monkeypatch):
-    """Its threads go on meanwhile, and grpc drops what comes."""
+def test_a_server_with_enough_to_do_takes_no_call_until_it_has_answered(
+    embedder, index, monkeypatch
+):
+    """Its threads go on meanwhile, and grpc keeps what comes, or drops it."""
+    monkeypatch.setattr("nar.serve.pool.MOST", 1)  # a call that waits is enough
     monkeypatch.setattr("nar.serve.resting.REST_S", 10.0)
     gate = Gate()
     rest, rests = Resting.before_a_call, []
 
     def opened_while_resting(resting):
         rests.append(1)
-        if len(rests) == 2:
+        if len(rests) == 3:
             gate.open()
         rest(resting)
 
     monkeypatch.setattr(Resting, "before_a_call", opened_while_resting)
     with (
-        live_server(Delegating(embedder, gate), index, max_in_flight=1) as server,
+        live_server(Delegating(embedder, gate), index) as server,
         grpc.insecure_channel(server.target) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)
-        accepted = stub.Search.future(one_query())
+        calls = [stub.Search.future(one_query())]
         wait_for(lambda: gate.arrived == 1)
+        calls.append(stub.Search.future(one_query()))
+        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 2)
         began = time.monotonic()
-        stub.Search.future(one_query())
-        assert accepted.result().results
-        assert time.monotonic() - began < 5  # the answer ended the rest
-        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
-        assert stub.Search(one_query()).results
+        calls.append(stub.Search.future(one_query()))
+        assert [len(call.result().results) for call in calls] == [1, 1, 1]
+        assert time.monotonic() - began < 5  # an answer ended the rest
 
 
 def test_calls_that_nobody_has_seen_yet_are_bounded(embedder, index):

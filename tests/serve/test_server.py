@@ -24,6 +24,7 @@ from nar.encoding.checkpoint import save_checkpoint
 from nar.errors import ConfigError, IndexMismatchError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.serve import server as server_module
+from nar.serve.resting import Resting
 from nar.serve.run import serve
 from nar.serve.server import SERVICE, check_doors
 from nar.v1 import retrieval_pb2 as wire
@@ -209,8 +210,9 @@ def test_calls_that_race_the_stop_are_sent_elsewhere(embedder, index, long_notic
     assert set(codes) == {grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}
 
 
-def test_a_call_after_the_stop_is_told_when_to_come_back(embedder, index, long_notice):
-    gate = Gate()
+def test_a_call_after_the_stop_is_told_when_to_come_back(embedder, index, long_notice, monkeypatch):
+    gate, rests = Gate(), []
+    monkeypatch.setattr(Resting, "before_a_call", rests.append)
     with (
         live_server(Delegating(embedder, gate), index) as server,
         grpc.insecure_channel(server.target) as channel,
@@ -225,6 +227,7 @@ def test_a_call_after_the_stop_is_told_when_to_come_back(embedder, index, long_n
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
         assert detail(caught.value, RetryInfo).retry_delay.seconds == 1
         assert sample(server, "nar_rpc_rejected_total", reason="draining") == 1
+        assert not rests  # the port closes soon
 
 
 def test_vectors_of_another_encoder_are_not_served(workspace):

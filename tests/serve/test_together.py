@@ -1,5 +1,7 @@
 """Calls that wait for a thread and are answered together, each as if it were alone."""
 
+import asyncio
+import threading
 from contextlib import contextmanager
 
 import grpc
@@ -15,6 +17,7 @@ from nar.serve.answers import decode_answer
 from nar.serve.calls import Call
 from nar.serve.graphs import encode_graph
 from nar.serve.patience import Patience
+from nar.serve.pool import Pool
 from nar.serve.stages import StageClock
 from nar.serve.together import Asked
 from nar.serve.waiting import MOST, SMALL_BYTES, Waiting, WaitingRoom
@@ -133,10 +136,18 @@ def test_graphs_of_embed_calls_are_embedded_together(embedder, index):
         assert vector == pytest.approx(embedder.embed([known(name)])[0].tolist(), abs=1e-5)
 
 
-def waiting_of(method="Search", size_bytes=1, alone=False, patience_s=60.0):
+def call_of(method="Search", patience_s=60.0):
+    return Call(method, None, StageClock(Patience(patience_s)), "id")
+
+
+def asked_of(size_bytes=1, patience_s=60.0):
     clock = StageClock(Patience(patience_s))
-    asked = Asked(bytes(size_bytes), wire.SearchRequest.FromString, clock)
-    return Waiting(Call(method, None, clock, "id"), asked, lambda _: [], alone=alone)
+    return Asked(bytes(size_bytes), wire.SearchRequest.FromString, clock)
+
+
+def waiting_of(method="Search", size_bytes=1, alone=False, patience_s=60.0):
+    call = call_of(method, patience_s)
+    return Waiting(call, asked_of(size_bytes, patience_s), lambda _: [], alone=alone)
 
 
 def taken(room):
@@ -177,6 +188,32 @@ def test_who_has_left_is_not_taken_along():
     gone.answered.cancel()
     assert room_of(here, gone, late).called_in() == [here]
     assert late.answered.exception()
+
+
+def test_who_leaves_while_waiting_is_forgotten():
+    """Requests of heavy calls have megabytes, and their callers may come again and again."""
+    pool, resume = Pool("few", 1, 60.0, 1_000), threading.Event()
+
+    def work(asked):
+        resume.wait(10)
+        return [wire.SearchResponse() for _ in asked]
+
+    async def come_and_go():
+        first, second = (
+            asyncio.create_task(pool.answer(call_of(), asked_of(), work, alone=True))
+            for _ in range(2)
+        )
+        while not (pool.is_busy and pool._waiting.count == 1):
+            await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.wait({second})
+        assert pool._waiting.count == 0
+        resume.set()
+        assert await first == wire.SearchResponse()
+        assert pool.lane.expected_wait_s == 0
+
+    asyncio.run(come_and_go())
+    pool.shutdown()
 
 
 def test_a_room_that_is_closed_sends_everyone_away():

@@ -105,7 +105,7 @@ def test_a_call_without_a_deadline_ends_too(embedder, index):
         gate.open()
 
 
-def test_large_requests_leave_a_thread_to_small_ones(embedder, index):
+def test_large_requests_have_a_thread_of_their_own(embedder, index):
     gate = Gate()
     settings = {"heavy_bytes": embed_of(2).ByteSize() - 1}
     with (

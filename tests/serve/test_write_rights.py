@@ -150,7 +150,7 @@ def test_vectors_of_another_encoder_are_not_written(embedder, tmp_path):
         assert built.count(settled=True) == 0
 
 
-def test_writes_leave_a_thread_to_the_others(embedder, tmp_path):
+def test_writes_have_a_thread_of_their_own(embedder, tmp_path):
     gate = Gate()
     with (
         tiny_index(tmp_path, embedder) as index,
