@@ -15,9 +15,10 @@ from campaigns.asked import everyday
 from campaigns.bare import bare
 from campaigns.campaign import Options, Tally, main, option
 from campaigns.load import DROPPED, REFUSED, Load, Sent, closed_loop, open_loop, serialized
-from campaigns.served import served
+from campaigns.served import Settings, served
 
 from nar.atlas import read_atlas, shipped_atlas
+from nar.config import ServerConfig
 
 TIMES: Final = (1, 2, 5)
 # Of the peak, at the highest load.
@@ -35,6 +36,7 @@ class Overload(Options):
     kind: str = option("vector", "what is asked", ("vector", "filter", "name", "graph"))
     seconds: float = option(60.0, "how long each load lasts")
     clients: int = option(16, "callers at once while the peak is measured")
+    threads: int = option(ServerConfig().compute_threads, "threads of the server for small calls")
 
     @property
     def variant(self) -> str:
@@ -47,7 +49,8 @@ def overload(told: Overload) -> Iterator[Tally]:
     requests = serialized(everyday(read_atlas(shipped_atlas()).rows, told.seed)[told.kind])
     figures: dict[str, float] = {}
     faults: list[str] = []
-    with tempfile.TemporaryDirectory() as directory, served(Path(directory)) as server:
+    settings: Settings = {"server": {"compute_threads": told.threads}}
+    with tempfile.TemporaryDirectory() as directory, served(Path(directory), settings) as server:
         server.settle()
         figures["peak_per_s"] = peak = peak_of(told, server.target, requests)
         with bare() as target:

@@ -73,7 +73,6 @@ def test_files_that_answered_before_are_compared_with_pauses(index, monkeypatch,
     follower = following(Mirror.of(files, dim=DIM), ending)
     follower.look(index)
     assert follower.mirror.rows.get(["n1"])["n1"].family == ROWS[1].family
-    assert 0 <= ending.count <= 4
     if family == ROWS[1].family:
         assert ending.count == 4  # as many parts of ten rows
 
