@@ -170,7 +170,10 @@ class ServerConfig(Settings):
     compute_threads: int = Field(1, ge=1, description="for small calls")
     heavy_threads: int = Field(1, ge=1, description="for heavy calls, besides")
     stuck_after_s: float = Field(
-        15.0, gt=0, description="not ready while no small call has ended for so long"
+        15.0,
+        gt=0,
+        description="threads that have ended no call for so long count as stuck; if they are those "
+        "for small calls, the server is not ready",
     )
     drain_grace_s: float = Field(10.0, ge=0)
     probe_interval_s: float = Field(5.0, gt=0, description="how often health asks the index")

@@ -15,7 +15,7 @@ from nar.encoding.stored import StoredEmbedder
 from nar.errors import ConfigError, CorpusError
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
-from nar.memory import give_back, share_memory
+from nar.memory import give_back
 from nar.novelty import read_novelty
 from nar.serve.logs import log_to_stderr
 from nar.serve.run import OnReady, PageOf, serve_index
@@ -45,7 +45,6 @@ def serve(
     changed = {name: value for name, value in given.items() if value is not None}
     config = config.model_copy(update={"server": config.server.model_copy(update=changed)})
     log_to_stderr(config.server)
-    share_memory()
     if choice.said:
         log.warning("%s", choice.said)
     if choice.wants_atlas:

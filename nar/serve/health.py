@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
@@ -17,7 +17,7 @@ from grpc_health.v1.health_pb2 import (
 
 from nar.errors import NarError
 from nar.serve.calls import Context
-from nar.serve.telemetry import Telemetry
+from nar.serve.telemetry import POOLS, Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Health:
     Args:
         services: Full names known; the empty name is the server.
         count_rows: Asks the index for its number of rows; raises NarError when it cannot.
-        is_stuck: Whether no thread gets on, so that calls would only wait.
+        stuck: By pool, whether none of its threads gets on, so that calls would only wait.
         telemetry: Shows the answers.
     """
 
@@ -43,12 +43,12 @@ class Health:
         self,
         services: tuple[str, ...],
         count_rows: Callable[[], int],
-        is_stuck: Callable[[], bool],
+        stuck: Callable[[], Mapping[str, bool]],
         telemetry: Telemetry,
     ) -> None:
         self._services = ("", *services)
         self._count_rows = count_rows
-        self._is_stuck = is_stuck
+        self._stuck = stuck
         self._telemetry = telemetry
         # Not the threads of calls, which may all be busy, nor asyncio's: these are waited for.
         self._thread = ThreadPoolExecutor(1, "probe")
@@ -109,9 +109,10 @@ class Health:
 
     async def look(self) -> None:
         """Look at the threads, and say how the server is."""
-        is_stuck = self._is_stuck()
-        self._telemetry.pool_stuck.set(is_stuck)
-        is_well = self._index_answers and not (is_stuck or self._draining)
+        stuck = self._stuck()
+        for pool, is_stuck in stuck.items():
+            self._telemetry.pool_stuck.labels(pool).set(is_stuck)
+        is_well = self._index_answers and not (stuck[POOLS[0]] or self._draining)
         await self._become(SERVING if is_well else NOT_SERVING)
 
     async def probe_forever(self, interval_s: float) -> None:

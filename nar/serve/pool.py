@@ -24,17 +24,19 @@ class Pool:
     Nobody waits for company: a call that finds a thread free is alone.
 
     Args:
-        name: Of the threads.
+        name: One of the pools that telemetry shows.
         threads: How many.
         max_wait_s: Calls that would wait longer for a thread are shed.
         max_bytes: Calls that are answered together have no more bytes, all in all.
 
     Attributes:
+        name: As told.
         lane: Who waits, and for how long.
         has_answered: Set whenever a thread has answered calls; whoever waits for that clears it.
     """
 
     def __init__(self, name: str, threads: int, max_wait_s: float, max_bytes: int) -> None:
+        self.name = name
         self.lane = Lane(threads, max_wait_s)
         self.has_answered = threading.Event()
         self._executor = ThreadPoolExecutor(threads, name)

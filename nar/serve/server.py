@@ -78,7 +78,7 @@ class QueryServer:
         self._config = config
         self._telemetry = telemetry
         self._workers = Workers(config)
-        self._health = Health((SERVICE,), retrieval.count_rows, self._is_stuck, telemetry)
+        self._health = Health((SERVICE,), retrieval.count_rows, self._stuck, telemetry)
         self._admission = Admission(config.max_in_flight, telemetry.in_flight)
         self._streams = Streams(
             Uploads(config.uploads, config.max_held_bytes, config.max_upload_s),
@@ -161,8 +161,9 @@ class QueryServer:
             asyncio.create_task(self._health.look_forever(stuck_after_s / LOOKS)),
         ]
 
-    def _is_stuck(self) -> bool:
-        return self._workers.stuck_s > self._config.stuck_after_s
+    def _stuck(self) -> dict[str, bool]:
+        after_s = self._config.stuck_after_s
+        return {pool: stuck_s > after_s for pool, stuck_s in self._workers.stuck_s.items()}
 
     def _listen(self) -> None:
         config = self._config

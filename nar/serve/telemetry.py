@@ -28,6 +28,8 @@ METHODS: Final = (
     "Upsert",
     "Delete",
 )
+# Pools of threads: the one without which a server is not ready, and that of heavy calls.
+POOLS: Final = ("small", "heavy")
 STAGES: Final = ("queue", "parse", "fingerprint", "motifs", "encode", "search")
 REJECTIONS: Final = (
     "unauthenticated",
@@ -116,7 +118,8 @@ class Telemetry:
         )
         self.pool_stuck = Gauge(
             "nar_pool_stuck",
-            "1 while no small call has ended for too long.",
+            "1 while no call of a pool of threads has ended for too long.",
+            ("pool",),
             registry=self.registry,
         )
         self.serving = Gauge(
@@ -150,6 +153,8 @@ class Telemetry:
             self._rejected.labels(reason)
         for stage in STAGES:
             self._stages.labels(stage)
+        for pool in POOLS:
+            self.pool_stuck.labels(pool)
 
     def identify(self, *, version: str, fingerprint: str, name: str, dim: int) -> None:
         """Say which software serves the vectors of which encoder."""

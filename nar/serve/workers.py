@@ -11,6 +11,7 @@ from nar.config import ServerConfig
 from nar.serve.calls import Call
 from nar.serve.pool import Pool
 from nar.serve.status import GivenUpError, OverloadedError
+from nar.serve.telemetry import POOLS
 from nar.serve.together import Asked, Work
 
 # Whatever the size of their requests: these wait for a store, or read many graphs.
@@ -31,8 +32,9 @@ class Workers:
         self._heavy_bytes = config.heavy_bytes
         self._max_heavy, self._heavy_calls = config.max_heavy, 0
         bytes_together = config.heavy_bytes
-        self._small = Pool("small", config.compute_threads, config.max_wait_s, bytes_together)
-        self._heavy = Pool("heavy", config.heavy_threads, math.inf, bytes_together)
+        small, heavy = POOLS
+        self._small = Pool(small, config.compute_threads, config.max_wait_s, bytes_together)
+        self._heavy = Pool(heavy, config.heavy_threads, math.inf, bytes_together)
 
     @property
     def are_busy(self) -> bool:
@@ -50,9 +52,9 @@ class Workers:
         return self._small.has_answered
 
     @property
-    def stuck_s(self) -> float:
-        """How long no small call has come to its end; 0 while one of their threads is free."""
-        return self._small.stuck_s
+    def stuck_s(self) -> dict[str, float]:
+        """By pool, how long no call has come to its end; 0 while one of its threads is free."""
+        return {pool.name: pool.stuck_s for pool in (self._small, self._heavy)}
 
     def refusal(self, method: str, remaining_s: float) -> OverloadedError | None:
         """What is said to a small call that would wait for too long if it came now.

@@ -173,12 +173,31 @@ def test_a_server_whose_threads_do_not_get_on_is_not_ready_until_they_do(embedde
         stub = ArchitectureRetrievalServiceStub(channel)
         calls = [stub.Search.future(one_query()) for _ in range(2)]
         assert next(watching).status == NOT_SERVING
-        assert sample(server, "nar_pool_stuck") == 1
+        assert sample(server, "nar_pool_stuck", pool="small") == 1
         gate.open()
         assert next(watching).status == SERVING
-        assert sample(server, "nar_pool_stuck") == 0
+        assert sample(server, "nar_pool_stuck", pool="small") == 0
         assert [len(call.result().results) for call in calls] == [1, 1]
         watching.cancel()
+
+
+def test_heavy_threads_that_do_not_get_on_are_shown_and_small_calls_are_answered(embedder, index):
+    gate = Gate()
+    with (
+        live_server(
+            Delegating(embedder, gate), index, stuck_after_s=0.2, heavy_bytes=one_query().ByteSize()
+        ) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        heavy = stub.Embed.future(embed_of(3))
+        wait_for(lambda: sample(server, "nar_pool_stuck", pool="heavy") == 1)
+        assert sample(server, "nar_pool_stuck", pool="small") == 0
+        assert sample(server, "nar_serving") == 1
+        stub.Get(wire.GetRequest(architectures=["timm:plain"]))
+        gate.open()
+        assert len(heavy.result().results) == 3
+        wait_for(lambda: sample(server, "nar_pool_stuck", pool="heavy") == 0)
 
 
 def test_an_index_that_hangs_is_noticed_within_the_interval_and_comes_back(embedder, index):
