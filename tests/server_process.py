@@ -15,6 +15,8 @@ WORKSPACE = """
 import sys
 from nar.libraries import tell_libraries
 tell_libraries()
+from nar.memory import share_memory
+share_memory()
 from pathlib import Path
 from nar.config import NarConfig
 from nar.serve.run import serve
@@ -25,6 +27,8 @@ ATLAS = """
 import sys
 from nar.libraries import tell_libraries
 tell_libraries()
+from nar.memory import share_memory
+share_memory()
 from nar.cli.serve_command import serve_atlas
 from nar.config import NarConfig
 config, is_named = NarConfig.model_validate_json(sys.argv[1]), sys.argv[2] == "named"

@@ -1,5 +1,6 @@
 """Memory of a process: how many arenas its threads take it from, and where Arrow takes it."""
 
+import os
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -8,13 +9,16 @@ SHARING = """
 import ctypes, sys
 from threading import Barrier, Thread
 
+from nar.libraries import tell_libraries
+
+if sys.argv[1] == "shared":
+    tell_libraries()
+import pyarrow as pa
 from nar.memory import share_memory
+from pyarrow import parquet
 
 if sys.argv[1] == "shared":
     share_memory()
-import pyarrow as pa
-from pyarrow import parquet
-
 parquet.write_table(pa.table({"number": range(9)}), sys.argv[2])
 parquet.read_table(sys.argv[2])
 libc, together = ctypes.CDLL(None), Barrier(8)
@@ -39,7 +43,9 @@ print(pa.mimalloc_memory_pool().max_memory())
 def arenas_of(how, path):
     """Arenas of a process with eight threads, and the most bytes that Arrow's allocator had."""
     command = [sys.executable, "-c", SHARING, how, str(path)]
-    most = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    # Tests of commands have told libraries in this process, too.
+    env = {name: told for name, told in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    most = subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
     return len(ElementTree.parse(path).getroot().findall("heap")), int(most)
 
 

@@ -49,7 +49,7 @@ def warn_of_unknown(path: Path, choice: IndexChoice) -> None:
     Raises:
         InvalidInputError: The file cannot be read, or names nothing.
     """
-    if choice.names_index or not choice.wants_atlas:
+    if choice.has_own_rows:
         return
     unknown = _not_in_atlas(listed_names(path))
     if unknown:

@@ -152,9 +152,6 @@ def serve(
     ] = None,
 ) -> None:
     """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished first."""
-    from nar.memory import share_memory
-
-    share_memory()  # before what imports Arrow
     from nar.cli.choices import IndexChoice
     from nar.cli.serve_command import serve as run_server
 

@@ -40,7 +40,7 @@ def ask(queries: Sequence[Query], choice: IndexChoice, server: str | None) -> li
     """
     if server is not None:
         return _ask_server(queries, choice.config(), server)
-    if choice.wants_atlas and not choice.names_index:
+    if not choice.has_own_rows:
         return _ask_atlas(queries)
     return _ask_index(queries, choice)
 

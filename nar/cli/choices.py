@@ -43,6 +43,11 @@ class IndexChoice:
         return self.work == DEFAULT_WORK and not (own.index.exists() or own.checkpoint.exists())
 
     @property
+    def has_own_rows(self) -> bool:
+        """Whether rows are those of an index that somebody named or made, and not of the atlas."""
+        return self.names_index or not self.wants_atlas
+
+    @property
     def said(self) -> str:
         """Who chose an index that nobody named with the command; empty where somebody did."""
         instead = "it is asked in place of the atlas of NAR"

@@ -15,7 +15,7 @@ from nar.encoding.stored import StoredEmbedder
 from nar.errors import ConfigError, CorpusError
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
-from nar.memory import give_back
+from nar.memory import give_back, share_memory
 from nar.novelty import read_novelty
 from nar.serve.logs import log_to_stderr
 from nar.serve.run import OnReady, PageOf, serve_index
@@ -45,10 +45,11 @@ def serve(
     changed = {name: value for name, value in given.items() if value is not None}
     config = config.model_copy(update={"server": config.server.model_copy(update=changed)})
     log_to_stderr(config.server)
+    share_memory()
     if choice.said:
         log.warning("%s", choice.said)
-    if choice.wants_atlas:
-        serve_atlas(config, is_named=choice.names_index, corpus=corpus)
+    if choice.wants_atlas_encoder:
+        serve_atlas(config, is_named=choice.has_own_rows, corpus=corpus)
     else:
         _serve_workspace(config, choice, corpus)
 
@@ -56,24 +57,25 @@ def serve(
 def show(choice: IndexChoice, port: int, directory: Path | None = None) -> None:
     """Show the page on this machine until ctrl-c; its other ports are taken by chance.
 
-    The atlas is shown as its files have it, and stored nowhere.
+    The atlas itself is shown as its files have it, and stored nowhere.
 
     Args:
-        choice: The index that is shown.
+        choice: The index that is shown; the map is that of the atlas.
         port: Of the page; 0 takes a free one.
         directory: Of another atlas of the shipped corpus.
     """
     config = choice.config()
     ports = {"web_port": port, "port": 0, "metrics_port": 0}
     config = config.model_copy(update={"server": config.server.model_copy(update=ports)})
-    if not choice.wants_atlas or choice.names_index:
-        if choice.said:
-            stderr.print(choice.said, style="yellow")
+    if choice.said:
+        stderr.print(choice.said, style="yellow")
+    if not choice.wants_atlas_encoder:
         _serve_workspace(config, choice, None, _say_where)
         return
     atlas = shipped_atlas()
     atlas = Atlas(directory, atlas.corpus) if directory else atlas
-    serve_atlas(config, _say_where, is_named=False, atlas=atlas, files_alone=True)
+    is_own = choice.has_own_rows
+    serve_atlas(config, _say_where, is_named=is_own, atlas=atlas, files_alone=not is_own)
 
 
 def _say_where(server: QueryServer) -> None:
