@@ -12,7 +12,7 @@ from nar.cli.choices import CorpusChoice
 from nar.cli.difference import Difference, difference
 from nar.cli.drawing import write_text
 from nar.cli.html import document
-from nar.cli.lookup import looked_up
+from nar.cli.lookup import Shape, looked_up
 from nar.cli.plots import write_plots
 from nar.cli.portrait import Portrait, portrait
 from nar.console import show, stderr, stdout
@@ -74,12 +74,17 @@ def show_one(corpus: CorpusChoice, name: str, *, as_json: bool) -> None:
 
 
 def diff(
-    corpus: CorpusChoice, first: str, second: str, *, html: Path | None, as_json: bool
+    corpus: CorpusChoice,
+    both: tuple[str, str],
+    input_shape: Shape,
+    *,
+    html: Path | None,
+    as_json: bool,
 ) -> None:
     """Show what two architectures share; what the corpus does not have is captured."""
-    compared = difference(*looked_up(corpus, (first, second)))
+    compared = difference(*looked_up(corpus, both, input_shape))
     if html is not None:
-        title = f"{first} and {second}"
+        title = " and ".join(both)
         write_text(html, document(title, *difference_display.difference_html(compared)))
         stderr.print(f"wrote {html}", style="dim")
     show(_difference(compared), lambda: difference_display.difference(compared), as_json=as_json)

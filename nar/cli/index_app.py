@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from nar.cli.model_app import InputShape
 from nar.console import DEFAULT_WORK, AsJson, ConfigFile, Uri, Verbose, Work, reporting_errors
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ def add(
     work: Work = DEFAULT_WORK,
     uri: Uri = None,
     config: ConfigFile = None,
+    input_shape: InputShape = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -39,7 +41,7 @@ def add(
     from nar.cli import index_commands
     from nar.cli.choices import IndexChoice
 
-    index_commands.add(names, IndexChoice(work, uri, config), as_json=as_json)
+    index_commands.add(names, IndexChoice(work, uri, config), input_shape, as_json=as_json)
 
 
 @app.command("info")

@@ -10,7 +10,7 @@ from nar.atlas import shipped_atlas
 from nar.cli import display
 from nar.cli.atlas_store import open_atlas
 from nar.cli.choices import IndexChoice
-from nar.cli.lookup import captured
+from nar.cli.lookup import Shape, captured
 from nar.cli.naming import meant
 from nar.console import progress, show
 from nar.corpus import iterate_shards, shipped_corpus
@@ -44,14 +44,17 @@ def build(choice: IndexChoice, *, as_json: bool) -> None:
     show(result, lambda: display.properties("Index", result), as_json=as_json)
 
 
-def add(names: Sequence[str], choice: IndexChoice, *, as_json: bool) -> None:
+def add(
+    names: Sequence[str], choice: IndexChoice, input_shape: Shape = None, *, as_json: bool
+) -> None:
     """Put models beside those of an index; the first of an own index makes it, with the atlas.
 
     Raises:
         CaptureError: A model could not be captured; nothing is written.
         IndexUnavailableError: Another process has the index, or it cannot be written.
     """
-    items = [captured(meant(name, shipped_corpus())).architecture for name in names]
+    models = (captured(meant(name, shipped_corpus()), input_shape) for name in names)
+    items = [model.architecture for model in models]
     config = choice.config().index
     if choice.wants_atlas_encoder:
         atlas = shipped_atlas()

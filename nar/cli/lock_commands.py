@@ -20,13 +20,15 @@ from nar.cli.lock import (
     read_lock,
     write_lock,
 )
-from nar.cli.lookup import captured
+from nar.cli.lookup import Shape, captured
+from nar.cli.naming import meant
 from nar.console import show
+from nar.corpus import shipped_corpus
 from nar.difference import MotifCounts
 from nar.errors import InvalidInputError
 
 
-def lock(names: Sequence[str], path: Path) -> int:
+def lock(names: Sequence[str], path: Path, input_shape: Shape = None) -> int:
     """Lock some models; without names, those of the lock anew.
 
     Returns:
@@ -36,12 +38,19 @@ def lock(names: Sequence[str], path: Path) -> int:
         InvalidInputError: There are neither names nor a lock.
         CaptureError: A model could not be captured; the lock is as it was.
     """
-    wanted = names or sorted(locked_names(path))
-    write_lock(path, {name: locked(captured(name).architecture) for name in wanted})
+    wanted = _meant(names) or sorted(locked_names(path))
+    write_lock(path, {name: _captured(name, input_shape) for name in wanted})
     return len(wanted)
 
 
-def check(names: Sequence[str], path: Path, allowed: Collection[Kind], *, as_json: bool) -> bool:
+def check(
+    names: Sequence[str],
+    path: Path,
+    allowed: Collection[Kind],
+    input_shape: Shape = None,
+    *,
+    as_json: bool,
+) -> bool:
     """Compare models with what is locked of them; without names, all of the lock.
 
     Returns:
@@ -52,14 +61,24 @@ def check(names: Sequence[str], path: Path, allowed: Collection[Kind], *, as_jso
         CaptureError: A model could not be captured.
     """
     written = read_lock(path)
-    wanted = {name: _locked(written, name, path) for name in names or written.models}
+    chosen = _meant(names) or written.models
+    wanted = {name: _locked(written, name, path) for name in chosen}
     changes = {
-        name: change(before, locked(captured(name).architecture)) for name, before in wanted.items()
+        name: change(before, _captured(name, input_shape)) for name, before in wanted.items()
     }
     report = {"models": {name: _report(each, allowed) for name, each in changes.items()}}
     lines = (line for name, each in changes.items() for line in _view(name, each, allowed))
     show(report, lambda: Group(*lines), as_json=as_json)
     return all(each is None or each.kind in allowed for each in changes.values())
+
+
+def _meant(names: Sequence[str]) -> list[str]:
+    """What a lock calls them: a short name is locked as the model that it stands for."""
+    return [meant(name, shipped_corpus()) for name in names]
+
+
+def _captured(name: str, input_shape: Shape) -> Locked:
+    return locked(captured(name, input_shape).architecture)
 
 
 def _locked(written: Lock, name: str, path: Path) -> Locked:

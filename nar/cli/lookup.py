@@ -54,8 +54,15 @@ def fresh_or_known(
     return known.get(name) or captured(name, input_shape).architecture
 
 
-def looked_up(corpus: CorpusChoice, names: Sequence[str]) -> Iterator[Architecture]:
+def looked_up(
+    corpus: CorpusChoice, names: Sequence[str], input_shape: Shape = None
+) -> Iterator[Architecture]:
     """Architectures by name; what the corpus does not have is captured.
+
+    Args:
+        corpus: Where they may be.
+        names: As somebody wrote them.
+        input_shape: Of a tensor that the modules of users' factories are given.
 
     Raises:
         CorpusError: The corpus that was named is missing or damaged.
@@ -64,7 +71,7 @@ def looked_up(corpus: CorpusChoice, names: Sequence[str]) -> Iterator[Architectu
     directory = _directory(corpus)
     for written in names:
         name = meant(written, directory)
-        yield _in_corpus(directory, name) or captured(name).architecture
+        yield _in_corpus(directory, name) or captured(name, input_shape).architecture
 
 
 @dataclass(frozen=True, slots=True)

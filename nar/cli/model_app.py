@@ -78,11 +78,13 @@ def capture(
 
 @app.command()
 @reporting_errors
-def motifs(name: Name, as_json: AsJson = False, verbose: Verbose = False) -> None:
+def motifs(
+    name: Name, input_shape: InputShape = None, as_json: AsJson = False, verbose: Verbose = False
+) -> None:
     """Show the repeated blocks a model is made of."""
     from nar.cli import model_commands
 
-    model_commands.motifs(name, as_json=as_json)
+    model_commands.motifs(name, input_shape, as_json=as_json)
 
 
 @app.command()
@@ -93,6 +95,7 @@ def diff(
     work: Work = DEFAULT_WORK,
     corpus: Corpus = None,
     html: Annotated[Path | None, typer.Option(help="File that gets the same as a page.")] = None,
+    input_shape: InputShape = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -100,7 +103,8 @@ def diff(
     from nar.cli import corpus_commands
     from nar.cli.choices import CorpusChoice
 
-    corpus_commands.diff(CorpusChoice(work, corpus), first, second, html=html, as_json=as_json)
+    chosen, both = CorpusChoice(work, corpus), (first, second)
+    corpus_commands.diff(chosen, both, input_shape, html=html, as_json=as_json)
 
 
 @app.command()
@@ -108,12 +112,13 @@ def diff(
 def lock(
     names: Names = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = _LOCK,
+    input_shape: InputShape = None,
     verbose: Verbose = False,
 ) -> None:
     """Write fingerprints and motifs of models down; without names, those of the file anew."""
     from nar.cli import lock_commands
 
-    count = lock_commands.lock(names or [], output)
+    count = lock_commands.lock(names or [], output, input_shape)
     typer.echo(f"{count:,} locked in {output}")
 
 
@@ -125,13 +130,15 @@ def check(
     allow: Annotated[
         list[Kind] | None, typer.Option(help="Accept changes of this kind; may be given again.")
     ] = None,
+    input_shape: InputShape = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Say what changed since `nar lock`; ends with 3 if a change is of no kind that is allowed."""
     from nar.cli import lock_commands
 
-    if not lock_commands.check(names or [], lock_file, allow or [], as_json=as_json):
+    allowed = allow or []
+    if not lock_commands.check(names or [], lock_file, allowed, input_shape, as_json=as_json):
         raise typer.Exit(_CHANGED)
 
 
@@ -145,6 +152,7 @@ def export(
     operators: Annotated[
         bool, typer.Option("--operators", help="Draw every operator, not every motif.")
     ] = False,
+    input_shape: InputShape = None,
     work: Work = DEFAULT_WORK,
     corpus: Corpus = None,
     verbose: Verbose = False,
@@ -155,7 +163,7 @@ def export(
     from nar.cli.lookup import looked_up
 
     drawing.check_suffix(output)
-    [item] = looked_up(CorpusChoice(work, corpus), [name])
+    [item] = looked_up(CorpusChoice(work, corpus), [name], input_shape)
     drawn = drawing.drawn_operators if operators else drawing.drawn_motifs
     drawing.write_drawing(output, drawn(name, item.graph))
     typer.echo(f"wrote {output}")

@@ -41,8 +41,8 @@ def capture(name: str, input_shape: Shape, *, graph: bool, as_json: bool) -> Non
     )
 
 
-def motifs(name: str, *, as_json: bool) -> None:
+def motifs(name: str, input_shape: Shape, *, as_json: bool) -> None:
     """Show the motif types of a model."""
-    model = fresh_or_known(CorpusChoice(DEFAULT_WORK), name, fresh=False)
+    model = fresh_or_known(CorpusChoice(DEFAULT_WORK), name, fresh=False, input_shape=input_shape)
     name, cut = model.labels.name, partition(model.graph)
     show(reports.motifs(name, cut), lambda: display.motifs(name, cut), as_json=as_json)

@@ -137,3 +137,39 @@ def test_the_hook_and_the_workflow_call_a_command_that_exists(path):
     assert yaml.safe_load(text)
     assert "nar check" in text
     assert "check" in get_command(app).commands
+
+
+def test_a_short_name_is_locked_as_the_model_that_it_stands_for(tmp_path):
+    path = tmp_path / "nar.lock"
+    assert run("lock", "resnet18", "-o", path).exit_code == 0
+    assert list(read_lock(path).models) == ["timm:resnet18"]
+    for names in ([], ["resnet18"], ["timm:resnet18"]):
+        assert run("check", *names, "--lock", path).exit_code == 0
+
+
+def test_a_misspelt_name_is_not_locked(tmp_path):
+    done = run("lock", "resnet1888", "-o", tmp_path / "nar.lock")
+    assert done.exit_code != 0
+    assert "did you mean" in done.stderr
+    assert not (tmp_path / "nar.lock").exists()
+
+
+MODULE = """
+import torch
+
+
+def factory():
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Conv2d(4, 4, 3))
+"""
+
+
+@pytest.mark.parametrize("command", ["motifs", "lock", "check", "diff", "export"])
+def test_a_module_is_given_the_shape_that_was_told(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("net.py").write_text(MODULE)
+    assert run("lock", "net.py:factory").exit_code == 0
+    more = {"diff": ["net.py:factory"], "export": ["-o", "net.dot"]}.get(command, [])
+    for channels, code in ((3, 0), (5, 1)):
+        shape = f"1,{channels},9,9"
+        done = run(command, "net.py:factory", *more, "--input-shape", shape)
+        assert done.exit_code == code, done.output
