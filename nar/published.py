@@ -66,6 +66,21 @@ def published() -> Mapping[str, Published]:
         ) from error
 
 
+@cache
+def origin() -> str:
+    """Where the figures were read, with commit and date, and their licence.
+
+    Raises:
+        CorpusError: The file is missing or damaged.
+    """
+    path = package_path(*_FILE)
+    try:
+        about = json.loads(pq.read_schema(path).metadata[_KEY])
+        return f"{about['source']}, {about['licence']}"
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise CorpusError(f"{path} does not say where it is from; install NAR again") from error
+
+
 def figures_of(names: Iterable[str]) -> Published | None:
     """The figures of a network that has several names: those of the first that has any."""
     return next((published()[name] for name in names if name in published()), None)

@@ -26,5 +26,6 @@ def twenty_networks(root: Path) -> Path:
 
 def packed(work: Path, target: Path) -> Atlas:
     """The atlas of what `twenty_networks` has written."""
-    assert atlas_commands.pack(work, target) == 20
-    return Atlas(target, work / "corpus")
+    atlas, rows = atlas_commands.pack(work, target)
+    assert rows == 20
+    return atlas

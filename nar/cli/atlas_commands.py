@@ -15,11 +15,11 @@ from nar.web.uses import corpus_uses, write_uses
 from nar.workspace import Workspace
 
 
-def pack(work: Path, target: Path) -> int:
+def pack(work: Path, target: Path) -> tuple[Atlas, int]:
     """Embed the corpus of a workspace with its checkpoint, and keep encoder and vectors.
 
     Returns:
-        How many architectures there are.
+        The atlas, and how many architectures there are.
     """
     workspace = Workspace(work)
     embedder = Embedder(load_checkpoint(workspace.checkpoint))
@@ -32,7 +32,7 @@ def pack(work: Path, target: Path) -> int:
     atlas = Atlas(target, workspace.corpus)
     write_vectors(atlas, every)
     keep_atlas_novelty(atlas, calibrate(every, designs), encoder=embedder.fingerprint)
-    return len(designs)
+    return atlas, len(designs)
 
 
 def draw(atlas: Atlas) -> int:

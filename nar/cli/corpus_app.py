@@ -116,11 +116,14 @@ def corpus_renew(
 def atlas_pack(
     target: Annotated[Path, typer.Argument(help="Directory that gets encoder and vectors.")],
     work: Work = DEFAULT_WORK,
+    draw: Annotated[bool, typer.Option(help="Draw its map, too, as `nar atlas draw` does.")] = True,
 ) -> None:
     """Embed the corpus of --work with its checkpoint; keep vectors and encoder as an atlas."""
     from nar.cli import atlas_commands
 
-    rows = atlas_commands.pack(work, target)
+    atlas, rows = atlas_commands.pack(work, target)
+    if draw:
+        atlas_commands.draw(atlas)
     typer.echo(f"{rows:,} architectures, in {target}")
 
 

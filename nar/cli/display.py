@@ -17,6 +17,7 @@ from nar.cli.folding import Row
 from nar.corpus.manifest import Failure, Manifest
 from nar.index.rows import Hit
 from nar.ops import op_name
+from nar.published import origin
 from nar.query import Answer
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _NOBODY = (
 )
 _SHOWN_COPIES = 2
 _MEASURED = ("top-1 %", "img/s")
+_SCORES = "score: the cosine of two vectors, 1 where they are equal"
 _SAME_NETWORK = "This network is already known as {}."
 _SAME_AT_INFERENCE = (
     "At inference this is the same network as {}: a batch norm folded or branches merged."
@@ -91,7 +93,15 @@ def _tables(query: str, rows: Sequence[Row], columns: int) -> list[Table]:
 
 def _relatives(query: str, rows: Sequence[Row], width: int | None, *, with_figures: bool) -> Table:
     title = f"Relatives of {query}"
-    table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
+    measured = [_MEASURED] if with_figures and any(row.published for row in rows) else []
+    table = Table(
+        title=title,
+        title_style="bold",
+        title_justify="left",
+        caption=f"{_SCORES}\n{', '.join(_MEASURED)}: {origin()}" if measured else _SCORES,
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
     table.add_column("", justify="right", no_wrap=True)
     # A name is what the next command is given: in a narrow terminal it takes a second line, and
     # other texts are cut.
@@ -99,7 +109,6 @@ def _relatives(query: str, rows: Sequence[Row], width: int | None, *, with_figur
     libraries = [] if all(_names_its_library(row.hit) for row in rows) else ["library"]
     for column in (*libraries, "family", "task"):
         table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=width)
-    measured = [_MEASURED] if with_figures and any(row.published for row in rows) else []
     for column in ("params", *chain(*measured), "score"):
         table.add_column(column, justify="right", no_wrap=True)
     for rank, row in enumerate(rows, start=1):

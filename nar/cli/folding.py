@@ -1,5 +1,6 @@
-"""Folding: hits that are one network stand in one row, under the name that came first."""
+"""Folding: hits that are one network stand in one row, under the name that stands for all."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ class Row:
     """One network of an answer.
 
     Attributes:
-        hit: The first of its names.
+        hit: Of its names, the one that stands for all.
         copies: Its other names, in their order.
     """
 
@@ -35,7 +36,14 @@ def folded(hits: Sequence[Hit], rows: int) -> list[Row]:
     networks: dict[str, list[Hit]] = {}
     for hit in hits:
         networks.setdefault(hit.exact, []).append(hit)
-    return [
-        Row(first, tuple(copy.name for copy in copies))
-        for first, *copies in list(networks.values())[:rows]
-    ]
+    return [_row(hits) for hits in list(networks.values())[:rows]]
+
+
+def _row(hits: Sequence[Hit]) -> Row:
+    """One network under the first of its names whose family most of them have.
+
+    What another library wraps is of the family of what it wraps.
+    """
+    counts = Counter(hit.family for hit in hits)
+    shown = max(hits, key=lambda hit: counts[hit.family])
+    return Row(shown, tuple(hit.name for hit in hits if hit is not shown))

@@ -22,6 +22,7 @@ from nar.evidence import Evidence, evidence_of, labelled, looked_at, questions
 from nar.explanation import Cut, explained
 from nar.index.filters import Filter
 from nar.index.ranking import MAX_TOP_K
+from nar.published import origin
 from nar.query import Answer, Query
 from nar.roles import Role
 
@@ -76,6 +77,7 @@ def search(
     report = {
         **reports.answer(name, answer),
         "hits": [_hit(row) for row in rows],
+        "published_from": origin(),
         "evidence": evidence_display.report(told),
         "explanations": [_explanation(name, *reason) for name, reason in reasons.items()],
     }

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from nar.atlas import MAP, Atlas, check_seal, damaged, seal
+from nar.errors import MissingLibraryError
 from nar.files import write_whole
 
 _COMPONENTS: Final = 50
@@ -31,6 +32,9 @@ def coordinates(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     Returns:
         Shape (architectures, 2), within -1 and 1.
 
+    Raises:
+        MissingLibraryError: scikit-learn is not installed.
+
     Example:
         >>> corners = np.repeat(np.eye(3, dtype=np.float32), 8, axis=0)
         >>> points = coordinates(corners + np.float32(0.01) * np.arange(24)[:, None] % 0.05)
@@ -38,9 +42,14 @@ def coordinates(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         ((24, 2), True)
     """
     # Seconds to import, and only who packs an atlas needs it: the extra `plots`.
-    from sklearn.decomposition import PCA
-    from sklearn.manifold import TSNE
-
+    try:
+        from sklearn.decomposition import PCA
+        from sklearn.manifold import TSNE
+    except ImportError as error:
+        raise MissingLibraryError(
+            "a map needs scikit-learn; install it with `pip install 'nar-search[plots]'`, then "
+            "`nar atlas draw` adds it"
+        ) from error
     count, dim = vectors.shape
     components = min(_COMPONENTS, count, dim)
     reduced = PCA(components, svd_solver="randomized", random_state=_SEED).fit_transform(vectors)

@@ -25,6 +25,16 @@ def test_copies_are_told_under_the_first_name():
     assert folded([], 3) == []
 
 
+def test_the_name_whose_family_most_have_stands_for_all():
+    first, copy, _, *others, _ = hits()
+    wrapped = replace(first, family="wrapper")
+    known = [replace(each, family="resnet") for each in (copy, others[0])]
+    [row] = folded([wrapped, *known], 1)
+    assert row.hit.name == "own:copy0"
+    assert row.copies == (wrapped.name, "own:copy1")
+    assert folded([wrapped, known[0]], 1)[0].hit == wrapped
+
+
 def test_a_row_shows_two_copies_and_how_many_more():
     console = Console(width=120)
     with console.capture() as shown:

@@ -4,8 +4,10 @@ from shutil import copytree
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from nar.atlas import MAP, USES, Atlas, read_atlas
+from nar.cli.app import app
 from nar.cli.atlas_commands import draw
 from nar.corpus import read_corpus
 from nar.errors import CorpusError
@@ -27,6 +29,16 @@ def test_an_atlas_may_be_without(atlas, tmp_path):
     bare = Atlas(tmp_path, atlas.corpus)
     assert read_map(bare) is None
     assert read_uses(bare) is None
+
+
+@pytest.mark.parametrize(("how", "is_drawn"), [([], True), (["--no-draw"], False)])
+def test_an_atlas_is_packed_with_its_map(small_work, tmp_path, how, is_drawn):
+    done = CliRunner().invoke(
+        app, ["atlas", "pack", str(tmp_path), "--work", str(small_work), *how]
+    )
+    assert done.exit_code == 0, done.output
+    points = read_map(Atlas(tmp_path, small_work / "corpus"))
+    assert (points is not None and points.shape == (20, 2)) is is_drawn
 
 
 def test_what_is_drawn_reads_back(atlas):

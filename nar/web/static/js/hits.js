@@ -12,7 +12,7 @@ export function hitTable(asked, hits) {
   const body = el("tbody", {}, rows.map((copies, at) => row(asked, at, copies)));
   body.addEventListener("keydown", move);
   return el("table", { class: "hits" },
-    el("caption", { class: "unseen" }, "Nearest architectures"),
+    el("caption", {}, "Nearest architectures. Score: the cosine of two vectors, 1 where they are equal."),
     el("thead", {}, el("tr", {}, ["Architecture", "Family", "Task", "Parameters", "Score", ""].map((name, at) =>
       el("th", { scope: "col", class: at === 3 || at === 4 ? "number" : null }, name)))),
     body);
@@ -25,7 +25,14 @@ function networks(hits) {
     const key = hit.architecture.exact;
     known.set(key, [...(known.get(key) ?? []), hit]);
   }
-  return [...known.values()];
+  return [...known.values()].map(standing);
+}
+
+// The first name whose family most of them have stands for all: a wrapper is of what it wraps.
+function standing(copies) {
+  const count = ({ architecture: { family } }) => copies.filter((each) => each.architecture.family === family).length;
+  const shown = copies.reduce((best, each) => (count(each) > count(best) ? each : best));
+  return [shown, ...copies.filter((each) => each !== shown)];
 }
 
 function row(asked, at, copies) {
