@@ -22,6 +22,7 @@ from nar.capture import capture_module
 from nar.cli import difference_display, display, evidence_display
 from nar.cli.difference import Difference, difference
 from nar.cli.filter_checks import Held, as_field, check_values
+from nar.cli.folding import folded
 from nar.cli.html import fragment, html_of
 from nar.cli.naming import meant
 from nar.cli.plots import map_of
@@ -105,9 +106,10 @@ class Relatives(Shown):
     bodies: tuple[SharedBody, ...] = ()
 
     def view(self) -> RenderableType:
-        """What is known of the model, and a table of the hits."""
+        """What is known of the model, and a table of the hits, a row a network."""
         said = evidence_display.said(self.answer, self.resemblance, self.bodies)
-        return display.answer(self.name, self.answer, said=said)
+        rows = folded(self.answer.hits, len(self.answer.hits))
+        return display.answer(self.name, self.answer, rows, said)
 
     def plot(self) -> "Figure":
         """The map of the atlas with the hits on it, as a figure of matplotlib.

@@ -194,3 +194,84 @@ def test_a_phone_needs_no_sideways_scrolling(visit, address):
     page.locator("main > *").first.wait_for()
     page.locator(".busy").wait_for(state="detached")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def test_a_misspelt_filter_is_told_with_what_it_may_be(visit):
+    page = visit("ask/hf%3Abert?family=resnt")
+    page.locator("main .error").wait_for()
+    said = page.locator("main .error").inner_text()
+    assert said == "No architecture has the family resnt; near: resnet."
+    page = visit("ask/hf%3Abert?family=qqqq")
+    expect(page.locator("main .error")).to_have_text("No architecture has the family qqqq.")
+
+
+def test_a_dropped_configuration_is_answered(visit):
+    page = visit()
+    page.locator("h1").wait_for()
+    config = {"model_type": "resnet", "architectures": ["ResNetModel"], "depths": [1, 1]}
+    told = config | {"hidden_sizes": [8, 16], "embedding_size": 8, "layer_type": "basic"}
+    drop(page, "config.json", json.dumps(told).encode())
+    page.wait_for_selector(".hits")
+    assert page.locator(".verdict h1").text_content() == "config.json"
+
+
+def test_an_exported_program_is_answered_and_lands_on_the_map(visit, tmp_path):
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Conv2d(4, 4, 3))
+    torch.export.save(torch.export.export(model, (torch.zeros(1, 3, 8, 8),)), tmp_path / "m.pt2")
+    page = visit()
+    page.locator("h1").wait_for()
+    drop(page, "m.pt2", (tmp_path / "m.pt2").read_bytes())
+    page.get_by_text("Find it on the map").click()
+    page.wait_for_selector(".near li")
+    assert page.locator("canvas").evaluate("(canvas) => canvas.map.marks.centre.length") == 2
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        ("input; conv 0; relu 1", "the same design as"),
+        ("input; conv 0; batch_norm 1; relu 2", "the same network at inference as"),
+    ],
+)
+def test_the_verdict_says_how_a_pasted_graph_is_known(visit, of, said):
+    page = visit()
+
+
+@pytest.mark.parametrize("colour", ["family", "block", "task", "source"])
+def test_the_map_is_coloured_by_a_label(visit, colour):
+    page = visit("map")
+    page.wait_for_selector(".legend li")
+    page.get_by_label("Colour").select_option(colour)
+    page.wait_for_url(f"**colour={colour}**")
+    page.wait_for_selector(".legend li")
+    told = page.locator(".legend li small").all_inner_texts()
+    assert sum(map(int, told)) == 5
+
+
+def test_the_wheel_zooms_to_where_it_points_and_a_name_is_found(visit):
+    page = visit("map")
+    page.wait_for_selector(".legend li")
+    canvas = page.locator("canvas")
+    view = "(canvas) => ({ ...canvas.map.view })"
+    before = canvas.evaluate(view)
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
+    page.mouse.wheel(0, -400)
+    page.wait_for_function(
+        "(zoom) => document.querySelector('canvas').map.view.zoom > zoom", arg=before["zoom"]
+    )
+    after = canvas.evaluate(view)
+    assert after["x"] < before["x"]
+    assert after["y"] < before["y"]
+    page.get_by_title("Find on the map").fill("timm:deep")
+    page.wait_for_selector("[role=option]")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**at=timm**")
+    page.wait_for_selector(".near li")
+
+
+def test_a_quarter_of_a_million_points_are_drawn_and_found(visit):
+    page = visit("map")
+    page.wait_for_selector(".legend li")
+    row = page.evaluate(MANY)
+    assert row == 123_456

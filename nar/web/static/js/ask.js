@@ -3,7 +3,7 @@
 import { post, search } from "./api.js";
 import { combobox } from "./combobox.js";
 import { el } from "./dom.js";
-import { filterForm, filterOf } from "./filters.js";
+import { filterForm, filterOf, misspelt } from "./filters.js";
 import { hitTable } from "./hits.js";
 import { link } from "./links.js";
 import { keep, label, targetOf } from "./models.js";
@@ -36,7 +36,10 @@ export async function askView(main, { parts: [name], query }, signal) {
   const like = isKnown(result) ? null : await post("/page/resemblance", { design, copy }, signal);
   answer.replaceChildren(verdict(name, result, like), tools(name));
   const changed = (wanted) => { location.hash = link("ask", name, wanted); };
-  main.append(el("div", { class: "columns" }, filterForm(query, changed), hitTable(name, result.hits ?? [])));
+  const hits = result.hits ?? [];
+  const faults = hits.length ? [] : await misspelt(query);
+  main.append(el("div", { class: "columns" }, filterForm(query, changed),
+    el("div", {}, faults.map((text) => el("p", { class: "error" }, text)), hitTable(name, hits))));
 }
 
 function tools(name) {

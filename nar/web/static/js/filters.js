@@ -5,6 +5,9 @@ import { el } from "./dom.js";
 import { counted } from "./format.js";
 
 const LABELS = { family: "families", task: "tasks", block: "blocks", tier: "tiers", source: "sources" };
+const NEAR = 3;
+// The share of pairs from which on a value may be what was meant.
+const ALIKE = 0.5;
 const BY = {
   BY_DESIGN: "the whole design",
   BY_FAMILY: "what it is for",
@@ -43,6 +46,32 @@ export function filterForm(query, changed) {
   form.addEventListener("change", tell);
   form.addEventListener("focusin", () => fill(form), { once: true });
   return form;
+}
+
+// What of a query no architecture has, in a sentence each, with what it may have been.
+export async function misspelt(query) {
+  const known = await columns();
+  const isUnknown = (name) => query[name] && !known.labels[name].values.includes(query[name]);
+  return Object.keys(LABELS).filter(isUnknown).map((name) => {
+    const near = alike(query[name], known.labels[name].values);
+    return `No architecture has the ${name} ${query[name]}${near.length ? `; near: ${near.join(", ")}` : ""}.`;
+  });
+}
+
+// The values that share most pairs of neighbouring letters with a text.
+function alike(text, values) {
+  const wanted = pairs(text);
+  const share = (value) => {
+    const own = pairs(value);
+    return [...own].filter((pair) => wanted.has(pair)).length / Math.max(own.size, wanted.size);
+  };
+  const near = values.map((value) => [share(value), value]).filter(([each]) => each >= ALIKE);
+  return near.sort((a, b) => b[0] - a[0]).slice(0, NEAR).map(([, value]) => value);
+}
+
+function pairs(text) {
+  const letters = [...` ${text.toLowerCase()} `];
+  return new Set(letters.slice(1).map((letter, at) => letters[at] + letter));
 }
 
 async function fill(form) {
