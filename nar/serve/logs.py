@@ -14,13 +14,14 @@ MAX_KINDS: Final = 1_000
 # What a line may say beside its message; none of these can hold a payload.
 FIELDS: Final = ("request_id", "trace_id", "method", "code", "seconds", "stages")
 
-Kind = tuple[str, int, str]
+Kind = tuple[str, int, str, str]
 
 
 class RateLimit(logging.Filter):
     """Lets a burst of lines of one kind pass, then so many a second; the next says how many not.
 
-    Lines are of one kind if the same statement wrote them.
+    Lines are of one kind if the same statement wrote them, of calls that ended with the same code: a
+    call that failed has its line however many others did not.
 
     Args:
         lines_per_s: Of one kind.
@@ -42,7 +43,7 @@ class RateLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the line may be written; it then knows how many before it were not."""
-        kind = (record.name, record.levelno, str(record.msg))
+        kind = (record.name, record.levelno, str(record.msg), getattr(record, "code", ""))
         if kind not in self._allowed and len(self._allowed) >= MAX_KINDS:
             self._allowed.clear()
             self._left_out.clear()

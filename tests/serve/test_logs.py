@@ -2,6 +2,8 @@
 
 import json
 import logging
+import subprocess
+import sys
 
 import grpc
 import pytest
@@ -72,6 +74,34 @@ def test_payloads_are_not_logged(server, caplog):
 
 def line(message="no message: %s", **fields):
     return logging.makeLogRecord({"msg": message, "args": ("x",), **fields})
+
+
+def test_a_call_that_failed_has_its_line_among_many_that_did_not():
+    limit = RateLimit(2.0, clock=lambda: 0.0)
+    assert [limit.filter(line("call", code="OK")) for _ in range(1_000)].count(True) == BURST_LINES
+    assert limit.filter(line("call", code="UNAVAILABLE"))
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_the_log_of_a_server_is_written_as_its_settings_say(log_format):
+    program = """
+import logging, sys
+from nar.config import ServerConfig
+from nar.serve.logs import log_to_stderr
+
+log_to_stderr(ServerConfig(log_format=sys.argv[1], log_lines_per_s=0.001))
+for _ in range(1_000):
+    logging.getLogger("nar.serve").info("call", extra={"code": "OK", "request_id": "mine-7"})
+logging.getLogger("nar.serve").info("call", extra={"code": "INTERNAL", "request_id": "mine-8"})
+"""
+    command = [sys.executable, "-c", program, log_format]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stderr.splitlines()
+    assert len(said) == BURST_LINES + 1
+    if log_format == "json":
+        told = json.loads(said[-1])
+        assert (told["code"], told["request_id"]) == ("INTERNAL", "mine-8")
+    else:
+        assert said[-1].endswith("INFO call request_id=mine-8 code=INTERNAL")
 
 
 def test_a_flood_of_one_kind_leaves_room_for_others():
