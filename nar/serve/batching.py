@@ -5,6 +5,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
 
+from nar.errors import InvalidQueryError
 from nar.serve.limits import Limits
 from nar.v1 import retrieval_pb2
 
@@ -48,7 +49,10 @@ def size_of(item: Message | str) -> Size:
 
 
 class Cutter(Generic[Item]):
-    """Cuts items into runs, each as long as one call may be; what fits no call stands alone.
+    """Cuts items into runs, each as long as one call may be.
+
+    What has too many nodes stands alone, for the server to say so; more bytes than a message may
+    have are not sent: grpc would end the call, and the client would try again.
 
     Args:
         limits: What the server accepts.
@@ -62,14 +66,28 @@ class Cutter(Generic[Item]):
         self._total = Size()
 
     def add(self, item: Item) -> list[Item]:
-        """Take one more item; gives the run that it no longer fits into, mostly none."""
-        longer = self._total.with_one_more(self._size(item))
+        """Take one more item; gives the run that it no longer fits into, mostly none.
+
+        Raises:
+            InvalidQueryError: It is larger than a message may be.
+        """
+        size = self._size(item)
+        self._check(size.size_bytes - ENVELOPE_BYTES)
+        longer = self._total.with_one_more(size)
         if not self._run or longer.fits(self._limits):
             self._run.append(item)
             self._total = longer
             return []
-        ended, self._run, self._total = self._run, [item], self._size(item)
+        ended, self._run, self._total = self._run, [item], size
         return ended
+
+    def _check(self, size_bytes: int) -> None:
+        most = self._limits.max_message_bytes
+        if size_bytes > most:
+            raise InvalidQueryError(
+                "request",
+                f"wanted at most {most:,} bytes in a message, came {size_bytes:,} of one item",
+            )
 
     def rest(self) -> list[Item]:
         """The last run; empty if there was no item."""

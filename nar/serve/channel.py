@@ -12,10 +12,11 @@ from nar.serve.tls import channel_credentials
 
 # Every method reads, or writes the same a second time, so a call may be made again. UNAVAILABLE
 # says that it was not answered; so does CANCELLED, unless the caller did it: it is what grpc says
-# while a server closes its port, or has too many calls. Five tries are as many as grpc makes: 3 s
-# of waiting together, longer than a server of the atlas takes to come back. grpc draws each wait at
-# random around its backoff (jitter), and `retryThrottling` is the budget: a failure costs a token,
-# an answer gives a tenth of one back, and while half of them are gone nothing is tried again.
+# while a server closes its port, or has too many calls. RESOURCE_EXHAUSTED is tried again when the
+# server says (`nar.serve.status.pushback`). Five tries are as many as grpc makes: 3 s of waiting
+# together, longer than a server of the atlas takes to come back. grpc draws each wait at random
+# around its backoff (jitter), and `retryThrottling` is the budget: a failure costs a token, an
+# answer gives a tenth of one back, and while half of them are gone nothing is tried again.
 SERVICE_CONFIG: Final = {
     "methodConfig": [
         {
@@ -25,7 +26,7 @@ SERVICE_CONFIG: Final = {
                 "initialBackoff": "0.2s",
                 "maxBackoff": "2s",
                 "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED", "RESOURCE_EXHAUSTED"],
             },
         }
     ],

@@ -26,6 +26,7 @@ from nar.serve.status import (
     SlowUploadError,
     UnauthenticatedError,
     code_name,
+    pushback,
     status_of,
 )
 from nar.serve.telemetry import Telemetry
@@ -117,7 +118,7 @@ def _forget_frames(error: BaseException) -> None:
 
 async def _abort(call: Call, status: Status) -> NoReturn:
     rich = rpc_status.to_status(status)
-    metadata = (*rich.trailing_metadata, (REQUEST_ID, call.request_id))
+    metadata = (*rich.trailing_metadata, *pushback(status), (REQUEST_ID, call.request_id))
     await call.context.abort(rich.code, rich.details, metadata)
 
 

@@ -20,8 +20,8 @@ Kind = tuple[str, int, str, str]
 class RateLimit(logging.Filter):
     """Lets a burst of lines of one kind pass, then so many a second; the next says how many not.
 
-    Lines are of one kind if the same statement wrote them, of calls that ended with the same code: a
-    call that failed has its line however many others did not.
+    Lines are of one kind if the same statement wrote them, of calls that ended with the same code:
+    a call that failed has its line however many others did not.
 
     Args:
         lines_per_s: Of one kind.

@@ -5,10 +5,11 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 import grpc
+from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
 from nar.serve.calls import REQUEST_ID, Context, request_id_of
-from nar.serve.status import OverloadedError, status_of
+from nar.serve.status import OverloadedError, pushback, status_of
 from nar.serve.telemetry import Telemetry
 
 
@@ -35,12 +36,17 @@ class Refusing:
     async def refuse(self, context: Context, error: OverloadedError) -> NoReturn:
         """End a call whose request was not read."""
         self._telemetry.rejected("overloaded")
-        status = _status(str(error), math.ceil(error.retry_after_s))
-        request_id = (REQUEST_ID, request_id_of(context))
-        await context.abort(status.code, status.details, (*status.trailing_metadata, request_id))
+        told, status = _status(str(error), math.ceil(error.retry_after_s))
+        metadata = (
+            *status.trailing_metadata,
+            *pushback(told),
+            (REQUEST_ID, request_id_of(context)),
+        )
+        await context.abort(status.code, status.details, metadata)
 
 
 @lru_cache(maxsize=128)
-def _status(reason: str, retry_after_s: int) -> grpc.Status:
+def _status(reason: str, retry_after_s: int) -> tuple[Status, grpc.Status]:
     """One status serves many calls, but for their ids."""
-    return rpc_status.to_status(status_of(OverloadedError(reason, retry_after_s)))
+    told = status_of(OverloadedError(reason, retry_after_s))
+    return told, rpc_status.to_status(told)

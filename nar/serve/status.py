@@ -1,6 +1,7 @@
 """Exceptions as google.rpc.Status with rich details: a table from type to code, one to details."""
 
 import logging
+import random
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -24,6 +25,10 @@ from nar.errors import (
 log = logging.getLogger(__name__)
 
 RETRY_AFTER_S: Final = 1.0
+# Of grpc: when a client that would try a call again may do so, in milliseconds; -1 is never.
+PUSHBACK: Final = "grpc-retry-pushback-ms"
+# Callers that were refused together come back within so much more than what they were told.
+SPREAD: Final = 0.5
 MAX_MESSAGE_CHARS: Final = 500
 
 
@@ -133,6 +138,21 @@ def status_of(error: Exception, request_id: str | None = None) -> Status:
     details = [DETAILS[kind](error)] if kind in DETAILS else []
     message = PRIVATE.get(kind, str(error))[:MAX_MESSAGE_CHARS]
     return Status(code=code, message=message, details=map(_packed, details))
+
+
+def pushback(status: Status) -> tuple[tuple[str, str], ...]:
+    """Metadata of a refusal: a call that came too early is tried again, one that is too large not.
+
+    Args:
+        status: What is said of the call.
+    """
+    if status.code != grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]:
+        return ()
+    told = RetryInfo()
+    if not any(detail.Unpack(told) for detail in status.details):
+        return ((PUSHBACK, "-1"),)
+    later = random.uniform(1, 1 + SPREAD)
+    return ((PUSHBACK, str(round(told.retry_delay.ToMilliseconds() * later))),)
 
 
 def _internal(error: Exception, request_id: str) -> Status:

@@ -1,10 +1,12 @@
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_index import known
 
 from nar.config import ServerConfig
+from nar.errors import InvalidQueryError
 from nar.serve.batching import ENVELOPE_BYTES, Size, batches, size_of
 from nar.serve.graphs import encode_graph
 from nar.serve.limits import limits_of
@@ -36,7 +38,7 @@ def of_bytes(*sizes):
 
 @given(
     st.lists(
-        st.builds(Size, st.just(1), st.integers(16, 2_000), st.integers(0, 30), st.integers(0, 40)),
+        st.builds(Size, st.just(1), st.integers(16, 1_040), st.integers(0, 30), st.integers(0, 40)),
         max_size=30,
     )
 )
@@ -54,8 +56,13 @@ def test_batches_are_as_long_as_allowed():
     assert lengths(of_bytes(512, 512, 513)) == [2, 1]
     assert lengths([Size(1, 0, 10, 9)] * 3) == [2, 1]
     assert lengths([Size(1, 0, 1, 16)] * 3) == [1, 1, 1]
-    assert lengths(of_bytes(5_000, 1)) == [1, 1]
+    assert lengths(of_bytes(1_040, 1)) == [1, 1]
     assert lengths([]) == []
+
+
+def test_an_item_that_is_larger_than_a_message_is_told():
+    with pytest.raises(InvalidQueryError, match="at most 1,024 bytes in a message, came 1,025"):
+        cut(of_bytes(1, 1_025 + ENVELOPE_BYTES))
 
 
 def test_no_item_is_asked_for_before_its_run():

@@ -18,6 +18,7 @@ from waiting import wait_for
 from nar.serve.graphs import encode_graph
 from nar.serve.resting import Resting
 from nar.serve.server import SERVICE
+from nar.serve.status import PUSHBACK
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
@@ -90,6 +91,7 @@ def test_a_full_server_sheds_at_once_and_says_when_to_come_back(embedder, index)
             stub.Search(one_query())
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert detail(caught.value, RetryInfo).retry_delay.seconds == 1
+        assert 1_000 <= int(dict(caught.value.trailing_metadata())[PUSHBACK]) <= 1_500
         assert sample(server, "nar_rpc_rejected_total", reason="overloaded") == 1
         # It is no part of the calls whose outcome and latency is watched.
         assert sample(server, "nar_rpc_requests_total") == 0
