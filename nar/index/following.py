@@ -9,7 +9,7 @@ from threading import Event, RLock
 from typing import TYPE_CHECKING, Final
 
 from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.errors import IndexUnavailableError, NarError
 from nar.index.damage import DamagedIndexError
 from nar.index.id_ranges import id_ranges
 from nar.index.mirror import Mirror
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Rows whose digests are compared by one look, and of one page where all are compared at once.
+# Rows whose digests are compared at a time: by one look, or where all are, before a pause. Those of
+# the first look are longer: a server has just begun to answer then.
 _ROWS_A_LOOK: Final = 1_000
-_ROWS_AT_ONCE: Final = 8_000
-# Between two parts of the first look, which compares all: a server has just begun to answer.
-_PAUSE_S: Final = 0.25
+_PAUSE_S: Final = 0.05
+_FIRST_PAUSE_S: Final = 0.25
 
 
 class Follower:
@@ -40,6 +40,7 @@ class Follower:
     Attributes:
         mirror: The rows that are held; None while nothing is, or if they are too many.
         name: Name of the collection that was looked at last.
+        comparing_s: How long it took last to compare or read all rows; 0 before.
         agreed_s: When the rows that are held were last known to be those of the collection that
             the alias names, in seconds since 1970; NaN before.
     """
@@ -47,8 +48,11 @@ class Follower:
     def __init__(self, config: IndexConfig, mirror: Mirror | None, ending: Event) -> None:
         self.mirror = mirror
         self.name: str | None = None
+        self.comparing_s = 0.0
         self.agreed_s = math.nan
-        self._changed = ""
+        # The last write that is known here; None after one of which nobody knows what it did.
+        self._changed: str | None = None
+        # Whether all rows have to be compared, or are just being.
         self._is_doubtful = False
         self._ending = ending
         self._max_rows = config.reader_rows
@@ -60,14 +64,20 @@ class Follower:
         self._meanwhile: list[tuple[Sequence[IndexRow], Sequence[str]]] | None = None
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Writes of this process take turns; after one that failed all rows are compared."""
+    def writing(self, index: "ArchitectureIndex") -> Iterator[None]:
+        """Writes of this process take turns; after one that failed all rows are compared.
+
+        What they change is known here: no look has to find it.
+        """
         with self._lock:
+            before = index.follow()
             try:
                 yield
             except IndexUnavailableError:
-                self._is_doubtful = True
+                self._changed = None
                 raise
+            if (before.name, _change(before)) == (self.name, self._changed):
+                self._changed = _change(index.live)
 
     def written(self, rows: Sequence[IndexRow], gone: Sequence[str]) -> None:
         """Hold what Milvus has acknowledged; called while `writing`."""
@@ -89,42 +99,47 @@ class Follower:
             DamagedIndexError: The rows cannot be read whole.
             NarError: The index does not answer, or is of another encoder or version.
         """
-        live = index.follow()
-        if self._is_other(live):
-            self._read(live)
-        self.name, self._changed = live.name, _change(live)
-        self.agreed_s = time.time()
-
-    def _is_other(self, live: "Collection") -> bool:
-        """Whether rows have to be read anew."""
+        began = time.monotonic()
         with self._lock:
+            live = index.follow()
             count = live.count(settled=True)
-            if count > self._max_rows:
-                self._drop(count)
-                return False
-            if self.mirror is None:
-                return True
-            if count != self.mirror.rows.count():
-                return True
-            is_marked = (live.name, _change(live)) != (self.name, self._changed)
-            is_whole = is_marked or self._is_doubtful
-            if self.name is None:
-                parts: Iterable[tuple[str, str]] = self._with_pauses(id_ranges(count, _ROWS_A_LOOK))
-            else:
-                parts = id_ranges(count, _ROWS_AT_ONCE) if is_whole else self._due(count)
-            # Until they are read anew: that may fail, and has to be tried again then.
-            self._is_doubtful = _differ(live, self.mirror, parts)
-            if is_whole and not self._is_doubtful:
-                self._compared()
-                give_back()  # the pages that the digests came in
-            return self._is_doubtful
+            is_whole = self._is_doubted(live, count)
+            # Until it is known: that may fail, and has to be tried again then.
+            self._is_doubtful, self._changed = is_whole, _change(live)
+        if count > self._max_rows:
+            self._drop(count)
+        else:
+            self._look_into(live, count, is_whole=is_whole)
+        self.name = live.name
+        self.agreed_s = time.time()
+        if is_whole and self.mirror:
+            self.comparing_s = time.monotonic() - began
+            give_back()  # the pages that rows or digests came in
 
-    def _with_pauses(self, parts: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """Parts that callers do not notice, as long as nobody ends the following."""
-        for part in parts:
+    def _is_doubted(self, live: "Collection", count: int) -> bool:
+        """Whether any row may be another than what is held."""
+        seen = (live.name, _change(live))
+        held = self.mirror.rows.count() if self.mirror else None
+        return self._is_doubtful or seen != (self.name, self._changed) or count != held
+
+    def _look_into(self, live: "Collection", count: int, *, is_whole: bool) -> None:
+        """Read all rows, or compare all or some of them; what fails is doubted."""
+        parts: Iterable[tuple[str, str]] | None = None
+        if self.mirror and self.name in (None, live.name):
+            parts = self._with_pauses(count) if is_whole else self._due(count)
+        try:
+            self._renew(live, count, parts)
+        except NarError:
+            self._is_doubtful = True
+            raise
+
+    def _with_pauses(self, count: int) -> Iterator[tuple[str, str]]:
+        """All rows in parts that callers do not notice, as long as nobody ends the following."""
+        pause_s = _FIRST_PAUSE_S if self.name is None else _PAUSE_S
+        for part in id_ranges(count, _ROWS_A_LOOK):
             yield part
-            if self._ending.wait(_PAUSE_S):
-                return
+            if self._ending.wait(pause_s):
+                raise IndexUnavailableError("rows were not compared to their end: closing")
 
     def _due(self, count: int) -> Sequence[tuple[str, str]]:
         """What to compare now of rows that nobody says were written.
@@ -141,28 +156,41 @@ class Follower:
             part = next(self._to_compare)
         return [part] if part else []
 
+    def _renew(
+        self, live: "Collection", count: int, parts: Iterable[tuple[str, str]] | None
+    ) -> None:
+        """Hold what a collection holds, beside the rows that answer; then these go.
+
+        Args:
+            live: The collection.
+            count: How many rows it has.
+            parts: The ranges of ids that are compared; None to read all rows.
+        """
+        with self._lock:
+            self._meanwhile, held = [], self.mirror
+        try:
+            if held is None or parts is None:
+                fresh = Mirror.read(live, self._ending)
+                fresh.rows.prepare()
+                log.info("%d rows of %s answer from memory", fresh.rows.count(), live.name)
+            else:
+                fresh = held.agreeing(live, parts)
+            with self._lock:
+                if self._is_doubtful:
+                    self._check_whole(fresh, count, live)
+                    self._compared()
+                if fresh is not held:
+                    for rows, gone in self._meanwhile:
+                        fresh = fresh.changed(rows, gone=gone)
+                    self._hold(fresh)
+        finally:
+            self._meanwhile = None
+
     def _compared(self) -> None:
         """All rows were compared, or read anew."""
         self._is_doubtful = False
         self._to_compare = iter(())
         self._compare_at = time.monotonic() + self._compare_s
-
-    def _read(self, live: "Collection") -> None:
-        """Read all rows beside those that answer; then these go."""
-        with self._lock:
-            self._meanwhile, before = [], live.count(settled=True)
-        try:
-            mirror = Mirror.read(live, self._ending)
-            mirror.rows.prepare()
-            with self._lock:
-                self._check_whole(mirror, before, live)
-                for rows, gone in self._meanwhile:
-                    mirror = mirror.changed(rows, gone=gone)
-                self._hold(mirror)
-                self._compared()
-        finally:
-            self._meanwhile = None
-        log.info("%d rows of %s answer from memory", mirror.rows.count(), live.name)
 
     def _check_whole(self, mirror: Mirror, before: int, live: "Collection") -> None:
         """Refuse rows of which some did not come, although nobody wrote.
@@ -190,13 +218,6 @@ class Follower:
                 self._max_rows,
             )
         self.mirror = None
-
-
-def _differ(live: "Collection", mirror: Mirror, parts: Iterable[tuple[str, str]]) -> bool:
-    """Whether the rows of some ranges of ids are others than those that are held."""
-    return any(
-        live.digests_between(low, end) != mirror.digests_between(low, end) for low, end in parts
-    )
 
 
 def _change(live: "Collection") -> str:

@@ -1,7 +1,8 @@
 """Mirror: the rows of one collection in memory, read page by page and checked one by one."""
 
+import logging
 from collections.abc import Collection as Several
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,14 @@ from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
+from nar.index.records import StoredRow
 from nar.index.rows import IndexRow
 
 if TYPE_CHECKING:
     from nar.index.architecture_index import ArchitectureIndex
     from nar.index.collection import Collection
+
+log = logging.getLogger(__name__)
 
 
 class Mirror:
@@ -49,6 +53,31 @@ class Mirror:
         """
         return cls.of(list(_checked(collection, ending)), dim=collection.dim)
 
+    def agreeing(self, collection: "Collection", parts: Iterable[tuple[str, str]]) -> "Mirror":
+        """The mirror with the rows that a collection has in some ranges of ids; itself if it has.
+
+        Only rows that are others are read. What is written meanwhile may be in it or not.
+
+        Args:
+            collection: What to compare with.
+            parts: The first id of each range, and the first one behind it.
+
+        Raises:
+            DamagedIndexError: Names the row and the collection.
+            IndexUnavailableError: It does not answer.
+        """
+        others: list[str] = []
+        gone: set[str] = set()
+        for low, end in parts:
+            there, here = collection.digests_between(low, end), self.digests_between(low, end)
+            others += [key for key, digest in there.items() if here.get(key) != digest]
+            gone |= here.keys() - there.keys()
+        if not (others or gone):
+            return self
+        rows = [_whole(stored, collection) for stored in collection.rows({"id": others})]
+        log.info("%d rows of %s were read, %d went", len(rows), collection.name, len(gone))
+        return self.changed(rows, gone=gone)
+
     def changed(self, rows: Sequence[IndexRow], *, gone: Several[str] = ()) -> "Mirror":
         """The mirror after some rows were written and some deleted."""
         return Mirror(self.rows.changed(rows, gone=gone))
@@ -59,12 +88,16 @@ def _checked(collection: "Collection", ending: Event) -> Iterator[IndexRow]:
         if ending.is_set():
             raise IndexUnavailableError(f"{collection.name} was not read to its end: closing")
         for stored in page:
-            if stored.row.digest() != stored.digest:
-                raise DamagedIndexError(
-                    f"row {stored.row.id} ({stored.row.name}) of {collection.name} at "
-                    f"{collection.milvus.uri} reads back damaged; build the index again"
-                )
-            yield stored.row
+            yield _whole(stored, collection)
+
+
+def _whole(stored: StoredRow, collection: "Collection") -> IndexRow:
+    if stored.row.digest() != stored.digest:
+        raise DamagedIndexError(
+            f"row {stored.row.id} ({stored.row.name}) of {collection.name} at "
+            f"{collection.milvus.uri} reads back damaged; build the index again"
+        )
+    return stored.row
 
 
 def checked(index: "ArchitectureIndex", config: IndexConfig) -> "ArchitectureIndex | ExactIndex":

@@ -121,8 +121,13 @@ class Reader:
             self.collection or "",
             is_in_memory=self.holds_rows,
             is_writable=self._index is not None,
-            visible_within_s=self._interval_s if self.holds_rows else 0,
+            visible_within_s=self._visible_within_s if self.holds_rows else 0,
         )
+
+    @property
+    def _visible_within_s(self) -> float:
+        """Of rows that are written while a look is at work, the next has to find them."""
+        return self._interval_s + 2 * self._follower.comparing_s
 
     @property
     def dim(self) -> int:
@@ -181,7 +186,7 @@ class Reader:
             FilesAloneError: The index is not open.
             IndexUnavailableError: It cannot be reached, or was replaced meanwhile: write again.
         """
-        with self._follower.writing():
+        with self._follower.writing(self._opened):
             self._opened.upsert(rows)
             self._follower.written(rows, ())
 
@@ -195,7 +200,7 @@ class Reader:
             FilesAloneError: The index is not open.
             IndexUnavailableError: It cannot be reached, or was replaced meanwhile: delete again.
         """
-        with self._follower.writing():
+        with self._follower.writing(self._opened):
             deleted = self._opened.delete(ids)
             self._follower.written((), ids)
         return deleted

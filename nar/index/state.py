@@ -15,8 +15,8 @@ class IndexState:
         collection: Name of the collection that was looked at last; empty where files alone answer.
         is_in_memory: Whether rows in memory answer searches; else the collection does.
         is_writable: Whether rows can be written.
-        visible_within_s: How long it takes at most until rows that others wrote are looked for; 0
-            where every search asks the collection.
+        visible_within_s: How long it takes at most until rows that others wrote answer, by the
+            last time that all rows were compared; 0 where every search asks the collection.
     """
 
     collection: str

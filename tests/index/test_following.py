@@ -10,8 +10,11 @@ from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
+from nar.index.damage import DamagedIndexError
 from nar.index.following import Follower
+from nar.index.marks import CHANGED
 from nar.index.mirror import Mirror
+from nar.index.rows import architecture_id
 
 ROWS = [row(f"n{number}", 1, number) for number in range(40)]
 
@@ -48,8 +51,8 @@ def test_a_look_compares_a_part_of_the_rows(index, monkeypatch):
     held = follower.mirror
     assert held.rows.count() == len(ROWS)
     compared = []
-    monkeypatch.setattr(Collection, "digests_between", lambda _, *part: compared.append(part))
-    monkeypatch.setattr(Mirror, "digests_between", lambda *_: None)
+    monkeypatch.setattr(Collection, "digests_between", lambda _, *part: compared.append(part) or {})
+    monkeypatch.setattr(Mirror, "digests_between", lambda *_: {})
     follower.look(index)
     assert not compared  # they were just read
     monkeypatch.setattr(follower, "_compare_at", 0.0)
@@ -57,11 +60,55 @@ def test_a_look_compares_a_part_of_the_rows(index, monkeypatch):
         follower.look(index)
     assert len(compared) == len(set(compared)) > 10
     assert (compared[0][0], compared[-1][1]) == ("0" * 32, "g")
-    with pytest.raises(IndexUnavailableError), follower.writing():
+    with pytest.raises(IndexUnavailableError), follower.writing(index):
         raise IndexUnavailableError("nobody knows what was written")
+    compared.clear()
     follower.look(index)
-    assert compared[-1] == ("0" * 32, "g")  # all at once
+    assert (compared[0][0], compared[-1][1]) == ("0" * 32, "g")  # all
     assert follower.mirror is held
+
+
+def test_a_write_of_its_own_lets_no_look_compare(index, monkeypatch):
+    follower = following()
+    follower.look(index)
+    with follower.writing(index):
+        mine = [row("mine", 1, 1)]
+        mark(index, "mine")
+        index.upsert(mine)
+        follower.written(mine, ())
+    compared = []
+    monkeypatch.setattr(Collection, "digests_between", lambda _, *part: compared.append(part) or {})
+    follower.look(index)
+    assert not compared
+    mark(index, "of another process")
+    with pytest.raises(DamagedIndexError):  # for no row comes
+        follower.look(index)
+    assert compared
+
+
+def test_of_rows_that_others_wrote_only_these_are_read(index, monkeypatch):
+    follower = following()
+    follower.look(index)
+    before = follower.mirror
+    monkeypatch.setattr(Mirror, "read", refuse)
+    asked = []
+    rows = Collection.rows
+    monkeypatch.setattr(Collection, "rows", lambda *wanted: asked.append(wanted) or rows(*wanted))
+    index.live.upsert([row("n1", 1, 1, family="renamed"), row("new", 1, 1)])
+    index.live.delete([architecture_id("n2")])
+    mark(index, "of another process")
+    follower.look(index)
+    kept = follower.mirror.rows
+    assert kept.get(["n1"])["n1"].family == "renamed"
+    assert kept.get(["n2", "new"]).keys() == {"new"}
+    assert kept.count() == before.rows.count() == len(ROWS)
+    [(_, wanted)] = asked
+    assert len(wanted["id"]) == 2
+
+
+def mark(index, text):
+    """Milvus Lite is written by one process only, and so its writes are not marked."""
+    index.live.milvus.client.alter_collection_properties(index.live.name, {CHANGED: text})
 
 
 @pytest.mark.parametrize("family", ["of the files", ROWS[1].family])
@@ -83,7 +130,7 @@ def test_what_could_not_be_read_anew_is_found_again(index, monkeypatch):
     index.live.upsert([row("n1", 1, 1, family="renamed")])
     monkeypatch.setattr(follower, "_compare_at", 0.0)
     with monkeypatch.context() as broken:
-        broken.setattr(Mirror, "read", refuse)
+        broken.setattr(Collection, "rows", refuse)
         with pytest.raises(IndexUnavailableError):
             follower.look(index)
     follower.look(index)
