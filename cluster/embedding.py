@@ -37,7 +37,7 @@ from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
 from nar.index.digests import RowDigests
 from nar.index.increments import Comparison, Increment, corpus_of, descriptions, is_of_corpus
-from nar.novelty import keep_novelty
+from nar.novelty import keep_novelty, kept_novelty
 from nar.workspace import Workspace
 
 JOB_LETTERS = 16
@@ -132,7 +132,8 @@ def embed(
         job = _job(workspace, config, teller)
         with ArchitectureIndex(index_config) as index:
             done = _bring(job, index, index_config.batch_rows, removes=removes)
-            if done.way != "nothing":
+            # A job that was cut off may have brought the index to the corpus, and measured nothing.
+            if done.way != "nothing" or not kept_novelty(workspace.novelty, encoder=job.encoder):
                 changed = None if done.way == "new" else done.embedded + done.removed
                 keep_novelty(
                     index, workspace.novelty, encoder=job.encoder, changed=changed, rows=done.rows

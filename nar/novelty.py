@@ -128,13 +128,21 @@ def keep_novelty(
             is kept on. None if they all are others.
         rows: Of the index.
     """
-    before = None if changed is None else read_novelty(path, encoder=encoder)
+    before = None if changed is None else kept_novelty(path, encoder=encoder)
     if before and changed is not None and before.changed + changed <= _STALE_SHARE * rows:
         write_novelty(path, replace(before, changed=before.changed + changed), encoder=encoder)
         return
     novelty = calibrate_index(index)
     if novelty is not None:
         write_novelty(path, novelty, encoder=encoder)
+
+
+def kept_novelty(path: Path, *, encoder: str) -> Novelty | None:
+    """The same as `read_novelty`, but of a damaged file nothing is kept: it is written anew."""
+    try:
+        return read_novelty(path, encoder=encoder)
+    except CorpusError:
+        return None
 
 
 def write_novelty(path: Path, novelty: Novelty, *, encoder: str) -> None:

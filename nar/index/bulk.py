@@ -14,7 +14,7 @@ from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryEr
 from nar.index.checks import check_rows
 from nar.index.collection import Collection
 from nar.index.digests import RowDigests
-from nar.index.finishing import await_index
+from nar.index.finishing import await_index, await_rows
 from nar.index.marks import CORPUS, mark, show_life
 from nar.index.records import StoredRow
 from nar.index.rows import IndexRow, is_fingerprint
@@ -68,6 +68,7 @@ class IndexBuild:
         self._show_life_at = 0.0
         self._show_life()
         staging.load()
+        await_rows(staging)
         self.rows = RowDigests(staging.digest_pages())
 
     def __enter__(self) -> Self:

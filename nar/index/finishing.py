@@ -1,4 +1,4 @@
-"""Waiting until a Milvus server searches by the index that it was asked to build."""
+"""Waiting for a Milvus server: until it reads rows, and searches by the index that it builds."""
 
 import time
 from collections.abc import Callable
@@ -6,10 +6,32 @@ from typing import Final
 
 from nar.errors import IndexUnavailableError
 from nar.index.collection import Collection
+from nar.index.milvus import PATIENCE_S, RefusedError
 
 # So long no row may come into the index: a segment of half a million takes minutes.
 STUCK_S: Final = 1_800.0
 _LOOK_S: Final = 0.5
+
+
+def await_rows(collection: Collection) -> None:
+    """Return when its rows can be read.
+
+    A server that was begun again, or hung for long, says that it is there before its query node has
+    taken its collections up again, and refuses to read until then.
+
+    Raises:
+        RefusedError: It refuses for longer than bulk jobs wait.
+    """
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            collection.count(settled=True)
+        except RefusedError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_LOOK_S)
+        else:
+            return
 
 
 def await_index(collection: Collection, show_life: Callable[[], None]) -> None:

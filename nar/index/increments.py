@@ -17,6 +17,7 @@ from nar.errors import IndexMismatchError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import Advance, IndexVerificationError
 from nar.index.digests import RowDigests
+from nar.index.finishing import await_rows
 from nar.index.marks import CORPUS, mark
 from nar.index.rows import IndexRow
 
@@ -63,10 +64,14 @@ def descriptions(index: ArchitectureIndex, encoder: str) -> RowDigests:
 
 
 def _is_usable(index: ArchitectureIndex, encoder: str) -> bool:
+    """Whether there are rows of an encoder; once their store reads them."""
     try:
-        return index.is_published and index.follow().encoder == encoder
+        if not index.is_published or index.follow().encoder != encoder:
+            return False
     except IndexMismatchError:
         return False
+    await_rows(index.live)
+    return True
 
 
 class Comparison:

@@ -28,11 +28,23 @@ def staging_collection(
     """
     check_names(encoder, job)
     name = f"arch_{encoder[:16]}_v{SCHEMA_VERSION}_{job or token_hex(6)}"
-    staging = find_collection(milvus, name) or create_collection(
-        milvus, name, encoder=encoder, dim=dim, kind=config.kind, marks=begun(milvus, job)
-    )
+    staging = find_collection(milvus, name)
+    if staging and not is_made(staging):
+        staging.drop()
+        staging = None
+    if staging is None:
+        staging = create_collection(
+            milvus, name, encoder=encoder, dim=dim, kind=config.kind, marks=begun(milvus, job)
+        )
     check_same(staging, encoder, dim)
     return staging
+
+
+def is_made(collection: Collection) -> bool:
+    """Whether it has an index of its vectors: who was cut off between the two left none."""
+    milvus = collection.milvus
+    with milvus.reaching("look for the index"):
+        return bool(milvus.client.list_indexes(collection.name, timeout=milvus.timeout_s))
 
 
 def switch(milvus: Milvus, alias: str, built: Collection, *, keep_before: bool) -> None:

@@ -92,6 +92,19 @@ def test_a_second_run_embeds_nothing_and_keeps_every_byte(workspace):
     }
 
 
+@pytest.mark.parametrize("content", [None, "{"])
+def test_a_job_that_was_cut_off_before_it_measured_novelty_measures_it_then(workspace, content):
+    encoder = run(workspace).encoder
+    wanted = workspace.novelty.read_text()
+    workspace.novelty.unlink()
+    if content:
+        workspace.novelty.write_text(content)
+    report = run(workspace)
+    assert (report.way, report.embedded) == ("nothing", 0)
+    assert workspace.novelty.read_text() == wanted
+    assert read_novelty(workspace.novelty, encoder=encoder)
+
+
 def test_a_job_that_was_killed_goes_on_after_its_last_write(workspace, monkeypatch):
     write = IndexBuild.upsert
 
