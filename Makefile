@@ -107,7 +107,7 @@ campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and resu
 campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'
 	$(CAMPAIGN)$* --log $(LOG) $(OPTIONS)
 
-bench: $(STAMP)  ## every benchmark of tests/bench, one table each
+bench: $(STAMP) milvus  ## every benchmark of tests/bench, one table each
 	for name in motifs capture darts embed serve vectors peers; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
 	$(BIN)/python tests/bench/bench_ray.py $(DEMO)
 

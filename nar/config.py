@@ -22,6 +22,7 @@ from nar.encoding.default.recipe import DefaultRecipe
 from nar.encoding.recipe import EncoderRecipe
 from nar.encoding.registry import to_recipe
 from nar.errors import ConfigError
+from nar.index_kind import IndexKind
 from nar.motifs.config import MotifConfig
 from nar.settings import Settings
 
@@ -32,7 +33,7 @@ class IndexConfig(Settings):
     uri: str = Field("work/index.db", description="a path ending in .db (Milvus Lite) or http://…")
     token: str | None = Field(None, description="token of a Milvus server", repr=False)
     alias: str = Field("architectures", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
-    kind: Literal["FLAT", "HNSW"] = Field("FLAT", description="FLAT is exact, HNSW faster")
+    kind: IndexKind = Field("FLAT", description="FLAT is exact, HNSW faster")
     is_apart: bool = Field(
         False, description="run Milvus Lite in a process of its own, as servers do in any case"
     )

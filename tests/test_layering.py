@@ -17,7 +17,7 @@ MAX_LINES = 300
 # One line a rank, in the order of the data's way: a module imports from lines above its own only.
 RANKS = """
     errors v1 files by difference children libraries memory release
-    settings ops hashing ragged published
+    settings ops hashing ragged published index_kind
     graph
     canonical
     normal_form
@@ -77,8 +77,8 @@ RANKS = """
     cli.comparison_display cli.difference_display cli.atlas_commands
     cli.model_commands cli.search_command cli.serve_command cli.lock_commands cli.motif_search
     cli.corpus_commands cli.benchmark_commands
-    cli.index_app cli.model_app ask
-    mcp_server cli.corpus_app
+    cli.model_app ask
+    cli.index_app mcp_server cli.corpus_app
     cli.app cli
     __init__
 """

@@ -27,6 +27,7 @@ from nar.console import (
 )
 from nar.errors import MissingLibraryError
 from nar.index.filters import Filter
+from nar.index_kind import IndexKind
 from nar.libraries import tell_libraries
 
 # Made since the last look for garbage, in a command that ends with its answer; few megabytes.
@@ -150,6 +151,10 @@ def serve(
     writable: Annotated[
         bool | None, typer.Option("--writable", help="Take Upsert and Delete from writers.")
     ] = None,
+    kind: Annotated[
+        IndexKind | None,
+        typer.Option(help="HNSW: Milvus searches, in an index of this kind; FLAT: rows in memory."),
+    ] = None,
 ) -> None:
     """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished first."""
     from nar.cli.choices import IndexChoice
@@ -157,7 +162,7 @@ def serve(
 
     ports = {"port": port, "metrics_port": metrics_port, "web_port": web_port}
     given = {"host": host, "writable": writable, **ports}
-    run_server(IndexChoice(work, uri, config), given, corpus)
+    run_server(IndexChoice(work, uri, config), given, corpus, kind)
 
 
 @app.command()

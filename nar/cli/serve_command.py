@@ -15,6 +15,7 @@ from nar.encoding.stored import StoredEmbedder
 from nar.errors import ConfigError, CorpusError
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
+from nar.index_kind import IndexKind
 from nar.memory import give_back, share_memory
 from nar.novelty import read_novelty
 from nar.serve.logs import log_to_stderr
@@ -29,7 +30,10 @@ log = logging.getLogger(__name__)
 
 
 def serve(
-    choice: IndexChoice, given: Mapping[str, str | int | None], corpus: Path | None = None
+    choice: IndexChoice,
+    given: Mapping[str, str | int | None],
+    corpus: Path | None = None,
+    kind: IndexKind | None = None,
 ) -> None:
     """Run the query server; what the command line gives stands above the configuration file.
 
@@ -37,11 +41,15 @@ def serve(
         choice: The index that it serves.
         given: Fields of a `ServerConfig`; None leaves what the file says.
         corpus: Directory of the corpus whose graphs explain; None for that of the index.
+        kind: Of the index that a collection of the atlas gets; Milvus searches one of HNSW.
 
     Raises:
         CorpusError: There is no corpus in that directory.
     """
     config = choice.config()
+    if kind:
+        index = {"kind": kind, **({"reader_rows": 0} if kind == "HNSW" else {})}
+        config = config.model_copy(update={"index": config.index.model_copy(update=index)})
     changed = {name: value for name, value in given.items() if value is not None}
     config = config.model_copy(update={"server": config.server.model_copy(update=changed)})
     log_to_stderr(config.server)

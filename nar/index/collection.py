@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.records import StoredRow, hit_of, record_of, stored_row
 from nar.index.rows import COLUMNS, Hit, IndexEntry, IndexRow
 from nar.index.schema import column_schema
-
-IndexKind = Literal["FLAT", "HNSW"]
+from nar.index_kind import IndexKind
 
 # What a Milvus server gives at most in one answer.
 MAX_ROWS: Final = 16_384

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from backends import ENCODER, on_both
 from oracle import DIM, row
-from pymilvus import MilvusClient, MilvusException
 
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidInputError
 from nar.index import bulk
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexVerificationError
-from nar.index.collection import SCHEMA_VERSION, Collection
-from nar.index.milvus import RefusedError
+from nar.index.collection import SCHEMA_VERSION
 
 OTHER_ENCODER = "f" * 64
 EAST = np.eye(1, DIM, dtype=np.float32)
@@ -101,37 +99,6 @@ def test_a_named_build_goes_on_where_it_stopped(config):
         build.upsert(NEW[2:])
         assert build.publish() == 5
         assert names(index) == [item.name for item in NEW]
-
-
-@on_both
-def test_a_build_that_was_cut_off_before_its_index_was_made_is_begun_anew(index, monkeypatch):
-    """Milvus makes a collection in two calls, and knows it after the first."""
-    create = MilvusClient.create_index
-    monkeypatch.setattr(MilvusClient, "create_index", refused)
-    with pytest.raises(IndexUnavailableError, match="no room"):
-        load(index, NEW, job="corpus3")
-    monkeypatch.setattr(MilvusClient, "create_index", create)
-    assert load(index, NEW, job="corpus3") == 5
-    assert index.live.milvus.client.list_indexes(index.live.name) == ["embedding"]
-
-
-def refused(*_, **__):
-    raise MilvusException(message="no room")
-
-
-@on_both
-def test_a_store_that_refuses_to_read_for_a_while_is_waited_for(index, monkeypatch):
-    count, refusals = Collection.count, iter([1, 2])
-
-    def refusing(collection, **how):
-        if next(refusals, None):
-            raise RefusedError("channel not subscribed")
-        return count(collection, **how)
-
-    monkeypatch.setattr(Collection, "count", refusing)
-    monkeypatch.setattr("nar.index.finishing._LOOK_S", 0.0)
-    assert load(index, NEW, job="corpus4") == 5
-    assert next(refusals, None) is None
 
 
 def test_running_the_same_job_twice_changes_nothing(index):

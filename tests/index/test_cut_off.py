@@ -1,0 +1,56 @@
+"""Bulk loads that were cut off, or meet a store that is not ready: the next one makes it good."""
+
+import pytest
+from backends import ENCODER, on_both
+from oracle import DIM, row
+from pymilvus import MilvusClient, MilvusException
+
+from nar.errors import IndexUnavailableError
+from nar.index.architecture_index import ArchitectureIndex
+from nar.index.collection import Collection
+from nar.index.milvus import RefusedError
+
+NEW = [row(f"new {number}", 1, number) for number in range(5)]
+
+
+@pytest.fixture
+def index(config):
+    with ArchitectureIndex(config) as index:
+        yield index
+
+
+def load(index, rows, **job):
+    with index.build(ENCODER, DIM, **job) as build:
+        build.upsert(rows)
+        return build.publish()
+
+
+@on_both
+def test_a_build_that_was_cut_off_before_its_index_was_made_is_begun_anew(index, monkeypatch):
+    """Milvus makes a collection in two calls, and knows it after the first."""
+    create = MilvusClient.create_index
+    monkeypatch.setattr(MilvusClient, "create_index", refused)
+    with pytest.raises(IndexUnavailableError, match="no room"):
+        load(index, NEW, job="corpus3")
+    monkeypatch.setattr(MilvusClient, "create_index", create)
+    assert load(index, NEW, job="corpus3") == 5
+    assert index.live.milvus.client.list_indexes(index.live.name) == ["embedding"]
+
+
+def refused(*_, **__):
+    raise MilvusException(message="no room")
+
+
+@on_both
+def test_a_store_that_refuses_to_read_for_a_while_is_waited_for(index, monkeypatch):
+    count, refusals = Collection.count, iter([1, 2])
+
+    def refusing(collection, **how):
+        if next(refusals, None):
+            raise RefusedError("channel not subscribed")
+        return count(collection, **how)
+
+    monkeypatch.setattr(Collection, "count", refusing)
+    monkeypatch.setattr("nar.index.finishing._LOOK_S", 0.0)
+    assert load(index, NEW, job="corpus4") == 5
+    assert next(refusals, None) is None

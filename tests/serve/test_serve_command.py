@@ -1,0 +1,83 @@
+"""`nar serve` of an atlas, as processes of their own that share a home."""
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import grpc
+import pytest
+from milvus_server import free_port
+from waiting import wait_for
+
+from nar.client import Client
+from nar.corpus import iterate_names
+from nar.v1 import retrieval_pb2 as wire
+from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+
+# `nar` with another atlas than the shipped one.
+NAR = """
+import sys
+from pathlib import Path
+from nar.atlas import Atlas
+from nar.cli import serve_command
+serve_command.shipped_atlas = lambda: Atlas(Path(sys.argv[1]), Path(sys.argv[2]))
+from nar.cli.app import app
+app(sys.argv[3:])
+"""
+
+
+@contextmanager
+def serving(atlas, home, *options):
+    """A server; its address, and what it logs."""
+    port, log = free_port(), home / f"{len(list(home.iterdir()))}.log"
+    line = [sys.executable, "-c", NAR, str(atlas.directory), str(atlas.corpus), "serve"]
+    line += ["--port", str(port), "--metrics-port", "0", *options]
+    environment = os.environ | {"XDG_CACHE_HOME": str(home / "cache")}
+    with (
+        log.open("w") as said,
+        subprocess.Popen(line, stdout=said, stderr=said, cwd=home, env=environment) as process,
+    ):
+        try:
+            wait_for(lambda: "serving on port" in log.read_text(), or_ended=process)
+            yield f"127.0.0.1:{port}", log
+        finally:
+            process.terminate()
+
+
+def index_of(target):
+    with grpc.insecure_channel(target) as channel:
+        return ArchitectureRetrievalServiceStub(channel).Describe(wire.DescribeRequest()).index
+
+
+def name_in(atlas):
+    return next(names[0] for _, names in iterate_names(atlas.corpus))
+
+
+@pytest.mark.parametrize(
+    ("options", "is_in_memory"),
+    [([], True), (["--kind", "FLAT"], True), (["--kind", "HNSW"], False)],
+)
+def test_the_kind_of_index_says_who_searches(small_atlas, tmp_path, options, is_in_memory):
+    with serving(small_atlas, tmp_path, *options) as (target, _), Client(target) as client:
+        wait_for(lambda: index_of(target).collection != "")
+        assert index_of(target).is_in_memory is is_in_memory
+        [first, *_] = client.search(name_in(small_atlas)).hits
+        assert first.score == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.milvus_server
+def test_an_atlas_is_stored_in_a_milvus_server_that_is_named(small_atlas, tmp_path, milvus_uri):
+    with serving(small_atlas, tmp_path, "--uri", milvus_uri) as (target, _):
+        wait_for(lambda: index_of(target).collection != "")
+        assert index_of(target).is_in_memory
+        assert index_of(target).visible_within_ms > 0
+
+
+def test_a_second_server_of_one_home_answers_from_files_and_says_so(small_atlas, tmp_path):
+    with serving(small_atlas, tmp_path) as (first, _):
+        wait_for(lambda: index_of(first).collection != "")
+        with serving(small_atlas, tmp_path) as (second, log), Client(second) as client:
+            wait_for(lambda: "answering from files alone" in log.read_text())
+            assert client.search(name_in(small_atlas)).hits
+            assert (index_of(second).collection, index_of(second).is_in_memory) == ("", True)
