@@ -73,7 +73,9 @@ def test_every_answer_shows_itself(answers):
         assert "Sequential" in repr(answer)
         text = answer._repr_html_()
         assert text.startswith('<div class="nar">')
+        assert "<table>" in text
         assert "<script" not in text
+        assert "functools" not in text  # the text of an object, in place of what it shows
 
 
 def test_every_answer_becomes_a_table(answers):

@@ -70,7 +70,8 @@ RANKS = """
     async_client console cli.reports cli.counts cli.folding
     cli.evidence_display
     cli.choices cli.filter_options cli.change_kinds cli.atlas_store
-    cli.filter_checks cli.naming cli.portrait cli.difference cli.plots cli.svg cli.html cli.among
+    cli.filter_checks cli.naming cli.portrait cli.difference cli.plots cli.svg cli.fitted cli.among
+    cli.html
     cli.lookup cli.display web
     cli.drawing cli.asking cli.index_commands cli.motif_patterns
     cli.corpus_display cli.lock

@@ -1,18 +1,18 @@
 """What a person sees: the records of NAR as rich tables; these functions print nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from nar.cli.counts import human
+from nar.cli.fitted import Fitted
 from nar.cli.folding import Row
 from nar.corpus.manifest import Failure, Manifest
 from nar.index.rows import Hit
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from nar.zoo import ZooCapture
 
 # Columns of a terminal in which nothing is ever cut, and to how many texts are cut in others that
-# have no room for all; a table is measured as if there were no end of columns.
+# have no room for all.
 _WIDE = 110
 _CUT = 14
-_ENDLESS = 10_000
 _SHOWN_OPERATORS = 14
 _SHOWN_REASONS = 25
 _NOBODY = (
@@ -61,27 +60,6 @@ def answer(
         return Group(*before, Text(_NOBODY, "yellow"))
     shown = rows or [Row(hit) for hit in result.hits]
     return Group(*before, "", Fitted(partial(_tables, query, shown)))
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A table that is made for the width that it gets.
-
-    Attributes:
-        tables: Makes it for a number of columns, with less and less in it: the first that fits is
-            shown, or else the last.
-    """
-
-    tables: Callable[[int], Sequence[Table]]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        *larger, smallest = self.tables(options.max_width)
-        wide = options.update(width=_ENDLESS)
-        widths = [console.measure(table, options=wide).maximum for table in larger]
-        fit = (
-            table for table, width in zip(larger, widths, strict=True) if width <= options.max_width
-        )
-        yield next(fit, smallest)
 
 
 def _tables(query: str, rows: Sequence[Row], columns: int) -> list[Table]:

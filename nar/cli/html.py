@@ -5,7 +5,9 @@ from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
+from rich.text import Text, TextType
+
+from nar.cli.fitted import Fitted
 
 _STYLE: Final = """
 .nar {font: 14px/1.5 system-ui, sans-serif; color-scheme: light dark}
@@ -52,6 +54,8 @@ def html_of(view: RenderableType) -> str:
     match view:
         case Group():
             return "".join(map(html_of, view.renderables))
+        case Fitted():
+            return html_of(view.whole)
         case Table():
             return _table(view)
         case Text():
@@ -65,7 +69,8 @@ def side_by_side(*parts: str) -> str:
 
 
 def _table(table: Table) -> str:
-    caption = f"<caption>{_text(table.title)}</caption>" if table.title else ""
+    title = f"<caption>{_text(table.title)}</caption>" if table.title else ""
+    below = "".join(f'<div class="dim">{escape(line)}</div>' for line in _lines(table.caption))
     heads = "".join(f"<th>{_text(column.header)}</th>" for column in table.columns)
     head = f"<tr>{heads}</tr>" if table.show_header else ""
     cells = zip(*(column.cells for column in table.columns), strict=True)
@@ -74,7 +79,12 @@ def _table(table: Table) -> str:
         f'<tr class="{escape(str(row.style or ""))}">{_cells(values, sides)}</tr>'
         for row, values in zip(table.rows, cells, strict=True)
     )
-    return f"<table>{caption}{head}{rows}</table>"
+    return f"<table>{title}{head}{rows}</table>{below}"
+
+
+def _lines(caption: TextType | None) -> list[str]:
+    """What stands below a table, a line each."""
+    return str(caption or "").splitlines()
 
 
 def _cells(values: tuple[RenderableType, ...], sides: list[str]) -> str:
