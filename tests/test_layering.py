@@ -71,8 +71,7 @@ RANKS = """
     cli.evidence_display
     cli.choices cli.filter_options cli.change_kinds cli.atlas_store
     cli.filter_checks cli.naming cli.portrait cli.difference cli.plots cli.svg cli.fitted cli.among
-    cli.html
-    cli.lookup cli.display web
+    cli.html cli.lookup cli.display web
     cli.drawing cli.asking cli.index_commands cli.motif_patterns
     cli.corpus_display cli.lock
     cli.comparison_display cli.difference_display cli.atlas_commands
