@@ -108,7 +108,7 @@ campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'
 	$(CAMPAIGN)$* --log $(LOG) $(OPTIONS)
 
 bench: $(STAMP) milvus  ## every benchmark of tests/bench, one table each
-	for name in motifs capture darts embed serve vectors peers; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
+	for name in motifs capture darts embed serve vectors cli peers; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
 	$(BIN)/python tests/bench/bench_ray.py $(DEMO)
 
 # Goes on where it was interrupted; what a size has given lies below SCALE, to be removed by hand.
