@@ -8,11 +8,12 @@ import sys
 import grpc
 import pytest
 from asking import detail, one_query
-from gated import Delegating, fail
+from gated import Delegating, Gate, fail
 from google.rpc.error_details_pb2 import RequestInfo
 from hypothesis import given
 from hypothesis import strategies as st
 from live_server import live_server
+from waiting import wait_for
 
 from nar.serve.logs import BURST_LINES, MAX_KINDS, JsonFormatter, RateLimit, TextFormatter
 from nar.serve.server import SERVICE
@@ -151,3 +152,26 @@ def test_formats():
     first, *traceback = TextFormatter("%(message)s").format(fault).split("\n")
     assert first == "no message: x"
     assert traceback[-1] == "ZeroDivisionError: why"
+
+
+def test_the_id_is_on_what_is_refused_before_it_is_read(embedder, index):
+    gate = Gate()
+    with (
+        live_server(Delegating(embedder, gate), index, max_in_flight=1, token="secret") as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        with pytest.raises(grpc.RpcError) as unknown:
+            stub.Get(wire.GetRequest(), metadata=MINE)
+        assert unknown.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        known = (*MINE, ("authorization", "Bearer secret"))
+        first = stub.Search.future(one_query(), metadata=known)
+        wait_for(lambda: gate.arrived == 1)
+        with pytest.raises(grpc.RpcError) as shed:
+            stub.Get(wire.GetRequest(), metadata=known)
+        assert shed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        gate.open()
+        first.result()
+        stream = stub.SearchStream(iter([one_query()]), metadata=known)
+        assert len(list(stream)) == 1
+        assert [id_of(call) for call in (unknown.value, shed.value, stream)] == ["mine-7"] * 3
