@@ -38,3 +38,28 @@ def test_hits_are_of_the_list_and_unknown_names_are_said(tmp_path, monkeypatch):
     hits = [hit["name"] for hit in json.loads(done.stdout)["hits"]]
     assert hits == ["timm:resnet101", "timm:vgg16"]
     assert "not in the atlas: timm:nothing" in done.stderr
+
+
+def test_the_closest_that_is_supported_to_a_model_of_the_hub(tmp_path, monkeypatch):
+    """What a serving engine asks of a new model: its config.json, a list of names, the reasons."""
+    snapshot = tmp_path / "models--mine--net" / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    (snapshot.parents[1] / "refs").mkdir()
+    (snapshot.parents[1] / "refs" / "main").write_text("abc")
+    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 64}
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4}
+    told = config | sizes | {"num_hidden_layers": 3, "num_key_value_heads": 2}
+    (snapshot / "config.json").write_text(json.dumps(told))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    supported = tmp_path / "supported.txt"
+    names = ["llama/LlamaForCausalLM", "gpt2/GPT2LMHeadModel", "opt/OPTForCausalLM"]
+    supported.write_text("\n".join(f"transformers:{name}" for name in names))
+    asked = ["search", "hf:mine/net", "--among", str(supported), "--explain", "--json"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    assert answer["hits"][0]["name"] == "transformers:llama/LlamaForCausalLM"
+    assert {hit["name"].rpartition(":")[2] for hit in answer["hits"]} <= set(names)
+    [first, *_] = answer["explanations"]
+    assert first["name"] == answer["hits"][0]["name"]
+    assert first["shared_motifs"]
