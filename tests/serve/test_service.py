@@ -1,5 +1,7 @@
 """The four methods over a real socket, against a real encoder and a real index."""
 
+import time
+
 import grpc
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from tiny_index import KNOWN, known
 
 from nar.canonical import Wiring, exact_fingerprint, topology_fingerprint
+from nar.fingerprints import fingerprinted
 from nar.normal_form import inference_fingerprint
 from nar.ops import ATTRIBUTES, OPS
 from nar.release import version
@@ -122,6 +125,16 @@ def test_stages_are_timed(stub):
     assert min(spent.values()) > 0
     by_name = wire.SearchRequest(queries=[wire.Query(architecture="timm:plain")])
     assert stub.Search(by_name).timings.encode_ns == 0
+
+
+def test_a_slow_fingerprint_is_no_search(stub, monkeypatch):
+    def slow(*graphs):
+        time.sleep(0.2)
+        return fingerprinted(*graphs)
+
+    monkeypatch.setattr("nar.serve.stages.fingerprinted", slow)
+    timings = stub.Search(wire.SearchRequest(queries=[graph_query("timm:plain")])).timings
+    assert timings.search_ns < 0.2e9 < timings.fingerprint_ns
 
 
 def test_embed(stub, embedder):
