@@ -1,7 +1,11 @@
 """The `nar` command as a user types it, on a small real workspace without Ray."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -75,6 +79,12 @@ def test_it_says_its_version_and_its_help_in_short():
     assert run("--version").stdout == f"nar {version()}\n"
     for command in ((), ("search",), ("index", "build")):
         assert run(*command, "-h").stdout == run(*command, "--help").stdout
+
+
+def test_a_shell_completes_commands():
+    asked = {"_NAR_COMPLETE": "complete_bash", "COMP_WORDS": "nar sea", "COMP_CWORD": "1"}
+    command = Path(sys.executable).with_name("nar")
+    assert subprocess.check_output([command], env=os.environ | asked, text=True) == "search\n"
 
 
 def test_capture_of_my_own_file(model):
