@@ -16,8 +16,8 @@ from waiting import wait_for
 from nar.client import Client
 from nar.config import ClientConfig, ServerConfig
 from nar.errors import ConfigError, IndexUnavailableError
+from nar.serve.doors import check_doors
 from nar.serve.remote import ServiceError
-from nar.serve.server import check_doors
 
 ROWS = len(KNOWN)
 NAME = next(iter(KNOWN))
