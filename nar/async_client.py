@@ -23,7 +23,7 @@ from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_architecture
-from nar.serve.calling import Caller
+from nar.serve.calling import Caller, Callers
 from nar.serve.channel import open_async_channel
 from nar.serve.description import Description, decode_description
 from nar.serve.explanations import Compared
@@ -72,8 +72,11 @@ class AsyncClient:
         timeout_s: float = 30.0,
         config: ClientConfig = PLAIN,
     ) -> None:
-        self._channel = open_async_channel(target, config, has_secret=bool(token))
-        self._caller = Caller(self._channel, token, timeout_s)
+        def open_caller() -> Caller:
+            channel = open_async_channel(target, config, has_secret=bool(token))
+            return Caller(channel, token, timeout_s)
+
+        self._callers = Callers(open_caller, config.files)
         self._description: Description | None = None
         self._describing = asyncio.Lock()
 
@@ -90,7 +93,8 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._channel.close(None)
+        for channel in self._callers.end():
+            await channel.close(None)
 
     async def describe(self) -> Description:
         """What the server is, and what it accepts."""
@@ -135,7 +139,9 @@ class AsyncClient:
         limits = (await self._server()).limits
         requests = question.requests_as_they_come(_awaited(targets), limits)
         start = 0
-        responses = awaited_answers(partial(self._caller.stream, "SearchStream"), requests)
+        responses = awaited_answers(
+            partial(self._callers.current().stream, "SearchStream"), requests
+        )
         # Or the call of who wants no further answers would go on until it is collected.
         async with aclosing(responses):
             async for response in responses:
@@ -167,8 +173,9 @@ class AsyncClient:
         return await self._ask(DELETE, names)
 
     async def _call(self, method: str, request: Message) -> Any:  # noqa: ANN401
+        caller = self._callers.current()
         try:
-            return await self._caller.call(method, request)
+            return await caller.call(method, request)
         except grpc.RpcError as error:
             raise error_of_call(error) from None
 

@@ -21,7 +21,7 @@ from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import Hit
 from nar.query import Answer, Target
 from nar.serve.answers import decode_architecture
-from nar.serve.calling import Caller
+from nar.serve.calling import Caller, Callers
 from nar.serve.channel import open_channel
 from nar.serve.description import Description, decode_description
 from nar.serve.explanations import Compared
@@ -69,8 +69,11 @@ class Client:
         timeout_s: float = 30.0,
         config: ClientConfig = PLAIN,
     ) -> None:
-        self._channel = open_channel(target, config, has_secret=bool(token))
-        self._caller = Caller(self._channel, token, timeout_s)
+        def open_caller() -> Caller:
+            channel = open_channel(target, config, has_secret=bool(token))
+            return Caller(channel, token, timeout_s)
+
+        self._callers = Callers(open_caller, config.files)
         self._description: Description | None = None
         self._describing = Lock()
 
@@ -87,7 +90,8 @@ class Client:
 
     def close(self) -> None:
         """Close the connection."""
-        self._channel.close()
+        for channel in self._callers.end():
+            channel.close()
 
     def describe(self) -> Description:
         """What the server is, and what it accepts."""
@@ -150,7 +154,8 @@ class Client:
         question = searching(top_k, wanted, by)
         requests = question.requests(targets, self._server().limits)
         start = 0
-        for response in answers(partial(self._caller.stream, "SearchStream"), requests):
+        open_stream = partial(self._callers.current().stream, "SearchStream")
+        for response in answers(open_stream, requests):
             yield from question.records(response, start=start)
             start += len(response.results)
 
@@ -216,8 +221,9 @@ class Client:
         return self._ask(DELETE, names)
 
     def _call(self, method: str, request: Message) -> Any:  # noqa: ANN401
+        caller = self._callers.current()
         try:
-            return self._caller.call(method, request)
+            return caller.call(method, request)
         except grpc.RpcError as error:
             raise error_of_call(error) from None
 

@@ -71,7 +71,10 @@ class TlsConfig(Settings):
 
 
 class ClientConfig(Settings):
-    """How a server is called. TLS as soon as it is asked for, or a file is named."""
+    """How a server is called. TLS as soon as it is asked for, or a file is named.
+
+    Files are read again when they change.
+    """
 
     tls: bool = Field(False, description="trust the authorities that grpc comes with")
     ca_file: Path | None = Field(None, description="PEM: trust these authorities instead")
@@ -82,7 +85,13 @@ class ClientConfig(Settings):
     @property
     def wants_tls(self) -> bool:
         """Whether to encrypt."""
-        return self.tls or any((self.ca_file, self.certificate_file, self.key_file))
+        return self.tls or bool(self.files)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are named."""
+        named = (self.ca_file, self.certificate_file, self.key_file)
+        return tuple(path for path in named if path)
 
 
 def check_token(token: str) -> str:

@@ -117,10 +117,10 @@ def renumbered(graph: ComputationalGraph, random: Shuffler) -> ComputationalGrap
     )
 
 
-def random_graph(nodes: int, seed: int) -> ComputationalGraph:
-    """A large graph without design: random operators that read one or two recent values."""
+def random_graph(nodes: int, seed: int, *, reads: int = 2) -> ComputationalGraph:
+    """A large graph without design: random operators that read a few recent values."""
     rng = np.random.default_rng(seed)
-    target = np.repeat(np.arange(1, nodes), 2)
+    target = np.repeat(np.arange(1, nodes), reads)
     source = np.maximum(target - rng.integers(1, 20, size=len(target)), 0)
     edges = np.unique(np.stack([target, source]), axis=1)[::-1]
     return ComputationalGraph(

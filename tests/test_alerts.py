@@ -14,7 +14,7 @@ import pytest
 import yaml
 from prometheus_client import generate_latest
 
-from nar.index.state import ERRORS
+from nar.index.state import ERRORS, IndexState
 from nar.serve import telemetry
 from nar.serve.arrivals import Arrivals
 from nar.serve.store_metrics import StoreMetrics
@@ -158,6 +158,7 @@ class Asked:
     """What an index says of its store."""
 
     agreed_s, errors = 0.0, dict.fromkeys(ERRORS, 0)
+    state = IndexState("arch_1", is_in_memory=True, is_writable=False, visible_within_s=2)
 
 
 def served() -> telemetry.Telemetry:

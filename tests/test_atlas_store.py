@@ -133,7 +133,7 @@ def test_a_collection_that_was_damaged_leaves_the_files_to_answer(atlas, cached,
         index.live.milvus.client.upsert(index.live.name, [record])
     with reader(atlas, cached) as damaged:
         wait_for(lambda: "answering from files alone" in caplog.text)
-        assert f"{cached.uri} reads back damaged" in caplog.text
+        assert f"{cached.uri} reads back damaged; delete that directory" in caplog.text
         assert damaged.get([row.id])[row.id].digest() == row.digest()
 
 

@@ -67,7 +67,7 @@ RANKS = """
     atlas
     evaluation serve
     client
-    async_client console cli.reports cli.counts cli.folding
+    async_client console cli.reports cli.counts cli.folding cli.atlas_leftovers
     cli.evidence_display
     cli.choices cli.filter_options cli.change_kinds cli.atlas_store
     cli.filter_checks cli.naming cli.portrait cli.difference cli.plots cli.svg cli.fitted cli.among

@@ -12,6 +12,7 @@ from typing import Final
 
 from nar.atlas import VECTORS, Atlas, atlas_encoder, read_atlas
 from nar.children import Child, say, told
+from nar.cli.atlas_leftovers import INDEX, remove_superseded
 from nar.config import IndexConfig
 from nar.corpus.manifest import FILE_NAME
 from nar.errors import IndexUnavailableError, NarError
@@ -31,7 +32,7 @@ def atlas_config(atlas: Atlas, config: IndexConfig, *, is_named: bool) -> IndexC
     """Where the collection of an atlas is: where it is told to be, or else in the user's cache.
 
     Of other vectors, of a renewed corpus or of another schema version it lies in another directory
-    of the cache.
+    of the cache; those before are removed once nobody has them open.
 
     Args:
         atlas: Which.
@@ -44,7 +45,7 @@ def atlas_config(atlas: Atlas, config: IndexConfig, *, is_named: bool) -> IndexC
     if is_named:
         return config
     name = f"{_digest(atlas)}-v{SCHEMA_VERSION}" + ("-hnsw" if config.kind == "HNSW" else "")
-    return config.model_copy(update={"uri": str(cache_directory() / name / "index.db")})
+    return config.model_copy(update={"uri": str(cache_directory() / name / INDEX)})
 
 
 def open_atlas(atlas: Atlas, config: IndexConfig, ending: Event) -> ArchitectureIndex:
@@ -71,7 +72,9 @@ def open_atlas(atlas: Atlas, config: IndexConfig, ending: Event) -> Architecture
 
 def _opened(atlas: Atlas, config: IndexConfig) -> ArchitectureIndex:
     if config.uri.endswith(".db"):
-        _make_directory(Path(config.uri).parent)
+        directory = Path(config.uri).parent
+        _make_directory(directory)
+        remove_superseded(directory)
     return ArchitectureIndex(config, encoder=atlas_encoder(atlas))
 
 

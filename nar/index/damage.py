@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from nar.errors import IndexUnavailableError, NarError
 
-WAY_OUT: Final = "delete that directory, then build the index again or restore a snapshot of it"
+_AGAIN: Final = "build the index again or restore a snapshot of it"
+WAY_OUT: Final = f"delete that directory, then {_AGAIN}"
 
 # What a manifest without these would be taken for: one of other or no rows.
 _KEYS: Final = frozenset(
@@ -21,6 +22,16 @@ _INDEX: Final = frozenset({"field_name", "index_type", "metric_type"})
 
 class DamagedIndexError(IndexUnavailableError):
     """A row reads back otherwise than it was written, or a file of an embedded index is broken."""
+
+
+def way_out(uri: str) -> str:
+    """What helps where rows of an index are damaged: of an embedded one its directory has to go.
+
+    Example:
+        >>> way_out("http://127.0.0.1:19530")
+        'build the index again or restore a snapshot of it'
+    """
+    return WAY_OUT if uri.endswith(".db") else _AGAIN
 
 
 def as_answer(error: NarError) -> dict[str, object]:

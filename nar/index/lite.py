@@ -3,9 +3,12 @@
 Run as a program it is that child.
 """
 
+import fcntl
 import logging
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Final
@@ -139,6 +142,25 @@ class ServerApart(Synced):
         """Release the directory."""
         with self._lock:
             self._child.close()
+
+
+@contextmanager
+def holding(path: Path) -> Iterator[bool]:
+    """Hold an embedded index meanwhile, as who opens it does; gives whether nobody else has it.
+
+    Args:
+        path: Directory of the index.
+
+    Raises:
+        OSError: It cannot be held.
+    """
+    with (path / _LOCK_FILE).open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_held = True
+        except BlockingIOError:
+            is_held = False
+        yield is_held
 
 
 def _opened(path: Path) -> "MilvusLite":

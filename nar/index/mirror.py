@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
-from nar.index.damage import DamagedIndexError
+from nar.index.damage import DamagedIndexError, way_out
 from nar.index.exact import ExactIndex
 from nar.index.records import StoredRow
 from nar.index.rows import IndexRow
@@ -48,7 +48,7 @@ class Mirror:
             ending: Once it is set no further page is read.
 
         Raises:
-            DamagedIndexError: Names the row and the collection.
+            DamagedIndexError: Names the row, the collection and the way out.
             IndexUnavailableError: It does not answer, or reading was ended.
         """
         return cls.of(list(_checked(collection, ending)), dim=collection.dim)
@@ -93,9 +93,10 @@ def _checked(collection: "Collection", ending: Event) -> Iterator[IndexRow]:
 
 def _whole(stored: StoredRow, collection: "Collection") -> IndexRow:
     if stored.row.digest() != stored.digest:
+        uri = collection.milvus.uri
         raise DamagedIndexError(
-            f"row {stored.row.id} ({stored.row.name}) of {collection.name} at "
-            f"{collection.milvus.uri} reads back damaged; build the index again"
+            f"row {stored.row.id} ({stored.row.name}) of {collection.name} at {uri} reads "
+            f"back damaged; {way_out(uri)}"
         )
     return stored.row
 
@@ -107,7 +108,7 @@ def checked(index: "ArchitectureIndex", config: IndexConfig) -> "ArchitectureInd
     rows than may be held, and those of a Milvus server, are asked where they are.
 
     Raises:
-        DamagedIndexError: Names the row and the directory.
+        DamagedIndexError: Names the row, the directory and the way out.
     """
     if not config.uri.endswith(".db") or index.count() > config.reader_rows:
         return index

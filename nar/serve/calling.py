@@ -1,15 +1,25 @@
 """How a client begins a call: with its token, its time, and the trace that it belongs to."""
 
+import logging
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
+import grpc
 from google.protobuf.message import Message
 
+from nar.errors import ConfigError
+from nar.files import Stamp, stamp
 from nar.serve.tracing import trace_metadata
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
+log = logging.getLogger(__name__)
+
 
 class Caller:
-    """Begins calls on a channel.
+    """Begins calls on a channel, which is closed once nobody holds the caller.
 
     Args:
         channel: A blocking one, or one that is awaited.
@@ -18,9 +28,13 @@ class Caller:
     """
 
     def __init__(self, channel: Any, token: str | None, timeout_s: float) -> None:  # noqa: ANN401
+        self.channel = channel
         self._stub = ArchitectureRetrievalServiceStub(channel)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
+        if isinstance(channel, grpc.Channel):
+            # One that is awaited closes itself when it is forgotten, a blocking one does not.
+            weakref.finalize(self, channel.close).atexit = False
 
     def call(self, method: str, request: Message) -> Any:  # noqa: ANN401
         """The response of a blocking channel; of another one, what awaits it."""
@@ -37,3 +51,65 @@ class Caller:
 
     def _sent(self) -> tuple[tuple[str, str], ...]:
         return (*self._metadata, *trace_metadata())
+
+
+class Callers:
+    """The caller of a client, and another one once the files of its certificates have changed.
+
+    grpc reads certificates once a channel, and a channel connects again for as long as it lives:
+    one of a program that runs for months would show a certificate that has ended. Who begins a call
+    holds its caller until the call ends, so a channel outlives its files by the calls on it. While
+    changed files are at fault, the caller stays.
+
+    Args:
+        open_caller: Opens a channel with what the files hold now.
+        files: What the channel is encrypted with; none where they cannot change.
+
+    Raises:
+        ConfigError: From `open_caller`.
+    """
+
+    def __init__(self, open_caller: Callable[[], Caller], files: Sequence[Path]) -> None:
+        self._open = open_caller
+        self._files = files
+        self._lock = Lock()
+        # Before they are read: what changes meanwhile is read again.
+        self._stamps = self._stamps_now()
+        self._current = open_caller()
+        self._living = weakref.WeakSet([self._current])
+
+    def current(self) -> Caller:
+        """The caller of a call that begins now; to be held until the call has ended."""
+        with self._lock:
+            stamps = self._stamps_now()
+            if stamps != self._stamps:
+                # First, so that files at fault are complained of once.
+                self._stamps = stamps
+                self._renew()
+            return self._current
+
+    def end(self) -> list[Any]:
+        """Every channel that is open, to be closed by who calls this; none is opened any more."""
+        with self._lock:
+            self._files, self._stamps = (), ()
+            return [caller.channel for caller in self._living]
+
+    def _renew(self) -> None:
+        try:
+            self._current = self._open()
+        except (ConfigError, OSError) as error:
+            log.warning("the certificates of a client stay as they were: %s", error)
+        else:
+            self._living.add(self._current)
+            log.info("the certificates of a client were read again")
+
+    def _stamps_now(self) -> tuple[Stamp | None, ...]:
+        return tuple(map(_stamp_or_none, self._files))
+
+
+def _stamp_or_none(path: Path) -> Stamp | None:
+    try:
+        return stamp(path)
+    except OSError:
+        # Between two versions there may be none; what cannot be read is said when it is read.
+        return None

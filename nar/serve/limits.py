@@ -4,13 +4,14 @@ from dataclasses import asdict, dataclass, fields
 
 from nar.config import ServerConfig
 from nar.index.filters import MAX_VALUE_BYTES
-from nar.index.nesting import MAX_FILTERS, MAX_VALUES
+from nar.index.nesting import MAX_DEPTH, MAX_FILTERS, MAX_VALUES
+from nar.serve.graphs import MAX_OPERATOR_CHARS
 from nar.v1 import retrieval_pb2
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a server accepts.
+    """What a server accepts; what one of an older version does not tell is 0.
 
     Attributes:
         max_items: Queries, graphs or names of one call.
@@ -26,6 +27,12 @@ class Limits:
         max_filters: Filters of one query or page, nested ones counted.
         max_filter_values: Texts of one filter, those of nested ones counted.
         max_text_bytes: Bytes of a name, or of one text of a filter.
+        max_filter_depth: How deep filters may be nested; 1 is a filter that holds no other.
+        max_operator_chars: Characters of the name of an operator.
+        max_call_s: How long a call, or a request of a stream, is worked on.
+        max_upload_s: How long a request may take to arrive.
+        max_search_streams: Streams open at a time, those of all clients.
+        max_idle_s: A stream ends that brings no request, or takes no answer, for so long.
     """
 
     max_items: int
@@ -41,6 +48,12 @@ class Limits:
     max_filters: int
     max_filter_values: int
     max_text_bytes: int
+    max_filter_depth: int
+    max_operator_chars: int
+    max_call_s: float
+    max_upload_s: float
+    max_search_streams: int
+    max_idle_s: float
 
 
 def limits_of(config: ServerConfig) -> Limits:
@@ -59,6 +72,12 @@ def limits_of(config: ServerConfig) -> Limits:
         max_filters=MAX_FILTERS,
         max_filter_values=MAX_VALUES,
         max_text_bytes=MAX_VALUE_BYTES,
+        max_filter_depth=MAX_DEPTH,
+        max_operator_chars=MAX_OPERATOR_CHARS,
+        max_call_s=config.max_call_s,
+        max_upload_s=config.max_upload_s,
+        max_search_streams=config.max_search_streams,
+        max_idle_s=config.max_idle_s,
     )
 
 

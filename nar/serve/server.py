@@ -1,7 +1,6 @@
 """The life of the query server: build, start, drain, stop."""
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Final
 
 import grpc
@@ -11,10 +10,11 @@ from grpc_reflection.v1alpha import reflection
 
 from nar.config import ServerConfig
 from nar.errors import ConfigError
-from nar.serve.addresses import address, is_loopback
+from nar.serve.addresses import address
 from nar.serve.arrivals import Arrivals
 from nar.serve.calls import Layer
 from nar.serve.dispatch import Interceptor
+from nar.serve.doors import check_doors
 from nar.serve.health import Health
 from nar.serve.interceptors import Admission, Authentication, Outcome, deadline, only_reads
 from nar.serve.page_parts import PageParts
@@ -31,8 +31,6 @@ from nar.v1 import retrieval_pb2_grpc
 
 if TYPE_CHECKING:
     from nar.serve.http.server import WebServer
-
-log = logging.getLogger(__name__)
 
 OPTIONS: Final = (
     # Clients of other languages ping idle connections more often than the 5 minutes that grpc
@@ -256,31 +254,3 @@ def locks(config: ServerConfig) -> list[Layer]:
     """
     tokens = Tokens(config)
     return [Authentication(tokens)] if tokens.are_wanted else []
-
-
-def check_doors(config: ServerConfig) -> None:
-    """See that nothing secret leaves this machine in clear text, and say who may ask.
-
-    Raises:
-        ConfigError: Beyond loopback it would, and nobody has said that it may.
-    """
-    if is_loopback(config.host):
-        return
-    if config.tls is None and not config.clear_text:
-        raise ConfigError(
-            f"{config.host} is not loopback: wanted server.tls with certificate_file and "
-            "key_file, or server.clear_text: true where the network is the fence"
-        )
-    wants_certificates = config.tls is not None and config.tls.client_ca_file is not None
-    if not (wants_certificates or Tokens(config).are_wanted):
-        if config.writable:
-            raise ConfigError(
-                f"{config.host} is not loopback, and whoever reaches it could write: wanted a "
-                "token (NAR_TOKEN or server.writer_tokens_file) or server.tls.client_ca_file"
-            )
-        log.warning(
-            "%s is not loopback and no token is set: ANYONE who reaches port %d may query. "
-            "Set NAR_TOKEN, server.token or server.reader_tokens_file.",
-            config.host,
-            config.port,
-        )

@@ -292,7 +292,7 @@ class Encoder(_message.Message):
     def __init__(self, name: _Optional[str] = ..., fingerprint: _Optional[str] = ..., dim: _Optional[int] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("max_items", "max_top_k", "default_top_k", "max_nodes", "max_edges", "max_message_bytes", "max_in_flight", "max_call_nodes", "max_call_edges", "max_page_size", "max_filters", "max_filter_values", "max_text_bytes")
+    __slots__ = ("max_items", "max_top_k", "default_top_k", "max_nodes", "max_edges", "max_message_bytes", "max_in_flight", "max_call_nodes", "max_call_edges", "max_page_size", "max_filters", "max_filter_values", "max_text_bytes", "max_filter_depth", "max_operator_chars", "max_call_s", "max_upload_s", "max_search_streams", "max_idle_s")
     MAX_ITEMS_FIELD_NUMBER: _ClassVar[int]
     MAX_TOP_K_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_TOP_K_FIELD_NUMBER: _ClassVar[int]
@@ -306,6 +306,12 @@ class Limits(_message.Message):
     MAX_FILTERS_FIELD_NUMBER: _ClassVar[int]
     MAX_FILTER_VALUES_FIELD_NUMBER: _ClassVar[int]
     MAX_TEXT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_FILTER_DEPTH_FIELD_NUMBER: _ClassVar[int]
+    MAX_OPERATOR_CHARS_FIELD_NUMBER: _ClassVar[int]
+    MAX_CALL_S_FIELD_NUMBER: _ClassVar[int]
+    MAX_UPLOAD_S_FIELD_NUMBER: _ClassVar[int]
+    MAX_SEARCH_STREAMS_FIELD_NUMBER: _ClassVar[int]
+    MAX_IDLE_S_FIELD_NUMBER: _ClassVar[int]
     max_items: int
     max_top_k: int
     default_top_k: int
@@ -319,7 +325,13 @@ class Limits(_message.Message):
     max_filters: int
     max_filter_values: int
     max_text_bytes: int
-    def __init__(self, max_items: _Optional[int] = ..., max_top_k: _Optional[int] = ..., default_top_k: _Optional[int] = ..., max_nodes: _Optional[int] = ..., max_edges: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_in_flight: _Optional[int] = ..., max_call_nodes: _Optional[int] = ..., max_call_edges: _Optional[int] = ..., max_page_size: _Optional[int] = ..., max_filters: _Optional[int] = ..., max_filter_values: _Optional[int] = ..., max_text_bytes: _Optional[int] = ...) -> None: ...
+    max_filter_depth: int
+    max_operator_chars: int
+    max_call_s: float
+    max_upload_s: float
+    max_search_streams: int
+    max_idle_s: float
+    def __init__(self, max_items: _Optional[int] = ..., max_top_k: _Optional[int] = ..., default_top_k: _Optional[int] = ..., max_nodes: _Optional[int] = ..., max_edges: _Optional[int] = ..., max_message_bytes: _Optional[int] = ..., max_in_flight: _Optional[int] = ..., max_call_nodes: _Optional[int] = ..., max_call_edges: _Optional[int] = ..., max_page_size: _Optional[int] = ..., max_filters: _Optional[int] = ..., max_filter_values: _Optional[int] = ..., max_text_bytes: _Optional[int] = ..., max_filter_depth: _Optional[int] = ..., max_operator_chars: _Optional[int] = ..., max_call_s: _Optional[float] = ..., max_upload_s: _Optional[float] = ..., max_search_streams: _Optional[int] = ..., max_idle_s: _Optional[float] = ...) -> None: ...
 
 class ListRequest(_message.Message):
     __slots__ = ("filter", "page_size", "page_token")

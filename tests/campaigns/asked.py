@@ -60,8 +60,8 @@ def everyday(rows: Sequence[IndexRow], seed: int) -> Mapping[str, Sequence[Reque
 def heaviest(limits: wire.Limits, seed: int) -> wire.EmbedRequest:
     """As many nodes and edges as one call may have, in graphs as large as they may be."""
     parts = max(1, limits.max_call_nodes // limits.max_nodes)
-    nodes = limits.max_call_nodes // parts
-    wide = [random_graph(nodes, seed + part) for part in range(parts)]
+    nodes, edges = limits.max_call_nodes // parts, limits.max_call_edges // parts
+    wide = [random_graph(nodes, seed + part, reads=edges // nodes) for part in range(parts)]
     return wire.EmbedRequest(graphs=[encode_graph(graph) for graph in wide])
 
 

@@ -16,7 +16,7 @@ from oracle import DIM, row
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError, NarError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.damage import DamagedIndexError
+from nar.index.damage import WAY_OUT, DamagedIndexError
 from nar.index.mirror import Mirror, checked
 
 ROWS = [row(f"row {number}", 1, number, number % 7) for number in range(300)]
@@ -195,7 +195,7 @@ def test_vectors_that_changed_on_disk_are_named(copy):
         )
         stored[0]["embedding"] = [3.0] * DIM
         index.live.milvus.client.upsert(index.live.name, stored)
-        with pytest.raises(DamagedIndexError, match="reads back damaged; build the index again"):
+        with pytest.raises(DamagedIndexError, match=f"{path} reads back damaged; {WAY_OUT}"):
             Mirror.read(index.live, Event())
     with pytest.raises(DamagedIndexError, match=str(Path(path))):
         answers(path)

@@ -1,12 +1,16 @@
 """No change of the wire contract breaks the clients that are out there."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import contract
 import pytest
 from contract import BASELINE, breaks, contract_of, keep, read_contract
+from google.protobuf import json_format
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto, MethodOptions
+from google.protobuf.message_factory import GetMessageClass
 
 from nar.v1 import retrieval_pb2
 
@@ -68,6 +72,18 @@ def test_the_list_says_what_clients_count_on():
     level = "IDEMPOTENCY_UNKNOWN"
     ask = {"takes": "Query", "gives": "google.rpc.Status", "idempotency": level}
     assert told["Service"] == {"Ask": ask}
+
+
+def test_the_bodies_on_the_front_page_are_requests():
+    page = (Path(__file__).parents[2] / "README.md").read_text()
+    bodies = re.findall(r"grpcurl .*-d '([^']+)'[^`]*? nar\.v1\.(\w+)/(\w+)", page)
+    services = retrieval_pb2.DESCRIPTOR.services_by_name
+    methods = [services[service].methods_by_name[name] for _, service, name in bodies]
+    assert len(bodies) == page.count("-d '{") == 2
+    for (body, _, _), method in zip(bodies, methods, strict=True):
+        request = GetMessageClass(method.input_type)()
+        json_format.Parse(body, request)
+        assert request.ListFields()
 
 
 def rename_field(_, query):

@@ -24,9 +24,10 @@ from nar.encoding.checkpoint import save_checkpoint
 from nar.errors import ConfigError, IndexMismatchError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.serve import server as server_module
+from nar.serve.doors import check_doors
 from nar.serve.resting import Resting
 from nar.serve.run import serve
-from nar.serve.server import SERVICE, check_doors
+from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
@@ -154,6 +155,21 @@ def test_an_open_door_is_announced(settings, warns, caplog):
     check_doors(ServerConfig(**settings))
     assert ("ANYONE" in caplog.text) is warns
     assert all(record.levelno == logging.WARNING for record in caplog.records)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_an_empty_token_is_no_token_and_that_is_said_once(host, monkeypatch, caplog, tmp_path):
+    open_to_all = {"host": host, "clear_text": True}
+    monkeypatch.setenv("NAR_TOKEN", "")
+    check_doors(ServerConfig(**open_to_all))
+    (record,) = caplog.records
+    assert "NAR_TOKEN is set and empty" in record.message
+    assert record.levelno == logging.WARNING
+    tokens = tmp_path / "readers.txt"
+    tokens.write_text("a-token")
+    for told in ({"token": "x"}, {"reader_tokens_file": tokens}):
+        check_doors(ServerConfig(**open_to_all, **told))
+    assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

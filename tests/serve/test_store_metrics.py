@@ -1,17 +1,59 @@
 """The metrics of the store, at the metrics port of a server whose index a reader follows."""
 
 import time
+from threading import Event
 
 import pytest
 from asking import sample
 from live_server import live_server
-from tiny_index import tiny_index
+from prometheus_client import CollectorRegistry, generate_latest
+from tiny_index import KNOWN, tiny_index
 from waiting import wait_for
 
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.mirror import Mirror
 from nar.index.reader import Reader
+from nar.index.state import ERRORS
+from nar.serve.store_metrics import StoreMetrics
+
+
+def test_the_collection_that_is_served_is_seen_and_what_answers(embedder, index, tmp_path):
+    rows = Mirror.of(list(index.get(list(KNOWN)).values()), dim=embedder.dim)
+    opening = Event()
+
+    def open_later(ending):
+        assert opening.wait(30)
+        return ArchitectureIndex(config)
+
+    with live_server(embedder, index) as server:
+        served = {"collection": index.live.name, "kind": "store"}
+        assert sample(server, "nar_index_info", **served) == 1
+    with tiny_index(tmp_path, embedder) as own:
+        collection = own.live.name
+    config = IndexConfig(uri=str(tmp_path / "index.db"), follow_s=0.05)
+    with Reader(open_later, config, rows) as reader, live_server(embedder, reader) as server:
+        assert sample(server, "nar_index_info", collection="", kind="files") == 1
+        opening.set()
+        served = {"collection": collection, "kind": "memory"}
+        wait_for(lambda: sample(server, "nar_index_info", **served) == 1)
+        assert sample(server, "nar_index_info") == 1
+
+
+def test_a_state_that_is_not_known_does_not_hide_other_metrics():
+    class Unknown:
+        agreed_s, errors = 0.0, dict.fromkeys(ERRORS, 0)
+
+        @property
+        def state(self):
+            raise IndexUnavailableError("no index is published")
+
+    registry = CollectorRegistry()
+    registry.register(StoreMetrics(Unknown()))
+    text = generate_latest(registry).decode()
+    assert "nar_index_info{" not in text
+    assert "nar_store_errors_total{" in text
 
 
 def test_an_index_that_goes_away_is_seen(embedder, tmp_path):

@@ -3,6 +3,7 @@
 import time
 from datetime import timedelta
 from math import isnan
+from pathlib import Path
 
 import grpc
 import pytest
@@ -10,12 +11,16 @@ from asking import sample
 from authority import Authority
 from live_server import live_server
 from tiny_index import KNOWN
+from waiting import wait_for
 
+from nar.client import Client
 from nar.config import ClientConfig, ServerConfig
 from nar.errors import ConfigError, IndexUnavailableError
-from nar.serve.server import check_doors
+from nar.serve.doors import check_doors
+from nar.serve.remote import ServiceError
 
 ROWS = len(KNOWN)
+NAME = next(iter(KNOWN))
 DAY = 86_400
 
 
@@ -97,6 +102,98 @@ def test_when_the_certificate_ends_is_shown_though_nobody_calls(
         assert days_left(server) == pytest.approx(90, abs=0.1)
     with live_server(embedder, index) as server:
         assert isnan(days_left(server))
+
+
+def test_whom_a_server_asks_for_changes_while_it_runs(
+    embedder, index, authority, tmp_path, caplog, rows_seen
+):
+    newcomers = Authority(tmp_path, "newcomers")
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(authority.file.read_bytes())
+
+    def seen_by(caller):
+        certificate, key = caller.issue("caller")
+        files = {"ca_file": authority.file, "certificate_file": certificate, "key_file": key}
+        return rows_seen(server, **files)
+
+    tls = tls_of(*authority.issue("server"), client_ca_file=trusted)
+    with live_server(embedder, index, tls=tls) as server:
+        assert seen_by(authority) == ROWS
+        with pytest.raises(IndexUnavailableError):
+            seen_by(newcomers)
+        trusted.write_text("half written")
+        assert seen_by(authority) == ROWS
+        assert "the certificates stay as they were" in caplog.text
+        trusted.write_bytes(newcomers.file.read_bytes())
+        assert seen_by(newcomers) == ROWS
+        with pytest.raises(IndexUnavailableError):
+            seen_by(authority)
+
+
+def test_a_client_shows_what_its_files_hold_when_it_calls(
+    embedder, index, authority, tmp_path, caplog, open_client
+):
+    caplog.set_level("INFO", "nar.serve.calling")
+    certificate, key = Authority(tmp_path, "stranger").issue("caller")
+    config = ClientConfig(ca_file=authority.file, certificate_file=certificate, key_file=key)
+    tls = tls_of(*authority.issue("server"), client_ca_file=authority.file)
+    with (
+        live_server(embedder, index, tls=tls) as server,
+        open_client(server.target, timeout_s=5, config=config) as client,
+    ):
+        authority.issue("caller")
+        assert client.describe().index_rows == ROWS
+        assert caplog.text.count("of a client were read again") == 1
+        key.unlink()
+        said_before = caplog.text
+        assert client.describe().index_rows == ROWS
+        assert client.describe().index_rows == ROWS
+        complaints = caplog.text.removeprefix(said_before)
+        assert complaints.count("of a client stay as they were") == 1
+        assert "caller.key" in complaints
+
+
+def test_a_stream_goes_on_while_its_client_opens_another_channel(
+    embedder, index, authority, open_client
+):
+    certificate, key = authority.issue("caller")
+    config = ClientConfig(ca_file=authority.file, certificate_file=certificate, key_file=key)
+    tls = tls_of(*authority.issue("server"), client_ca_file=authority.file)
+    with (
+        live_server(embedder, index, tls=tls, max_queries=1) as server,
+        open_client(server.target, config=config) as client,
+    ):
+        answers = client.search_stream([NAME] * 5)
+        first = next(answers)
+        authority.issue("caller")
+        assert client.describe().index_rows == ROWS
+        assert connections(server) == 2
+        assert [each.hits[0].id for each in answers] == [first.hits[0].id] * 4
+        wait_for(lambda: connections(server) == 1)
+        assert client.describe().index_rows == ROWS
+
+
+def test_who_closes_a_client_ends_its_calls_on_every_channel(embedder, index, authority):
+    certificate, key = authority.issue("caller")
+    config = ClientConfig(ca_file=authority.file, certificate_file=certificate, key_file=key)
+    tls = tls_of(*authority.issue("server"), client_ca_file=authority.file)
+    with live_server(embedder, index, tls=tls, max_queries=1) as server:
+        with Client(server.target, config=config) as client:
+            answers = client.search_stream([NAME] * 5)
+            next(answers)
+            authority.issue("caller")
+            assert client.describe().index_rows == ROWS
+        with pytest.raises(ServiceError, match="CANCELLED"):
+            list(answers)
+        wait_for(lambda: connections(server) == 0)
+
+
+def connections(server):
+    """How many clients have to a port of loopback, as the kernel tells it."""
+    port, established = int(server.target.rpartition(":")[2]), "01"
+    lines = "".join(Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")).splitlines()
+    ends = [line.split()[2:4] for line in lines]
+    return sum(peer.endswith(f":{port:04X}") and state == established for peer, state in ends)
 
 
 @pytest.mark.parametrize("fault", ["missing", "mixed", "no certificate", "no authority"])

@@ -19,8 +19,9 @@ from nar.index.collection import create_collection
 from nar.index.mirror import Mirror
 from nar.index.publishing import point_alias
 from nar.index.reader import Reader
+from nar.serve.doors import check_doors
 from nar.serve.graphs import encode_graph
-from nar.serve.server import SERVICE, check_doors
+from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 

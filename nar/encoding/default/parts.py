@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, eye_array, hstack
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -22,6 +22,9 @@ Vectors = NDArray[np.float32]
 SIZE_WIDTH_OCTAVES: Final = 0.25
 _COUNTS: Final = 2
 _WORD_BITS: Final = 64
+# Signs of so many codes are made at a time: all of a graph that is as large as a server takes would
+# fill gigabytes.
+CODES_A_PART: Final = 16_384
 _FREQUENCIES: Final = SIZE_DIM // (2 * _COUNTS)
 
 
@@ -50,10 +53,19 @@ def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:
     """
     here = np.flatnonzero(weights)
     codes, number = np.unique(sets.codes[here], return_inverse=True)
-    entries = (weights[here], (sets.graph()[here], number))
-    bag = coo_array(entries, shape=(sets.count, len(codes))).tocsr()
-    projected: Vectors = (bag @ signs(codes, dim)).astype(np.float32)
-    return projected
+    entries = (weights[here], (number, sets.graph()[here]))
+    bag = coo_array(entries, shape=(len(codes), sets.count)).tocsr()
+    sums: Vectors = np.zeros((sets.count, dim), dtype=np.float32)
+    for begin in range(0, len(codes), CODES_A_PART):
+        part = slice(begin, begin + CODES_A_PART)
+        of_graphs, vectors = bag[part].T, signs(codes[part], dim)
+        if begin:
+            # What was summed up so far comes first in the next sum, so that sums are the same to
+            # the bit wherever parts begin, which is up to what else is embedded.
+            of_graphs = hstack([eye_array(sets.count, dtype=np.float32), of_graphs], format="csr")
+            vectors = np.concatenate([sums, vectors])
+        sums = (of_graphs @ vectors).astype(np.float32, copy=False)
+    return sums
 
 
 def signs(codes: Codes, dim: int) -> Vectors:
