@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError, NarError
-from nar.index.damage import DamagedIndexError
+from nar.index.damage import DamagedIndexError, way_out
 from nar.index.id_ranges import id_ranges
 from nar.index.mirror import Mirror
 from nar.index.rows import IndexRow
@@ -202,7 +202,7 @@ class Follower:
         if not self._meanwhile and count != before == live.count(settled=True):
             raise DamagedIndexError(
                 f"{live.name} at {live.milvus.uri} says that it has {before} rows, and {count} "
-                "came back; build the index again"
+                f"came back; {way_out(live.milvus.uri)}"
             )
 
     def _hold(self, mirror: Mirror) -> None:
