@@ -21,6 +21,8 @@ from nar.encoding.embed import Embedder
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 from nar.index.rows import index_row
+from nar.motifs.partition import partition
+from nar.novelty import calibrate
 from nar.web.drawing import coordinates
 from nar.web.page import Drawn, page_of
 from nar.web.uses import corpus_uses
@@ -32,7 +34,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 @pytest.fixture(scope="session")
 def items():
     """Two equal networks, another of their family, two others."""
-    return [*rows(), item("timm:deep", resnet([2, 3]), family="resnet")]
+    return [*rows(), item("timm:deep", resnet([3]), family="resnet")]
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +49,19 @@ def indexed(items, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def server(items, indexed):
+def motif(items):
+    """The code of the block that residual networks of both families have most often."""
+    first, deep = (partition(each.graph).counts() for each in (items[0], items[-1]))
+    return f"{max(first.keys() & deep.keys(), key=deep.__getitem__):016x}"
+
+
+@pytest.fixture(scope="session")
+def novelty(items, indexed):
+    return calibrate(indexed[2], [each.topology for each in items])
+
+
+@pytest.fixture(scope="session")
+def server(items, indexed, novelty):
     directory, embedder, vectors, index = indexed
     names = tuple(each.labels.name for each in items)
     drawn = Drawn(
@@ -55,7 +69,8 @@ def server(items, indexed):
     )
     graphs = CorpusGraphs(directory)
     page = page_of(ServerConfig(max_file_bytes=MAX_FILE_BYTES), graphs, drawn)
-    with live_server(embedder, index, graphs=graphs, page=page, web_port=0) as live:
+    parts = {"novelty": novelty, "graphs": graphs, "page": page}
+    with live_server(embedder, index, **parts, web_port=0) as live:
         yield live
 
 

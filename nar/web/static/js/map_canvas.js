@@ -84,8 +84,8 @@ export class MapCanvas {
     const { width, height } = this.canvas;
     const { points, pixels, colours } = this;
     const scale = this.scale;
-    const left = width / 2 - this.view.x * scale - size / 2;
-    const top = height / 2 - this.view.y * scale - size / 2;
+    const left = width / 2 - this.view.x * scale - (size - 1) / 2;
+    const top = height / 2 - this.view.y * scale - (size - 1) / 2;
     const faint = packed(getComputedStyle(this.canvas).getPropertyValue("--map-faint"));
     for (let row = 0; row < colours.length; row++) {
       if (this.shown[row] !== shown) continue;
