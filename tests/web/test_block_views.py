@@ -21,6 +21,37 @@ def test_a_block_opens_and_says_who_uses_it(visit):
     assert "timm:deep" in page.locator(".hits").inner_text()
 
 
+def test_a_family_of_users_is_shown_alone(visit, motif):
+    page = visit(f"users/{motif}")
+    names = page.locator(".hits tbody th")
+    expect(names).to_have_count(3)
+    page.get_by_role("button", name="resnet").click()
+    expect(names).to_have_text(["timm:deep"])
+    page.get_by_role("button", name="family").click()
+    expect(names).to_have_text(["timm:a", "timm:b"])
+    page.get_by_role("button", name="family").click()
+    expect(names).to_have_count(3)
+
+
+def test_users_that_cannot_be_had_are_told(visit, motif):
+    page = visit(f"users/{motif}")
+    page.locator(".families").wait_for()
+    page.route("**/page/users", lambda route: route.abort())
+    page.get_by_role("button", name="resnet").click()
+    expect(page.locator(".error")).to_contain_text("The server does not answer")
+
+
+def test_the_block_stands_beside_its_users(visit, motif):
+    page = visit(f"users/{motif}?from=timm%3Adeep")
+    page.locator(".opened svg").wait_for()
+    assert motif in page.locator(".opened").inner_text()
+    tops = [page.locator(part).bounding_box()["y"] for part in (".opened", ".families", ".hits")]
+    assert tops[1:] == [tops[0]] * 2
+    page.get_by_role("link", name="timm:deep").first.click()
+    page.wait_for_url(f"**/model/timm%3Adeep?block={motif}")
+    page.wait_for_selector(".opened")
+
+
 def test_two_models_are_compared(visit):
     page = visit("diff/timm%3Aa/timm%3Adeep")
     page.wait_for_selector(".aligned")
