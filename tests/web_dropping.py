@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 
-from playwright.sync_api import Page
+from playwright.sync_api import JSHandle, Page
 
 _HELD = """([name, text]) => {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
@@ -12,6 +12,10 @@ _HELD = """([name, text]) => {
 }"""
 
 
+def held(page: Page, name: str, content: bytes) -> JSHandle:
+    """What an event carries while the file is held over the page."""
+    return page.evaluate_handle(_HELD, [name, b64encode(content).decode()])
+
+
 def drop(page: Page, name: str, content: bytes) -> None:
-    held = page.evaluate_handle(_HELD, [name, b64encode(content).decode()])
-    page.dispatch_event("body", "drop", {"dataTransfer": held})
+    page.dispatch_event("body", "drop", {"dataTransfer": held(page, name, content)})

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import shutil
 import urllib.request
 
 import numpy as np
@@ -13,7 +12,7 @@ from encoding import small_default
 from graphs import resnet
 from live_server import live_server
 from onnx import TensorProto, helper, numpy_helper
-from playwright.sync_api import sync_playwright
+from web_browser import MISSING, executable, started
 
 from nar.config import IndexConfig, ServerConfig
 from nar.corpus import CorpusGraphs
@@ -28,7 +27,6 @@ from nar.web.page import Drawn, page_of
 from nar.web.uses import corpus_uses
 
 MAX_FILE_BYTES = 100_000
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="session")
@@ -106,14 +104,10 @@ def model_file(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser():
-    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if executable is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed: apt-get install chromium")
-    with sync_playwright() as playwright:
-        # Root has no sandbox of its own.
-        started = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        yield started
-        started.close()
+    if executable() is None:
+        pytest.skip(MISSING)
+    with started() as running:
+        yield running
 
 
 @pytest.fixture

@@ -3,14 +3,16 @@
 For people: no test compares them.
 """
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from playwright.sync_api import Browser
+from web_browser import started
 
 VIEWS = {
     "ask": "#/ask/timm%3Aresnet50",
@@ -62,10 +64,7 @@ def main(directory: Path, *options: str) -> None:
         options: Of `nar web`.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    with served(*options) as home, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
+    with served(*options) as home, started() as browser:
         shoot(browser, home, directory)
 
 
