@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "web"))
 import numpy as np
 import torch
 from measure import report
-from pictures import served
+from pictures import served, users_address
 from playwright.sync_api import Browser, Page
 from web_browser import MISSING, executable, started
 from web_dropping import held
@@ -192,9 +192,7 @@ def opened(browser: Browser, home: str) -> list[dict[str, object]]:
 
 def viewed(page: Page, home: str) -> list[dict[str, object]]:
     """Every view of a page that is open, and a file."""
-    page.goto(f"{home}#/model/timm%3Aresnet50")
-    page.locator(".block").nth(1).click()
-    users = page.locator(".opened a.button").get_attribute("href")
+    users = users_address(page, home)
     largest = quote(max(read_atlas(shipped_atlas()).rows, key=lambda row: row.nodes).name, safe="")
     rows = []
     for name, (template, wanted) in VIEWS.items():
