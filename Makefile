@@ -107,8 +107,8 @@ campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and resu
 campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'
 	$(CAMPAIGN)$* --log $(LOG) $(OPTIONS)
 
-bench: $(STAMP) milvus  ## every benchmark of tests/bench, one table each
-	for name in motifs capture darts embed serve vectors cli peers; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
+bench: $(STAMP) milvus chromium  ## every benchmark of tests/bench, one table each
+	for name in motifs capture darts embed serve vectors cli page peers; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
 	$(BIN)/python tests/bench/bench_ray.py $(DEMO)
 
 # Goes on where it was interrupted; what a size has given lies below SCALE, to be removed by hand.
@@ -127,7 +127,7 @@ results: $(STAMP)  ## every table and figure of results/ from cells in work/: ho
 notebook: $(STAMP)  ## run results/ask.ipynb anew, and keep what it shows
 	$(BIN)/jupyter-execute --inplace results/ask.ipynb
 
-pictures: $(STAMP)  ## screenshots of the page, in build/pictures; needs Debian's chromium
+pictures: $(STAMP) chromium  ## screenshots of the page, in build/pictures
 	$(BIN)/python tests/web/pictures.py build/pictures
 
 # Without a local label; OpenCV without its windows, which want libraries of a desktop; and without

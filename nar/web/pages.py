@@ -145,7 +145,8 @@ class Pages:
         }
 
     def _users(self, asked: Asked) -> object:
-        return asdict(users_of(str(asked.get("code", "")), self._sources.uses, self._known))
+        code, family = (str(asked.get(name, "")) for name in ("code", "family"))
+        return asdict(users_of(code, self._sources.uses, self._known, family))
 
     async def _file(self, request: Request) -> Response:
         name = request.query_params.get("name", "")[:200]

@@ -31,21 +31,23 @@ class Users:
 
     Attributes:
         code: Of the motif type.
-        total: Architectures that contain it.
+        total: Architectures of the wanted family that contain it; of all families where none is
+            wanted.
         families: Family and how many of its architectures contain it, the most first.
-        users: Those in which it occurs most often, first.
-        names: Of all of them.
+        users: Those in which it occurs most often, first; of the wanted family.
     """
 
     code: str
     total: int
     families: tuple[tuple[str, int], ...]
     users: tuple[User, ...]
-    names: tuple[str, ...]
 
 
 def users_of(
-    code: str, counted: tuple[Uses, tuple[str, ...]] | None, catalogue: Catalogue
+    code: str,
+    counted: tuple[Uses, tuple[str, ...]] | None,
+    catalogue: Catalogue,
+    family: str = "",
 ) -> Users:
     """Look a motif type up.
 
@@ -53,6 +55,7 @@ def users_of(
         code: 16 hex digits.
         counted: Who contains what, and the names of the rows.
         catalogue: Of the index.
+        family: That users are to be of; empty for any.
 
     Raises:
         InvalidQueryError: That is no code.
@@ -71,12 +74,12 @@ def users_of(
     ]
     pairs.sort(key=lambda pair: (-pair[1], pair[0].name))
     families = Counter(entry.family for entry, _ in pairs).most_common()
+    wanted = [pair for pair in pairs if family in ("", pair[0].family)]
     users = (
         User(entry.name, entry.family, entry.task, entry.parameters, count)
-        for entry, count in pairs[:_NAMED]
+        for entry, count in wanted[:_NAMED]
     )
-    named = tuple(entry.name for entry, _ in pairs)
-    return Users(code, len(pairs), tuple(families), tuple(users), named)
+    return Users(code, len(wanted), tuple(families), tuple(users))
 
 
 def _number(code: str) -> int:

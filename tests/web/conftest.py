@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import shutil
 import urllib.request
 
 import numpy as np
@@ -13,7 +12,7 @@ from encoding import small_default
 from graphs import resnet
 from live_server import live_server
 from onnx import TensorProto, helper, numpy_helper
-from playwright.sync_api import sync_playwright
+from web_browser import MISSING, executable, started
 
 from nar.config import IndexConfig, ServerConfig
 from nar.corpus import CorpusGraphs
@@ -21,18 +20,19 @@ from nar.encoding.embed import Embedder
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 from nar.index.rows import index_row
+from nar.motifs.partition import partition
+from nar.novelty import calibrate
 from nar.web.drawing import coordinates
 from nar.web.page import Drawn, page_of
 from nar.web.uses import corpus_uses
 
 MAX_FILE_BYTES = 100_000
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="session")
 def items():
     """Two equal networks, another of their family, two others."""
-    return [*rows(), item("timm:deep", resnet([2, 3]), family="resnet")]
+    return [*rows(), item("timm:deep", resnet([3]), family="resnet")]
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +47,19 @@ def indexed(items, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def server(items, indexed):
+def motif(items):
+    """The code of the block that residual networks of both families have most often."""
+    first, deep = (partition(each.graph).counts() for each in (items[0], items[-1]))
+    return f"{max(first.keys() & deep.keys(), key=deep.__getitem__):016x}"
+
+
+@pytest.fixture(scope="session")
+def novelty(items, indexed):
+    return calibrate(indexed[2], [each.topology for each in items])
+
+
+@pytest.fixture(scope="session")
+def server(items, indexed, novelty):
     directory, embedder, vectors, index = indexed
     names = tuple(each.labels.name for each in items)
     drawn = Drawn(
@@ -55,7 +67,8 @@ def server(items, indexed):
     )
     graphs = CorpusGraphs(directory)
     page = page_of(ServerConfig(max_file_bytes=MAX_FILE_BYTES), graphs, drawn)
-    with live_server(embedder, index, graphs=graphs, page=page, web_port=0) as live:
+    parts = {"novelty": novelty, "graphs": graphs, "page": page}
+    with live_server(embedder, index, **parts, web_port=0) as live:
         yield live
 
 
@@ -91,14 +104,10 @@ def model_file(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser():
-    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if executable is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed: apt-get install chromium")
-    with sync_playwright() as playwright:
-        # Root has no sandbox of its own.
-        started = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        yield started
-        started.close()
+    if executable() is None:
+        pytest.skip(MISSING)
+    with started() as running:
+        yield running
 
 
 @pytest.fixture

@@ -1,21 +1,23 @@
-"""The page in a real browser: search, dropped files, the map, blocks, comparisons, errors, keys."""
+"""The page in a real browser: search, verdicts, filters, dropped files, errors, keys, a phone."""
 
-from base64 import b64encode
+import json
+from dataclasses import replace
 
 import pytest
+from google.protobuf.json_format import MessageToDict
+from graphs import graph_of
 from playwright.sync_api import expect
+from web_dropping import drop
 
-DROP = """([name, text]) => {
-  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-  const dropped = new DataTransfer();
-  dropped.items.add(new File([bytes], name));
-  return dropped;
-}"""
+from nar.normal_form import normal_form
+from nar.retrieve import Retriever
+from nar.serve.graphs import encode_graph
 
 
-def drop(page, name, content):
-    held = page.evaluate_handle(DROP, [name, b64encode(content).decode()])
-    page.dispatch_event("body", "drop", {"dataTransfer": held})
+def paste(page, text):
+    page.get_by_text("Paste a graph").click()
+    page.get_by_role("textbox", name="A graph as JSON").fill(text)
+    page.get_by_role("button", name="Ask").click()
 
 
 def test_a_name_is_chosen_by_keys_and_answered(visit):
@@ -38,6 +40,44 @@ def test_the_verdict_names_an_equal_network(visit):
     assert "the same network as timm:b" in page.locator(".verdict").inner_text()
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (lambda graph: graph, "Known: the same network as timm:a, timm:b."),
+        (
+            lambda graph: replace(graph, parameters=7),
+            "Same design: in other widths, the same as timm:a, timm:b.",
+        ),
+        (
+            normal_form,
+            "Same at inference: once batch norms are folded and branches merged, the same as "
+            "timm:a, timm:b.",
+        ),
+    ],
+    ids=["network", "design", "inference"],
+)
+def test_the_verdict_says_how_a_pasted_graph_is_known(visit, items, written, said):
+    page = visit()
+    paste(page, json.dumps(MessageToDict(encode_graph(written(items[0].graph)))))
+    page.wait_for_selector(".verdict.known")
+    assert page.locator(".verdict p").all_inner_texts() == [said]
+
+
+def test_the_verdict_says_how_new_a_graph_of_ones_own_is(visit, indexed, novelty):
+    _, embedder, _, index = indexed
+    graph = graph_of("input; conv 0; relu 1; conv 2; relu 3")
+    new = Retriever(embedder, index, novelty).search(graph).novelty
+    said = f"Of 100 designs of known families, {round(new)} have a nearer relative."
+    page = visit()
+    paste(page, json.dumps(MessageToDict(encode_graph(graph))))
+    page.wait_for_selector(".hits")
+    assert said in page.locator(".verdict").inner_text()
+    # Of a known model nobody asks whether it is new.
+    page = visit("ask/timm%3Adeep")
+    page.wait_for_selector(".hits")
+    assert "have a nearer relative" not in page.locator(".verdict").inner_text()
+
+
 def test_arrows_move_from_hit_to_hit(visit):
     page = visit("ask/hf%3Abert")
     page.locator(".hits a.name").first.focus()
@@ -57,6 +97,32 @@ def test_filters_stand_in_the_address(visit):
     expect(page.locator(".hits [data-label=Family]")).to_have_text(["resnet"])
 
 
+def test_a_misspelt_filter_is_told_with_what_it_may_be(visit):
+    page = visit("ask/hf%3Abert?family=resnt")
+    faults = page.locator("main .error")
+    expect(faults).to_have_text(["No architecture has the family resnt; near: resnet."])
+    assert page.get_by_text("No architecture of the index passes these filters.").count() == 1
+    page = visit("ask/hf%3Abert?family=qqqq&source=tim")
+    said = [
+        "No architecture has the family qqqq.",
+        "No architecture has the source tim; near: timm.",
+    ]
+    expect(faults).to_have_text(said)
+    # Each is known, and nothing is both.
+    page = visit("ask/hf%3Abert?family=resnet&source=hf")
+    page.locator(".filters").wait_for()
+    expect(faults).to_have_count(0)
+
+
+@pytest.mark.parametrize("text", ["many", "1.2.3", "1,000"])
+def test_a_range_that_is_no_number_is_told(visit, text):
+    page = visit(f"ask/hf%3Abert?least={text}&most=5G")
+    page.wait_for_selector(".hits")
+    wanted = f"{text} is no number of parameters: write 30M, or 30000000."
+    expect(page.locator("main .error")).to_have_text([wanted])
+    assert page.locator(".filters [name=least]").input_value() == text
+
+
 def test_a_dropped_file_is_answered(visit, model_file):
     page = visit()
     page.locator("h1").wait_for()
@@ -66,6 +132,29 @@ def test_a_dropped_file_is_answered(visit, model_file):
     page.get_by_text("See its blocks").click()
     page.wait_for_selector(".block")
     assert "5" in page.locator(".facts").inner_text()
+
+
+def test_a_dropped_configuration_is_answered(visit):
+    page = visit()
+    page.locator("h1").wait_for()
+    config = {"model_type": "resnet", "architectures": ["ResNetModel"], "depths": [1, 1]}
+    sizes = {"hidden_sizes": [8, 16], "embedding_size": 8, "layer_type": "basic"}
+    drop(page, "config.json", json.dumps(config | sizes).encode())
+    page.wait_for_selector(".hits")
+    assert page.locator(".verdict h1").text_content() == "config.json"
+    assert page.locator(".hits tbody tr").count() >= 3
+
+
+def test_a_file_is_asked_for_once_and_again_when_it_is_dropped_again(visit, model_file):
+    page = visit()
+    page.locator("h1").wait_for()
+    searches = []
+    page.on("request", lambda request: searches.append(request.url.endswith("/v1/search")))
+    for times in (1, 2):
+        with page.expect_response("**/page/resemblance"):
+            drop(page, "two.onnx", model_file.read_bytes())
+        page.wait_for_selector(".hits")
+        assert sum(searches) == times
 
 
 @pytest.mark.parametrize(
@@ -81,9 +170,7 @@ def test_a_file_that_is_no_model_is_told(visit, name, content, said):
 
 def test_a_pasted_graph_is_answered(visit):
     page = visit()
-    page.get_by_text("Paste a graph").click()
-    page.get_by_role("textbox", name="A graph as JSON").fill("{")
-    page.get_by_role("button", name="Ask").click()
+    paste(page, "{")
     page.get_by_text("This is no JSON").wait_for()
     graph = (
         '{"operators": ["input", "conv", "relu"], "nodes": [0, 1, 2],'
@@ -100,67 +187,6 @@ def test_an_unknown_name_is_told(visit):
     assert "timm:nobody" in page.locator(".error").inner_text()
 
 
-def test_the_map_draws_filters_and_takes_a_query(visit):
-    page = visit("map?colour=source")
-    page.wait_for_selector(".legend li")
-    drawn = "(canvas) => canvas.map.frames.length && new Set(canvas.map.pixels).size"
-    page.wait_for_function("() => document.querySelector('canvas').map.frames.length > 1")
-    assert page.locator("canvas").evaluate(drawn) > 3
-    page.locator(".legend button", has_text="timm").click()
-    shown = "(canvas) => canvas.map.shown.reduce((sum, each) => sum + each, 0)"
-    assert page.locator("canvas").evaluate(shown) == 3
-    page.goto(page.url.split("#")[0] + "#/map?at=timm%3Aa")
-    page.wait_for_selector(".near li")
-    page.wait_for_function("() => document.querySelector('canvas').map.marks.rows.length === 4")
-    page.locator("canvas").focus()
-    before = page.locator("canvas").evaluate("(canvas) => canvas.map.view.zoom")
-    page.keyboard.press("+")
-    assert page.locator("canvas").evaluate("(canvas) => canvas.map.view.zoom") > before
-
-
-def test_a_point_is_told_and_picked(visit):
-    page = visit("map")
-    page.wait_for_selector(".legend li")
-    page.wait_for_function("() => document.querySelector('canvas').map.frames.length > 1")
-    at = page.locator("canvas").evaluate(
-        "(c) => c.map.at(0).map((each) => each / devicePixelRatio)"
-    )
-    name = page.locator("canvas").evaluate("(c) => c.map.points.length / 2")
-    assert name == 5
-    box = page.locator("canvas").bounding_box()
-    page.mouse.move(box["x"] + at[0], box["y"] + at[1])
-    page.wait_for_function("() => document.querySelector('.tip').textContent")
-    page.mouse.down()
-    page.mouse.up()
-    page.wait_for_url("**at=**")
-
-
-def test_a_block_opens_and_says_who_uses_it(visit):
-    page = visit("model/timm%3Adeep")
-    page.wait_for_selector(".block")
-    folded = page.locator(".block:has(.times)")
-    folded.first.focus()
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".opened svg")
-    page.get_by_text("Used by").click()
-    page.wait_for_selector(".families li")
-    assert "timm:deep" in page.locator(".hits").inner_text()
-
-
-def test_two_models_are_compared(visit):
-    page = visit("diff/timm%3Aa/timm%3Adeep")
-    page.wait_for_selector(".aligned")
-    assert page.locator(".card").count() >= 4
-    assert "timm:deep" in page.locator(".numbers").inner_text()
-    page.get_by_role("button", name="Swap").click()
-    page.wait_for_url("**/diff/timm%3Adeep/timm%3Aa")
-
-
-def test_equal_networks_are_told(visit):
-    page = visit("diff/timm%3Aa/timm%3Ab")
-    assert "The same network." in page.locator(".verdict").inner_text()
-
-
 @pytest.mark.parametrize(
     ("address", "said"),
     [
@@ -175,6 +201,23 @@ def test_what_an_index_lacks_is_told(visit, address, said):
     assert said in page.locator(".error").inner_text()
 
 
+@pytest.mark.parametrize("address", ["map", "ask/hf%3Abert?family=nobody"])
+def test_what_comes_too_late_leaves_the_next_view_alone(visit, address):
+    page = visit()
+    held = []
+    page.route("**/page/map", lambda route: held.append(route))
+    with page.expect_request("**/page/map"):
+        page.evaluate("(address) => { location.hash = address; }", f"#/{address}")
+    page.evaluate("() => { location.hash = '#/'; }")
+    page.locator(".welcome").wait_for()
+    held[0].continue_()
+    # Whoever asks now gets the columns last, for they are asked for once.
+    page.evaluate("async () => (await import('/js/columns.js')).columns()")
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert page.locator("main > *").count() == 2
+    assert page.locator(".welcome").count() == 1
+
+
 def test_dark_and_light(visit):
     page = visit()
     ground = "() => getComputedStyle(document.body).backgroundColor"
@@ -186,92 +229,20 @@ def test_dark_and_light(visit):
 
 
 @pytest.mark.parametrize(
-    "address", ["", "ask/timm%3Aa", "map?at=timm%3Aa", "model/timm%3Aa", "diff/timm%3Aa/hf%3Abert"]
+    "address",
+    [
+        "",
+        "ask/timm%3Aa",
+        "map?at=timm%3Aa",
+        "model/timm%3Aa",
+        "diff/timm%3Aa/hf%3Abert",
+        "users/{motif}?from=timm%3Adeep",
+    ],
 )
-def test_a_phone_needs_no_sideways_scrolling(visit, address):
-    page = visit(address)
+def test_a_phone_needs_no_sideways_scrolling(visit, motif, address):
+    page = visit(address.format(motif=motif))
     page.set_viewport_size({"width": 360, "height": 740})
     page.locator("main > *").first.wait_for()
     page.locator(".busy").wait_for(state="detached")
+    assert page.locator(".error:visible").count() == 0
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
-
-
-def test_a_misspelt_filter_is_told_with_what_it_may_be(visit):
-    page = visit("ask/hf%3Abert?family=resnt")
-    page.locator("main .error").wait_for()
-    said = page.locator("main .error").inner_text()
-    assert said == "No architecture has the family resnt; near: resnet."
-    page = visit("ask/hf%3Abert?family=qqqq")
-    expect(page.locator("main .error")).to_have_text("No architecture has the family qqqq.")
-
-
-def test_a_dropped_configuration_is_answered(visit):
-    page = visit()
-    page.locator("h1").wait_for()
-    config = {"model_type": "resnet", "architectures": ["ResNetModel"], "depths": [1, 1]}
-    told = config | {"hidden_sizes": [8, 16], "embedding_size": 8, "layer_type": "basic"}
-    drop(page, "config.json", json.dumps(told).encode())
-    page.wait_for_selector(".hits")
-    assert page.locator(".verdict h1").text_content() == "config.json"
-
-
-def test_an_exported_program_is_answered_and_lands_on_the_map(visit, tmp_path):
-    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Conv2d(4, 4, 3))
-    torch.export.save(torch.export.export(model, (torch.zeros(1, 3, 8, 8),)), tmp_path / "m.pt2")
-    page = visit()
-    page.locator("h1").wait_for()
-    drop(page, "m.pt2", (tmp_path / "m.pt2").read_bytes())
-    page.get_by_text("Find it on the map").click()
-    page.wait_for_selector(".near li")
-    assert page.locator("canvas").evaluate("(canvas) => canvas.map.marks.centre.length") == 2
-
-
-@pytest.mark.parametrize(
-    ("of", "said"),
-    [
-        ("input; conv 0; relu 1", "the same design as"),
-        ("input; conv 0; batch_norm 1; relu 2", "the same network at inference as"),
-    ],
-)
-def test_the_verdict_says_how_a_pasted_graph_is_known(visit, of, said):
-    page = visit()
-
-
-@pytest.mark.parametrize("colour", ["family", "block", "task", "source"])
-def test_the_map_is_coloured_by_a_label(visit, colour):
-    page = visit("map")
-    page.wait_for_selector(".legend li")
-    page.get_by_label("Colour").select_option(colour)
-    page.wait_for_url(f"**colour={colour}**")
-    page.wait_for_selector(".legend li")
-    told = page.locator(".legend li small").all_inner_texts()
-    assert sum(map(int, told)) == 5
-
-
-def test_the_wheel_zooms_to_where_it_points_and_a_name_is_found(visit):
-    page = visit("map")
-    page.wait_for_selector(".legend li")
-    canvas = page.locator("canvas")
-    view = "(canvas) => ({ ...canvas.map.view })"
-    before = canvas.evaluate(view)
-    box = canvas.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
-    page.mouse.wheel(0, -400)
-    page.wait_for_function(
-        "(zoom) => document.querySelector('canvas').map.view.zoom > zoom", arg=before["zoom"]
-    )
-    after = canvas.evaluate(view)
-    assert after["x"] < before["x"]
-    assert after["y"] < before["y"]
-    page.get_by_title("Find on the map").fill("timm:deep")
-    page.wait_for_selector("[role=option]")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**at=timm**")
-    page.wait_for_selector(".near li")
-
-
-def test_a_quarter_of_a_million_points_are_drawn_and_found(visit):
-    page = visit("map")
-    page.wait_for_selector(".legend li")
-    row = page.evaluate(MANY)
-    assert row == 123_456

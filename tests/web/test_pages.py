@@ -52,7 +52,7 @@ def test_the_map_says_what_the_index_says(items, columns):
 
 
 def test_a_model_is_cut_as_the_library_cuts_it(server):
-    graph = canonical(resnet([2, 3]))
+    graph = canonical(resnet([3]))
     cut = partition(graph)
     _, _, known = post(server, "model", architecture="timm:deep")
     _, _, sent = post(server, "model", graph=MessageToDict(encode_graph(graph)), name="mine")

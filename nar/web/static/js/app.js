@@ -49,9 +49,10 @@ async function take(file) {
   main.querySelector(".error")?.remove();
   main.prepend(busy);
   try {
-    const name = keep(file.name, await send(file));
-    location.hash = link("ask", name);
-    show();
+    const address = link("ask", keep(file.name, await send(file)));
+    // A file of the same name is answered anew, though the address stays.
+    if (location.hash === address) show();
+    else location.hash = address;
   } catch (error) {
     complain(error);
   } finally {

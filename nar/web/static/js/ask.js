@@ -3,7 +3,7 @@
 import { post, search } from "./api.js";
 import { combobox } from "./combobox.js";
 import { el } from "./dom.js";
-import { filterForm, filterOf, misspelt } from "./filters.js";
+import { filterForm, filterOf, misspelt, unread } from "./filters.js";
 import { hitTable } from "./hits.js";
 import { link } from "./links.js";
 import { keep, label, targetOf } from "./models.js";
@@ -34,12 +34,12 @@ export async function askView(main, { parts: [name], query }, signal) {
   const beside = ["BY_DESIGN", "BY_COPY"].map((by) => ({ ...target, topK: VOTING, by }));
   const [result, design, copy] = await search([asked, ...beside], signal);
   const like = isKnown(result) ? null : await post("/page/resemblance", { design, copy }, signal);
+  const hits = result.hits ?? [];
+  const faults = [...unread(query), ...(hits.length ? [] : await misspelt(query, signal))];
   answer.replaceChildren(verdict(name, result, like), tools(name));
   const changed = (wanted) => { location.hash = link("ask", name, wanted); };
-  const hits = result.hits ?? [];
-  const faults = hits.length ? [] : await misspelt(query);
   main.append(el("div", { class: "columns" }, filterForm(query, changed),
-    el("div", {}, faults.map((text) => el("p", { class: "error" }, text)), hitTable(name, hits))));
+    el("div", {}, faults.map((text) => el("p", { class: "error", role: "alert" }, text)), hitTable(name, hits))));
 }
 
 function tools(name) {

@@ -22,18 +22,22 @@ export function nameOf(motif, most = 4) {
   return summary(motif.operators.map((each) => each.name), most);
 }
 
-// A motif type opened: its operators as a graph, how often it comes, and who else uses it.
-export async function opened(motif, from) {
+// The operators of a motif type as a graph.
+export async function pictured(motif) {
   const nodes = motif.operators.map((operator) => ({ operator, width: Math.max(86, 7.4 * operator.name.length + 22), height: settings(operator) ? 40 : 26 }));
   const layout = await laidOut(nodes, motif.links);
-  const picture = drawn(`Operators of ${nameOf(motif)}`, layout, (at) => operatorNode(nodes[at]));
+  return el("div", { class: "drawing" }, drawn(`Operators of ${nameOf(motif)}`, layout, (at) => operatorNode(nodes[at])));
+}
+
+// A motif type of a model opened: its operators, how often it comes, and who else uses it.
+export async function opened(motif, from) {
   const users = motif.users === null || motif.users === undefined
     ? null
     : el("p", {}, el("a", { class: "button", href: link("users", motif.code, { from }) }, `Used by ${whole(motif.users)} architectures`));
   return el("section", { class: "opened", "aria-label": "Opened block" },
     el("h2", {}, nameOf(motif, 6)),
     el("p", { class: "dim" }, `${motif.operators.length} operators, ${whole(motif.count)} times in this model · ${motif.code}`),
-    users, el("div", { class: "drawing" }, picture));
+    users, await pictured(motif));
 }
 
 function operatorNode({ operator, width, height }) {

@@ -4,12 +4,15 @@ import { get } from "./api.js";
 
 let asked = null;
 
-export function columns() {
+// Whoever has left meanwhile gets an AbortError, and draws nothing over the next view.
+export async function columns(signal) {
   asked ??= get("/page/map").then(read, (error) => {
     asked = null;
     throw error;
   });
-  return asked;
+  const known = await asked;
+  signal?.throwIfAborted();
+  return known;
 }
 
 function read(said) {

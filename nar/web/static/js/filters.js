@@ -8,6 +8,7 @@ const LABELS = { family: "families", task: "tasks", block: "blocks", tier: "tier
 const NEAR = 3;
 // The share of pairs from which on a value may be what was meant.
 const ALIKE = 0.5;
+const RANGE = ["least", "most"];
 const BY = {
   BY_DESIGN: "the whole design",
   BY_FAMILY: "what it is for",
@@ -19,8 +20,7 @@ const BY = {
 export function filterOf(query) {
   const filter = {};
   for (const [name, field] of Object.entries(LABELS)) if (query[name]) filter[field] = [query[name]];
-  const least = counted(query.least ?? "");
-  const most = counted(query.most ?? "");
+  const [least, most] = RANGE.map((name) => counted(query[name] ?? ""));
   if (least !== null || most !== null) {
     filter.parameters = { ...(least !== null && { minimum: String(least) }), ...(most !== null && { maximum: String(most) }) };
   }
@@ -48,9 +48,15 @@ export function filterForm(query, changed) {
   return form;
 }
 
+// What of a query is no number where one is wanted, in a sentence each: it does not filter.
+export function unread(query) {
+  return RANGE.filter((name) => query[name] && counted(query[name]) === null)
+    .map((name) => `${query[name]} is no number of parameters: write 30M, or 30000000.`);
+}
+
 // What of a query no architecture has, in a sentence each, with what it may have been.
-export async function misspelt(query) {
-  const known = await columns();
+export async function misspelt(query, signal) {
+  const known = await columns(signal);
   const isUnknown = (name) => query[name] && !known.labels[name].values.includes(query[name]);
   return Object.keys(LABELS).filter(isUnknown).map((name) => {
     const near = alike(query[name], known.labels[name].values);

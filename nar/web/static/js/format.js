@@ -18,7 +18,7 @@ export function percent(share) {
 
 // "30M" as 30,000,000; null where it is no number.
 export function counted(text) {
-  const match = /^\s*([\d.]+)\s*([kmgtKMGTbB]?)\s*$/.exec(text);
+  const match = /^\s*(\d+\.?\d*|\.\d+)\s*([kmgtb]?)\s*$/i.exec(text);
   if (!match) return null;
   const factor = { k: 1e3, m: 1e6, g: 1e9, b: 1e9, t: 1e12 }[match[2].toLowerCase()] ?? 1;
   return Math.round(Number(match[1]) * factor);

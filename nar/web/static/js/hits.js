@@ -8,7 +8,7 @@ const SHOWN = 20;
 
 export function hitTable(asked, hits) {
   const rows = networks(hits).slice(0, SHOWN);
-  if (!rows.length) return el("p", { class: "dim" }, "No architecture of the index passes these filters.");
+  if (!rows.length) return el("p", { class: "dim", role: "status" }, "No architecture of the index passes these filters.");
   const body = el("tbody", {}, rows.map((copies, at) => row(asked, at, copies)));
   body.addEventListener("keydown", move);
   return el("table", { class: "hits" },

@@ -19,7 +19,7 @@ const HALVING = 0.02;
 export async function mapView(main, { query }, signal) {
   document.title = "Map · NAR";
   main.append(el("p", { class: "busy" }, "Reading the map …"));
-  const known = await columns();
+  const known = await columns(signal);
   main.replaceChildren();
   if (!known.points) {
     main.append(el("p", { class: "error" }, "This index has no map: nobody has laid its architectures out. `nar atlas draw` does it for an atlas."));
@@ -42,7 +42,7 @@ export async function mapView(main, { query }, signal) {
   addEventListener("nar:theme", paint, { signal });
   canvas.map = map;
   if (!query.at) return;
-  await land(map, known, query.at, near, signal);
+  await land(map, known, query, near, signal);
   first = frequent(map, known.labels[colour].codes);
   paint();
 }
@@ -118,7 +118,8 @@ function colourBy(map, known, label, legend, first = []) {
   legend.replaceChildren(...(values.length > 12 ? [search] : []), list);
 }
 
-async function land(map, known, name, near, signal) {
+async function land(map, known, query, near, signal) {
+  const name = query.at;
   near.replaceChildren(el("p", { class: "busy" }, "Asking …"));
   const [result] = await search([{ ...targetOf(name), topK: 2 * NEIGHBOURS }], signal);
   const hits = (result.hits ?? []).filter((hit) => known.row.has(hit.architecture.name)).slice(0, NEIGHBOURS);
@@ -129,7 +130,7 @@ async function land(map, known, name, near, signal) {
   near.replaceChildren(
     el("h2", {}, el("a", { href: link("ask", name) }, label(name))),
     el("ol", {}, hits.map((hit, at) => el("li", { onpointerenter: () => map.lookAt(rows[at]), onpointerleave: () => map.lookAt(-1) },
-      el("a", { href: link("map", { at: hit.architecture.name }), onfocus: () => map.lookAt(rows[at]) }, hit.architecture.name),
+      el("a", { href: link("map", { ...query, at: hit.architecture.name }), onfocus: () => map.lookAt(rows[at]) }, hit.architecture.name),
       el("small", {}, (hit.score ?? 0).toFixed(3))))));
 }
 

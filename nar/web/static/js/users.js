@@ -1,7 +1,7 @@
 // Who uses this block: the architectures that contain a motif type, by family and by name.
 
 import { post } from "./api.js";
-import { nameOf, opened } from "./blocks.js";
+import { nameOf, pictured } from "./blocks.js";
 import { el } from "./dom.js";
 import { human, whole } from "./format.js";
 import { link } from "./links.js";
@@ -14,15 +14,35 @@ export async function usersView(main, { parts: [code], query }, signal) {
   main.append(el("p", { class: "busy" }, "Looking …"));
   const told = await post("/page/users", { code }, signal);
   const motif = await shown(code, query.from ?? told.users[0]?.name, signal);
-  const list = el("div");
-  const show = (family) => list.replaceChildren(table(told.users.filter((each) => !family || each.family === family), code, told));
+  const picture = motif ? await block(motif) : null;
+  signal.throwIfAborted();
+  const list = el("div", {}, table(told));
   main.replaceChildren(
     query.from ? el("p", { class: "dim" }, "Out of ", el("a", { href: link("model", query.from, { block: code }) }, label(query.from))) : "",
     el("h1", {}, motif ? nameOf(motif, 6) : code),
     el("p", { class: "lead" }, `${whole(told.total)} architectures of ${whole(told.families.length)} families contain this block.`),
-    el("div", { class: "columns" }, families(told, show), el("div", {}, list)));
-  show(query.family);
-  if (motif) main.querySelector(".columns").append(await opened(motif, query.from ?? told.users[0]?.name));
+    el("div", { class: `columns ${picture ? "users" : ""}` }, picture, families(told, choosing(told, list, signal)), list));
+}
+
+async function block(motif) {
+  return el("section", { class: "opened", "aria-label": "The block" },
+    el("p", { class: "dim" }, `${motif.operators.length} operators · ${motif.code}`), await pictured(motif));
+}
+
+// What shows the users of one family, or all of them: the last choice counts, whatever comes last.
+function choosing(told, list, signal) {
+  let asking = new AbortController();
+  return async (family) => {
+    asking.abort();
+    asking = new AbortController();
+    const current = asking.signal;
+    try {
+      const wanted = family ? await post("/page/users", { code: told.code, family }, AbortSignal.any([signal, current])) : told;
+      list.replaceChildren(table(wanted));
+    } catch (error) {
+      if (error.name !== "AbortError") list.replaceChildren(el("p", { class: "error", role: "alert" }, error.message));
+    }
+  };
 }
 
 // The motif type itself, out of a model that has it.
@@ -50,8 +70,9 @@ function families(told, show) {
   return list;
 }
 
-function table(users, code, told) {
-  return el("table", { class: "hits" }, el("caption", {}, users.length < told.total ? `${whole(users.length)} of them, those with most first` : ""),
+function table({ users, code, total }) {
+  const said = users.length < total ? `${whole(users.length)} of ${whole(total)}, those with most first` : "";
+  return el("table", { class: "hits" }, el("caption", {}, said),
     el("thead", {}, el("tr", {}, ["Architecture", "Family", "Task", "Parameters", "Times"].map((name, at) => el("th", { scope: "col", class: at > 2 ? "number" : null }, name)))),
     el("tbody", {}, users.map((each) => el("tr", {},
       el("th", { scope: "row" }, el("a", { class: "name", href: link("model", each.name, { block: code }) }, each.name)),

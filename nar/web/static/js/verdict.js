@@ -28,7 +28,6 @@ export function verdict(name, result, like) {
   } else {
     box.append(el("p", { class: "lead" }, el("strong", {}, linked(like)), isOwn(name) ? howNew(result) : ""));
   }
-  if (!result.hits?.length) box.append(el("p", { class: "dim" }, "No architecture of the index passes these filters."));
   return box;
 }
 
