@@ -108,7 +108,7 @@ class Relatives(Shown):
     def view(self) -> RenderableType:
         """What is known of the model, and a table of the hits, a row a network."""
         said = evidence_display.said(self.answer, self.resemblance, self.bodies)
-        rows = folded(self.answer.hits, len(self.answer.hits))
+        rows = folded(self.answer.hits, len(self.answer.hits), self.name)
         return display.answer(self.name, self.answer, rows, said)
 
     def plot(self) -> "Figure":

@@ -26,24 +26,25 @@ class Row:
         return figures_of((self.hit.name, *self.copies))
 
 
-def folded(hits: Sequence[Hit], rows: int) -> list[Row]:
+def folded(hits: Sequence[Hit], rows: int, asked: str = "") -> list[Row]:
     """The first networks of an answer.
 
     Args:
         hits: Nearest first.
         rows: How many networks at most.
+        asked: Name of the query: its own network stands under it.
     """
     networks: dict[str, list[Hit]] = {}
     for hit in hits:
         networks.setdefault(hit.exact, []).append(hit)
-    return [_row(hits) for hits in list(networks.values())[:rows]]
+    return [_row(hits, asked) for hits in list(networks.values())[:rows]]
 
 
-def _row(hits: Sequence[Hit]) -> Row:
-    """One network under the first of its names whose family most of them have.
+def _row(hits: Sequence[Hit], asked: str) -> Row:
+    """One network under the name that was asked, or the first whose family most of them have.
 
     What another library wraps is of the family of what it wraps.
     """
     counts = Counter(hit.family for hit in hits)
-    shown = max(hits, key=lambda hit: counts[hit.family])
+    shown = max(hits, key=lambda hit: (hit.name == asked, counts[hit.family]))
     return Row(shown, tuple(hit.name for hit in hits if hit is not shown))

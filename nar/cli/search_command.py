@@ -68,7 +68,7 @@ def search(
     asked_beside = questions(asked)
     wide = top_k if copies else min(_COPIES * top_k, MAX_TOP_K)
     answer, *beside = ask([Query(asked, wide, wanted, by), *asked_beside.values()], choice, server)
-    rows = [Row(hit) for hit in answer.hits] if copies else folded(answer.hits, top_k)
+    rows = [Row(hit) for hit in answer.hits] if copies else folded(answer.hits, top_k, name)
     if len(rows) < top_k and len(answer.hits) == wide:
         folds = f"{wide} hits are {len(rows)} networks: --all gives every copy a row of its own"
         stderr.print(folds, style="yellow")

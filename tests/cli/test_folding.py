@@ -23,6 +23,8 @@ def test_copies_are_told_under_the_first_name():
     assert folded(hits(), 3) == [Row(first, names), Row(other), Row(third)]
     assert folded(hits(), 1) == [Row(first, names)]
     assert folded([], 3) == []
+    [row] = folded(hits(), 1, "own:copy2")
+    assert (row.hit.name, row.copies[0], len(row.copies)) == ("own:copy2", first.name, 4)
 
 
 def test_the_name_whose_family_most_have_stands_for_all():

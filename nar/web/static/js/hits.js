@@ -7,7 +7,7 @@ import { link } from "./links.js";
 const SHOWN = 20;
 
 export function hitTable(asked, hits) {
-  const rows = networks(hits).slice(0, SHOWN);
+  const rows = networks(hits, asked).slice(0, SHOWN);
   if (!rows.length) return el("p", { class: "dim", role: "status" }, "No architecture of the index passes these filters.");
   const body = el("tbody", {}, rows.map((copies, at) => row(asked, at, copies)));
   body.addEventListener("keydown", move);
@@ -19,19 +19,21 @@ export function hitTable(asked, hits) {
 }
 
 // Hits of equal networks stand together, in the place of the first.
-function networks(hits) {
+function networks(hits, asked) {
   const known = new Map();
   for (const hit of hits) {
     const key = hit.architecture.exact;
     known.set(key, [...(known.get(key) ?? []), hit]);
   }
-  return [...known.values()].map(standing);
+  return [...known.values()].map((copies) => standing(copies, asked));
 }
 
-// The first name whose family most of them have stands for all: a wrapper is of what it wraps.
-function standing(copies) {
+// The name that was asked stands for all, or the first whose family most of them have: a wrapper is
+// of what it wraps.
+function standing(copies, asked) {
   const count = ({ architecture: { family } }) => copies.filter((each) => each.architecture.family === family).length;
-  const shown = copies.reduce((best, each) => (count(each) > count(best) ? each : best));
+  const own = copies.find((each) => each.architecture.name === asked);
+  const shown = own ?? copies.reduce((best, each) => (count(each) > count(best) ? each : best));
   return [shown, ...copies.filter((each) => each !== shown)];
 }
 
