@@ -171,7 +171,10 @@ class ServerConfig(Settings):
     uploads: int = Field(4, ge=1, description="requests read at a time; others wait")
     max_upload_s: float = Field(10.0, gt=0, description="how long a request may take to arrive")
     max_held_bytes: int = Field(
-        64 * 1024 * 1024, ge=1, description="calls are shed while requests under way hold more"
+        64 * 1024 * 1024,
+        ge=1,
+        description="calls are shed while requests under way hold more; of it, those larger than "
+        "heavy_bytes leave a quarter to others",
     )
     max_wait_s: float = Field(
         1.0, gt=0, description="small calls that would wait longer for a thread are shed"

@@ -79,7 +79,7 @@ class QueryServer:
         self._health = Health((SERVICE,), retrieval.count_rows, self._stuck, telemetry)
         self._admission = Admission(config.max_in_flight, telemetry.in_flight)
         self._streams = Streams(
-            Uploads(config.uploads, config.max_held_bytes, config.max_upload_s),
+            Uploads(config.uploads, config.max_held_bytes, config.heavy_bytes, config.max_upload_s),
             at_a_time=config.max_search_streams,
             idle_s=config.max_idle_s,
             max_call_s=config.max_call_s,

@@ -17,6 +17,8 @@ from nar.serve.status import OverloadedError, OversizedError, SlowUploadError
 
 # How long after the end of a stream the news of its cancellation may come.
 CANCELLATION_S: Final = 0.1
+# Of the bytes that requests may hold, what large ones leave to small ones.
+SMALL_SHARE: Final = 0.25
 
 
 class Uploads:
@@ -25,12 +27,16 @@ class Uploads:
     Args:
         at_a_time: Messages that are read at a time; further ones wait with their senders.
         max_held_bytes: While calls that were read hold more together, others are shed.
+        large_bytes: Requests of more are shed before that, so that small ones find room.
         limit_s: A message that takes longer is refused.
     """
 
-    def __init__(self, at_a_time: int, max_held_bytes: int, limit_s: float) -> None:
+    def __init__(
+        self, at_a_time: int, max_held_bytes: int, large_bytes: int, limit_s: float
+    ) -> None:
         self._turns = asyncio.Semaphore(at_a_time)
         self._max_held_bytes = max_held_bytes
+        self._large_bytes = large_bytes
         self._held_bytes = 0
         self._limit_s = limit_s
 
@@ -59,7 +65,12 @@ class Uploads:
             raise OverloadedError(reason)
 
     async def held(self, call: Call, request: bytes, proceed: Proceed) -> Message | None:
-        """Proceed with a request; its bytes count until no thread works on it any more."""
+        """Proceed with a request; its bytes count until no thread works on it any more.
+
+        Raises:
+            OverloadedError: It is large, and others hold as much as large ones may.
+        """
+        self._check_share(len(request))
         self._held_bytes += len(request)
         call.request = request
         try:
@@ -67,6 +78,14 @@ class Uploads:
         finally:
             call.request = b""
             call.when_work_ends(partial(self._let_go, len(request)))
+
+    def _check_share(self, size_bytes: int) -> None:
+        most = (1 - SMALL_SHARE) * self._max_held_bytes
+        is_large = size_bytes > self._large_bytes
+        # One that finds nobody is taken, however little room there is.
+        if is_large and self._held_bytes and self._held_bytes + size_bytes > most:
+            reason = f"{self._held_bytes} bytes wait, and this call has {size_bytes}; try again"
+            raise OverloadedError(reason)
 
     async def _read(self, call: Call) -> bytes:
         try:

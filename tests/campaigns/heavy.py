@@ -19,7 +19,7 @@ import yaml
 from campaigns.asked import everyday, heaviest
 from campaigns.campaign import Options, Tally, main, option
 from campaigns.load import Load, open_loop, serialized
-from campaigns.processes import usage_of
+from campaigns.processes import peak_mb_of
 from campaigns.served import Served, served
 from waiting import wait_for
 
@@ -70,7 +70,7 @@ def heavy(told: Heavy) -> Iterator[Tally]:
                         seed=told.seed + look,
                     )
                     loads.append(load)
-                    peak_mb = max(peak_mb, usage_of(server.pid).resident_mb)
+                    peak_mb = peak_mb_of(server.pid)
                     yield _tally(look + 1, told, loads, pressed, peak_mb)
             finally:
                 ending.set()

@@ -1,6 +1,7 @@
 """What a process uses, as the kernel tells it, and how that changes with time."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,17 @@ def usage_of(pid: int) -> Usage:
         descriptors=len(list((process / "fd").iterdir())),
         threads=len(list((process / "task").iterdir())),
     )
+
+
+def peak_mb_of(pid: int) -> float:
+    """The most memory that a process has held at a time so far, in MiB.
+
+    Raises:
+        OSError: It is gone.
+    """
+    status = (Path("/proc") / str(pid) / "status").read_text()
+    (kibibytes,) = re.findall(r"VmHWM:\s+(\d+) kB", status)
+    return int(kibibytes) * 1_024 / MEBIBYTE
 
 
 def slope(at: Sequence[float], values: Sequence[float]) -> float:

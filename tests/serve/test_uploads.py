@@ -2,8 +2,9 @@
 
 import grpc
 import pytest
-from asking import one_query, sample
+from asking import detail, one_query, sample
 from gated import Delegating, Gate
+from google.rpc.error_details_pb2 import RetryInfo
 from graphs import resnet
 from live_server import live_server
 from server_process import server_process
@@ -12,6 +13,7 @@ from waiting import wait_for
 from nar.canonical import canonical
 from nar.client import Client
 from nar.serve.channel import OPTIONS
+from nar.serve.graphs import encode_graph
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
@@ -75,6 +77,29 @@ def test_calls_are_shed_while_requests_hold_too_many_bytes(embedder, index):
         assert held.result().results
         wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
         assert stub.Search(one_query()).results
+
+
+def test_large_requests_leave_room_to_small_ones(embedder, index):
+    gate = Gate()
+    graph = encode_graph(canonical(resnet([2, 2, 2, 2])))
+    large = wire.EmbedRequest(graphs=[graph])
+    bounds = {"heavy_bytes": 1_000, "max_held_bytes": 2 * large.ByteSize()}
+    with (
+        live_server(Delegating(embedder, gate), index, **bounds) as server,
+        grpc.insecure_channel(server.target) as channel,
+    ):
+        stub = ArchitectureRetrievalServiceStub(channel)
+        held = stub.Embed.future(large)
+        wait_for(lambda: gate.arrived == 1)
+        with pytest.raises(grpc.RpcError, match="bytes wait, and this call has") as caught:
+            stub.Embed(large)
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert detail(caught.value, RetryInfo).retry_delay.seconds == 1
+        assert stub.Describe(wire.DescribeRequest()).index_rows
+        gate.open()
+        assert held.result().results
+        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
+        assert stub.Embed(large).results
 
 
 def test_a_request_that_does_not_come_is_not_waited_for(embedder, index):
