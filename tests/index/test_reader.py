@@ -282,6 +282,7 @@ def test_files_answer_until_the_index_is_there(uri, prepared):
         wait_for(lambda: names(reader) == names_of(NEW))
         # What was written since the files were made is looked for along the same directions.
         assert prepared == [len(OLD)]
+        wait_for(lambda: reader.state.is_writable)
         reader.upsert(OLD)
         assert reader.count() == 8
 
