@@ -61,8 +61,7 @@ def test_an_own_model_is_found_beside_the_atlas(at_home, where):
     assert len(told["hits"]) == 3
 
 
-@pytest.mark.parametrize("where", [["--uri", "mine.db"], []])
-@pytest.mark.parametrize("command", ["serve", "web"])
+@pytest.mark.parametrize(("command", "where"), [("serve", []), ("web", ["--uri", "mine.db"])])
 def test_an_own_model_is_served_beside_the_atlas(at_home, small_atlas, command, where):
     run("index", "add", "model.py:factory", *where)
     port = free_port()

@@ -54,12 +54,9 @@ def name_in(atlas):
     return next(names[0] for _, names in iterate_names(atlas.corpus))
 
 
-@pytest.mark.parametrize(
-    ("options", "is_in_memory"),
-    [([], True), (["--kind", "FLAT"], True), (["--kind", "HNSW"], False)],
-)
-def test_the_kind_of_index_says_who_searches(small_atlas, tmp_path, options, is_in_memory):
-    with serving(small_atlas, tmp_path, *options) as (target, _), Client(target) as client:
+@pytest.mark.parametrize(("kind", "is_in_memory"), [("FLAT", True), ("HNSW", False)])
+def test_the_kind_of_index_says_who_searches(small_atlas, tmp_path, kind, is_in_memory):
+    with serving(small_atlas, tmp_path, "--kind", kind) as (target, _), Client(target) as client:
         wait_for(lambda: index_of(target).collection != "")
         assert index_of(target).is_in_memory is is_in_memory
         [first, *_] = client.search(name_in(small_atlas)).hits
