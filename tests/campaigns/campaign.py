@@ -24,9 +24,12 @@ FAULTS_TOLD: Final = 20
 Figure = float | int | str
 
 
-def option(default: Figure, meaning: str, choices: tuple[str, ...] = ()) -> Any:
-    """A field of `Options`, with what ``--help`` says of it."""
-    return field(default=default, metadata={"help": meaning, "choices": choices or None})
+def option(
+    default: Figure, meaning: str, choices: tuple[str, ...] = (), *, is_place: bool = False
+) -> Any:
+    """A field of `Options`, with what ``--help`` says of it; a place is of one machine only."""
+    told = {"help": meaning, "choices": choices or None, "is_place": is_place}
+    return field(default=default, metadata=told)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +131,11 @@ def parsed(kind: type[Told], arguments: list[str]) -> tuple[Told, Path | None]:
 
 
 def command_of(name: str, told: Options) -> str:
-    """How to run a campaign again, every option said."""
+    """How to run a campaign again, elsewhere: every option that decides what it does."""
     options = " ".join(
         f"--{each.name.replace('_', '-')} {shlex.quote(str(getattr(told, each.name)))}"
         for each in fields(told)
+        if not each.metadata["is_place"]
     )
     return f'make campaign-{name} OPTIONS="{options}"'
 

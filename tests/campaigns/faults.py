@@ -41,7 +41,9 @@ class Faults(Options):
 
     runs: int = option(100, "how many jobs are broken")
     only: str = option("*", "kinds of faults, by a pattern of their names")
-    kept: str = option("", "file with a line for each run; those that it has are not made again")
+    kept: str = option(
+        "", "file with a line for each run; those that it has are not made again", is_place=True
+    )
 
     @property
     def variant(self) -> str:

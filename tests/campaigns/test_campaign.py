@@ -72,6 +72,14 @@ def counting(log, *options):
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
+def test_a_command_names_no_place_of_this_machine(tmp_path):
+    told, _ = parsed(Faults, ["--runs", "7", "--kept", str(tmp_path)])
+    assert told.kept == str(tmp_path)
+    assert command_of("faults", told) == (
+        """make campaign-faults OPTIONS="--seed 1 --runs 7 --only '*'\""""
+    )
+
+
 def test_a_campaign_prints_its_line_and_adds_it_to_the_log(tmp_path):
     for _ in range(2):
         with counting(tmp_path / "log") as process:
