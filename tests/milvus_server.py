@@ -70,7 +70,7 @@ def running_milvus(directory: Path, port: int) -> Iterator[MilvusServer]:
 @contextmanager
 def _turn_to_start() -> Iterator[None]:
     """Wait until no other process of this machine starts a server."""
-    with (Path(tempfile.gettempdir()) / "nar-milvus-start").open("w") as lock:
+    with (Path(tempfile.gettempdir()) / f"nar-milvus-start-{os.getuid()}").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
