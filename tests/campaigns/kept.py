@@ -12,7 +12,6 @@ from typing import Final
 from nar.atlas import Atlas, read_atlas, shipped_atlas
 from nar.cli.atlas_store import open_atlas
 from nar.config import IndexConfig
-from nar.encoding.checkpoint import fingerprint
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.following import Follower
 
@@ -44,7 +43,7 @@ def keep_store(directory: Path) -> None:
 def content_of(directory: Path) -> str:
     """Digest of all that an atlas holds."""
     content = read_atlas(Atlas(directory / "atlas", directory / "corpus"))
-    told = sha256(fingerprint(content.encoder).encode())
+    told = sha256(content.embedder.load().fingerprint.encode())
     for row in content.rows:
         told.update(row.digest().encode())
     told.update(content.novelty.distances.tobytes() if content.novelty else b"none")
