@@ -47,9 +47,8 @@ class ExtractConfig(PoolConfig):
 
 
 class EmbedConfig(PoolConfig):
-    """Embedding of corpus shards."""
+    """Embedding of corpus shards; a GPU makes it no faster (`results/benchmarks.md`)."""
 
-    gpus: float | Literal["auto"] = "auto"
     max_attempts: int = Field(3, ge=1)
     limit_s: float = Field(1_800, gt=0)
     part_rows: int = Field(64, ge=1, description="rows of a shard that a worker takes at once")

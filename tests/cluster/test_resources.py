@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from cluster import resources
-from cluster.config import EmbedConfig, PoolConfig
+from cluster.config import PoolConfig, PretrainConfig
 from cluster.resources import Share, pool_size, resized, worker_share
 
 
@@ -21,7 +21,7 @@ def totals(monkeypatch) -> dict[str, float]:
 @pytest.mark.parametrize(("gpus", "wanted"), [(0.0, 0.0), (4.0, 1.0)])
 def test_auto_takes_a_gpu_where_there_is_one(totals, gpus, wanted):
     totals["GPU"] = gpus
-    assert worker_share(EmbedConfig()).gpus == wanted
+    assert worker_share(PretrainConfig()).gpus == wanted
 
 
 @pytest.mark.parametrize(
