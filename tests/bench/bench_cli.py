@@ -1,7 +1,8 @@
 """What a person waits for at the command line: wall seconds of whole commands, first to last byte.
 
 Each in a process of its own, in turn, so that a slow minute meets all of them. Beside what they
-stand on: an interpreter that does nothing, and one that imports torch.
+stand on: an interpreter that does nothing, one that imports torch, and one that runs the
+same model on the meta device, as capture does.
 
 Run: python tests/bench/bench_cli.py [results.json]
 """
@@ -27,6 +28,13 @@ def factory():
     layers = [torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Conv2d(8, 8, 3), torch.nn.ReLU()]
     return torch.nn.Sequential(*layers), torch.zeros(1, 3, 64, 64)
 """
+BARE = """
+import torch
+from model import factory
+with torch.device("meta"), torch.inference_mode():
+    module, x = factory()
+    module(x)
+"""
 AGAIN = """
 import time, nar
 nar.search("timm:resnet50")
@@ -43,6 +51,7 @@ def nar(*arguments: str) -> list[str]:
 COMMANDS = {
     "python -c pass": [sys.executable, "-c", "pass"],
     "python -c 'import torch'": [sys.executable, "-c", "import torch"],
+    "model.py:factory on the meta device, without NAR": [sys.executable, "-c", BARE],
     "nar --version": nar("--version"),
     "nar search timm:resnet50": nar("search", "timm:resnet50"),
     "nar search resnet5000 (misspelt)": nar("search", "resnet5000"),
