@@ -36,7 +36,7 @@ from cluster.resuming import last_state
 from cluster.telemetry import Teller, telling
 from nar.config import NarConfig
 from nar.console import progress
-from nar.corpus import read_corpus
+from nar.corpus import iterate_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.batches import Share, epoch_batches
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
@@ -219,7 +219,7 @@ def train_on_worker(config: dict[str, Job]) -> None:
         _report(job, share, report, state)
 
     encoder = pretrain(
-        read_corpus(job.corpus),
+        iterate_corpus(job.corpus),
         job.motifs,
         job.recipe,
         worker=Worker(share, get_device(), prepare_model),

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from graphs import bert, resnet, swin
 
+from nar.architecture import Architecture, Labels, architecture
 from nar.canonical import canonical
 from nar.encoding.default.encoder import DefaultEncoder, default_encoder
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe, MotifRecipe
@@ -48,6 +49,15 @@ def three_families():
             [swin([2, 2]), swin([2, 4]), swin([2, 2, 2])],
         )
         for graph in family
+    ]
+
+
+def three_family_corpus() -> list[Architecture]:
+    """The same with the labels that say so."""
+    families = np.repeat(["resnet", "bert", "swin"], 3).tolist()
+    return [
+        architecture(Labels(f"file:{number}", "file", "-", family, "-"), graph)
+        for number, (family, graph) in enumerate(zip(families, three_families(), strict=True))
     ]
 
 

@@ -32,7 +32,7 @@ RANKS = """
     explanation part_of roles
     bodies encoding.recipe
     encoding.batches encoding.targets encoding.losses encoding.merged
-    encoding.training_state encoding.together
+    encoding.collecting encoding.training_state encoding.together
     encoding.motif_contrast encoding.training
     encoding.paper encoding.default
     encoding.registry

@@ -55,7 +55,13 @@ def read_corpus(directory: Path) -> list[Architecture]:
     Raises:
         CorpusError: Names what is missing or damaged.
     """
-    return [item for _, shard in iterate_shards(directory) for item in shard]
+    return list(iterate_corpus(directory))
+
+
+def iterate_corpus(directory: Path) -> Iterator[Architecture]:
+    """The same one after the other, of which one shard at a time is in memory."""
+    for _, shard in iterate_shards(directory):
+        yield from shard
 
 
 def iterate_shards(directory: Path) -> Iterator[tuple[ShardEntry, list[Architecture]]]:

@@ -1,6 +1,6 @@
 """What an encoder is, whichever recipe made it, and the module that makes those of a kind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -44,8 +44,11 @@ class EncoderModule(Protocol):
     def untrained(self, config: EncoderConfig) -> Encoder:
         """An encoder before it learned, from torch's global random state."""
 
-    def collect(self, architectures: Sequence[Architecture], motifs: MotifConfig) -> Any:  # noqa: ANN401
-        """What an encoder of this kind learns from: samples of its own type."""
+    def collect(self, architectures: Iterable[Architecture], motifs: MotifConfig) -> Any:  # noqa: ANN401
+        """What an encoder of this kind learns from: samples of its own type.
+
+        Architectures are read once, in their order, and none is kept.
+        """
 
     def pretrain(
         self,

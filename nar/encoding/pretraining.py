@@ -1,6 +1,6 @@
 """Pretraining on a corpus, by whichever recipe: from architectures to an encoder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from nar.architecture import Architecture
 from nar.encoding.encoder import Encoder, encoder_module
@@ -11,7 +11,7 @@ from nar.motifs.config import MotifConfig
 
 
 def pretrain(
-    architectures: Sequence[Architecture],
+    architectures: Iterable[Architecture],
     motifs: MotifConfig,
     recipe: EncoderRecipe,
     *,
@@ -22,7 +22,7 @@ def pretrain(
     """All stages on all of a corpus.
 
     Args:
-        architectures: The corpus.
+        architectures: The corpus, read once and not kept: an iterator over shards will do.
         motifs: How graphs are cut.
         recipe: Which encoder, and how it learns.
         worker: This process's part.

@@ -2,11 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.architecture import Architecture
+from nar.architecture import Labels
+
+
+class Described(Protocol):
+    """What the targets of an architecture are made from: all but its graph."""
+
+    @property
+    def block(self) -> str:
+        """Coarse class."""
+
+    @property
+    def labels(self) -> Labels:
+        """Who it is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,14 +56,14 @@ class Targets:
         return cls(*map(_numbered, (blocks, families, *others)))
 
 
-def printed_targets(architectures: Sequence[Architecture]) -> Targets:
+def printed_targets(architectures: Sequence[Described]) -> Targets:
     """The targets the paper trains with: the coarse block for the head, the family for contrast."""
     return Targets.of(
         [item.block for item in architectures], [item.labels.family for item in architectures]
     )
 
 
-def kin_targets(architectures: Sequence[Architecture]) -> Targets:
+def kin_targets(architectures: Sequence[Described]) -> Targets:
     """The same with kin for contrast: composed models by their encoders, too."""
     labels = [item.labels for item in architectures]
     return Targets.of(

@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from encoding import RECIPE, three_families
+from encoding import RECIPE, three_families, three_family_corpus
 from pydantic import ValidationError
 from toy_encoder import TOY, ToyRecipe
 
 from nar import ops
-from nar.architecture import Labels, architecture
 from nar.atlas import shipped_atlas
 from nar.config import NarConfig
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
@@ -25,20 +24,12 @@ from nar.motifs.config import MotifConfig
 STAGE = {"epochs": 3, "batch_size": 2, "learning_rate": 0.1}
 
 
-def corpus():
-    families = ["resnet", "resnet", "resnet", "bert", "bert", "bert", "swin", "swin", "swin"]
-    return [
-        architecture(Labels(f"file:{number}", "file", "-", family, "-"), graph)
-        for number, (family, graph) in enumerate(zip(families, three_families(), strict=True))
-    ]
-
-
 def test_a_new_encoder_is_a_row_of_the_registry(tmp_path, monkeypatch):
     monkeypatch.setitem(ENCODERS, "toy", TOY)
     config = NarConfig.model_validate({"pretraining": {"encoder": "toy", "weights": STAGE}})
     assert isinstance(config.pretraining, ToyRecipe)
     assert NarConfig.model_validate_json(config.model_dump_json()) == config
-    encoder = pretrain(corpus(), config.motifs, config.pretraining)
+    encoder = pretrain(three_family_corpus(), config.motifs, config.pretraining)
     save_checkpoint(tmp_path, encoder)
     read = load_checkpoint(tmp_path)
     assert fingerprint(read) == fingerprint(encoder)

@@ -1,6 +1,6 @@
 """The default encoder, untrained or through the two stages of its pretraining."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 
 import torch
@@ -8,6 +8,7 @@ from torch import nn
 
 from nar.architecture import Architecture
 from nar.encoding.batches import epoch_batches
+from nar.encoding.collecting import collected
 from nar.encoding.default.encoder import (
     STREAMS,
     DefaultEncoder,
@@ -21,7 +22,7 @@ from nar.encoding.default.objectives import (
     MotifBatches,
 )
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe
-from nar.encoding.default.samples import FeatureSamples, collect_feature_samples
+from nar.encoding.default.samples import NODES_A_RUN, FeatureReader, FeatureSamples
 from nar.encoding.default.vocabulary import Vocabulary
 from nar.encoding.motif_contrast import MotifObjective
 from nar.encoding.targets import kin_targets
@@ -40,10 +41,9 @@ from nar.motifs.config import MotifConfig
 untrained = default_encoder
 
 
-def collect(architectures: Sequence[Architecture], motifs: MotifConfig) -> FeatureSamples:
+def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> FeatureSamples:
     """What the encoder learns from; composed models count by their encoders, too."""
-    graphs = [item.graph for item in architectures]
-    return collect_feature_samples(graphs, kin_targets(architectures), motifs)
+    return collected(architectures, FeatureReader(motifs), kin_targets, nodes_a_part=NODES_A_RUN)
 
 
 class Tables(nn.Module):

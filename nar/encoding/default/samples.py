@@ -17,7 +17,7 @@ from nar.motifs.partition import MotifPartition
 from nar.motifs.splitting import split_all
 
 CONTEXTS_A_MOTIF = 8
-_NODES_A_RUN = 300_000
+NODES_A_RUN = 300_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,19 +63,37 @@ def collect_feature_samples(
 
     Of a motif type at most ``CONTEXTS_A_MOTIF`` surroundings are kept, the first that occur.
     """
-    of_graphs: list[FeatureSets] = []
-    reader = _MotifReader(config)
-    for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
-        cut = split_all(graphs[part], config)
-        of_graphs.append(feature_sets(cut, border_widths=config.border_widths))
-        reader.read(cut)
-    return FeatureSamples(joined(of_graphs), reader.occurrences(), targets, config)
+    reader = FeatureReader(config)
+    for part in runs([graph.nodes for graph in graphs], NODES_A_RUN):
+        reader.read(graphs[part])
+    return reader.samples(targets)
+
+
+class FeatureReader:
+    """Features of graphs, as more and more of them are seen and forgotten."""
+
+    def __init__(self, config: MotifConfig) -> None:
+        self._config = config
+        self._graphs: list[FeatureSets] = []
+        self._motifs = _MotifReader(config)
+
+    def read(self, graphs: Sequence[ComputationalGraph]) -> None:
+        """Take some more canonical graphs."""
+        cut = split_all(graphs, self._config)
+        self._graphs.append(feature_sets(cut, border_widths=self._config.border_widths))
+        self._motifs.read(cut)
+
+    def samples(self, targets: Targets) -> FeatureSamples:
+        """Of all graphs, whose targets these are."""
+        return FeatureSamples(
+            joined(self._graphs), self._motifs.occurrences(), targets, self._config
+        )
 
 
 def motif_occurrences(cut: Sequence[MotifPartition], config: MotifConfig) -> MotifOccurrences:
     """What stage 1 learns from graphs that are cut already."""
     reader = _MotifReader(config)
-    for part in runs([partition.graph.nodes for partition in cut], _NODES_A_RUN):
+    for part in runs([partition.graph.nodes for partition in cut], NODES_A_RUN):
         reader.read(cut[part])
     return reader.occurrences()
 

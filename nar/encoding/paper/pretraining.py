@@ -1,6 +1,6 @@
 """The paper's encoder, untrained or through the two stages of Algorithm 1."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
@@ -10,12 +10,13 @@ from torch import nn
 
 from nar.architecture import Architecture
 from nar.encoding.batches import epoch_batches
+from nar.encoding.collecting import collected
 from nar.encoding.motif_contrast import MotifObjective
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.networks import GraphEncoder, encode_all, operator_features
 from nar.encoding.paper.objectives import MacroBatches, MacroObjective, MotifBatches
 from nar.encoding.paper.recipe import PaperConfig, PaperRecipe
-from nar.encoding.paper.samples import Samples, collect_samples
+from nar.encoding.paper.samples import NODES_A_RUN, SampleReader, Samples
 from nar.encoding.recipe import StageRecipe
 from nar.encoding.targets import printed_targets
 from nar.encoding.training import LONE, AfterEpoch, Stage, Worker, no_report, train
@@ -26,10 +27,9 @@ from nar.ops import FEATURE_DIM
 untrained = paper_encoder
 
 
-def collect(architectures: Sequence[Architecture], motifs: MotifConfig) -> Samples:
+def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> Samples:
     """What the encoder learns from; the targets are the printed ones."""
-    graphs = [item.graph for item in architectures]
-    return collect_samples(graphs, printed_targets(architectures), motifs)
+    return collected(architectures, SampleReader(motifs), printed_targets, nodes_a_part=NODES_A_RUN)
 
 
 class Networks(nn.Module):

@@ -18,7 +18,7 @@ from nar.motifs.splitting import split_all
 from nar.ops import one_hot_columns
 
 CONTEXTS_A_MOTIF = 16
-_NODES_A_RUN = 500_000
+NODES_A_RUN = 500_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,24 +63,40 @@ def collect_samples(
     Of a motif type at most ``CONTEXTS_A_MOTIF`` contexts are kept, the first that occur, so that
     memory grows with the designs of a corpus and not with its repetitions.
     """
-    collection = _Collection(config)
-    macro_graphs: list[MacroGraph] = []
-    for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
-        cuts = split_all(graphs[part], config)
+    reader = SampleReader(config)
+    for part in runs([graph.nodes for graph in graphs], NODES_A_RUN):
+        reader.read(graphs[part])
+    return reader.samples(targets)
+
+
+class SampleReader:
+    """Motifs and macro graphs, as more and more graphs are seen and forgotten."""
+
+    def __init__(self, config: MotifConfig) -> None:
+        self._config = config
+        self._collection = _Collection(config)
+        self._macro_graphs: list[MacroGraph] = []
+
+    def read(self, graphs: Sequence[ComputationalGraph]) -> None:
+        """Take some more canonical graphs."""
+        cuts = split_all(graphs, self._config)
         macros = [macro_graph(cut) for cut in cuts]
-        collection.add(cuts, macros)
-        macro_graphs += macros
-    codes = np.array(sorted(collection.motifs), dtype=np.uint64)
-    return Samples(
-        codes=codes,
-        motifs=tuple(collection.sample(code) for code in codes.tolist()),
-        macro_graphs=tuple(
-            RowGraph(np.searchsorted(codes, macro.motif_codes), macro.edge_index)
-            for macro in macro_graphs
-        ),
-        targets=targets,
-        config=config,
-    )
+        self._collection.add(cuts, macros)
+        self._macro_graphs += macros
+
+    def samples(self, targets: Targets) -> Samples:
+        """Of all graphs, whose targets these are."""
+        codes = np.array(sorted(self._collection.motifs), dtype=np.uint64)
+        return Samples(
+            codes=codes,
+            motifs=tuple(self._collection.sample(code) for code in codes.tolist()),
+            macro_graphs=tuple(
+                RowGraph(np.searchsorted(codes, macro.motif_codes), macro.edge_index)
+                for macro in self._macro_graphs
+            ),
+            targets=targets,
+            config=self._config,
+        )
 
 
 class _Collection:
@@ -106,7 +122,7 @@ class _Collection:
                     self.motifs[code] = _row_graph(motif_subgraph(cut, motif))
                 codes.append(code)
                 contexts.append(context_subgraph(cut, motif, self._hops))
-        for part in runs([context.nodes for context in contexts], _NODES_A_RUN):
+        for part in runs([context.nodes for context in contexts], NODES_A_RUN):
             context_codes = structure_codes(contexts[part]).tolist()
             self._keep(codes[part], context_codes, contexts[part])
 
