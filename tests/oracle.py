@@ -64,6 +64,8 @@ class Oracle:
     def count(self) -> int:
         return len(self.rows)
 
+    rows_answering = count
+
     def upsert(self, rows: Sequence[IndexRow]) -> None:
         check_rows(rows, DIM)
         self.rows.update((item.id, item) for item in rows)

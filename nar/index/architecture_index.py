@@ -145,6 +145,8 @@ class ArchitectureIndex:
         """Number of rows, asked of the index itself."""
         return self._read(Collection.count)
 
+    rows_answering = count  # Milvus alone answers here
+
     def contains(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that have a row."""
         check_ids(ids)
@@ -291,7 +293,8 @@ class ArchitectureIndex:
         if self._expected not in (None, live.encoder):
             raise IndexMismatchError(
                 f"wanted vectors of encoder {self._expected}, the index holds those of "
-                f"{live.encoder}; embed the corpus again or load the other checkpoint"
+                f"{live.encoder}; make one anew: `python -m cluster.embed`, "
+                "or `nar index add` into a new file"
             )
         live.load(patience_s)
         return live

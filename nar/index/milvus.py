@@ -160,7 +160,9 @@ class Milvus:
 
     def _refused(self, purpose: str, reason: str) -> str:
         said = f"the index at {self.uri} refused to {purpose}: {reason}"
-        may_be_damaged = self.embedded is not None and purpose in READING
+        # One that is not loaded yet, as after a restart, is loaded by whoever asks next.
+        is_unloaded = "call load()" in reason
+        may_be_damaged = self.embedded is not None and purpose in READING and not is_unloaded
         return f"{said}; if its files are damaged, {WAY_OUT}" if may_be_damaged else said
 
     def _unreachable(self, purpose: str, reason: str) -> str:

@@ -144,6 +144,10 @@ class Reader:
             raise self._fault
         return (self._index or self._reads).count()
 
+    def rows_answering(self) -> int:
+        """Number of the rows that answer: those in memory are counted without the index."""
+        return self._reads.count()
+
     def contains(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that have a row."""
         return self._reads.contains(ids)

@@ -21,6 +21,8 @@ from nar.serve.telemetry import POOLS, Telemetry
 
 log = logging.getLogger(__name__)
 
+_SILENT: Final = "the index does not answer within {:g} s"
+
 SERVING: Final[int] = HealthCheckResponse.SERVING
 NOT_SERVING: Final[int] = HealthCheckResponse.NOT_SERVING
 SERVICE_UNKNOWN: Final[int] = HealthCheckResponse.SERVICE_UNKNOWN
@@ -101,7 +103,8 @@ class Health:
         except (NarError, TimeoutError) as error:
             self._index_answers = False
             self._telemetry.index_rows.set(math.nan)
-            log.warning("not serving: %s", error or "the index does not answer")
+            # A TimeoutError has no words.
+            log.warning("not serving: %s", str(error) or _SILENT.format(patience_s))
         else:
             self._index_answers = True
             self._telemetry.index_rows.set(rows)

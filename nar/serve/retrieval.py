@@ -49,6 +49,9 @@ class Indexed(Searches, Watched, Written, Protocol):
     def count(self) -> int:
         """Number of rows, asked of the index itself."""
 
+    def rows_answering(self) -> int:
+        """Number of rows that answer, which needs no store where they are in memory."""
+
     def page(self, after: str, limit: int, wanted: Filter) -> list[IndexEntry]:
         """The rows of the next ids, in their order."""
 
@@ -140,7 +143,7 @@ class Retrieval:
             encoder=wire.Encoder(
                 name=embedder.name, fingerprint=embedder.fingerprint, dim=embedder.dim
             ),
-            index_rows=self.count_rows(),
+            index_rows=self._index.rows_answering(),
             limits=encode_limits(self._limits),
             operators=OPS,
             attribute_names=ATTRIBUTES,

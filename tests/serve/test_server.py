@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 from asking import detail, one_query, sample
-from gated import Delegating, Gate
+from gated import Delegating, Gate, Watched
 from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
@@ -23,6 +23,7 @@ from nar.config import IndexConfig, ServerConfig
 from nar.encoding.checkpoint import save_checkpoint
 from nar.errors import ConfigError, IndexMismatchError
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.reader import Reader
 from nar.serve import server as server_module
 from nar.serve.doors import check_doors
 from nar.serve.resting import Resting
@@ -93,6 +94,27 @@ def test_a_dead_index_is_unavailable_and_unhealthy(embedder, tmp_path):
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
         assert detail(caught.value, RetryInfo).retry_delay.seconds == 1
         assert str(tmp_path) not in str(caught.value)
+
+
+def test_an_index_that_is_silent_is_said_to_be(embedder, index, caplog):
+    gate = Gate()
+    with live_server(embedder, Watched(index, gate), probe_interval_s=0.05):
+        wait_for(lambda: "not serving: the index does not answer within 0.05 s" in caplog.text)
+        gate.open()
+
+
+def test_clients_are_answered_from_memory_while_the_store_is_gone(embedder, tmp_path):
+    config = IndexConfig(uri=str(tmp_path / "index.db"))
+    with (
+        tiny_index(tmp_path, embedder) as index,
+        Reader(lambda _: index, config) as reader,
+        live_server(embedder, reader) as server,
+        Client(server.target) as client,
+    ):
+        wait_for(lambda: reader.holds_rows)
+        index.close()
+        assert client.describe().index_rows == len(KNOWN)
+        assert client.search("timm:plain").hits
 
 
 def test_a_drain_finishes_what_is_in_flight(embedder, index):
@@ -248,5 +270,5 @@ def test_a_call_after_the_stop_is_told_when_to_come_back(embedder, index, long_n
 
 def test_vectors_of_another_encoder_are_not_served(workspace):
     save_checkpoint(workspace.checkpoint, tiny_encoder(seed=1))
-    with pytest.raises(IndexMismatchError, match="load the other checkpoint"):
+    with pytest.raises(IndexMismatchError, match="make one anew: `python"):
         serve(config_of(workspace), workspace.checkpoint)
