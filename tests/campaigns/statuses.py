@@ -74,7 +74,7 @@ CAUSES: Final[Mapping[type[Exception], Cause]] = {
     ExpiredError: Cause(scenes.expired, "Deadline Exceeded", EVERY),
     SlowUploadError: Cause(scenes.slow_upload, "did not come within", EVERY),
     GivenUpError: Cause(scenes.given_up, "was over before", EVERY),
-    IndexMismatchError: Cause(scenes.other_encoder, "embed the corpus again", OF_INDEX),
+    IndexMismatchError: Cause(scenes.other_encoder, "make one anew", OF_INDEX),
     IndexUnavailableError: Cause(scenes.no_index, "cannot be reached", OF_INDEX),
     FilesAloneError: Cause(scenes.files_alone, "files", ("Upsert", "Delete")),
     Exception: Cause(scenes.fault, "internal error", EVERY),
