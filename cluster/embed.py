@@ -18,7 +18,7 @@ from nar.cli.choices import IndexChoice
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
 
 _WAYS = {
-    "new": "a new collection, the one before is kept",
+    "new": "a new collection",
     "in place": "written in place",
     "nothing": "nothing had changed",
 }
@@ -32,10 +32,11 @@ def as_dict(report: EmbedReport) -> dict[str, object]:
 def view(report: EmbedReport) -> RenderableType:
     """The report for a person: what could not be embedded, and what the index holds."""
     pace = f"{report.embedded / report.seconds:,.0f} rows/s"
+    kept = ", the one before is kept" if report.keeps_before else ""
     line = (
-        f"{report.rows:,} architectures in {report.uri}; {_WAYS[report.way]}: {report.embedded:,} "
-        f"embedded, {report.removed:,} removed, in {report.seconds:.0f} s by {report.workers} "
-        f"workers ({pace})"
+        f"{report.rows:,} architectures in {report.uri}; {_WAYS[report.way]}{kept}: "
+        f"{report.embedded:,} embedded, {report.removed:,} removed, in {report.seconds:.0f} s "
+        f"by {report.workers} workers ({pace})"
     )
     if report.strangers:
         line += f"; {report.strangers:,} that the corpus does not have were left (--remove)"

@@ -59,6 +59,7 @@ class EmbedReport:
         uri: Where the index is.
         seconds: Wall time, from the corpus to the published collection.
         workers: Processes that shared it.
+        keeps_before: Whether a collection that this one replaced is kept, to go back to.
     """
 
     way: Literal["new", "in place", "nothing"]
@@ -71,6 +72,7 @@ class EmbedReport:
     uri: str = ""
     seconds: float = 0.0
     workers: int = 0
+    keeps_before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,7 @@ def _change(
 
 def _build(job: _Job, index: ArchitectureIndex) -> EmbedReport:
     """Build a collection of all rows; one that was begun for the same rows goes on."""
+    report = EmbedReport("new", job.encoder, 0, keeps_before=index.is_published)
     with index.build(job.encoder, job.dim, job=job.digest) as build:
         before = len(build.rows)
         # No graph is parsed to learn a name.
@@ -235,7 +238,7 @@ def _build(job: _Job, index: ArchitectureIndex) -> EmbedReport:
         rows = build.publish(keep_before=True, corpus="" if failures else job.digest)
     if not failures:
         job.described.brought(job.digest, job.shards)
-    return EmbedReport("new", job.encoder, rows, embedded=rows - before, failures=failures)
+    return replace(report, rows=rows, embedded=rows - before, failures=failures)
 
 
 def _embed_all(job: _Job, writer: Writer, parts: dict[str, int]) -> list[Failed]:

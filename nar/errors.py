@@ -75,6 +75,14 @@ class IndexUnavailableError(NarError):
     """The vector index cannot be reached or is held by another process."""
 
 
+class IndexInUseError(IndexUnavailableError):
+    """Another process has the embedded index open."""
+
+
+class FilesSufficeError(IndexUnavailableError):
+    """The index cannot be opened, and nothing is at fault: files hold the same rows."""
+
+
 class FilesAloneError(IndexUnavailableError):
     """A write while files alone answer: the index is not open yet, or cannot be opened."""
 

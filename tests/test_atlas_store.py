@@ -1,5 +1,6 @@
 """The collection of an atlas: made beside the files that answer, once, and never needed."""
 
+import logging
 import subprocess
 import sys
 from functools import partial
@@ -14,7 +15,7 @@ from nar.atlas import read_atlas
 from nar.cli import atlas_store
 from nar.config import IndexConfig
 from nar.errors import IndexUnavailableError
-from nar.index.collection import SCHEMA_VERSION
+from nar.index.collection import SCHEMA_VERSION, Collection
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 
@@ -37,7 +38,12 @@ def files_of(atlas):
 
 
 def reader(atlas, config):
-    return Reader(partial(atlas_store.open_apart, atlas, config), config, files_of(atlas))
+    """What a server of the atlas reads where nobody named an index."""
+    return Reader(opening(atlas, config, is_named=False), config, files_of(atlas))
+
+
+def opening(atlas, config, *, is_named):
+    return partial(atlas_store.open_kept, atlas, config, is_named=is_named)
 
 
 def test_it_answers_from_its_files_while_its_collection_is_made_once(
@@ -54,13 +60,45 @@ def test_it_answers_from_its_files_while_its_collection_is_made_once(
         wait_for(lambda: index.collection)
 
 
-def test_a_second_server_answers_from_files_alone_and_says_so(atlas, cached, caplog):
+def test_a_second_server_answers_from_files_alone_and_says_that_this_is_no_fault(
+    atlas, cached, caplog
+):
+    caplog.set_level(logging.INFO, "nar")
     with reader(atlas, cached) as first:
         wait_for(lambda: first.collection)
         with reader(atlas, cached) as second:
-            wait_for(lambda: "answering from files alone" in caplog.text)
-            assert "is in use by process" in caplog.text
+            wait_for(lambda: "another server here keeps the stored atlas" in caplog.text)
+            assert "this is no fault" in caplog.text
             assert (second.count(), second.collection) == (20, None)
+    assert not [record for record in caplog.records if record.levelno > logging.INFO]
+
+
+def test_a_second_server_of_an_index_that_was_named_is_warned(atlas, cached, caplog):
+    """What is written there is in no file."""
+    with reader(atlas, cached) as first:
+        wait_for(lambda: first.collection)
+        with Reader(opening(atlas, cached, is_named=True), cached, files_of(atlas)):
+            wait_for(lambda: "is in use by process" in caplog.text)
+    assert "answering from files alone" in caplog.text
+
+
+def test_a_server_that_ends_before_its_rows_were_compared_warns_of_nothing(
+    atlas, cached, caplog, monkeypatch
+):
+    """Most stops come while they are: the first comparison takes its time."""
+    with atlas_store.open_atlas(atlas, cached, Event()):
+        pass
+    monkeypatch.setattr("nar.index.following._FIRST_PAUSE_S", 600)
+    compared = []
+    between = Collection.digests_between
+    monkeypatch.setattr(
+        Collection,
+        "digests_between",
+        lambda *given: compared.append(given) or between(*given),
+    )
+    with reader(atlas, cached):
+        wait_for(lambda: compared)
+    assert not caplog.records
 
 
 def test_a_home_that_cannot_be_written_is_said(atlas, cached, caplog, tmp_path):

@@ -6,7 +6,6 @@ the one that is asked are imported.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nar.architecture import Architecture
@@ -16,7 +15,7 @@ from nar.cli.filter_checks import Asked, Held, Values, check_values
 from nar.console import stderr
 from nar.corpus import read_card_columns, shipped_corpus
 from nar.encoding.stored import StoredEmbedder
-from nar.errors import CorpusError, IndexUnavailableError
+from nar.errors import CorpusError
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry
@@ -72,13 +71,7 @@ def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
 
     if choice.said:
         stderr.print(choice.said, style="yellow")
-    config = choice.config().index
-    # To open what is not there would make it.
-    if config.uri.endswith(".db") and not Path(config.uri).exists():
-        raise IndexUnavailableError(
-            f"there is no index at {config.uri}; make one with `nar index add`, or with "
-            "`python -m cluster.embed`"
-        )
+    config = choice.existing()
     embedder, novelty = _encoder(choice)
     with ArchitectureIndex(config, encoder=embedder.fingerprint) as index:
         rows = index.count()

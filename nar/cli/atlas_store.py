@@ -15,7 +15,7 @@ from nar.children import Child, say, told
 from nar.cli.atlas_leftovers import INDEX, remove_superseded
 from nar.config import IndexConfig
 from nar.corpus.manifest import FILE_NAME
-from nar.errors import IndexUnavailableError, NarError
+from nar.errors import FilesSufficeError, IndexInUseError, IndexUnavailableError, NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import SCHEMA_VERSION
 from nar.index.damage import as_answer, of_answer
@@ -95,6 +95,32 @@ def open_apart(atlas: Atlas, config: IndexConfig, ending: Event) -> Architecture
         _store_apart(atlas, config, ending)
         index = _opened(atlas, config.apart)
     return index
+
+
+def open_kept(
+    atlas: Atlas, config: IndexConfig, ending: Event, *, is_named: bool
+) -> ArchitectureIndex:
+    """The collection of an atlas where somebody chose, or else in the user's cache, for a server.
+
+    Args:
+        atlas: Which.
+        config: Everything of the index, and where it is if that was chosen.
+        ending: As for `open_atlas`.
+        is_named: Whether somebody chose the URI of that configuration.
+
+    Raises:
+        FilesSufficeError: Another server has that of the cache, which holds what the files hold.
+        IndexUnavailableError: As `open_atlas`.
+        IndexMismatchError: The alias names a collection of another encoder.
+    """
+    try:
+        return open_apart(atlas, atlas_config(atlas, config, is_named=is_named), ending)
+    except IndexInUseError as error:
+        if is_named:
+            raise
+        raise FilesSufficeError(
+            "another server here keeps the stored atlas; the files hold the same, this is no fault"
+        ) from error
 
 
 def opened_if_stored(atlas: Atlas, config: IndexConfig) -> ArchitectureIndex | None:

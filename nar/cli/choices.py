@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from nar.console import DEFAULT_WORK, stderr
 from nar.corpus import default_corpus
+from nar.errors import IndexUnavailableError
 from nar.workspace import Workspace
 
 if TYPE_CHECKING:
-    from nar.config import NarConfig
+    from nar.config import IndexConfig, NarConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,20 @@ class IndexChoice:
         default = chosen.index.uri if self.names_index else str(self.workspace.index)
         index = chosen.index.model_copy(update={"uri": self.uri or default})
         return chosen.model_copy(update={"index": index})
+
+    def existing(self) -> "IndexConfig":
+        """Where an index is that a command asks: to open what is not there would make it.
+
+        Raises:
+            IndexUnavailableError: There is none.
+        """
+        index = self.config().index
+        if index.uri.endswith(".db") and not Path(index.uri).exists():
+            raise IndexUnavailableError(
+                f"there is no index at {index.uri}; make one with `nar index add`, or with "
+                "`python -m cluster.embed`"
+            )
+        return index
 
     def _loaded(self) -> "NarConfig":
         # The settings of everything: they are made with the first question for one of them.

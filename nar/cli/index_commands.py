@@ -87,7 +87,7 @@ def embedded(corpus: Path, embedder: Embedder) -> Iterator[tuple[Architecture, E
 
 def info(choice: IndexChoice, *, as_json: bool) -> None:
     """Show what the index holds."""
-    config = choice.config().index
+    config = choice.existing()
     with ArchitectureIndex(config) as index:
         result = {"rows": index.count(), "encoder": index.encoder, "uri": config.uri}
     show(result, lambda: display.properties("Index", result), as_json=as_json)
@@ -95,7 +95,7 @@ def info(choice: IndexChoice, *, as_json: bool) -> None:
 
 def roll_back(choice: IndexChoice, *, as_json: bool) -> None:
     """Let readers get the collection that the last bulk load has replaced."""
-    config = choice.config().index
+    config = choice.existing()
     with closing(Milvus(config)) as milvus:
         live = go_back(milvus, config.alias)
         result = {
@@ -110,7 +110,7 @@ def roll_back(choice: IndexChoice, *, as_json: bool) -> None:
 def snapshot(choice: IndexChoice, directory: Path, *, as_json: bool) -> None:
     """Save every row of the index in a new directory."""
     with (
-        ArchitectureIndex(choice.config().index) as index,
+        ArchitectureIndex(choice.existing()) as index,
         progress("saving", index.count()) as advance,
     ):
         taken = take_snapshot(index, directory, advance)
@@ -142,12 +142,14 @@ def _show_snapshot(title: str, taken: Snapshot, directory: Path, *, as_json: boo
 
 def show_orphans(choice: IndexChoice, *, drop: bool, idle_hours: float, as_json: bool) -> None:
     """Show the collections that no alias leads to; drop those that nobody needs, where told."""
-    with closing(Milvus(choice.config().index)) as milvus:
+    config = choice.existing()
+    with closing(Milvus(config)) as milvus:
         idle_s = idle_hours * 3_600
         chosen = drop_orphans(milvus, idle_s=idle_s) if drop else orphans(milvus)
     told = {each.collection.name: _orphan(each) for each in chosen}
     title = "Dropped" if drop else "Collections that no alias leads to"
-    show(told, lambda: display.properties(title, told), as_json=as_json)
+    none = f"{title}: none in the index at {config.uri}"
+    show(told, lambda: display.properties(title, told) if told else none, as_json=as_json)
 
 
 def _orphan(orphan: Orphan) -> str:

@@ -184,9 +184,9 @@ def serve_atlas(
         if own:
             return own
         # It imports pymilvus, which takes half of a start; the files answer meanwhile.
-        from nar.cli.atlas_store import atlas_config, open_apart
+        from nar.cli.atlas_store import open_kept
 
-        return open_apart(chosen, atlas_config(chosen, config.index, is_named=is_named), ending)
+        return open_kept(chosen, config.index, ending, is_named=is_named)
 
     index = Reader(None if files_alone else open_index, config.index, files)
     serve_index(config.server, embedder, index, on_ready, novelty=novelty, graphs=graphs, page=page)
@@ -196,6 +196,7 @@ def _own_index(atlas: Atlas, config: NarConfig) -> "ArchitectureIndex | None":
     """The index that somebody chose, once there is one: the atlas alone is no answer for it."""
     uri = config.index.uri
     if uri.endswith(".db") and not Path(uri).exists():
+        log.warning("there is no index at %s: it is made, with the atlas in it", uri)
         return None
     from nar.cli.atlas_store import opened_if_stored
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Final
 
-from nar.errors import IndexUnavailableError, NarError
+from nar.errors import IndexInUseError, IndexUnavailableError, NarError
 
 _AGAIN: Final = "build the index again or restore a snapshot of it"
 WAY_OUT: Final = f"delete that directory, then {_AGAIN}"
@@ -36,7 +36,7 @@ def way_out(uri: str) -> str:
 
 def as_answer(error: NarError) -> dict[str, object]:
     """An error as a child says it to its parent."""
-    return {"fault": str(error), "is_damage": isinstance(error, DamagedIndexError)}
+    return {"fault": str(error), "kind": type(error).__name__}
 
 
 def of_answer(answer: Mapping[str, Any]) -> IndexUnavailableError:
@@ -46,8 +46,8 @@ def of_answer(answer: Mapping[str, Any]) -> IndexUnavailableError:
         >>> of_answer(as_answer(DamagedIndexError("a file is missing")))
         DamagedIndexError('a file is missing')
     """
-    kind = DamagedIndexError if answer["is_damage"] else IndexUnavailableError
-    return kind(answer["fault"])
+    kinds = {kind.__name__: kind for kind in (DamagedIndexError, IndexInUseError)}
+    return kinds.get(answer["kind"], IndexUnavailableError)(answer["fault"])
 
 
 def check_files(database: Path) -> None:

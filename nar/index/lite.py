@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import grpc
 
 from nar.children import Child, say, told
-from nar.errors import IndexUnavailableError
+from nar.errors import IndexInUseError, IndexUnavailableError
 from nar.index.damage import (
     DamagedIndexError,
     as_answer,
@@ -167,7 +167,8 @@ def _opened(path: Path) -> "MilvusLite":
     """The database of a directory.
 
     Raises:
-        IndexUnavailableError: Another process has it open, or it cannot be read.
+        IndexInUseError: Another process has it open.
+        IndexUnavailableError: It cannot be read.
     """
     from milvus_lite.db import MilvusLite
     from milvus_lite.exceptions import DataDirLockedError, MilvusLiteError
@@ -180,7 +181,7 @@ def _opened(path: Path) -> "MilvusLite":
             pid = _holder(path / _LOCK_FILE)
             is_lasting = pid is not None and not (_is_child(pid) or _is_ending(pid))
             if is_lasting or time.monotonic() > until:
-                raise IndexUnavailableError(_in_use(path)) from error
+                raise IndexInUseError(_in_use(path)) from error
             time.sleep(_LOOK_S)
         except (OSError, ValueError, MilvusLiteError) as error:
             raise IndexUnavailableError(f"{path} cannot be opened as an index: {error}") from error

@@ -18,7 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.config import IndexConfig
-from nar.errors import FilesAloneError, IndexMismatchError, IndexUnavailableError, NarError
+from nar.errors import (
+    FilesAloneError,
+    FilesSufficeError,
+    IndexMismatchError,
+    IndexUnavailableError,
+    NarError,
+)
 from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter
@@ -46,7 +52,8 @@ class Reader:
 
     Args:
         open_index: Opens the index. With `files` it may take its time, and ends early, by whatever
-            error of NAR, when the event is set; None where these are all there is.
+            error of NAR, when the event is set; FilesSufficeError says that these are meant to
+            answer alone. None where they are all there is.
         config: How many rows may be held, and how often to look.
         files: What answers until the index is open, and for good if it cannot be opened.
 
@@ -254,9 +261,15 @@ class Reader:
                 index.close()
             if not isinstance(error, NarError):
                 raise
-            log.warning("answering from files alone: %s", error)
+            self._say_files_alone(error)
             return None
         return index
+
+    def _say_files_alone(self, error: NarError) -> None:
+        if self._ending.is_set():
+            return  # the index was not opened to its end because it need not be
+        level = logging.INFO if isinstance(error, FilesSufficeError) else logging.WARNING
+        log.log(level, "answering from files alone: %s", error)
 
     def _look(self, index: "ArchitectureIndex") -> None:
         """Look once; what is wrong is logged when it begins, and health says it while it lasts."""

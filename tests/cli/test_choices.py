@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from nar.cli.app import app
 from nar.cli.asking import ask
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.config import IndexConfig
@@ -74,6 +76,17 @@ def test_an_index_that_is_not_there_is_not_made_by_a_question(tmp_path):
     uri = tmp_path / "mistyped.db"
     with pytest.raises(IndexUnavailableError, match="there is no index at"):
         ask([Query("timm:resnet18", 1)], IndexChoice(DEFAULT_WORK, str(uri), None), None)
+    assert not uri.exists()
+
+
+@pytest.mark.parametrize(
+    "asked", [["info"], ["snapshot", "saved"], ["orphans"], ["orphans", "--drop"], ["rollback"]]
+)
+def test_a_command_of_the_index_makes_none_where_the_path_is_mistyped(tmp_path, asked):
+    uri = tmp_path / "mistyped.db"
+    done = CliRunner().invoke(app, ["index", *asked, "--uri", str(uri)])
+    assert done.exit_code == 1
+    assert f"there is no index at {uri}; make one with `nar index add`" in done.stderr
     assert not uri.exists()
 
 

@@ -227,6 +227,9 @@ def test_what_killed_builds_have_left_is_listed_and_dropped(tmp_path):
     assert left in run("index", "orphans", "--work", tmp_path).stdout.replace("\n", "")
     assert list(answer("index", "orphans", "--drop", "--work", tmp_path)) == [left]
     assert answer("index", "orphans", "--work", tmp_path) == {}
+    for asked in (["orphans"], ["orphans", "--drop"]):
+        said = run("index", *asked, "--work", tmp_path).stdout
+        assert f"none in the index at {uri}" in said
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from cluster.config import EmbedConfig, ExtractConfig
 from cluster.drawing import draw
-from cluster.embed import app
+from cluster.embed import app, view
 from cluster.embedding import EmbedReport, embed
 from cluster.extraction import Job, extract
 from nar.cli.app import app as nar_app
@@ -193,7 +193,10 @@ def test_a_collection_is_built_anew_where_much_changes_and_can_be_gone_back_from
     first = run(workspace)
     before = digests(workspace)
     many(workspace, range(5, 15))
-    assert (run(workspace).way, first.way) == ("new", "new")
+    second = run(workspace)
+    assert (second.way, first.way) == ("new", "new")
+    kept = "a new collection, the one before is kept:"
+    assert [kept in view(report) for report in (first, second)] == [False, True]
     assert digests(workspace) != before
     answer = CliRunner().invoke(nar_app, ["index", "rollback", "--work", str(workspace.root)])
     assert answer.exit_code == 0

@@ -71,10 +71,21 @@ def test_an_atlas_is_stored_in_a_milvus_server_that_is_named(small_atlas, tmp_pa
         assert index_of(target).visible_within_ms > 0
 
 
-def test_a_second_server_of_one_home_answers_from_files_and_says_so(small_atlas, tmp_path):
-    with serving(small_atlas, tmp_path) as (first, _):
+def test_an_index_that_is_not_there_is_made_from_the_atlas_with_a_warning(small_atlas, tmp_path):
+    uri = tmp_path / "typo.db"
+    with serving(small_atlas, tmp_path, "--uri", str(uri)) as (target, log):
+        wait_for(lambda: index_of(target).collection != "")
+        made = f"WARNING there is no index at {uri}: it is made, with the atlas in it"
+        assert made in log.read_text()
+    with serving(small_atlas, tmp_path, "--uri", str(uri)) as (target, log):
+        assert "WARNING" not in log.read_text()
+
+
+def test_a_second_server_of_one_home_answers_from_files_and_neither_warns(small_atlas, tmp_path):
+    with serving(small_atlas, tmp_path) as (first, first_log):
         wait_for(lambda: index_of(first).collection != "")
         with serving(small_atlas, tmp_path) as (second, log), Client(second) as client:
-            wait_for(lambda: "answering from files alone" in log.read_text())
+            wait_for(lambda: "INFO answering from files alone" in log.read_text())
             assert client.search(name_in(small_atlas)).hits
             assert (index_of(second).collection, index_of(second).is_in_memory) == ("", True)
+    assert "WARNING" not in first_log.read_text() + log.read_text()
