@@ -54,14 +54,14 @@ class AsyncClient:
     cancels its call.
 
     Args:
-        target: Address: ``127.0.0.1:50051``.
+        target: Address: ``127.0.0.1:50051``; several: ``ipv4:10.0.0.1:50051,10.0.0.2:50051``.
         token: What the server wants callers to bring.
         timeout_s: How long one call may take. One that finds no server is tried again for 3 s.
         config: Whether to speak TLS, whom to trust and what to show.
 
     Raises:
-        ConfigError: A file of the configuration is at fault, or a token would leave this machine
-            in clear text.
+        ConfigError: The target or a file of the configuration is at fault, or a token would leave
+            this machine in clear text.
     """
 
     def __init__(

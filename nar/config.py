@@ -80,6 +80,11 @@ class ClientConfig(Settings):
     ca_file: Path | None = Field(None, description="PEM: trust these authorities instead")
     certificate_file: Path | None = Field(None, description="PEM: what the client shows")
     key_file: Path | None = Field(None, description="PEM, without a password")
+    server_name: str | None = Field(
+        None,
+        min_length=1,
+        description="what the servers' certificates are made out to, where it is not the address",
+    )
     clear_text: bool = Field(False, description="send a token without TLS beyond loopback")
 
     @property
