@@ -60,8 +60,8 @@ class AsyncClient:
         config: Whether to speak TLS, whom to trust and what to show.
 
     Raises:
-        ConfigError: The target or a file of the configuration is at fault, or a token would leave
-            this machine in clear text.
+        ConfigError: The target, the token or a file of the configuration is at fault, or the token
+            would leave this machine in clear text.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class AsyncClient:
         config: ClientConfig = PLAIN,
     ) -> None:
         def open_caller() -> Caller:
-            channel = open_async_channel(target, config, has_secret=bool(token))
+            channel = open_async_channel(target, config, token=token)
             return Caller(channel, token, timeout_s)
 
         self._callers = Callers(open_caller, config.files)

@@ -57,8 +57,8 @@ class Client:
         config: Whether to speak TLS, whom to trust and what to show.
 
     Raises:
-        ConfigError: The target or a file of the configuration is at fault, or a token would leave
-            this machine in clear text.
+        ConfigError: The target, the token or a file of the configuration is at fault, or the token
+            would leave this machine in clear text.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Client:
         config: ClientConfig = PLAIN,
     ) -> None:
         def open_caller() -> Caller:
-            channel = open_channel(target, config, has_secret=bool(token))
+            channel = open_channel(target, config, token=token)
             return Caller(channel, token, timeout_s)
 
         self._callers = Callers(open_caller, config.files)

@@ -6,7 +6,7 @@ from typing import Final
 
 import grpc
 
-from nar.config import ClientConfig
+from nar.config import ClientConfig, check_token
 from nar.errors import ConfigError
 from nar.serve.addresses import hosts_of, is_loopback
 from nar.serve.tls import channel_credentials
@@ -40,27 +40,27 @@ OPTIONS: Final[tuple[tuple[str, str | int], ...]] = (
 )
 
 
-def open_channel(target: str, config: ClientConfig, *, has_secret: bool) -> grpc.Channel:
+def open_channel(target: str, config: ClientConfig, *, token: str | None) -> grpc.Channel:
     """Connect to a server.
 
     Args:
         target: Address: ``127.0.0.1:50051``; several: ``ipv4:10.0.0.1:50051,10.0.0.2:50051``.
         config: Whether to speak TLS, and with which files.
-        has_secret: Whether calls will carry a token.
+        token: What calls will carry.
 
     Raises:
-        ConfigError: A file or the target is at fault, or a token would leave this machine in clear
-            text.
+        ConfigError: The target, the token or a file is at fault, or the token would leave this
+            machine in clear text.
     """
-    credentials = _credentials(target, config, has_secret=has_secret)
+    credentials = _credentials(target, config, token=token)
     if credentials:
         return grpc.secure_channel(target, credentials, options=_options(config))
     return grpc.insecure_channel(target, options=OPTIONS)
 
 
-def open_async_channel(target: str, config: ClientConfig, *, has_secret: bool) -> grpc.aio.Channel:
+def open_async_channel(target: str, config: ClientConfig, *, token: str | None) -> grpc.aio.Channel:
     """As `open_channel`, for calls that are awaited in the event loop that runs now."""
-    credentials = _credentials(target, config, has_secret=has_secret)
+    credentials = _credentials(target, config, token=token)
     if credentials:
         return grpc.aio.secure_channel(target, credentials, options=_options(config))
     return grpc.aio.insecure_channel(target, options=OPTIONS)
@@ -73,10 +73,12 @@ def _options(config: ClientConfig) -> tuple[tuple[str, str | int], ...]:
 
 
 def _credentials(
-    target: str, config: ClientConfig, *, has_secret: bool
+    target: str, config: ClientConfig, *, token: str | None
 ) -> grpc.ChannelCredentials | None:
     """What TLS needs; None where the connection may be in clear text."""
     hosts = hosts_of(target)
+    if token is not None:
+        _check(token)
     if config.wants_tls:
         _check_name(target, hosts, config)
         return channel_credentials(config)
@@ -84,7 +86,7 @@ def _credentials(
         raise ConfigError(
             "client.server_name is checked where TLS is spoken: set client.tls or client.ca_file"
         )
-    if has_secret and not config.clear_text and not all(map(is_loopback, hosts)):
+    if token and not config.clear_text and not all(map(is_loopback, hosts)):
         raise ConfigError(
             f"{target} is not loopback, and the token would be sent in clear text: "
             "set client.tls or client.ca_file, or client.clear_text: true"
@@ -99,3 +101,11 @@ def _check_name(target: str, hosts: Sequence[str], config: ClientConfig) -> None
             f"{target} is several addresses: wanted client.server_name, a name that stands in "
             "the certificates of all these servers"
         )
+
+
+def _check(token: str) -> None:
+    """See that a token can be sent: of another one grpc says INTERNAL, with the first call."""
+    try:
+        check_token(token)
+    except ValueError as error:
+        raise ConfigError(f"token: {error}") from None

@@ -3,7 +3,9 @@
 import pytest
 from live_server import live_server
 from tiny_index import KNOWN
+from typer.testing import CliRunner
 
+from nar.cli.app import app
 from nar.client import Client
 from nar.config import ServerConfig, load_config
 from nar.errors import ConfigError
@@ -28,10 +30,10 @@ def test_several_tokens_from_files_change_while_the_server_runs(embedder, index,
         readers.write_text("blue\ngreen\n")
         assert [asked(server, token) for token in ("own", "blue", "green")] == [len(KNOWN)] * 3
         assert asked(server, "red") == "UNAUTHENTICATED"
-        readers.write_text("with space\n")
+        readers.write_text("two words\n")
         assert asked(server, "green") == len(KNOWN)
         assert "line 1: wanted a token of visible ASCII" in caplog.text
-    assert "space" not in caplog.text
+    assert "words" not in caplog.text
 
 
 def test_roles(tmp_path):
@@ -51,18 +53,49 @@ def test_roles(tmp_path):
 
 @pytest.mark.parametrize(
     ("token", "reason"),
-    [("", "empty"), ("abc\n", "line break at its end"), ("höher", "other"), ("a b", "other")],
+    [("", "empty"), ("abc\n", "line break at its end"), ("höher", "other"), ("a b", "a space")],
 )
-def test_a_token_that_nobody_can_send_is_no_setting(token, reason, tmp_path, monkeypatch):
+def test_a_token_that_nobody_can_send_is_no_setting(token, reason, tmp_path):
     settings = tmp_path / "nar.yaml"
     settings.write_text(f'server: {{token: "{token}"}}'.replace("\n", "\\n"))
     with pytest.raises(ConfigError, match=reason) as caught:
         load_config(settings)
     assert not token or token.strip() not in str(caught.value).replace("visible ASCII", "")
-    if token:
-        monkeypatch.setenv("NAR_TOKEN", token)
-        with pytest.raises(ConfigError, match=reason):
-            load_config(None)
+
+
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [
+        (
+            "abc\n",
+            "NAR_TOKEN ends with a line break: take it away (`export NAR_TOKEN=$(cat FILE)`)",
+        ),
+        ("a b", "NAR_TOKEN: wanted a token of visible ASCII characters, came one with a space"),
+    ],
+)
+def test_a_token_of_the_environment_that_nobody_can_send_is_no_fault_of_a_file(
+    token, said, tmp_path, monkeypatch
+):
+    settings = tmp_path / "client.yaml"
+    settings.write_text("client: {tls: true}")
+    monkeypatch.setenv("NAR_TOKEN", token)
+    for path in (None, settings):
+        with pytest.raises(ConfigError) as caught:
+            load_config(path)
+        assert str(caught.value) == said
+    arguments = ["search", "timm:resnet50", "--server", "127.0.0.1:1", "--config", settings]
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, f"error {said}")
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [("abc\n", "line break"), ("ä", "other"), ("a b", "a space"), ("", "empty")],
+)
+def test_a_client_refuses_a_token_that_it_cannot_send(token, reason, open_client):
+    with pytest.raises(ConfigError, match=f"token: .*{reason}") as caught:
+        open_client("127.0.0.1:1", token=token)
+    assert not token or token not in str(caught.value).replace("a space", "")
 
 
 def test_the_token_of_the_environment_stands_in_for_none(tmp_path, monkeypatch):
