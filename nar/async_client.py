@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
-from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -39,7 +38,6 @@ from nar.serve.questions import (
     matrix,
     searching,
 )
-from nar.serve.remote import error_of_call
 from nar.serve.streaming import awaited_answers
 from nar.v1 import retrieval_pb2 as wire
 
@@ -74,7 +72,7 @@ class AsyncClient:
     ) -> None:
         def open_caller() -> Caller:
             channel = open_async_channel(target, config, token=token)
-            return Caller(channel, token, timeout_s)
+            return Caller(channel, token, timeout_s, wants_tls=config.wants_tls)
 
         self._callers = Callers(open_caller, config.files)
         self._description: Description | None = None
@@ -139,9 +137,7 @@ class AsyncClient:
         limits = (await self._server()).limits
         requests = question.requests_as_they_come(_awaited(targets), limits)
         start = 0
-        responses = awaited_answers(
-            partial(self._callers.current().stream, "SearchStream"), requests
-        )
+        responses = awaited_answers(self._callers.current(), "SearchStream", requests)
         # Or the call of who wants no further answers would go on until it is collected.
         async with aclosing(responses):
             async for response in responses:
@@ -177,7 +173,7 @@ class AsyncClient:
         try:
             return await caller.call(method, request)
         except grpc.RpcError as error:
-            raise error_of_call(error) from None
+            raise caller.error_of(error) from None
 
     async def _ask(
         self, question: Question[Item, Record], items: Sequence[Item]

@@ -1,7 +1,6 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from threading import Lock
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -37,7 +36,6 @@ from nar.serve.questions import (
     matrix,
     searching,
 )
-from nar.serve.remote import error_of_call
 from nar.serve.streaming import answers
 from nar.v1 import retrieval_pb2 as wire
 
@@ -71,7 +69,7 @@ class Client:
     ) -> None:
         def open_caller() -> Caller:
             channel = open_channel(target, config, token=token)
-            return Caller(channel, token, timeout_s)
+            return Caller(channel, token, timeout_s, wants_tls=config.wants_tls)
 
         self._callers = Callers(open_caller, config.files)
         self._description: Description | None = None
@@ -154,8 +152,7 @@ class Client:
         question = searching(top_k, wanted, by)
         requests = question.requests(targets, self._server().limits)
         start = 0
-        open_stream = partial(self._callers.current().stream, "SearchStream")
-        for response in answers(open_stream, requests):
+        for response in answers(self._callers.current(), "SearchStream", requests):
             yield from question.records(response, start=start)
             start += len(response.results)
 
@@ -225,7 +222,7 @@ class Client:
         try:
             return caller.call(method, request)
         except grpc.RpcError as error:
-            raise error_of_call(error) from None
+            raise caller.error_of(error) from None
 
     def _ask(
         self, question: Question[Item, Record], items: Sequence[Item]

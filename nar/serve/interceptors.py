@@ -15,7 +15,7 @@ from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 from prometheus_client import Gauge
 
-from nar.serve.calls import REQUEST_ID, Call, Context, Proceed, time_remaining_s
+from nar.serve.calls import Call, Context, Proceed, time_remaining_s
 from nar.serve.spans import traced
 from nar.serve.status import (
     DrainingError,
@@ -30,7 +30,8 @@ from nar.serve.status import (
     status_of,
 )
 from nar.serve.telemetry import Telemetry
-from nar.serve.tokens import Tokens
+from nar.serve.tokens import Tokens, token_in
+from nar.serve.tracing import REQUEST_ID
 
 log = logging.getLogger(__name__)
 
@@ -131,10 +132,12 @@ class Authentication:
     async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
         """Proceed, or raise UnauthenticatedError or ForbiddenError."""
         metadata = call.context.invocation_metadata() or ()
-        given = next((value for key, value in metadata if key == "authorization"), "")
-        role = self._tokens.role(str(given))
+        given = str(next((value for key, value in metadata if key == "authorization"), ""))
+        if not token_in(given):
+            raise UnauthenticatedError("no token came: send `authorization: Bearer <token>`")
+        role = self._tokens.role(given)
         if role is None:
-            raise UnauthenticatedError("wanted the metadata `authorization: Bearer <token>`")
+            raise UnauthenticatedError("the token that came is not known here")
         if role == "reader" and call.method not in READING:
             raise ForbiddenError(f"wanted the token of a writer for {call.method}, came a reader's")
         return await proceed()

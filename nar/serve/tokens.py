@@ -54,8 +54,7 @@ class Tokens:
         Every token is compared, in a time that does not tell how much of one was right.
         """
         self._refresh()
-        is_bearer = authorization[: len(SCHEME)].lower() == SCHEME
-        given = _digest(authorization[len(SCHEME) :] if is_bearer else "")
+        given = _digest(token_in(authorization))
         known: dict[Role, Digests] = {"reader": frozenset(), "writer": self._fixed}
         for role, digests in self._read.items():
             known[role] |= digests
@@ -75,6 +74,17 @@ class Tokens:
                     log.info("read the tokens of %s again", path)
             except ConfigError as error:
                 log.warning("the tokens of every %s stay as they were: %s", role, error)
+
+
+def token_in(authorization: str) -> str:
+    """The token that metadata brings; empty where it brings none.
+
+    Example:
+        >>> token_in("Bearer abc"), token_in("Basic abc")
+        ('abc', '')
+    """
+    is_bearer = authorization[: len(SCHEME)].lower() == SCHEME
+    return authorization[len(SCHEME) :] if is_bearer else ""
 
 
 def read_tokens(path: Path) -> Digests:

@@ -1,9 +1,12 @@
 """Tokens: which are accepted as settings, who they let in, and that they change while it runs."""
 
+import re
+
 import pytest
 from live_server import live_server
 from tiny_index import KNOWN
 from typer.testing import CliRunner
+from web_asking import ask
 
 from nar.cli.app import app
 from nar.client import Client
@@ -34,6 +37,52 @@ def test_several_tokens_from_files_change_while_the_server_runs(embedder, index,
         assert asked(server, "green") == len(KNOWN)
         assert "line 1: wanted a token of visible ASCII" in caplog.text
     assert "words" not in caplog.text
+
+
+def test_a_caller_is_told_a_wrong_token_from_none(embedder, index, open_client):
+    with live_server(embedder, index, web_port=0, token="own") as server:
+        said = {}
+        for token in (None, "other"):
+            with open_client(server.target, token=token) as client:
+                with pytest.raises(ServiceError) as caught:
+                    client.describe()
+                said[token] = caught.value.reason
+        assert said[None] == "no token came: send `authorization: Bearer <token>`"
+        assert said["other"] == "the token that came is not known here"
+        for headers, reason in (
+            ({}, said[None]),
+            ({"authorization": "Basic own"}, said[None]),
+            ({"authorization": "Bearer other"}, said["other"]),
+        ):
+            status, _, body = ask(server, "/v1/describe", **headers)
+            assert (status, body["message"]) == (401, reason)
+
+
+@pytest.mark.parametrize(
+    ("variable", "written", "way_out"),
+    [
+        (None, None, "no token came: .*: set NAR_TOKEN"),
+        ("", None, "no token came: .*: NAR_TOKEN is set and empty"),
+        ("other", None, "is not known here: it is that of NAR_TOKEN"),
+        ("own", "other", r"is not known here: it is that of server\.token in --config"),
+    ],
+)
+def test_the_command_line_says_how_a_token_comes(
+    embedder, index, tmp_path, monkeypatch, variable, written, way_out
+):
+    settings = tmp_path / "nar.yaml"
+    settings.write_text(f"server: {{token: {written}}}" if written else "{}")
+    with live_server(embedder, index, token="own") as server:
+        monkeypatch.delenv("NAR_TOKEN", raising=False)
+        if variable is not None:
+            monkeypatch.setenv("NAR_TOKEN", variable)
+        arguments = ["search", "timm:resnet50", "--server", server.target, "--config", settings]
+        done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert done.exit_code == 1
+    assert re.search(
+        f"UNAUTHENTICATED: .*{way_out} \\(request [0-9a-f]{{32}}\\)$", done.stderr.strip()
+    )
+    assert "other" not in done.stderr
 
 
 def test_roles(tmp_path):

@@ -7,8 +7,9 @@ import grpc
 from google.rpc.status_pb2 import Status
 from starlette.requests import Request
 
-from nar.serve.calls import REQUEST_ID, Context
+from nar.serve.calls import Context
 from nar.serve.http.bodies import read_body
+from nar.serve.tracing import REQUEST_ID
 
 Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
 _DETAILS: Final = "grpc-status-details-bin"
