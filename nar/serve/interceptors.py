@@ -9,6 +9,7 @@ import asyncio
 import logging
 from functools import partial
 from typing import Final, NoReturn
+from urllib.parse import unquote
 
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
@@ -92,7 +93,12 @@ class Outcome:
 def _write(call: Call, code: str) -> None:
     """One line a call, without anything that it carried, and its spans."""
     stages = {name: round(seconds, 6) for name, seconds in call.clock.seconds.items()}
-    fields = {"request_id": call.request_id, "method": call.method, "code": code}
+    fields = {
+        "request_id": call.request_id,
+        "method": call.method,
+        "code": code,
+        "peer": unquote(call.context.peer()),
+    }
     if trace_id := traced(call, code):
         fields["trace_id"] = trace_id
     log.info("call", extra=fields | {"seconds": round(call.age_s, 6), "stages": stages})

@@ -1,6 +1,6 @@
 """The client's side of `nar.serve.status`: a google.rpc.Status back into an exception."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar, cast
 
 import grpc
@@ -78,9 +78,8 @@ def error_of_call(error: grpc.RpcError, *, wants_tls: bool) -> NarError:
         if code is grpc.StatusCode.UNAVAILABLE and message.endswith(_CLOSED):
             message += f"; {_WHY_CLOSED[wants_tls]}"
         status = Status(code=code.value[0], message=message)
-    metadata = error.trailing_metadata() or ()
-    request_id = next((str(value) for key, value in metadata if key == REQUEST_ID), "")
-    return error_of_status(status, request_id)
+    metadata = dict(cast(Iterable[tuple[str, str | bytes]], error.trailing_metadata() or ()))
+    return error_of_status(status, str(metadata.get(REQUEST_ID, "")))
 
 
 def error_of_status(status: Status, request_id: str = "") -> NarError:

@@ -1,5 +1,6 @@
 """Tokens: which are accepted as settings, who they let in, and that they change while it runs."""
 
+import logging
 import re
 
 import pytest
@@ -27,6 +28,7 @@ def asked(server, token):
 def test_several_tokens_from_files_change_while_the_server_runs(embedder, index, tmp_path, caplog):
     readers = tmp_path / "readers"
     readers.write_text("# two teams\nred\nblue\n")
+    caplog.set_level(logging.INFO, "nar")
     with live_server(embedder, index, token="own", reader_tokens_file=readers) as server:
         assert [asked(server, token) for token in ("own", "red", "blue")] == [len(KNOWN)] * 3
         assert [asked(server, token) for token in ("green", "two", None)] == ["UNAUTHENTICATED"] * 3
@@ -36,10 +38,12 @@ def test_several_tokens_from_files_change_while_the_server_runs(embedder, index,
         readers.write_text("two words\n")
         assert asked(server, "green") == len(KNOWN)
         assert "line 1: wanted a token of visible ASCII" in caplog.text
+    assert f"tokens of readers: 2 in {readers}" in caplog.text
     assert "words" not in caplog.text
 
 
-def test_a_caller_is_told_a_wrong_token_from_none(embedder, index, open_client):
+def test_a_caller_is_told_a_wrong_token_from_none(embedder, index, open_client, caplog):
+    caplog.set_level(logging.INFO, "nar")
     with live_server(embedder, index, web_port=0, token="own") as server:
         said = {}
         for token in (None, "other"):
@@ -56,6 +60,8 @@ def test_a_caller_is_told_a_wrong_token_from_none(embedder, index, open_client):
         ):
             status, _, body = ask(server, "/v1/describe", **headers)
             assert (status, body["message"]) == (401, reason)
+    peers = [call.peer for call in caplog.records if getattr(call, "code", "") == "UNAUTHENTICATED"]
+    assert {peer.rpartition(":")[0] for peer in peers} == {"ipv4:127.0.0.1", "http:127.0.0.1"}
 
 
 @pytest.mark.parametrize(
