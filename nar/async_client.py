@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
-from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -39,7 +38,6 @@ from nar.serve.questions import (
     matrix,
     searching,
 )
-from nar.serve.remote import error_of_call
 from nar.serve.streaming import awaited_answers
 from nar.v1 import retrieval_pb2 as wire
 
@@ -54,14 +52,14 @@ class AsyncClient:
     cancels its call.
 
     Args:
-        target: Address: ``127.0.0.1:50051``.
+        target: Address: ``127.0.0.1:50051``; several: ``ipv4:10.0.0.1:50051,10.0.0.2:50051``.
         token: What the server wants callers to bring.
         timeout_s: How long one call may take. One that finds no server is tried again for 3 s.
         config: Whether to speak TLS, whom to trust and what to show.
 
     Raises:
-        ConfigError: A file of the configuration is at fault, or a token would leave this machine
-            in clear text.
+        ConfigError: The target, the token or a file of the configuration is at fault, or the token
+            would leave this machine in clear text.
     """
 
     def __init__(
@@ -73,8 +71,8 @@ class AsyncClient:
         config: ClientConfig = PLAIN,
     ) -> None:
         def open_caller() -> Caller:
-            channel = open_async_channel(target, config, has_secret=bool(token))
-            return Caller(channel, token, timeout_s)
+            channel = open_async_channel(target, config, token=token)
+            return Caller(channel, token, timeout_s, wants_tls=config.wants_tls)
 
         self._callers = Callers(open_caller, config.files)
         self._description: Description | None = None
@@ -139,9 +137,7 @@ class AsyncClient:
         limits = (await self._server()).limits
         requests = question.requests_as_they_come(_awaited(targets), limits)
         start = 0
-        responses = awaited_answers(
-            partial(self._callers.current().stream, "SearchStream"), requests
-        )
+        responses = awaited_answers(self._callers.current(), "SearchStream", requests)
         # Or the call of who wants no further answers would go on until it is collected.
         async with aclosing(responses):
             async for response in responses:
@@ -177,7 +173,7 @@ class AsyncClient:
         try:
             return await caller.call(method, request)
         except grpc.RpcError as error:
-            raise error_of_call(error) from None
+            raise caller.error_of(error) from None
 
     async def _ask(
         self, question: Question[Item, Record], items: Sequence[Item]

@@ -1,7 +1,6 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from threading import Lock
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -37,7 +36,6 @@ from nar.serve.questions import (
     matrix,
     searching,
 )
-from nar.serve.remote import error_of_call
 from nar.serve.streaming import answers
 from nar.v1 import retrieval_pb2 as wire
 
@@ -51,14 +49,14 @@ class Client:
     """A connection to one server; close it, or use it in a `with`.
 
     Args:
-        target: Address: ``127.0.0.1:50051``.
+        target: Address: ``127.0.0.1:50051``; several: ``ipv4:10.0.0.1:50051,10.0.0.2:50051``.
         token: What the server wants callers to bring.
         timeout_s: How long one call may take. One that finds no server is tried again for 3 s.
         config: Whether to speak TLS, whom to trust and what to show.
 
     Raises:
-        ConfigError: A file of the configuration is at fault, or a token would leave this machine
-            in clear text.
+        ConfigError: The target, the token or a file of the configuration is at fault, or the token
+            would leave this machine in clear text.
     """
 
     def __init__(
@@ -70,8 +68,8 @@ class Client:
         config: ClientConfig = PLAIN,
     ) -> None:
         def open_caller() -> Caller:
-            channel = open_channel(target, config, has_secret=bool(token))
-            return Caller(channel, token, timeout_s)
+            channel = open_channel(target, config, token=token)
+            return Caller(channel, token, timeout_s, wants_tls=config.wants_tls)
 
         self._callers = Callers(open_caller, config.files)
         self._description: Description | None = None
@@ -154,8 +152,7 @@ class Client:
         question = searching(top_k, wanted, by)
         requests = question.requests(targets, self._server().limits)
         start = 0
-        open_stream = partial(self._callers.current().stream, "SearchStream")
-        for response in answers(open_stream, requests):
+        for response in answers(self._callers.current(), "SearchStream", requests):
             yield from question.records(response, start=start)
             start += len(response.results)
 
@@ -225,7 +222,7 @@ class Client:
         try:
             return caller.call(method, request)
         except grpc.RpcError as error:
-            raise error_of_call(error) from None
+            raise caller.error_of(error) from None
 
     def _ask(
         self, question: Question[Item, Record], items: Sequence[Item]

@@ -80,6 +80,11 @@ class ClientConfig(Settings):
     ca_file: Path | None = Field(None, description="PEM: trust these authorities instead")
     certificate_file: Path | None = Field(None, description="PEM: what the client shows")
     key_file: Path | None = Field(None, description="PEM, without a password")
+    server_name: str | None = Field(
+        None,
+        min_length=1,
+        description="what the servers' certificates are made out to, where it is not the address",
+    )
     clear_text: bool = Field(False, description="send a token without TLS beyond loopback")
 
     @property
@@ -103,9 +108,39 @@ def check_token(token: str) -> str:
     if not token:
         raise ValueError("wanted a token, came an empty one")
     if not all("!" <= character <= "~" for character in token):
-        kind = "a line break at its end" if token.rstrip() != token else "other characters"
-        raise ValueError(f"wanted a token of visible ASCII characters, came one with {kind}")
+        raise ValueError(
+            f"wanted a token of visible ASCII characters, came one with {_fault(token)}"
+        )
     return token
+
+
+def _fault(token: str) -> str:
+    if _ends_a_line(token):
+        return "a line break at its end"
+    return "a space" if " " in token else "other characters"
+
+
+def _ends_a_line(token: str) -> bool:
+    return token.endswith(("\n", "\r"))
+
+
+def _token_of_environment() -> str | None:
+    """What NAR_TOKEN holds; empty, it is no token.
+
+    Raises:
+        ConfigError: No caller can send it. It is no fault of the file that is read meanwhile.
+    """
+    token = os.environ.get("NAR_TOKEN") or None
+    if token is None:
+        return None
+    if _ends_a_line(token):
+        raise ConfigError(
+            "NAR_TOKEN ends with a line break: take it away (`export NAR_TOKEN=$(cat FILE)`)"
+        )
+    try:
+        return check_token(token)
+    except ValueError as error:
+        raise ConfigError(f"NAR_TOKEN: {error}") from None
 
 
 class ServerConfig(Settings):
@@ -204,7 +239,7 @@ class ServerConfig(Settings):
     @field_validator("token", mode="before")
     @classmethod
     def _or_from_environment(cls, token: object) -> object:
-        return (os.environ.get("NAR_TOKEN") or None) if token is None else token
+        return _token_of_environment() if token is None else token
 
     @field_validator("token")
     @classmethod

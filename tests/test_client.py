@@ -128,8 +128,11 @@ def test_token(embedder, index, open_client):
             assert client.describe().index_rows == len(KNOWN)
         with open_client(server.target) as stranger, pytest.raises(ServiceError) as caught:
             stranger.describe()
+        with open_client(server.target) as stranger, pytest.raises(ServiceError) as streamed:
+            list(stranger.search_stream(["timm:plain"]))
     assert caught.value.code == "UNAUTHENTICATED"
     assert "open-sesame" not in str(caught.value)
+    assert [len(error.value.request_id) for error in (caught, streamed)] == [32, 32]
 
 
 def test_a_fault_of_the_server_has_an_id(embedder, index, open_client):

@@ -63,7 +63,10 @@ def search(
     top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of relatives.")] = 10,
     server: Annotated[
         str | None,
-        typer.Option(help="HOST:PORT of a server to ask in place of an index on this machine."),
+        typer.Option(
+            help="HOST:PORT of a server to ask in place of an index on this machine; several: "
+            "ipv4:10.0.0.1:50051,10.0.0.2:50051."
+        ),
     ] = None,
     by: Annotated[
         By,

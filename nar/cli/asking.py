@@ -4,6 +4,7 @@ Each has libraries of its own, which take longer to import than the answer takes
 the one that is asked are imported.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -93,14 +94,28 @@ def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
 
 def _ask_server(queries: Sequence[Query], config: "NarConfig", address: str) -> list[Answer]:
     from nar.client import Client
+    from nar.serve.remote import ServiceError
 
     token = config.server.token.get_secret_value() if config.server.token else None
-    with Client(address, token=token, config=config.client) as client:
-        _check(queries, of_server(client))
-        return [
-            client.search(each.target, top_k=each.top_k, wanted=each.filter, by=each.by)
-            for each in queries
-        ]
+    try:
+        with Client(address, token=token, config=config.client) as client:
+            _check(queries, of_server(client))
+            return [
+                client.search(each.target, top_k=each.top_k, wanted=each.filter, by=each.by)
+                for each in queries
+            ]
+    except ServiceError as error:
+        if error.code != "UNAUTHENTICATED":
+            raise
+        raise error.with_way_out(_about_token(token)) from error
+
+
+def _about_token(token: str | None) -> str:
+    """Where the token of a refused call came from, or should have."""
+    variable = os.environ.get("NAR_TOKEN")
+    if token is None:
+        return "NAR_TOKEN is set and empty" if variable == "" else "set NAR_TOKEN"
+    return f"it is that of {'NAR_TOKEN' if token == variable else 'server.token in --config'}"
 
 
 def _check(queries: Sequence[Query], index: Values) -> None:

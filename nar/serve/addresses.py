@@ -1,6 +1,12 @@
 """Addresses: which of them never leave this machine."""
 
 import ipaddress
+from typing import Final
+
+from nar.errors import ConfigError
+
+# What stands before a list of addresses, by grpc's rules for names.
+_LISTS: Final = {"ipv4", "ipv6"}
 
 
 def address(host: str, port: int) -> str:
@@ -26,12 +32,29 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def host_of(target: str) -> str:
-    """The host of an address as clients write it.
+def hosts_of(target: str) -> list[str]:
+    """The hosts of what a client is told to call: of one address, or of a list of them.
+
+    Raises:
+        ConfigError: It is a list that does not say so: grpc would look it up as one name.
 
     Example:
-        >>> host_of("[::1]:50051"), host_of("dns:///nar.example:50051"), host_of("localhost:1")
-        ('::1', 'nar.example', 'localhost')
+        >>> hosts_of("[::1]:50051"), hosts_of("dns:///nar.example:50051"), hosts_of("localhost:1")
+        (['::1'], ['nar.example'], ['localhost'])
+        >>> hosts_of("ipv4:10.0.0.1:50051,10.0.0.2:50051")
+        ['10.0.0.1', '10.0.0.2']
     """
-    host, _, _ = target.rpartition("/")[2].rpartition(":")
+    scheme, _, listed = target.partition(":")
+    if scheme in _LISTS:
+        return [_host_of(each) for each in listed.split(",")]
+    if "," in target:
+        scheme = "ipv6" if "[" in target else "ipv4"
+        raise ConfigError(
+            f"wanted the address of a server, came {target}; several addresses: `{scheme}:{target}`"
+        )
+    return [_host_of(target)]
+
+
+def _host_of(address: str) -> str:
+    host, _, _ = address.rpartition("/")[2].rpartition(":")
     return host.strip("[]")

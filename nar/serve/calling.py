@@ -10,8 +10,9 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 
-from nar.errors import ConfigError
+from nar.errors import ConfigError, NarError
 from nar.files import Stamp, stamp
+from nar.serve.remote import error_of_call
 from nar.serve.tracing import trace_metadata
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
@@ -25,10 +26,19 @@ class Caller:
         channel: A blocking one, or one that is awaited.
         token: What the server wants callers to bring.
         timeout_s: How long a call may take, tries after UNAVAILABLE included.
+        wants_tls: Whether the channel encrypts.
     """
 
-    def __init__(self, channel: Any, token: str | None, timeout_s: float) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        channel: Any,  # noqa: ANN401
+        token: str | None,
+        timeout_s: float,
+        *,
+        wants_tls: bool,
+    ) -> None:
         self.channel = channel
+        self._wants_tls = wants_tls
         self._stub = ArchitectureRetrievalServiceStub(channel)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
@@ -48,6 +58,10 @@ class Caller:
             requests: What gives them, where they are not written to the call.
         """
         return getattr(self._stub, method)(*requests, metadata=self._sent())
+
+    def error_of(self, error: grpc.RpcError) -> NarError:
+        """The exception of a call of this caller that failed as a whole."""
+        return error_of_call(error, wants_tls=self._wants_tls)
 
     def _sent(self) -> tuple[tuple[str, str], ...]:
         return (*self._metadata, *trace_metadata())

@@ -17,9 +17,8 @@ from google.protobuf.message import Message
 
 from nar.serve.patience import Patience
 from nar.serve.stages import StageClock
+from nar.serve.tracing import REQUEST_ID
 
-# Metadata of calls and replies.
-REQUEST_ID: Final = "x-request-id"
 _FIT_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 # Quoted: this is generic in the stubs only.

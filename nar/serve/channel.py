@@ -1,13 +1,14 @@
 """A client's connection to a server, encrypted or not."""
 
 import json
+from collections.abc import Sequence
 from typing import Final
 
 import grpc
 
-from nar.config import ClientConfig
+from nar.config import ClientConfig, check_token
 from nar.errors import ConfigError
-from nar.serve.addresses import host_of, is_loopback
+from nar.serve.addresses import hosts_of, is_loopback
 from nar.serve.tls import channel_credentials
 
 # Every method reads, or writes the same a second time, so a call may be made again. UNAVAILABLE
@@ -32,47 +33,79 @@ SERVICE_CONFIG: Final = {
     ],
     "retryThrottling": {"maxTokens": 100, "tokenRatio": 0.1},
 }
-OPTIONS: Final = (
+OPTIONS: Final[tuple[tuple[str, str | int], ...]] = (
     ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
     # Requests are kept within the server's limits; answers are as long as was asked for.
     ("grpc.max_receive_message_length", -1),
 )
 
 
-def open_channel(target: str, config: ClientConfig, *, has_secret: bool) -> grpc.Channel:
+def open_channel(target: str, config: ClientConfig, *, token: str | None) -> grpc.Channel:
     """Connect to a server.
 
     Args:
-        target: Address: ``127.0.0.1:50051``.
+        target: Address: ``127.0.0.1:50051``; several: ``ipv4:10.0.0.1:50051,10.0.0.2:50051``.
         config: Whether to speak TLS, and with which files.
-        has_secret: Whether calls will carry a token.
+        token: What calls will carry.
 
     Raises:
-        ConfigError: A file is at fault, or a token would leave this machine in clear text.
+        ConfigError: The target, the token or a file is at fault, or the token would leave this
+            machine in clear text.
     """
-    credentials = _credentials(target, config, has_secret=has_secret)
+    credentials = _credentials(target, config, token=token)
     if credentials:
-        return grpc.secure_channel(target, credentials, options=OPTIONS)
+        return grpc.secure_channel(target, credentials, options=_options(config))
     return grpc.insecure_channel(target, options=OPTIONS)
 
 
-def open_async_channel(target: str, config: ClientConfig, *, has_secret: bool) -> grpc.aio.Channel:
+def open_async_channel(target: str, config: ClientConfig, *, token: str | None) -> grpc.aio.Channel:
     """As `open_channel`, for calls that are awaited in the event loop that runs now."""
-    credentials = _credentials(target, config, has_secret=has_secret)
+    credentials = _credentials(target, config, token=token)
     if credentials:
-        return grpc.aio.secure_channel(target, credentials, options=OPTIONS)
+        return grpc.aio.secure_channel(target, credentials, options=_options(config))
     return grpc.aio.insecure_channel(target, options=OPTIONS)
 
 
+def _options(config: ClientConfig) -> tuple[tuple[str, str | int], ...]:
+    """Those of a channel that encrypts: the name is another one, and is checked as strictly."""
+    name = config.server_name
+    return (*OPTIONS, ("grpc.ssl_target_name_override", name)) if name else OPTIONS
+
+
 def _credentials(
-    target: str, config: ClientConfig, *, has_secret: bool
+    target: str, config: ClientConfig, *, token: str | None
 ) -> grpc.ChannelCredentials | None:
     """What TLS needs; None where the connection may be in clear text."""
+    hosts = hosts_of(target)
+    if token is not None:
+        _check(token)
     if config.wants_tls:
+        _check_name(target, hosts, config)
         return channel_credentials(config)
-    if has_secret and not config.clear_text and not is_loopback(host_of(target)):
+    if config.server_name:
+        raise ConfigError(
+            "client.server_name is checked where TLS is spoken: set client.tls or client.ca_file"
+        )
+    if token and not config.clear_text and not all(map(is_loopback, hosts)):
         raise ConfigError(
             f"{target} is not loopback, and the token would be sent in clear text: "
             "set client.tls or client.ca_file, or client.clear_text: true"
         )
     return None
+
+
+def _check_name(target: str, hosts: Sequence[str], config: ClientConfig) -> None:
+    """See that there is a name to check: grpc takes a list of addresses for one name."""
+    if len(hosts) > 1 and not config.server_name:
+        raise ConfigError(
+            f"{target} is several addresses: wanted client.server_name, a name that stands in "
+            "the certificates of all these servers"
+        )
+
+
+def _check(token: str) -> None:
+    """See that a token can be sent: of another one grpc says INTERNAL, with the first call."""
+    try:
+        check_token(token)
+    except ValueError as error:
+        raise ConfigError(f"token: {error}") from None

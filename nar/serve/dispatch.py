@@ -12,7 +12,6 @@ import grpc
 from google.protobuf.message import Message
 
 from nar.serve.calls import (
-    REQUEST_ID,
     Call,
     Context,
     Layer,
@@ -28,6 +27,7 @@ from nar.serve.stages import StageClock
 from nar.serve.streams import Streams
 from nar.serve.telemetry import Telemetry
 from nar.serve.together import Asked, Work, one_by_one
+from nar.serve.tracing import REQUEST_ID
 from nar.serve.workers import Workers
 
 # Quoted: this is generic in the stubs only.

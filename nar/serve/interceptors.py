@@ -9,13 +9,14 @@ import asyncio
 import logging
 from functools import partial
 from typing import Final, NoReturn
+from urllib.parse import unquote
 
 from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 from prometheus_client import Gauge
 
-from nar.serve.calls import REQUEST_ID, Call, Context, Proceed, time_remaining_s
+from nar.serve.calls import Call, Context, Proceed, time_remaining_s
 from nar.serve.spans import traced
 from nar.serve.status import (
     DrainingError,
@@ -30,7 +31,8 @@ from nar.serve.status import (
     status_of,
 )
 from nar.serve.telemetry import Telemetry
-from nar.serve.tokens import Tokens
+from nar.serve.tokens import Tokens, token_in
+from nar.serve.tracing import REQUEST_ID
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +93,12 @@ class Outcome:
 def _write(call: Call, code: str) -> None:
     """One line a call, without anything that it carried, and its spans."""
     stages = {name: round(seconds, 6) for name, seconds in call.clock.seconds.items()}
-    fields = {"request_id": call.request_id, "method": call.method, "code": code}
+    fields = {
+        "request_id": call.request_id,
+        "method": call.method,
+        "code": code,
+        "peer": unquote(call.context.peer()),
+    }
     if trace_id := traced(call, code):
         fields["trace_id"] = trace_id
     log.info("call", extra=fields | {"seconds": round(call.age_s, 6), "stages": stages})
@@ -131,10 +138,12 @@ class Authentication:
     async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
         """Proceed, or raise UnauthenticatedError or ForbiddenError."""
         metadata = call.context.invocation_metadata() or ()
-        given = next((value for key, value in metadata if key == "authorization"), "")
-        role = self._tokens.role(str(given))
+        given = str(next((value for key, value in metadata if key == "authorization"), ""))
+        if not token_in(given):
+            raise UnauthenticatedError("no token came: send `authorization: Bearer <token>`")
+        role = self._tokens.role(given)
         if role is None:
-            raise UnauthenticatedError("wanted the metadata `authorization: Bearer <token>`")
+            raise UnauthenticatedError("the token that came is not known here")
         if role == "reader" and call.method not in READING:
             raise ForbiddenError(f"wanted the token of a writer for {call.method}, came a reader's")
         return await proceed()

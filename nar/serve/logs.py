@@ -12,7 +12,7 @@ BURST_LINES: Final = 20
 # Kinds of lines that are remembered; libraries may log what is never the same.
 MAX_KINDS: Final = 1_000
 # What a line may say beside its message; none of these can hold a payload.
-FIELDS: Final = ("request_id", "trace_id", "method", "code", "seconds", "stages")
+FIELDS: Final = ("request_id", "trace_id", "method", "code", "peer", "seconds", "stages")
 
 Kind = tuple[str, int, str, str]
 

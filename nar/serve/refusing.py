@@ -8,9 +8,10 @@ import grpc
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
-from nar.serve.calls import REQUEST_ID, Context, request_id_of
+from nar.serve.calls import Context, request_id_of
 from nar.serve.status import OverloadedError, pushback, status_of
 from nar.serve.telemetry import Telemetry
+from nar.serve.tracing import REQUEST_ID
 
 
 class Refusing:

@@ -1,7 +1,7 @@
 """The client's side of a stream: requests go out as answers come in."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Final
@@ -9,26 +9,25 @@ from typing import Any, Final
 import grpc
 from google.protobuf.message import Message
 
-from nar.serve.remote import error_of_call
+from nar.serve.calling import Caller
 
 # Requests on their way besides the one that is worked on: so that the server need not wait for us.
 AHEAD: Final = 1
 
 
-def answers(
-    open_stream: Callable[[Iterator[Message]], Any], requests: Iterable[Message]
-) -> Iterator[Any]:
+def answers(caller: Caller, method: str, requests: Iterable[Message]) -> Iterator[Any]:
     """The answer to each request, in order; a request is asked for when it is about to be sent.
 
     Args:
-        open_stream: Begins a call of streams both ways.
+        caller: Begins the call.
+        method: Name on the wire; it has streams both ways.
         requests: Taken in the thread of the caller, who gets their errors.
 
     Raises:
         NarError: The stream ended; what was not answered until then may be asked again.
     """
     sent: SimpleQueue[Message | None] = SimpleQueue()
-    call = open_stream(iter(sent.get, None))
+    call = caller.stream(method, iter(sent.get, None))
     try:
         for position, request in enumerate(requests):
             sent.put(request)
@@ -37,7 +36,7 @@ def answers(
         sent.put(None)
         yield from call
     except grpc.RpcError as error:
-        raise error_of_call(error) from None
+        raise caller.error_of(error) from None
     finally:
         # Or a thread of grpc would wait for requests for ever, if nobody wants further answers.
         sent.put(None)
@@ -45,10 +44,10 @@ def answers(
 
 
 async def awaited_answers(
-    open_stream: Callable[[], Any], requests: AsyncIterable[Message]
+    caller: Caller, method: str, requests: AsyncIterable[Message]
 ) -> AsyncGenerator[Any, None]:
     """As `answers`, with requests and answers that are awaited."""
-    call = open_stream()
+    call = caller.stream(method)
     waiting = 0
     try:
         async for request in requests:
@@ -64,6 +63,6 @@ async def awaited_answers(
         while (answer := await call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
             yield answer
     except grpc.RpcError as error:
-        raise error_of_call(error) from None
+        raise caller.error_of(error) from None
     finally:
         call.cancel()

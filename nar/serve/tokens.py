@@ -42,6 +42,8 @@ class Tokens:
         self._paths = {role: path for role, path in paths.items() if path}
         self._stamps = {role: stamp_of(path) for role, path in self._paths.items()}
         self._read = {role: read_tokens(path) for role, path in self._paths.items()}
+        for role, digests in self._read.items():
+            _say(role, digests, self._paths[role])
 
     @property
     def are_wanted(self) -> bool:
@@ -54,8 +56,7 @@ class Tokens:
         Every token is compared, in a time that does not tell how much of one was right.
         """
         self._refresh()
-        is_bearer = authorization[: len(SCHEME)].lower() == SCHEME
-        given = _digest(authorization[len(SCHEME) :] if is_bearer else "")
+        given = _digest(token_in(authorization))
         known: dict[Role, Digests] = {"reader": frozenset(), "writer": self._fixed}
         for role, digests in self._read.items():
             known[role] |= digests
@@ -72,9 +73,20 @@ class Tokens:
                     # First, so that a file at fault is complained of once.
                     self._stamps[role] = current
                     self._read[role] = read_tokens(path)
-                    log.info("read the tokens of %s again", path)
+                    _say(role, self._read[role], path)
             except ConfigError as error:
                 log.warning("the tokens of every %s stay as they were: %s", role, error)
+
+
+def token_in(authorization: str) -> str:
+    """The token that metadata brings; empty where it brings none.
+
+    Example:
+        >>> token_in("Bearer abc"), token_in("Basic abc")
+        ('abc', '')
+    """
+    is_bearer = authorization[: len(SCHEME)].lower() == SCHEME
+    return authorization[len(SCHEME) :] if is_bearer else ""
 
 
 def read_tokens(path: Path) -> Digests:
@@ -109,6 +121,10 @@ def stamp_of(path: Path) -> Stamp:
         return stamp(path)
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _say(role: Role, digests: Digests, path: Path) -> None:
+    log.info("tokens of %ss: %d in %s", role, len(digests), path)
 
 
 def _digest(token: str) -> bytes:

@@ -4,6 +4,10 @@ Whoever has a span, or has said where spans go, has imported `opentelemetry.trac
 """
 
 import sys
+from typing import Final
+
+# Metadata of calls and replies: what the server's log calls a call.
+REQUEST_ID: Final = "x-request-id"
 
 
 def trace_metadata() -> tuple[tuple[str, str], ...]:

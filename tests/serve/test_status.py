@@ -101,9 +101,23 @@ def test_a_bare_or_foreign_status_is_an_error_too():
     assert str(error_of_status(Status(code=999, message="odder"))) == "UNKNOWN: odder"
 
 
+def test_a_service_error_says_what_the_log_calls_it():
+    full = status_of(OverloadedError("full"))
+    assert str(error_of_status(full)) == "RESOURCE_EXHAUSTED: full"
+    named = error_of_status(full, "mine-7")
+    assert named.request_id == "mine-7"
+    assert str(named) == "RESOURCE_EXHAUSTED: full (request mine-7)"
+    assert str(named.with_way_out("wait")) == "RESOURCE_EXHAUSTED: full: wait (request mine-7)"
+    fault = error_of_status(status_of(ZeroDivisionError(), "of-the-item"))
+    assert fault.request_id == "of-the-item"
+    assert str(fault).count("of-the-item") == 1
+
+
 def test_service_error_crosses_processes():
-    error = pickle.loads(pickle.dumps(ServiceError("INTERNAL", "id 7", 0.5)))
+    error = pickle.loads(pickle.dumps(ServiceError("INTERNAL", "id 7", 0.5, "mine-7")))
     assert (error.code, error.reason, error.retry_after_s) == ("INTERNAL", "id 7", 0.5)
+    assert error.request_id == "mine-7"
+    assert str(error) == "INTERNAL: id 7 (request mine-7)"
 
 
 def detail(status, kind):

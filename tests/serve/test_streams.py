@@ -283,4 +283,4 @@ def test_a_stream_that_breaks_while_it_is_written_to_may_be_asked_again():
     broken = grpc.aio.AioRpcError(
         grpc.StatusCode.INTERNAL, nothing, nothing, details="Internal error from Core"
     )
-    assert isinstance(error_of_call(broken), IndexUnavailableError)
+    assert isinstance(error_of_call(broken, wants_tls=False), IndexUnavailableError)

@@ -1,9 +1,15 @@
 """Tokens: which are accepted as settings, who they let in, and that they change while it runs."""
 
+import logging
+import re
+
 import pytest
 from live_server import live_server
 from tiny_index import KNOWN
+from typer.testing import CliRunner
+from web_asking import ask
 
+from nar.cli.app import app
 from nar.client import Client
 from nar.config import ServerConfig, load_config
 from nar.errors import ConfigError
@@ -22,16 +28,67 @@ def asked(server, token):
 def test_several_tokens_from_files_change_while_the_server_runs(embedder, index, tmp_path, caplog):
     readers = tmp_path / "readers"
     readers.write_text("# two teams\nred\nblue\n")
+    caplog.set_level(logging.INFO, "nar")
     with live_server(embedder, index, token="own", reader_tokens_file=readers) as server:
         assert [asked(server, token) for token in ("own", "red", "blue")] == [len(KNOWN)] * 3
         assert [asked(server, token) for token in ("green", "two", None)] == ["UNAUTHENTICATED"] * 3
         readers.write_text("blue\ngreen\n")
         assert [asked(server, token) for token in ("own", "blue", "green")] == [len(KNOWN)] * 3
         assert asked(server, "red") == "UNAUTHENTICATED"
-        readers.write_text("with space\n")
+        readers.write_text("two words\n")
         assert asked(server, "green") == len(KNOWN)
         assert "line 1: wanted a token of visible ASCII" in caplog.text
-    assert "space" not in caplog.text
+    assert f"tokens of readers: 2 in {readers}" in caplog.text
+    assert "words" not in caplog.text
+
+
+def test_a_caller_is_told_a_wrong_token_from_none(embedder, index, open_client, caplog):
+    caplog.set_level(logging.INFO, "nar")
+    with live_server(embedder, index, web_port=0, token="own") as server:
+        said = {}
+        for token in (None, "other"):
+            with open_client(server.target, token=token) as client:
+                with pytest.raises(ServiceError) as caught:
+                    client.describe()
+                said[token] = caught.value.reason
+        assert said[None] == "no token came: send `authorization: Bearer <token>`"
+        assert said["other"] == "the token that came is not known here"
+        for headers, reason in (
+            ({}, said[None]),
+            ({"authorization": "Basic own"}, said[None]),
+            ({"authorization": "Bearer other"}, said["other"]),
+        ):
+            status, _, body = ask(server, "/v1/describe", **headers)
+            assert (status, body["message"]) == (401, reason)
+    peers = [call.peer for call in caplog.records if getattr(call, "code", "") == "UNAUTHENTICATED"]
+    assert {peer.rpartition(":")[0] for peer in peers} == {"ipv4:127.0.0.1", "http:127.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "written", "way_out"),
+    [
+        (None, None, "no token came: .*: set NAR_TOKEN"),
+        ("", None, "no token came: .*: NAR_TOKEN is set and empty"),
+        ("other", None, "is not known here: it is that of NAR_TOKEN"),
+        ("own", "other", r"is not known here: it is that of server\.token in --config"),
+    ],
+)
+def test_the_command_line_says_how_a_token_comes(
+    embedder, index, tmp_path, monkeypatch, variable, written, way_out
+):
+    settings = tmp_path / "nar.yaml"
+    settings.write_text(f"server: {{token: {written}}}" if written else "{}")
+    with live_server(embedder, index, token="own") as server:
+        monkeypatch.delenv("NAR_TOKEN", raising=False)
+        if variable is not None:
+            monkeypatch.setenv("NAR_TOKEN", variable)
+        arguments = ["search", "timm:resnet50", "--server", server.target, "--config", settings]
+        done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert done.exit_code == 1
+    assert re.search(
+        f"UNAUTHENTICATED: .*{way_out} \\(request [0-9a-f]{{32}}\\)$", done.stderr.strip()
+    )
+    assert "other" not in done.stderr
 
 
 def test_roles(tmp_path):
@@ -51,18 +108,49 @@ def test_roles(tmp_path):
 
 @pytest.mark.parametrize(
     ("token", "reason"),
-    [("", "empty"), ("abc\n", "line break at its end"), ("höher", "other"), ("a b", "other")],
+    [("", "empty"), ("abc\n", "line break at its end"), ("höher", "other"), ("a b", "a space")],
 )
-def test_a_token_that_nobody_can_send_is_no_setting(token, reason, tmp_path, monkeypatch):
+def test_a_token_that_nobody_can_send_is_no_setting(token, reason, tmp_path):
     settings = tmp_path / "nar.yaml"
     settings.write_text(f'server: {{token: "{token}"}}'.replace("\n", "\\n"))
     with pytest.raises(ConfigError, match=reason) as caught:
         load_config(settings)
     assert not token or token.strip() not in str(caught.value).replace("visible ASCII", "")
-    if token:
-        monkeypatch.setenv("NAR_TOKEN", token)
-        with pytest.raises(ConfigError, match=reason):
-            load_config(None)
+
+
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [
+        (
+            "abc\n",
+            "NAR_TOKEN ends with a line break: take it away (`export NAR_TOKEN=$(cat FILE)`)",
+        ),
+        ("a b", "NAR_TOKEN: wanted a token of visible ASCII characters, came one with a space"),
+    ],
+)
+def test_a_token_of_the_environment_that_nobody_can_send_is_no_fault_of_a_file(
+    token, said, tmp_path, monkeypatch
+):
+    settings = tmp_path / "client.yaml"
+    settings.write_text("client: {tls: true}")
+    monkeypatch.setenv("NAR_TOKEN", token)
+    for path in (None, settings):
+        with pytest.raises(ConfigError) as caught:
+            load_config(path)
+        assert str(caught.value) == said
+    arguments = ["search", "timm:resnet50", "--server", "127.0.0.1:1", "--config", settings]
+    done = CliRunner().invoke(app, list(map(str, arguments)))
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, f"error {said}")
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [("abc\n", "line break"), ("ä", "other"), ("a b", "a space"), ("", "empty")],
+)
+def test_a_client_refuses_a_token_that_it_cannot_send(token, reason, open_client):
+    with pytest.raises(ConfigError, match=f"token: .*{reason}") as caught:
+        open_client("127.0.0.1:1", token=token)
+    assert not token or token not in str(caught.value).replace("a space", "")
 
 
 def test_the_token_of_the_environment_stands_in_for_none(tmp_path, monkeypatch):

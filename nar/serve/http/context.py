@@ -7,8 +7,10 @@ import grpc
 from google.rpc.status_pb2 import Status
 from starlette.requests import Request
 
-from nar.serve.calls import REQUEST_ID, Context
+from nar.serve.addresses import address
+from nar.serve.calls import Context
 from nar.serve.http.bodies import read_body
+from nar.serve.tracing import REQUEST_ID
 
 Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
 _DETAILS: Final = "grpc-status-details-bin"
@@ -52,6 +54,11 @@ class HttpContext:
     def set_trailing_metadata(self, metadata: Metadata) -> None:
         """Take what goes back with the reply."""
         self.request_id = str(dict(metadata)[REQUEST_ID])
+
+    def peer(self) -> str:
+        """Who asks, as grpc writes it."""
+        caller = self._request.client
+        return f"http:{address(caller.host, caller.port)}" if caller else "http:unknown"
 
     async def read(self) -> bytes:
         """Its body; an empty one is an empty message.
