@@ -6,7 +6,7 @@ from typing import Final
 
 from nar.errors import IndexUnavailableError
 from nar.index.collection import Collection
-from nar.index.milvus import PATIENCE_S, RefusedError
+from nar.index.milvus import PATIENCE_S, RefusedError, TimedOutError
 
 # So long no row may come into the index: a segment of half a million takes minutes.
 STUCK_S: Final = 1_800.0
@@ -17,16 +17,17 @@ def await_rows(collection: Collection) -> None:
     """Return when its rows can be read.
 
     A server that was begun again, or hung for long, says that it is there before its query node has
-    taken its collections up again, and refuses to read until then.
+    taken its collections up again, and refuses to read until then, or lets the call wait.
 
     Raises:
         RefusedError: It refuses for longer than bulk jobs wait.
+        TimedOutError: It has not answered for as long.
     """
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
             collection.count(settled=True)
-        except RefusedError:
+        except (RefusedError, TimedOutError):
             if time.monotonic() > end:
                 raise
             time.sleep(_LOOK_S)

@@ -37,6 +37,10 @@ class RefusedError(IndexUnavailableError):
     """Milvus answered, but refused: most often, the collection was replaced meanwhile."""
 
 
+class TimedOutError(IndexUnavailableError):
+    """Milvus gave no answer in time: it hangs, or is not yet done with starting."""
+
+
 class Milvus:
     """The calls that NAR makes, with bounded time and errors of its own.
 
@@ -119,6 +123,7 @@ class Milvus:
 
         Raises:
             RefusedError: Milvus runs, but could not do it.
+            TimedOutError: It gave no answer within the time of a call.
             IndexUnavailableError: It cannot be reached.
         """
         if self._closed:
@@ -129,7 +134,9 @@ class Milvus:
         except grpc.RpcError as error:
             self._count("unreachable")
             code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
-            raise IndexUnavailableError(self._unreachable(purpose, code)) from error
+            is_late = code == grpc.StatusCode.DEADLINE_EXCEEDED.name
+            failure = TimedOutError if is_late else IndexUnavailableError
+            raise failure(self._unreachable(purpose, code)) from error
         except MilvusException as error:
             if _is_refusal(error):
                 self._count("refused")

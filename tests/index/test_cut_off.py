@@ -8,7 +8,7 @@ from pymilvus import MilvusClient, MilvusException
 from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
-from nar.index.milvus import RefusedError
+from nar.index.milvus import RefusedError, TimedOutError
 
 NEW = [row(f"new {number}", 1, number) for number in range(5)]
 
@@ -42,12 +42,13 @@ def refused(*_, **__):
 
 
 @on_both
-def test_a_store_that_refuses_to_read_for_a_while_is_waited_for(index, monkeypatch):
+@pytest.mark.parametrize("failure", [RefusedError, TimedOutError])
+def test_a_store_that_does_not_read_for_a_while_is_waited_for(index, monkeypatch, failure):
     count, refusals = Collection.count, iter([1, 2])
 
     def refusing(collection, **how):
         if next(refusals, None):
-            raise RefusedError("channel not subscribed")
+            raise failure("channel not subscribed")
         return count(collection, **how)
 
     monkeypatch.setattr(Collection, "count", refusing)
