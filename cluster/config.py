@@ -7,7 +7,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from nar.errors import ConfigError
-from nar.settings import Settings
+from nar.settings import Settings, faults
 
 CONFIG_NAME = "ray_config.yaml"
 
@@ -101,7 +101,5 @@ def load_cluster_config(path: Path | None = None) -> ClusterConfig:
     except yaml.YAMLError as error:
         raise ConfigError(f"{chosen} is no YAML: {error}") from error
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
-        )
-        raise ConfigError(f"{chosen} holds no valid sizes: {faults}") from error
+        found = faults(error, ClusterConfig)
+        raise ConfigError(f"{chosen} holds no valid sizes:\n{found}") from None

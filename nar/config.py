@@ -24,7 +24,7 @@ from nar.encoding.registry import to_recipe
 from nar.errors import ConfigError
 from nar.index_kind import IndexKind
 from nar.motifs.config import MotifConfig
-from nar.settings import Settings
+from nar.settings import Settings, faults
 
 
 class IndexConfig(Settings):
@@ -275,6 +275,8 @@ def load_config(path: Path | None) -> NarConfig:
         return NarConfig.model_validate(chosen or {})
     except OSError as error:
         raise ConfigError(f"cannot read settings from {path}: {error.strerror}") from error
-    except (yaml.YAMLError, ValidationError) as error:
-        origin = path or "the environment"
-        raise ConfigError(f"{origin} holds no valid settings: {error}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} holds no valid settings: {error}") from error
+    except ValidationError as error:
+        origin, found = path or "the environment", faults(error, NarConfig)
+        raise ConfigError(f"{origin} holds no valid settings:\n{found}") from None
