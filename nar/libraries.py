@@ -12,6 +12,9 @@ _TOLD: Final = {
     # What Arrow's own allocator has freed nobody else uses: 17 MB of a server. Told later, its
     # readers of files go on as they began.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
+    # What it prints beside the error that it raises is a second telling, and no line of JSON in the
+    # log of a server.
+    "GRPC_VERBOSITY": "NONE",
 }
 
 

@@ -176,7 +176,12 @@ class QueryServer:
                 listening = address(config.host, config.web_port or 0)
                 self._web.open()
         except (RuntimeError, OSError) as error:
-            raise ConfigError(f"cannot listen on {listening}: {error}") from error
+            # grpc says no more than that it could not.
+            reason = error.strerror if isinstance(error, OSError) else "is the port taken?"
+            raise ConfigError(
+                f"cannot listen on {listening}: {reason}; take another (--port, --metrics-port, "
+                "--web-port; 0 is a free one), or another address of this machine"
+            ) from error
 
     def _open(self, listening: str) -> int:
         if self._config.tls is None:

@@ -108,7 +108,8 @@ def check_pair(certificate: Path, key: Path) -> None:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, lambda: "")
     except (OSError, ValueError) as error:
-        raise ConfigError(f"no certificate and key in {certificate} and {key}: {error}") from error
+        files = f"{certificate.absolute()} and {key.absolute()}"
+        raise ConfigError(f"no certificate and key in {files}: {error}") from error
 
 
 def check_authority(authority: Path) -> None:
@@ -120,7 +121,7 @@ def check_authority(authority: Path) -> None:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(authority)
     except OSError as error:
-        raise ConfigError(f"no certificates in {authority}: {error}") from error
+        raise ConfigError(f"no certificates in {authority.absolute()}: {error}") from error
 
 
 def channel_credentials(config: ClientConfig) -> grpc.ChannelCredentials:

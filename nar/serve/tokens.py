@@ -98,7 +98,7 @@ def read_tokens(path: Path) -> Digests:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read tokens from {path}: {error}") from error
+        raise ConfigError(f"cannot read tokens from {path.absolute()}: {error}") from error
     digests = set()
     for number, line in enumerate(map(str.strip, lines), start=1):
         if line and not line.startswith("#"):
@@ -120,7 +120,7 @@ def stamp_of(path: Path) -> Stamp:
     try:
         return stamp(path)
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+        raise ConfigError(f"cannot read {path.absolute()}: {error.strerror}") from error
 
 
 def _say(role: Role, digests: Digests, path: Path) -> None:

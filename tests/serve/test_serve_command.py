@@ -1,6 +1,7 @@
 """`nar serve` of an atlas, as processes of their own that share a home."""
 
 import os
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -52,6 +53,18 @@ def index_of(target):
 
 def name_in(atlas):
     return next(names[0] for _, names in iterate_names(atlas.corpus))
+
+
+def test_a_port_that_is_taken_is_one_error_and_nothing_of_grpc(small_atlas, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        line = [sys.executable, "-c", NAR, str(small_atlas.directory), str(small_atlas.corpus)]
+        line += ["serve", "--port", str(port), "--metrics-port", "0"]
+        environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+        done = subprocess.run(line, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}: is the port taken?" in done.stderr
+    assert ".cc:" not in done.stderr
 
 
 @pytest.mark.parametrize(("kind", "is_in_memory"), [("FLAT", True), ("HNSW", False)])
