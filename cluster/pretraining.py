@@ -4,6 +4,7 @@ A run is named by its settings and its corpus: started again, it goes on after i
 once finished it only writes its checkpoint anew.
 """
 
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from threading import Thread
+from typing import Final
 
 import ray
 import ray.train
@@ -51,6 +53,9 @@ from nar.workspace import Workspace
 
 RUNS = "pretraining"
 CHECKPOINTS_KEPT = 2
+# How often Ray Train asks its workers, in seconds. An epoch ends for them when it has asked: at its
+# own 2 s, epochs of a small corpus last as long, whatever they do.
+POLLING: Final = ("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.25")
 
 
 class TrainingLostError(NarError):
@@ -180,6 +185,7 @@ def scaling(sizes: PretrainConfig) -> ScalingConfig:
 
 
 def _fit(job: Job, sizes: PretrainConfig, run: RunConfig) -> None:
+    os.environ.setdefault(*POLLING)
     limit = sizes.max_failures
     # The annotations are those of Train v1, which had no second limit.
     run.failure_config = FailureConfig(
