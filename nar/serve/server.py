@@ -177,7 +177,7 @@ class QueryServer:
                 self._web.open()
         except (RuntimeError, OSError) as error:
             # grpc says no more than that it could not.
-            reason = error.strerror if isinstance(error, OSError) else "is the port taken?"
+            reason = error.strerror if isinstance(error, OSError) else "the port may be taken"
             raise ConfigError(
                 f"cannot listen on {listening}: {reason}; take another (--port, --metrics-port, "
                 "--web-port; 0 is a free one), or another address of this machine"

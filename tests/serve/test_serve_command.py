@@ -20,6 +20,8 @@ from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 NAR = """
 import sys
 from pathlib import Path
+from nar.libraries import tell_libraries
+tell_libraries()  # as the command does before it imports them
 from nar.atlas import Atlas
 from nar.cli import serve_command
 serve_command.shipped_atlas = lambda: Atlas(Path(sys.argv[1]), Path(sys.argv[2]))
@@ -63,7 +65,7 @@ def test_a_port_that_is_taken_is_one_error_and_nothing_of_grpc(small_atlas, tmp_
         environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
         done = subprocess.run(line, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 1
-    assert f"cannot listen on 127.0.0.1:{port}: is the port taken?" in done.stderr
+    assert f"cannot listen on 127.0.0.1:{port}: the port may be taken;" in done.stderr
     assert ".cc:" not in done.stderr
 
 
