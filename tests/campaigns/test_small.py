@@ -35,8 +35,8 @@ def test_no_acknowledged_row_is_lost_when_milvus_is_killed():
 @pytest.mark.parametrize(
     ("store", "operations"),
     [
-        ("lite", 1_000),
-        ("reader", 1_000),
+        ("lite", 2_500),
+        ("reader", 2_500),
         pytest.param(
             "server", 200, marks=[pytest.mark.faults, pytest.mark.milvus_server], id="server"
         ),
