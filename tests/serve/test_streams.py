@@ -144,7 +144,7 @@ def test_an_idle_stream_holds_nothing_and_ends(opened, embedder, index):
     with live_server(embedder, index, max_idle_s=0.3, max_in_flight=1) as server:
         stream = opened(server)
         assert stream.ask(named("timm:plain")).results
-        assert sample(server, "nar_rpc_in_flight") == 0
+        wait_for(lambda: sample(server, "nar_rpc_in_flight") == 0)
         other = opened(server)
         assert other.ask(named("timm:plain")).results
         assert stream.refusal() == ("DEADLINE_EXCEEDED", "no request came within 0.3 s")
