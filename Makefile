@@ -108,8 +108,7 @@ campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'
 	$(CAMPAIGN)$* --log $(LOG) $(OPTIONS)
 
 bench: $(STAMP) milvus chromium  ## every benchmark of tests/bench, one table each
-	for name in motifs capture darts embed serve vectors cli page peers; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
-	$(BIN)/python tests/bench/bench_ray.py $(DEMO)
+	for name in motifs capture darts embed serve vectors cli page peers ray; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
 
 # Goes on where it was interrupted; what a size has given lies below SCALE, to be removed by hand.
 scale: $(STAMP) milvus  ## results/scale.md and scaling.md: DARTS networks drawn, embedded, indexed, searched

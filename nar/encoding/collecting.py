@@ -1,8 +1,11 @@
 """Samples of a corpus that is read once, part by part, so that no graph is kept."""
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
+
+import numpy as np
 
 from nar.architecture import Architecture, Labels
 from nar.encoding.targets import Described, Targets
@@ -23,10 +26,15 @@ class Reader(Protocol[SamplesT]):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What is kept of an architecture."""
+    """What is kept of an architecture: its coarse class, and of what families it is."""
 
     block: str
     labels: Labels
+
+    @classmethod
+    def of(cls, item: Architecture) -> "Description":
+        """Equal for all that have the same targets, however many they are."""
+        return cls(item.block, replace(item.labels, name="", source="", library="", task=""))
 
 
 def collected(
@@ -44,11 +52,12 @@ def collected(
         targets: What is aimed at, by how the architectures are described.
         nodes_a_part: So many nodes are read at once; a larger graph is read alone.
     """
-    described: list[Description] = []
+    kinds: dict[Description, int] = {}
+    kind_of = array("q")
     for part in parts(architectures, nodes_a_part):
         reader.read([item.graph for item in part])
-        described += [Description(item.block, item.labels) for item in part]
-    return reader.samples(targets(described))
+        kind_of.extend(kinds.setdefault(Description.of(item), len(kinds)) for item in part)
+    return reader.samples(targets(list(kinds)).take(np.array(kind_of, dtype=np.int64)))
 
 
 def parts(architectures: Iterable[Architecture], nodes_a_part: int) -> Iterator[list[Architecture]]:

@@ -64,14 +64,14 @@ class FeatureSets:
 
     Attributes:
         codes: Shape (features,). Codes of different streams are different.
-        streams: Shape (features,), stream of each.
+        streams: Shape (features,), uint8, stream of each.
         weights: Shape (features,), float32: those of one stream of one graph make a vector of
             length 1.
         start: Shape (graphs + 1,), where the features of each graph begin.
     """
 
     codes: Codes
-    streams: Integers
+    streams: NDArray[np.uint8]
     weights: NDArray[np.float32]
     start: Integers
 
@@ -226,7 +226,7 @@ def _together(streams: Sequence[_Stream], count: int) -> FeatureSets:
     order = np.argsort(owner, kind="stable")
     return FeatureSets(
         salted(codes, number, STREAM)[order],
-        number[order],
+        number[order].astype(np.uint8),
         weights[order],
         np.searchsorted(owner[order], np.arange(count + 1)),
     )

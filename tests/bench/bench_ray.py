@@ -1,24 +1,32 @@
-"""Embedding a stored corpus into an index: in one process, and by the Ray job of `cluster.embed`.
+"""Stored graphs into an index: one plain process beside `cluster.embed` on workers and nodes.
 
-Starting workers costs the same however large the corpus, so the corpus is embedded once as it is
-and once in several copies: the difference is what an architecture costs.
+DARTS networks are drawn first; the encoder is that of the atlas, the index Milvus Lite. Every way
+reads, embeds, writes, verifies, publishes and measures novelty. The nodes of Ray are up before;
+what a command takes to start and its workers to come up counts. At the end the index of the last
+way is brought to a corpus of which 1% is another, and to one that is the same.
 
-Run: python tests/bench/bench_ray.py WORKSPACE [results.json]
+Run: python tests/bench/bench_ray.py [results.json]
 """
 
-import shutil
+import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import yaml
 from measure import peak_memory_mib, report
+from nodes import running_nodes
 
-from cluster.config import load_cluster_config
-from cluster.embedding import embed
-from cluster.session import connect
+from nar.atlas import shipped_atlas
 from nar.config import IndexConfig
 from nar.corpus import iterate_shards, write_shard
 from nar.corpus.manifest import Manifest
@@ -26,73 +34,127 @@ from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.rows import index_row
+from nar.novelty import keep_novelty
 from nar.workspace import Workspace
 
-COPIES = 4
+ROWS = int(os.environ.get("NAR_BENCH_ROWS", "100000"))
+# Several shards for each worker, also of few rows.
+SHARD_ROWS = min(2_048, -(-ROWS // 8))
+# Workers of each node, by way.
+WAYS = {
+    "Ray, 1 worker": (1,),
+    "Ray, 2 nodes of 1 worker": (1, 1),
+    "Ray, 2 workers on 1 node": (2,),
+}
+CHANGED_SHARE = 0.01
 
-
-def copied(source: Workspace, root: Path, copies: int) -> Workspace:
-    """The same checkpoint, and a corpus in which every architecture stands several times."""
-    target = Workspace(root / f"copies-{copies}")
-    shutil.copytree(source.checkpoint, target.checkpoint)
-    target.corpus.mkdir()
-    entries = []
-    for entry, items in iterate_shards(source.corpus):
-        for copy in range(copies):
-            renamed = [
-                replace(item, labels=replace(item.labels, name=f"{item.labels.name}#{copy}"))
-                for item in items
-            ]
-            entries.append(write_shard(target.corpus / f"{copy}-{entry.file}", renamed))
-    manifest = Manifest.read(source.corpus)
-    manifest.model_copy(update={"shards": tuple(entries)}).write(target.corpus)
-    return target
+ResultT = TypeVar("ResultT")
 
 
 def plain(workspace: Workspace) -> int:
-    """Read, embed, write and publish in this process, shard by shard."""
+    """The same steps in this process, shard by shard."""
     embedder = Embedder(load_checkpoint(workspace.checkpoint))
-    with (
-        ArchitectureIndex(IndexConfig(uri=str(workspace.root / "plain.db"))) as index,
-        index.build(embedder.fingerprint, embedder.dim) as build,
-    ):
-        for _, items in iterate_shards(workspace.corpus):
-            vectors = embedder.embed([item.graph for item in items])
-            build.upsert([index_row(*pair) for pair in zip(items, vectors, strict=True)])
-        return build.publish()
+    with ArchitectureIndex(IndexConfig(uri=str(workspace.root / "index.db"))) as index:
+        with index.build(embedder.fingerprint, embedder.dim) as build:
+            for _, items in iterate_shards(workspace.corpus):
+                vectors = embedder.embed([item.graph for item in items])
+                build.upsert([index_row(*pair) for pair in zip(items, vectors, strict=True)])
+            rows = build.publish()
+        keep_novelty(index, workspace.novelty, encoder=embedder.fingerprint)
+    return rows
 
 
-def through_ray(workspace: Workspace) -> int:
-    """The job of `cluster.embed` on the connected cluster."""
-    config = IndexConfig(uri=str(workspace.root / "ray.db"))
-    return embed(workspace, config, load_cluster_config(None).embed).rows
+def command(workspace: Workspace, environment: Mapping[str, str], *words: str) -> dict[str, Any]:
+    """What a command of the cluster says."""
+    where = ("--work", str(workspace.root))
+    sizes = ("--cluster-config", str(workspace.root.parent / "sizes.yaml"))
+    done = subprocess.run(
+        [sys.executable, "-m", *words, *where, *sizes, "--json"],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return dict(json.loads(done.stdout))
 
 
-def row(
-    name: str, work: Callable[[Workspace], int], workspaces: list[Workspace]
-) -> dict[str, object]:
-    rows, seconds = [], []
-    for workspace in workspaces:
-        start = time.perf_counter()
-        rows.append(work(workspace))
-        seconds.append(time.perf_counter() - start)
-    rate = (rows[1] - rows[0]) / (seconds[1] - seconds[0])
+def change(workspace: Workspace) -> None:
+    """Give every hundredth row another task, in as few shards as hold so many."""
+    manifest = Manifest.read(workspace.corpus)
+    left = round(ROWS * CHANGED_SHARE)
+    entries = {}
+    for entry, items in iterate_shards(workspace.corpus):
+        changed = [
+            replace(item, labels=replace(item.labels, task="another")) for item in items[:left]
+        ]
+        # Under another name: others have the same file.
+        path = workspace.corpus / f"changed-{entry.file}"
+        entries[entry.file] = write_shard(path, [*changed, *items[left:]])
+        left -= len(changed)
+        if not left:
+            break
+    shards = tuple(entries.get(entry.file, entry) for entry in manifest.shards)
+    manifest.model_copy(update={"shards": shards}).write(workspace.corpus)
+
+
+def workspaces(root: Path, corpus: Path) -> Iterator[Workspace]:
+    """One after the other, all with the same corpus and encoder, and none with an index."""
+    number = 0
+    while True:
+        number += 1
+        workspace = Workspace(root / str(number))
+        workspace.corpus.mkdir(parents=True)
+        for file in corpus.iterdir():
+            if file.is_file():
+                (workspace.corpus / file.name).hardlink_to(file)
+        workspace.checkpoint.symlink_to(shipped_atlas().encoder.absolute())
+        yield workspace
+
+
+def timed(work: Callable[[], ResultT]) -> tuple[ResultT, float]:
+    started = time.perf_counter()
+    return work(), time.perf_counter() - started
+
+
+def row(way: str, rows: int, seconds: float, plain_s: float) -> dict[str, object]:
     return {
-        "way": name,
-        "rows": " and ".join(f"{count:,}" for count in rows),
-        "seconds": " and ".join(f"{taken:.1f}" for taken in seconds),
-        "architectures/s": f"{rate:,.0f}",
+        "way": way,
+        "rows": f"{rows:,}",
+        "seconds": f"{seconds:.1f}",
+        "rows/s": f"{rows / seconds:,.0f}",
+        "seconds of plain": f"{seconds / plain_s:.3f}",
     }
 
 
+def measured(root: Path) -> Iterator[dict[str, object]]:
+    sizes = {
+        "embed": {"part_rows": 512, "num_workers": "auto"},
+        "extract": {"shard_size": SHARD_ROWS},
+    }
+    (root / "sizes.yaml").write_text(yaml.safe_dump(sizes))
+    drawn = Workspace(root / "drawn")
+    command(drawn, {}, "cluster.draw", "--count", str(ROWS))
+    fresh = workspaces(root, drawn.corpus)
+    rows, plain_s = timed(partial(plain, next(fresh)))
+    yield row("one process", rows, plain_s, plain_s)
+    for way, cpus in WAYS.items():
+        with running_nodes(0) as nodes:
+            for count in cpus:
+                nodes.add(cpus=count)
+            workspace = next(fresh)
+            again = partial(command, workspace, nodes.environment, "cluster.embed")
+            answer, seconds = timed(again)
+            yield row(way, answer["rows"], seconds, plain_s)
+            if way == [*WAYS][-1]:
+                change(workspace)
+                for what in ("1% changed", "nothing changed"):
+                    answer, seconds = timed(again)
+                    yield row(what, answer["embedded"], seconds, plain_s)
+
+
 def main() -> None:
-    source = Workspace(Path(sys.argv.pop(1)))
     with tempfile.TemporaryDirectory() as directory:
-        workspaces = [copied(source, Path(directory), copies) for copies in (1, COPIES)]
-        rows = [row("one process", plain, workspaces)]
-        with connect(load_cluster_config(None)):
-            rows.append(row("Ray", through_ray, workspaces))
-    report(f"Embedding and indexing (peak memory of the driver {peak_memory_mib():.0f} MiB)", rows)
+        rows = list(measured(Path(directory)))
+    report(f"Embedding and indexing (peak memory of the process {peak_memory_mib():.0f} MiB)", rows)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from nar.encoding.losses import supervised_contrastive_loss
 from nar.encoding.motif_contrast import MotifPairs
 from nar.encoding.together import together
 from nar.motifs.feature_sets import FeatureSets
-from nar.ragged import offsets
+from nar.ragged import Integers
 
 _CONTEXT_STREAM = 1
 _LEAVE_OUT_STREAM = 2
@@ -30,6 +30,7 @@ class MotifBatches:
         self._motifs, self._table, self._seed = motifs, table, seed
         _, self._first = np.unique(motifs.codes, return_index=True)
         self._occurrences = np.diff(np.append(self._first, len(motifs.codes)))
+        self._epoch, self._chosen = -1, self._first
 
     def __len__(self) -> int:
         """Number of motif types."""
@@ -38,25 +39,40 @@ class MotifBatches:
     def __call__(self, rows: NDArray[np.int64], epoch: int) -> MotifPairs[FeatureBatch]:
         """The motif types of these rows, each with the surroundings of this epoch."""
         motifs = self._motifs
-        choices = np.random.default_rng([self._seed, epoch, _CONTEXT_STREAM]).random(len(self))
-        chosen = (self._first + (choices * self._occurrences).astype(np.int64))[rows]
+        chosen = self._choices(epoch)[rows]
         codes, contexts = motifs.codes[chosen], motifs.context_codes[chosen]
         device = self._table.vectors.weight.device
         return MotifPairs(
             self._read(motifs.sets.take(motifs.motifs[chosen])),
-            self._read(_united(motifs.sets, [motifs.neighbours[each] for each in chosen])),
+            self._read(_united(motifs.sets, *motifs.around(chosen))),
             *(torch.from_numpy(each.view(np.int64)).to(device) for each in (codes, contexts)),
         )
+
+    def _choices(self, epoch: int) -> NDArray[np.int64]:
+        """The occurrence of each motif type that an epoch reads; drawn once, for all its batches.
+
+        The same for every worker, whichever motifs it gets.
+        """
+        if self._epoch != epoch:
+            choices = np.random.default_rng([self._seed, epoch, _CONTEXT_STREAM]).random(len(self))
+            self._chosen = self._first + (choices * self._occurrences).astype(np.int64)
+            self._epoch = epoch
+        return self._chosen
 
     def _read(self, sets: FeatureSets) -> FeatureBatch:
         return self._table.batch(sets)
 
 
-def _united(sets: FeatureSets, groups: list[NDArray[np.int64]]) -> FeatureSets:
-    """The features of several rows as those of one; a feature of two of them counts twice."""
-    taken = sets.take(np.concatenate(groups))
-    ends = offsets([len(group) for group in groups])
-    return FeatureSets(taken.codes, taken.streams, taken.weights, taken.start[ends])
+def _united(sets: FeatureSets, rows: Integers, start: Integers) -> FeatureSets:
+    """The features of several rows as those of one; a feature of two of them counts twice.
+
+    Args:
+        sets: Of all rows.
+        rows: Group after group.
+        start: Shape (groups + 1,), where each group begins.
+    """
+    taken = sets.take(rows)
+    return FeatureSets(taken.codes, taken.streams, taken.weights, taken.start[start])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,20 +1,22 @@
 """What the default encoder learns from: features of motifs, of their contexts, and of graphs."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nar.encoding.batches import runs
 from nar.encoding.targets import Targets
 from nar.graph import ComputationalGraph
+from nar.hashing import Codes
 from nar.motifs.config import MotifConfig
-from nar.motifs.feature_sets import FeatureSets, feature_sets, joined, motif_feature_sets
+from nar.motifs.feature_sets import FeatureSets, feature_sets, motif_feature_sets
 from nar.motifs.macro_graph import MacroGraph, macro_graph
 from nar.motifs.partition import MotifPartition
 from nar.motifs.splitting import split_all
+from nar.ragged import Integers, offsets, ranks, slices
+from nar.spool import Spool
 
 CONTEXTS_A_MOTIF = 8
 NODES_A_RUN = 300_000
@@ -25,18 +27,25 @@ class MotifOccurrences:
     """Motifs as they occur: few of each type, each in other surroundings.
 
     Attributes:
-        sets: Features of every motif type of every graph that some occurrence reads.
+        sets: Features of every motif type of every graph.
         codes: Shape (occurrences,), motif type, ascending.
         motifs: Shape (occurrences,), row of ``sets`` that is the motif.
-        neighbours: Rows of ``sets`` around each, at least one.
         context_codes: Shape (occurrences,), equal for equal surroundings.
+        neighbours: Rows of ``sets`` around each, at least one, occurrence after occurrence.
+        start: Shape (occurrences + 1,), where the neighbours of each begin.
     """
 
     sets: FeatureSets
-    codes: NDArray[np.uint64]
-    motifs: NDArray[np.int64]
-    neighbours: tuple[NDArray[np.int64], ...]
-    context_codes: NDArray[np.uint64]
+    codes: Codes
+    motifs: Integers
+    context_codes: Codes
+    neighbours: Integers
+    start: Integers
+
+    def around(self, occurrences: Integers) -> tuple[Integers, Integers]:
+        """Rows around some of the occurrences, one after the other, and where each one's begin."""
+        places, start = slices(self.start, occurrences)
+        return self.neighbours[places], start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,11 +79,11 @@ def collect_feature_samples(
 
 
 class FeatureReader:
-    """Features of graphs, as more and more of them are seen and forgotten."""
+    """Features of graphs, as more and more of them are seen and forgotten; kept on disk."""
 
     def __init__(self, config: MotifConfig) -> None:
         self._config = config
-        self._graphs: list[FeatureSets] = []
+        self._graphs = _Sets()
         self._motifs = _MotifReader(config)
 
     def read(self, graphs: Sequence[ComputationalGraph]) -> None:
@@ -86,7 +95,7 @@ class FeatureReader:
     def samples(self, targets: Targets) -> FeatureSamples:
         """Of all graphs, whose targets these are."""
         return FeatureSamples(
-            joined(self._graphs), self._motifs.occurrences(), targets, self._config
+            self._graphs.whole(), self._motifs.occurrences(), targets, self._config
         )
 
 
@@ -98,54 +107,98 @@ def motif_occurrences(cut: Sequence[MotifPartition], config: MotifConfig) -> Mot
     return reader.occurrences()
 
 
+class _Sets:
+    """Feature sets that are laid end to end on disk."""
+
+    def __init__(self) -> None:
+        self._codes, self._streams = Spool(np.uint64), Spool(np.uint8)
+        self._weights, self._sizes = Spool(np.float32), Spool(np.int64)
+        self.count = 0
+
+    def append(self, sets: FeatureSets) -> None:
+        """Lay some more behind the others."""
+        self._codes.append(sets.codes)
+        self._streams.append(sets.streams)
+        self._weights.append(sets.weights)
+        self._sizes.append(np.diff(sets.start))
+        self.count += sets.count
+
+    def whole(self) -> FeatureSets:
+        """All of them, which stay on disk."""
+        return FeatureSets(
+            self._codes.array(),
+            self._streams.array(),
+            self._weights.array(),
+            offsets(self._sizes.array()),
+        )
+
+
 class _MotifReader:
     """Motif types with their surroundings, as more and more graphs are seen."""
 
     def __init__(self, config: MotifConfig) -> None:
         self._config = config
-        self._sets: list[FeatureSets] = []
-        self._rows = 0
-        self._contexts: defaultdict[int, dict[int, tuple[int, NDArray[np.int64]]]] = defaultdict(
-            dict
-        )
+        self._sets = _Sets()
+        self._codes, self._contexts = Spool(np.uint64), Spool(np.uint64)
+        self._motifs, self._neighbours, self._sizes = (Spool(np.int64) for _ in range(3))
 
     def read(self, cut: Sequence[MotifPartition]) -> None:
         """Take the motifs of some more graphs."""
         sets, owners = motif_feature_sets(cut, border_widths=self._config.border_widths)
         for partition, types in zip(cut, owners, strict=True):
-            self._add(macro_graph(partition), types)
+            self._add(macro_graph(partition), types + self._sets.count)
         self._sets.append(sets)
-        self._rows += sets.count
 
-    def _add(self, macro: MacroGraph, types: NDArray[np.int64]) -> None:
-        """Take the motif types of a graph whose rows of the next sets are ``types``."""
+    def _add(self, macro: MacroGraph, types: Integers) -> None:
+        """Take the motif types of a graph, whose rows of all sets these are."""
+        motifs: list[int] = []
+        contexts: list[int] = []
+        neighbours: list[list[int]] = []
         for motif, around in _surroundings(macro, types):
-            code = int(macro.motif_codes[motif])
-            contexts = self._contexts[code]
-            context = hash(tuple(sorted(set(macro.motif_codes[around].tolist()))))
-            if len(contexts) < CONTEXTS_A_MOTIF and context not in contexts:
-                rows = np.unique(types[around]) + self._rows
-                contexts[context] = (int(types[motif]) + self._rows, rows)
+            motifs.append(motif)
+            contexts.append(hash(tuple(sorted(set(macro.motif_codes[around].tolist())))))
+            neighbours.append(sorted(set(types[around].tolist())))
+        chosen = np.array(motifs, dtype=np.int64)
+        self._codes.append(macro.motif_codes[chosen])
+        self._contexts.append(np.array(contexts, dtype=np.int64).view(np.uint64))
+        self._motifs.append(types[chosen])
+        self._neighbours.append(np.fromiter(chain.from_iterable(neighbours), np.int64))
+        self._sizes.append(np.array([len(rows) for rows in neighbours], dtype=np.int64))
 
     def occurrences(self) -> MotifOccurrences:
-        """Everything, in the order of the motif types."""
-        occurrences = [
-            (code, context, row, around)
-            for code in sorted(self._contexts)
-            for context, (row, around) in self._contexts[code].items()
-        ]
+        """Few of each motif type, in the order of the types."""
+        codes, contexts = self._codes.array(), self._contexts.array()
+        kept = _first_contexts(codes, contexts)
+        places, start = slices(offsets(self._sizes.array()), kept)
         return MotifOccurrences(
-            joined(self._sets),
-            np.array([each[0] for each in occurrences], dtype=np.uint64),
-            np.array([each[2] for each in occurrences], dtype=np.int64),
-            tuple(each[3] for each in occurrences),
-            np.array([each[1] for each in occurrences], dtype=np.int64).view(np.uint64),
+            self._sets.whole(),
+            codes[kept],
+            self._motifs.array()[kept],
+            contexts[kept],
+            self._neighbours.array()[places],
+            start,
         )
 
 
-def _surroundings(
-    macro: MacroGraph, types: NDArray[np.int64]
-) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def _first_contexts(codes: Codes, contexts: Codes) -> Integers:
+    """Of each motif type the first few occurrences whose surroundings differ.
+
+    Args:
+        codes: Shape (occurrences,), motif types.
+        contexts: Shape (occurrences,), of the surroundings.
+
+    Returns:
+        Places of occurrences, type by type in the order of their codes, each type's in their own.
+    """
+    order = np.lexsort((contexts, codes))  # equal pairs keep their order
+    repeats = (np.diff(codes[order]) == 0) & (np.diff(contexts[order]) == 0)
+    distinct = np.sort(np.delete(order, np.flatnonzero(repeats) + 1))
+    by_type = distinct[np.argsort(codes[distinct], kind="stable")]
+    _, sizes = np.unique(codes[by_type], return_counts=True)
+    return by_type[ranks(sizes) < CONTEXTS_A_MOTIF]
+
+
+def _surroundings(macro: MacroGraph, types: Integers) -> Iterator[tuple[int, Integers]]:
     """The first motif of each type that touches another type, and the motifs around it."""
     source, target = macro.edge_index
     ends = np.concatenate([source, target])

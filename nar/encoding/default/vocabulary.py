@@ -5,12 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.hashing import Codes
 from nar.motifs.feature_sets import FeatureSets
+from nar.ragged import Integers
 
 Mask = NDArray[np.bool_]
 
 # Positions a stream. Of some ten thousand features one in a hundred shares its position.
 POSITIONS_LOG2 = 20
+_FEATURES_A_PART = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,15 +35,18 @@ class Vocabulary:
     def of(cls, sets: FeatureSets, streams: int) -> "Vocabulary":
         """The vocabulary of some graphs, read in so many streams."""
         vocabulary = cls.empty(streams)
-        vocabulary.known[sets.streams, positions(sets)] = True
+        # Not all at once: sets may be larger than memory.
+        for first in range(0, len(sets.codes), _FEATURES_A_PART):
+            part = slice(first, first + _FEATURES_A_PART)
+            vocabulary.known[sets.streams[part], positions(sets.codes[part])] = True
         return vocabulary
 
     def knows(self, sets: FeatureSets) -> Mask:
         """Whether each feature is in it: shape (features,)."""
-        is_known: Mask = self.known[sets.streams, positions(sets)]
+        is_known: Mask = self.known[sets.streams, positions(sets.codes)]
         return is_known
 
 
-def positions(sets: FeatureSets) -> NDArray[np.int64]:
+def positions(codes: Codes) -> Integers:
     """Position of each feature within its stream: shape (features,)."""
-    return (sets.codes >> np.uint64(64 - POSITIONS_LOG2)).astype(np.int64)
+    return (codes >> np.uint64(64 - POSITIONS_LOG2)).astype(np.int64)
