@@ -17,7 +17,7 @@ MAX_LINES = 300
 # One line a rank, in the order of the data's way: a module imports from lines above its own only.
 RANKS = """
     errors v1 files by difference children libraries memory release
-    settings ops hashing ragged published index_kind
+    settings ops hashing ragged spool published index_kind
     graph
     canonical
     normal_form

@@ -37,6 +37,9 @@ OPTIONS: Final[tuple[tuple[str, str | int], ...]] = (
     ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
     # Requests are kept within the server's limits; answers are as long as was asked for.
     ("grpc.max_receive_message_length", -1),
+    # By default grpc connects anew after 1 s and again after 2.6: the tries above end before that.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
 )
 
 
