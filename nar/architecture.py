@@ -1,7 +1,7 @@
 """Architecture: a captured graph with its name and labels, the row of every corpus and index."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from nar.fingerprints import Fingerprinted, fingerprinted
 from nar.graph import ComputationalGraph
@@ -15,6 +15,9 @@ CONVOLUTION_IDS = frozenset(
 
 Tier = Literal["named", "composed", "swept"]
 
+# The family, and the task, of a model that nobody has said one of.
+UNKNOWN: Final = "unknown"
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -26,6 +29,7 @@ class Labels:
         library: The distribution and version that was read: ``timm 1.0.31``.
         family: Fine class: the defining module or model type, one name across libraries
             (`nar.labels.families`), e.g. ``resnet``. Of a composed model: of its decoder or head.
+            `UNKNOWN` where nobody states it.
         task: What it is for, e.g. ``image-classification``.
         tier: ``named`` where a library registers exactly this, ``composed`` where a public
             interface combines it from parts that people do combine, ``swept`` for a grid of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 from rich.console import Console, RenderableType
 
-from nar.architecture import Architecture, Labels, architecture
+from nar.architecture import UNKNOWN, Architecture, Labels, architecture
 from nar.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.bodies import SharedBody, shared_bodies
 from nar.by import By
@@ -287,4 +287,4 @@ def _known(names: Sequence[str]) -> Mapping[str, Architecture]:
 
 
 def _labels(name: str) -> Labels:
-    return Labels(name=name, source="python", library="-", family="unknown", task="unknown")
+    return Labels(name=name, source="python", library="-", family=UNKNOWN, task=UNKNOWN)

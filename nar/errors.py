@@ -45,7 +45,8 @@ class CaptureError(NarError):
     """
 
     def __init__(self, model: str, operator: str, reason: str) -> None:
-        super().__init__(f"{model}: capture failed at {operator}: {reason}")
+        where = "" if operator == "-" else f" at {operator}"
+        super().__init__(f"{model}: capture failed{where}: {reason}")
         self.model = model
         self.operator = operator
         self.reason = reason

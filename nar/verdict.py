@@ -4,7 +4,7 @@ FamilyVerdict: which family the first hits of an answer speak for, and whether t
 
 Hits vote for their families. Near hits count more: the vote of a hit halves with every `HALVING`
 that its score lies behind the first one's. A family of few members can so win against a large one
-that is farther.
+that is farther. Models of one's own that were added without a family do not vote.
 """
 
 from collections import defaultdict
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from nar.architecture import UNKNOWN
 from nar.index.rows import Hit
 
 # Chosen on validation data: `nar benchmark families-of`.
@@ -25,7 +26,7 @@ MIN_KNOWN: Final = 0.7
 
 Word = Literal["variant", "family", "relative", "unlike"]
 _SAID: Final[Mapping[Word, str]] = {
-    "variant": "It is a close variant of {name}, of the family {family}.",
+    "variant": "It is a close variant of {name}{of_family}.",
     "family": "It is of the family {family}; its nearest relative is {name}.",
     "relative": "Its nearest relative is {name}; no family stands out.",
     "unlike": "Nothing like it is known.",
@@ -55,7 +56,7 @@ class FamilyVerdict:
 
     Attributes:
         of: How many hits were asked.
-        counts: Families of the hits, that of the largest vote first.
+        counts: Families of the hits that have one, that of the largest vote first.
     """
 
     of: int
@@ -86,11 +87,12 @@ def family_verdict(hits: Sequence[Hit], family: Callable[[Hit], str] = family_of
         family: What a hit votes for.
     """
     first = hits[:HITS]
+    voters = [hit for hit in first if family(hit) != UNKNOWN]
     votes: defaultdict[str, float] = defaultdict(float)
     members: defaultdict[str, list[Hit]] = defaultdict(list)
-    for hit in first:
+    for hit in voters:
         name = family(hit)
-        votes[name] += 2 ** ((hit.score - first[0].score) / HALVING)
+        votes[name] += 2 ** ((hit.score - voters[0].score) / HALVING)
         members[name].append(hit)
     total = sum(votes.values())
     counts = (
@@ -124,7 +126,8 @@ class Resemblance:
             >>> Resemblance("relative", "timm:resnet50").said
             'Its nearest relative is timm:resnet50; no family stands out.'
         """
-        return _SAID[self.word].format(name=self.name, family=self.family)
+        of_family = f", of the family {self.family}" if self.family else ""
+        return _SAID[self.word].format(name=self.name, family=self.family, of_family=of_family)
 
 
 UNLIKE: Final = Resemblance("unlike")
@@ -149,7 +152,7 @@ def resemblance(
         return UNLIKE
     copy, nearest = (by_copy or by_design)[0], by_design[0]
     if by_copy and copy.score >= min_copy:
-        return Resemblance("variant", copy.name, copy.family)
+        return Resemblance("variant", copy.name, "" if copy.family == UNKNOWN else copy.family)
     family = family_verdict(by_design).family
     if family:
         return Resemblance("family", nearest.name, family)

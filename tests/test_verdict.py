@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nar.architecture import UNKNOWN
 from nar.index.rows import Hit, architecture_id
 from nar.verdict import HALVING, HITS, UNLIKE, Resemblance, family_verdict, resemblance
 
@@ -46,6 +47,19 @@ def test_hits_that_are_far_say_nothing_however_they_agree():
 def test_without_hits_nothing_is_said():
     told = family_verdict([])
     assert (told.family, told.of, told.counts) == ("", 0, ())
+
+
+def test_models_without_a_family_do_not_vote():
+    told = family_verdict(hits((UNKNOWN, 1.0), ("gpt2", 0.9), ("gpt2", 0.89)))
+    assert (told.family, told.of, len(told.counts)) == ("gpt2", 3, 1)
+    assert told.counts[0].score == 0.9
+    alone = family_verdict(hits((UNKNOWN, 1.0)))
+    assert (alone.family, alone.of, alone.counts) == ("", 1, ())
+
+
+def test_a_variant_of_a_model_without_a_family_is_of_none():
+    told = resemblance(hits(("gpt2", 0.9)), hits((UNKNOWN, 0.95)))
+    assert told.said == "It is a close variant of lib:0."
 
 
 def test_what_a_hit_votes_for_may_be_something_else():

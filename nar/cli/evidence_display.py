@@ -59,7 +59,7 @@ def _lines(told: Evidence) -> Iterator[Text]:
 def _said(subject: str, verdict: FamilyVerdict) -> str:
     """E.g. ``Family: bart (8 of the first 10 hits, the nearest at 0.971)``."""
     if not verdict.counts:
-        return f"{subject}: there are no hits."
+        return f"{subject}: {'no hit has one' if verdict.of else 'there are no hits'}."
     first = verdict.counts[0]
     if verdict.family:
         shown = f"{first.hits} of the first {verdict.of} hits, the nearest at {first.score:.3f}"

@@ -1,9 +1,16 @@
 """Motif sampling: nodes a second on one core, and growth from 1,000 to 100,000 nodes.
 
+With `NAR_BENCH_PAPER`, a checkout of the code that the paper published (TerryPei/NNRetrieval on
+GitHub), its splitter `find_frequent_motifs` cuts the same graphs, given as the edges that it reads,
+up to `PAPER_NODES`: it compares every motif with every edge.
+
 Run: python tests/bench/bench_motifs.py [results.json]
 """
 
+import os
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -15,6 +22,8 @@ from nar.canonical import canonical
 from nar.motifs.partition import partition, partition_all
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
+PAPER = os.environ.get("NAR_BENCH_PAPER", "")
+PAPER_NODES = 10_000
 
 
 def growth(name: str, graphs: list) -> list[dict[str, object]]:
@@ -23,6 +32,17 @@ def growth(name: str, graphs: list) -> list[dict[str, object]]:
         seconds = best_seconds(lambda graph=graph: partition(graph))
         rows.append(row(name, graph.nodes, 1, seconds))
     return rows
+
+
+def published(name: str, graphs: list) -> Iterator[dict[str, object]]:
+    """The paper's own splitter, which wants every node by a name of its own."""
+    sys.path.insert(0, PAPER)
+    split = import_module("src.data.preprocessing.frequent_motif").find_frequent_motifs
+    for graph in graphs:
+        if graph.nodes <= PAPER_NODES:
+            edges = [[f"n{source}", f"n{target}"] for source, target in graph.edge_index.T.tolist()]
+            seconds = best_seconds(lambda edges=edges: split(edges), 1)
+            yield row(f"{name}, the paper's code", graph.nodes, 1, seconds)
 
 
 def row(name: str, nodes: int, graphs: int, seconds: float) -> dict[str, object]:
@@ -44,6 +64,8 @@ def main() -> None:
     rows.append(
         row("resnet", resnets[0].nodes, len(batch), best_seconds(lambda: partition_all(batch)))
     )
+    if PAPER:
+        rows += [*published("resnet", resnets), *published("bert", berts)]
     report(f"Motif sampling (peak memory {peak_memory_mib():.0f} MiB)", rows)
 
 

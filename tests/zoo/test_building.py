@@ -45,7 +45,7 @@ def test_outside_weights_are_real_again():
 
 def test_a_model_that_cannot_be_built_is_a_capture_error():
     plan = Plan(lambda: nn.Linear(-1, 2), lambda _: CaptureInputs())
-    with pytest.raises(CaptureError, match="my model: capture failed at -: RuntimeError"):
+    with pytest.raises(CaptureError, match="my model: capture failed: RuntimeError"):
         capture_plan("my model", plan)
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from nar.architecture import Labels
+from nar.architecture import UNKNOWN, Labels
 from nar.capture import Capture, capture_exported, capture_onnx
 from nar.errors import InvalidInputError, UnknownArchitectureError
 from nar.zoo.sources.arguments import read_arguments
@@ -44,7 +44,7 @@ def resolve_file(name: str, input_shape: Sequence[int] | None = None) -> Archite
     path = Path(named["path"] if named else name)
     if not path.is_file():
         raise UnknownArchitectureError(f"{name}: there is no file {path}")
-    labels = Labels(name=name, source=SOURCE, library=path.name, family="unknown", task="unknown")
+    labels = Labels(name=name, source=SOURCE, library=path.name, family=UNKNOWN, task=UNKNOWN)
     if named:
         arguments = read_arguments(named["arguments"] or "")
         capture = partial(capture_factory, path, named["factory"], arguments, input_shape)
