@@ -47,6 +47,8 @@ WAYS = {
     "Ray, 2 workers on 1 node": (2,),
 }
 CHANGED_SHARE = 0.01
+# A machine that pauses must not end a run of many minutes.
+TIMEOUT_S = 120
 
 ResultT = TypeVar("ResultT")
 
@@ -54,7 +56,9 @@ ResultT = TypeVar("ResultT")
 def plain(workspace: Workspace) -> int:
     """The same steps in this process, shard by shard."""
     embedder = Embedder(load_checkpoint(workspace.checkpoint))
-    with ArchitectureIndex(IndexConfig(uri=str(workspace.root / "index.db"))) as index:
+    with ArchitectureIndex(
+        IndexConfig(uri=str(workspace.root / "index.db"), timeout_s=TIMEOUT_S)
+    ) as index:
         with index.build(embedder.fingerprint, embedder.dim) as build:
             for _, items in iterate_shards(workspace.corpus):
                 vectors = embedder.embed([item.graph for item in items])
@@ -131,6 +135,7 @@ def measured(root: Path) -> Iterator[dict[str, object]]:
         "extract": {"shard_size": SHARD_ROWS},
     }
     (root / "sizes.yaml").write_text(yaml.safe_dump(sizes))
+    (root / "nar.yaml").write_text(yaml.safe_dump({"index": {"timeout_s": TIMEOUT_S}}))
     drawn = Workspace(root / "drawn")
     command(drawn, {}, "cluster.draw", "--count", str(ROWS))
     fresh = workspaces(root, drawn.corpus)
@@ -141,7 +146,8 @@ def measured(root: Path) -> Iterator[dict[str, object]]:
             for count in cpus:
                 nodes.add(cpus=count)
             workspace = next(fresh)
-            again = partial(command, workspace, nodes.environment, "cluster.embed")
+            settings = ("--config", str(root / "nar.yaml"))
+            again = partial(command, workspace, nodes.environment, "cluster.embed", *settings)
             answer, seconds = timed(again)
             yield row(way, answer["rows"], seconds, plain_s)
             if way == [*WAYS][-1]:
@@ -153,7 +159,10 @@ def measured(root: Path) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
-        rows = list(measured(Path(directory)))
+        rows = []
+        for each in measured(Path(directory)):
+            sys.stderr.write(f"{each}\n")
+            rows.append(each)
     report(f"Embedding and indexing (peak memory of the process {peak_memory_mib():.0f} MiB)", rows)
 
 
