@@ -14,10 +14,11 @@ from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryEr
 from nar.index.checks import check_rows
 from nar.index.collection import Collection
 from nar.index.digests import RowDigests
-from nar.index.finishing import await_index, await_rows
+from nar.index.finishing import await_rows, awaits_index, build_index
 from nar.index.marks import CORPUS, mark, show_life
 from nar.index.records import StoredRow
 from nar.index.rows import IndexRow, is_fingerprint
+from nar.index_kind import IndexKind
 
 Advance = Callable[[int], object]
 
@@ -42,6 +43,7 @@ class IndexBuild:
         staging: The collection to fill; no reader looks there.
         lock: Held while rows are written: Milvus Lite takes one writer at a time.
         adopt: Makes the verified collection the live one; told whether to keep the one before.
+        kind: Of the index that the published collection has.
         batch_rows: Rows of one write of `load`.
         keep: Whether to keep an unpublished collection for another attempt.
 
@@ -56,10 +58,12 @@ class IndexBuild:
         lock: AbstractContextManager[bool],
         adopt: Callable[[Collection, bool], None],
         *,
+        kind: IndexKind,
         batch_rows: int,
         keep: bool,
     ) -> None:
         self.staging = staging
+        self._kind = kind
         self._lock = lock
         self._adopt = adopt
         self._batch_rows = batch_rows
@@ -70,6 +74,8 @@ class IndexBuild:
         staging.load()
         await_rows(staging)
         self.rows = RowDigests(staging.digest_pages())
+        if awaits_index(staging, kind):
+            staging.release()
 
     def __enter__(self) -> Self:
         return self
@@ -122,7 +128,7 @@ class IndexBuild:
     def publish(
         self, advance: Advance | None = None, *, keep_before: bool = False, corpus: str = ""
     ) -> int:
-        """Seal, verify, wait for the index, and switch: afterwards every reader gets these rows.
+        """Seal, build the index, verify, and switch: afterwards every reader gets these rows.
 
         Args:
             advance: Called with the number of rows after each page is verified.
@@ -138,8 +144,8 @@ class IndexBuild:
         """
         with self._lock:
             self.staging.flush()
+            build_index(self.staging, self._kind, self._show_life)
             verify(self.staging, self.rows, advance)
-            await_index(self.staging, self._show_life)
             if corpus:
                 mark(self.staging, {CORPUS: corpus})
             self._adopt(self.staging, keep_before)

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pymilvus import MilvusClient
 
 from nar.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.expressions import any_pair, equal_any
@@ -15,7 +14,7 @@ from nar.index.id_ranges import id_ranges
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.records import StoredRow, hit_of, record_of, stored_row
 from nar.index.rows import COLUMNS, Hit, IndexEntry, IndexRow
-from nar.index.schema import column_schema
+from nar.index.schema import column_schema, vector_index
 from nar.index_kind import IndexKind
 
 # What a Milvus server gives at most in one answer.
@@ -29,10 +28,7 @@ _UNSTATED: Final = "1"
 VALUES_A_READ: Final = 1_000
 PAGE_ROWS: Final = 2_000
 DIGEST_PAGE_ROWS: Final = 8_000
-# They find 0.986 of the ten nearest of 30,000 DARTS networks: `make scale SIZES=30000`.
-HNSW: Final = {"M": 16, "efConstruction": 200}
 MIN_EF: Final = 128
-_BUILD: Final[dict[IndexKind, dict[str, int]]] = {"FLAT": {}, "HNSW": HNSW}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +70,9 @@ class Collection:
         with self.milvus.reaching("flush"):
             self.milvus.client.flush(self.name, timeout=PATIENCE_S)
 
-    def is_exact(self) -> bool:
-        """Whether it is searched row by row: there is nothing to build."""
-        return bool(self._index()["index_type"] == "FLAT")
+    def kind(self) -> str:
+        """Of its index, one of `IndexKind`."""
+        return str(self._index()["index_type"])
 
     def unindexed(self) -> int:
         """How many of the sealed rows a server has not brought into its index yet."""
@@ -249,13 +245,11 @@ def create_collection(
     marks: Mapping[str, str] = MappingProxyType({}),
 ) -> Collection:
     """Make an empty collection, searched by cosine, with some marks of `nar.index.marks`."""
-    indexes = MilvusClient.prepare_index_params()
-    indexes.add_index("embedding", index_type=kind, metric_type="COSINE", params=_BUILD[kind])
     with milvus.reaching("create a collection"):
         milvus.client.create_collection(
             name,
             schema=column_schema(dim),
-            index_params=indexes,
+            index_params=vector_index(kind),
             properties={_ENCODER: encoder, _SCHEMA: str(SCHEMA_VERSION), **marks},
             timeout=PATIENCE_S,
         )

@@ -12,9 +12,11 @@ from nar.index.collection import (
     create_collection,
     find_collection,
 )
+from nar.index.finishing import is_built_late
 from nar.index.marks import SUPERSEDED, begun, mark
 from nar.index.milvus import Milvus
 from nar.index.orphans import collect, is_dropped
+from nar.index_kind import IndexKind
 
 
 def staging_collection(
@@ -33,8 +35,9 @@ def staging_collection(
         staging.drop()
         staging = None
     if staging is None:
+        kind: IndexKind = "FLAT" if is_built_late(milvus, config.kind) else config.kind
         staging = create_collection(
-            milvus, name, encoder=encoder, dim=dim, kind=config.kind, marks=begun(milvus, job)
+            milvus, name, encoder=encoder, dim=dim, kind=kind, marks=begun(milvus, job)
         )
     check_same(staging, encoder, dim)
     return staging

@@ -17,8 +17,9 @@ from measure import peak_memory_mib, report
 from numpy.typing import NDArray
 
 from nar.atlas import read_atlas, shipped_atlas
-from nar.index.collection import HNSW, MIN_EF
+from nar.index.collection import MIN_EF
 from nar.index.exact import ExactIndex
+from nar.index.schema import HNSW
 from nar.zoo.sources.darts.network import darts_graph
 from nar.zoo.sources.darts.sampling import sample_classes
 
