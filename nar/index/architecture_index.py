@@ -267,8 +267,7 @@ class ArchitectureIndex:
             staging,
             self._writing,
             self._adopt,
-            kind=self._config.kind,
-            batch_rows=self._config.batch_rows,
+            self._config,
             keep=job is not None,
         )
 

@@ -10,6 +10,7 @@ from typing import Final, Self
 
 import numpy as np
 
+from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
 from nar.index.checks import check_rows
 from nar.index.collection import Collection
@@ -18,7 +19,6 @@ from nar.index.finishing import await_rows, awaits_index, build_index
 from nar.index.marks import CORPUS, mark, show_life
 from nar.index.records import StoredRow
 from nar.index.rows import IndexRow, is_fingerprint
-from nar.index_kind import IndexKind
 
 Advance = Callable[[int], object]
 
@@ -43,8 +43,7 @@ class IndexBuild:
         staging: The collection to fill; no reader looks there.
         lock: Held while rows are written: Milvus Lite takes one writer at a time.
         adopt: Makes the verified collection the live one; told whether to keep the one before.
-        kind: Of the index that the published collection has.
-        batch_rows: Rows of one write of `load`.
+        config: Has the kind of index that is published, and the rows of one write of `load`.
         keep: Whether to keep an unpublished collection for another attempt.
 
     Attributes:
@@ -57,16 +56,14 @@ class IndexBuild:
         staging: Collection,
         lock: AbstractContextManager[bool],
         adopt: Callable[[Collection, bool], None],
+        config: IndexConfig,
         *,
-        kind: IndexKind,
-        batch_rows: int,
         keep: bool,
     ) -> None:
         self.staging = staging
-        self._kind = kind
+        self._config = config
         self._lock = lock
         self._adopt = adopt
-        self._batch_rows = batch_rows
         self._keep = keep
         self._published = False
         self._show_life_at = 0.0
@@ -74,7 +71,7 @@ class IndexBuild:
         staging.load()
         await_rows(staging)
         self.rows = RowDigests(staging.digest_pages())
-        if awaits_index(staging, kind):
+        if awaits_index(staging, config.kind):
             staging.release()
 
     def __enter__(self) -> Self:
@@ -100,7 +97,7 @@ class IndexBuild:
             InvalidInputError: As `upsert`; the batches before are written.
         """
         remaining = iter(rows)
-        while batch := list(islice(remaining, self._batch_rows)):
+        while batch := list(islice(remaining, self._config.batch_rows)):
             self.upsert(batch)
             if advance:
                 advance(len(batch))
@@ -144,7 +141,7 @@ class IndexBuild:
         """
         with self._lock:
             self.staging.flush()
-            build_index(self.staging, self._kind, self._show_life)
+            build_index(self.staging, self._config.kind, self._show_life)
             verify(self.staging, self.rows, advance)
             if corpus:
                 mark(self.staging, {CORPUS: corpus})

@@ -192,30 +192,6 @@ def test_hnsw_finds_nearly_what_exact_search_finds(tmp_path):
     assert len(ids["FLAT"] & ids["HNSW"]) >= 48
 
 
-@pytest.mark.milvus_server
-def test_a_server_searches_by_its_index_as_soon_as_it_is_published(milvus_uri):
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(10_000, 256)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    rows = [
-        replace(row(f"row {number}", 1), embedding=vector) for number, vector in enumerate(vectors)
-    ]
-    config = IndexConfig(uri=milvus_uri, kind="HNSW", alias="published_hnsw")
-    with ArchitectureIndex(config) as index, index.build(ENCODER, 256) as build:
-        build.load(rows)
-        assert build.staging.kind() == "FLAT"
-        build.publish()
-        assert (index.live.kind(), index.live.unindexed()) == ("HNSW", 0)
-        asked = vectors[:200] + rng.normal(size=(200, 256), scale=0.02).astype(np.float32)
-        nearest = np.argsort(-asked @ vectors.T)[:, :10]
-        answers = index.search(asked, 10)
-    found = [
-        len({f"row {place}" for place in places} & {hit.name for hit in hits})
-        for places, hits in zip(nearest, answers, strict=True)
-    ]
-    assert np.mean(found) >= 9
-
-
 @on_both
 def test_a_collection_of_others_is_left_alone(index, config):
     with index.build(ENCODER, DIM) as build:
@@ -260,37 +236,6 @@ def test_an_index_that_states_no_version_has_the_first(config, monkeypatch):
 def test_names_of_builds_are_ours(index, encoder, job):
     with pytest.raises(InvalidInputError):
         index.build(encoder, DIM, job=job)
-
-
-def cut_off(*_):
-    raise KeyboardInterrupt
-
-
-def without_index(collection, _):
-    collection.milvus.client.drop_index(collection.name, "embedding")
-    cut_off()
-
-
-@pytest.mark.milvus_server
-def test_a_build_that_was_cut_off_at_its_index_goes_on(milvus_uri, monkeypatch):
-    config = IndexConfig(uri=milvus_uri, kind="HNSW", alias="cut_off")
-    places = (
-        ("nar.index.finishing._replace_index", without_index, 0),
-        ("nar.index.bulk.verify", cut_off, 0),
-    )
-    with ArchitectureIndex(config) as index:
-        for place, cut, kept in places:
-            with index.build(ENCODER, DIM, job="cut") as build, monkeypatch.context() as patched:
-                assert len(build.rows) == kept
-                build.upsert(NEW)
-                patched.setattr(place, cut)
-                with pytest.raises(KeyboardInterrupt):
-                    build.publish()
-        with index.build(ENCODER, DIM, job="cut") as build:
-            assert len(build.rows) == 5
-            assert build.publish() == 5
-        assert index.live.kind() == "HNSW"
-        assert names(index) == [item.name for item in NEW]
 
 
 @pytest.mark.milvus_server
