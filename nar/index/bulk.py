@@ -71,7 +71,8 @@ class IndexBuild:
         staging.load()
         await_rows(staging)
         self.rows = RowDigests(staging.digest_pages())
-        if awaits_index(staging, config.kind):
+        # One that has rows may be the live one: the same job, run again with another kind.
+        if not len(self.rows) and awaits_index(staging, config.kind):
             staging.release()
 
     def __enter__(self) -> Self:

@@ -41,9 +41,8 @@ def is_built_late(milvus: Milvus, kind: IndexKind) -> bool:
     """Whether such an index is built by `build_index` alone.
 
     A server builds an index of each small segment that it seals while rows come, merges segments,
-    and builds it of the larger ones anew: of 100,000 networks that took it twice the time, half of
-    that when readers asked it already. So rows come under an index that costs nothing, FLAT, and
-    into a collection that is not loaded.
+    and builds it of the larger ones anew, when readers may ask it already. So rows come under an
+    index that costs nothing, FLAT, and into a collection that is not loaded.
     """
     return kind != "FLAT" and not milvus.embedded
 
@@ -73,6 +72,7 @@ def build_index(collection: Collection, kind: IndexKind, show_life: Callable[[],
     if awaits_index(collection, kind):
         _await_index(collection, show_life)  # rows under no index are not merged
         _merge(collection, show_life)
+        collection.release()
         _replace_index(collection, kind)
     _await_index(collection, show_life)
     collection.release()
