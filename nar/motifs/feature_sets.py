@@ -26,7 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.graph import ComputationalGraph
-from nar.hashing import ATTRIBUTE, OWNER, STREAM, Codes, mix, operator_codes, salted
+from nar.hashing import (
+    ATTRIBUTE,
+    OWNER,
+    STREAM,
+    Codes,
+    first_of_each,
+    mix,
+    operator_codes,
+    salted,
+)
 from nar.motifs.borders import at_border
 from nar.motifs.config import FeatureKind
 from nar.motifs.neighbours import Wiring, refine, wiring
@@ -184,7 +193,7 @@ def _whole(owner: Integers, codes: Codes, count: int) -> "_Stream":
     """One code of all nodes of each owner, however they are numbered."""
     sums = np.zeros(count, dtype=np.uint64)
     np.add.at(sums, owner, mix(codes))
-    owns = np.unique(owner)
+    owns = np.flatnonzero(np.bincount(owner, minlength=count))
     return _weighted(owns, mix(sums[owns]))
 
 
@@ -207,8 +216,7 @@ _Stream = tuple[Integers, Codes, NDArray[np.float32]]
 def _distinct(owner: Integers, codes: Codes) -> _Stream:
     """Each code of each owner once, with its weight."""
     # One sort of mixed keys instead of one by two columns.
-    _, first = np.unique(salted(codes, owner, OWNER), return_index=True)
-    first.sort()
+    first = first_of_each(salted(codes, owner, OWNER))
     return _weighted(owner[first], codes[first])
 
 

@@ -40,6 +40,8 @@ class Wiring:
         by_source: Shape (edges,), a permutation that orders the edges by source.
         parents: Shape (nodes with children,), their numbers.
         out_start: Shape (nodes with children,), where their edges begin in ``by_source``.
+        readers: Shape (edges,), targets in the order of ``by_source``.
+        read_as: Shape (edges,), slots in that order.
     """
 
     op_ids: Integers
@@ -50,6 +52,8 @@ class Wiring:
     by_source: Integers
     parents: Integers
     out_start: Integers
+    readers: Integers
+    read_as: Codes
 
 
 def wiring(graphs: Sequence[ComputationalGraph]) -> Wiring:
@@ -77,15 +81,18 @@ def wired(op_ids: Integers, source: Integers, target: Integers) -> Wiring:
     is_first = np.ones(len(ordered), dtype=bool)
     is_first[1:] = ordered[1:] != ordered[:-1]
     out_start = np.flatnonzero(is_first)
+    salts = slot.astype(np.uint64) * SLOT
     return Wiring(
         op_ids,
         source,
         target,
-        slot.astype(np.uint64) * SLOT,
+        salts,
         in_start,
         by_source,
         ordered[out_start],
         out_start,
+        target[by_source],
+        salts[by_source],
     )
 
 
@@ -148,11 +155,15 @@ def _children(codes: Codes, wires: Wiring, inside: NDArray[np.bool_] | None) -> 
     summary = np.full(len(codes), CHILD)
     if not len(wires.out_start):
         return summary
-    seen = mix(codes[wires.target] + wires.slot + CHILD)
-    largest = seen if inside is None else np.where(inside, seen, np.uint64(0))
-    smallest = seen if inside is None else np.where(inside, seen, _LARGEST)
-    top = np.maximum.reduceat(largest[wires.by_source], wires.out_start)
-    bottom = np.minimum.reduceat(smallest[wires.by_source], wires.out_start)
+    seen = mix(codes[wires.readers] + wires.read_as + CHILD)
+    if inside is None:
+        top = np.maximum.reduceat(seen, wires.out_start)
+        bottom = np.minimum.reduceat(seen, wires.out_start)
+        summary[wires.parents] = mix(top) + bottom
+        return summary
+    looks = inside[wires.by_source]
+    top = np.maximum.reduceat(seen * looks, wires.out_start)
+    bottom = np.minimum.reduceat(np.where(looks, seen, _LARGEST), wires.out_start)
     has_child = top >= bottom  # else all its children are outside
     summary[wires.parents] = np.where(has_child, mix(top) + bottom, CHILD)
     return summary

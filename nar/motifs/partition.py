@@ -102,7 +102,7 @@ def to_partition(
 
     Args:
         graph: Canonical graph.
-        groups: Shape (nodes,), any integers.
+        groups: Shape (nodes,), small integers from 0 on.
         steps: s of Eq. 2 for the motif codes.
     """
     return _partitions([graph], wiring([graph]), groups, steps)[0]
@@ -144,10 +144,10 @@ def _chunks(
 def _partitions(
     graphs: Sequence[ComputationalGraph], wires: Wiring, groups: NDArray[np.int64], steps: int
 ) -> list[MotifPartition]:
-    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    motif = rank[inverse]
+    index = np.arange(len(groups))
+    first = np.empty(int(groups.max()) + 1, dtype=np.int64)
+    first[groups[::-1]] = index[::-1]  # what is written last stays: the first node of each group
+    motif = (np.cumsum(first[groups] == index) - 1)[first[groups]]
     codes = group_codes(wires, motif, _ranks(motif), steps)
     result = []
     node = 0

@@ -18,9 +18,19 @@ from typing import Final
 
 import numpy as np
 
-from nar.hashing import AFTER, BEFORE, LEVEL, OWNER, Codes, mix, operator_codes, salted
+from nar.hashing import (
+    AFTER,
+    BEFORE,
+    LEVEL,
+    OWNER,
+    Codes,
+    first_of_each,
+    mix,
+    operator_codes,
+    salted,
+)
 from nar.motifs.neighbours import Wiring, tells_operands_apart
-from nar.ragged import Integers, owners, ranks, slices
+from nar.ragged import Integers, offsets, owners, ranks, slices
 
 # Past this many different neighbours on one side a node's paths are drawn by hash: a graph of n
 # edges has n^2 paths through one node otherwise.
@@ -94,7 +104,7 @@ def _placed(nodes: Codes, wires: Wiring) -> Codes:
     edges = np.flatnonzero(tells_operands_apart(wires))
     source = wires.source[edges]
     seen = mix(operator_codes(wires.op_ids[wires.target[edges]]) + wires.slot[edges])
-    _, first = np.unique(salted(seen, source, OWNER), return_index=True)
+    first = first_of_each(salted(seen, source, OWNER))
     read_as = np.zeros(len(nodes), dtype=np.uint64)
     np.add.at(read_as, source[first], seen[first])
     return mix(nodes + mix(read_as))
@@ -122,9 +132,9 @@ def _neighbours(node: Integers, codes: Codes, nodes: int) -> _Neighbours:
     times = np.diff(np.append(first, len(keys)))
     keys = keys[first]
     owner = (keys >> bits).astype(np.int64)
-    start = np.searchsorted(owner, np.arange(nodes + 1))
+    start = offsets(np.bincount(owner, minlength=nodes))
     kept = np.arange(len(owner)) - start[owner] < MAX_NEIGHBOURS
     cut = int(np.count_nonzero(~kept))
     owner, keys, times = owner[kept], keys[kept], times[kept]
-    start = np.searchsorted(owner, np.arange(nodes + 1))
+    start = offsets(np.bincount(owner, minlength=nodes))
     return _Neighbours(owner, keys & ((np.uint64(1) << bits) - np.uint64(1)), times, start, cut)

@@ -100,8 +100,11 @@ def _outside_reads(wires: Wiring, group: NDArray[np.int64], outside: NDArray[np.
     slot[wires.slot[outside] == 0] = 0
     kind = slot + (_MAX_SLOT + 1) * (source < nearest[group[target]])
     flags = np.zeros(len(group), dtype=np.uint64)
-    for bit in range(2 * (_MAX_SLOT + 1)):
-        flags[target[kind == bit]] |= np.uint64(1 << bit)
+    begins = np.flatnonzero(np.diff(target, prepend=-1))  # edges ascend by target
+    if len(begins):
+        flags[target[begins]] = np.bitwise_or.reduceat(
+            np.uint64(1) << kind.astype(np.uint64), begins
+        )
     return flags * OUTSIDE
 
 
@@ -136,16 +139,17 @@ def cut(wires: Wiring, borders: Flow, steps: int) -> tuple[Starts, Codes]:
     """
     nodes = len(wires.op_ids)
     starts = np.flatnonzero(np.diff(borders.graph, prepend=-1))
-    codes = piece_codes(wires, starts, steps)
+    is_open = lengths(starts, nodes) > 1  # each graph is one piece, which repeats nowhere in it
+    codes: Codes | None = None
     for rule in CUT_RULES:
-        is_open = (lengths(starts, nodes) > 1) & ~repeated(codes, borders.graph[starts])
         inner = np.repeat(is_open, lengths(starts, nodes))
         inner[starts] = False
         new = np.flatnonzero(rule(borders, starts, inner))
         if len(new):
             starts = np.union1d(starts, new)
             codes = piece_codes(wires, starts, steps)
-    return starts, codes
+            is_open = (lengths(starts, nodes) > 1) & ~repeated(codes, borders.graph[starts])
+    return starts, piece_codes(wires, starts, steps) if codes is None else codes
 
 
 def repeated(codes: Codes, graph: NDArray[np.int64]) -> NDArray[np.bool_]:
