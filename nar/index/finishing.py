@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from nar.errors import IndexUnavailableError
@@ -70,8 +71,7 @@ def build_index(collection: Collection, kind: IndexKind, show_life: Callable[[],
     if not is_built_late(collection.milvus, kind):
         return
     if awaits_index(collection, kind):
-        _await_index(collection, show_life)  # rows under no index are not merged
-        _merge(collection, show_life)
+        _merge_all(collection, show_life)
         collection.release()
         _replace_index(collection, kind)
     _await_index(collection, show_life)
@@ -80,23 +80,43 @@ def build_index(collection: Collection, kind: IndexKind, show_life: Callable[[],
     await_rows(collection)
 
 
-def _merge(collection: Collection, show_life: Callable[[], None]) -> None:
-    """Make few large segments of many small ones, as the server would by and by."""
+def _merge_all(collection: Collection, show_life: Callable[[], None]) -> None:
+    """Make few large segments of many small ones, as the server would by and by.
+
+    It would go on with it when readers ask already, and build the index of what it has merged anew.
+    What it is merging by itself when it is told to is left out of that round; the next one begins
+    when that has ended.
+    """
+    _await_index(collection, show_life)  # rows under no index are not merged
+    while len(segments := collection.segments()) > 1:
+        left_out = segments - _merge(collection, show_life)
+        unmerged = partial(_held, collection, left_out)
+        _await_none(unmerged, "segments unmerged", "data node", collection, show_life)
+        _await_index(collection, show_life)
+        if not left_out:
+            return
+
+
+def _held(collection: Collection, segments: set[int]) -> int:
+    """How many of these segments it still has."""
+    return len(segments & collection.segments())
+
+
+def _merge(collection: Collection, show_life: Callable[[], None]) -> set[int]:
+    """The ids of the segments that were merged, each with others or alone."""
     milvus = collection.milvus
     with milvus.reaching("merge segments"):
         job = milvus.client.compact(collection.name, timeout=milvus.timeout_s)
-    end = time.monotonic() + STUCK_S
-    while time.monotonic() < end:
+
+    def unfinished() -> int:
         with milvus.reaching("look at the merging of segments"):
             state = milvus.client.get_compaction_state(job, timeout=milvus.timeout_s)
-        if state == "Completed":
-            return
-        show_life()
-        time.sleep(_LOOK_S)
-    raise IndexUnavailableError(
-        f"Milvus has not merged the segments of {collection.name} for {STUCK_S:g} s; look at its "
-        "data node, then run this again"
-    )
+        return int(state != "Completed")
+
+    _await_none(unfinished, "merging of segments unfinished", "data node", collection, show_life)
+    with milvus.reaching("look at what was merged"):
+        told = milvus.client.get_compaction_plans(job, timeout=milvus.timeout_s)
+    return {segment for plan in told.plans for segment in plan.sources}
 
 
 def _replace_index(collection: Collection, kind: IndexKind) -> None:
@@ -108,14 +128,26 @@ def _replace_index(collection: Collection, kind: IndexKind) -> None:
 
 
 def _await_index(collection: Collection, show_life: Callable[[], None]) -> None:
-    least, since = collection.unindexed(), time.monotonic()
-    while left := collection.unindexed():
+    left = collection.unindexed
+    _await_none(left, "rows not in the index", "index node", collection, show_life)
+
+
+def _await_none(
+    count: Callable[[], int],
+    what: str,
+    where: str,
+    collection: Collection,
+    show_life: Callable[[], None],
+) -> None:
+    """Return when nothing is left to do; patience begins anew whenever less is."""
+    least, since = count(), time.monotonic()
+    while left := count():
         if left < least:
             least, since = left, time.monotonic()
         if time.monotonic() > since + STUCK_S:
             raise IndexUnavailableError(
-                f"Milvus has built nothing of the index of {collection.name} for {STUCK_S:g} s, "
-                f"{left} rows are not in it; look at its index node, then run this again"
+                f"Milvus has not got on with {collection.name} for {STUCK_S:g} s, {left} {what}; "
+                f"look at its {where}, then run this again"
             )
         show_life()
         time.sleep(_LOOK_S)
