@@ -91,7 +91,7 @@ def row(name: str, make: Callable[[], Search], known: Vectors, asked: Vectors) -
 
 def main() -> None:
     atlas = read_atlas(shipped_atlas())
-    rows = atlas.index.sample(atlas.index.count())
+    rows = atlas.rows
     known = np.stack([each.embedding for each in rows])
     known /= np.linalg.norm(known, axis=1, keepdims=True)
     places = {each.id: place for place, each in enumerate(rows)}
