@@ -80,14 +80,6 @@ class Collection:
         left = int(told["pending_index_rows"])
         return left if told["state"] == "Finished" else max(left, 1)
 
-    def segments(self) -> set[int]:
-        """The ids of the sealed segments that a server has of it."""
-        with self.milvus.reaching("look at the segments"):
-            segments = self.milvus.client.list_persistent_segments(
-                self.name, timeout=self.milvus.timeout_s
-            )
-        return {segment.segment_id for segment in segments}
-
     def _index(self) -> dict[str, Any]:
         with self.milvus.reaching("look at the index"):
             told = self.milvus.client.describe_index(

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 from nar.errors import IndexUnavailableError
@@ -13,6 +12,8 @@ from nar.index_kind import IndexKind
 
 # So long no row may come into the index: a segment of half a million takes minutes.
 STUCK_S: Final = 1_800.0
+# A server merges a segment of 220,000 rows in a quarter of a minute, and looks every ten seconds.
+MERGED_S: Final = 120.0
 _LOOK_S: Final = 0.5
 
 
@@ -80,6 +81,14 @@ def build_index(collection: Collection, kind: IndexKind, show_life: Callable[[],
     await_rows(collection)
 
 
+def sealed_segments(collection: Collection) -> set[int]:
+    """The ids of the segments that a server has of it, all rows in one or more."""
+    milvus = collection.milvus
+    with milvus.reaching("look at the segments"):
+        told = milvus.client.list_persistent_segments(collection.name, timeout=milvus.timeout_s)
+    return {segment.segment_id for segment in told}
+
+
 def _merge_all(collection: Collection, show_life: Callable[[], None]) -> None:
     """Make few large segments of many small ones, as the server would by and by.
 
@@ -88,18 +97,23 @@ def _merge_all(collection: Collection, show_life: Callable[[], None]) -> None:
     when that has ended.
     """
     _await_index(collection, show_life)  # rows under no index are not merged
-    while len(segments := collection.segments()) > 1:
+    while len(segments := sealed_segments(collection)) > 1:
         left_out = segments - _merge(collection, show_life)
-        unmerged = partial(_held, collection, left_out)
-        _await_none(unmerged, "segments unmerged", "data node", collection, show_life)
+        is_merged = bool(left_out) and _are_merged(collection, left_out, show_life)
         _await_index(collection, show_life)
-        if not left_out:
+        if not is_merged:
             return
 
 
-def _held(collection: Collection, segments: set[int]) -> int:
-    """How many of these segments it still has."""
-    return len(segments & collection.segments())
+def _are_merged(collection: Collection, segments: set[int], show_life: Callable[[], None]) -> bool:
+    """Whether a server soon merges these segments by itself; it may have left them out for good."""
+    end = time.monotonic() + MERGED_S
+    while segments & sealed_segments(collection):
+        if time.monotonic() > end:
+            return False
+        show_life()
+        time.sleep(_LOOK_S)
+    return True
 
 
 def _merge(collection: Collection, show_life: Callable[[], None]) -> set[int]:

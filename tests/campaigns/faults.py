@@ -179,7 +179,10 @@ class Field:
         return Run(number, self._seed, kind_name, job_name, at, struck, end, said, seconds)
 
     def _index_of(self, kind: Kind, name: str) -> dict[str, object] | None:
-        return {"uri": self._store.up().uri, "alias": name} if kind.has_server else None
+        if not kind.has_server:
+            return None
+        # The kind whose index a server builds when all rows are there.
+        return {"uri": self._store.up().uri, "alias": name, "kind": "HNSW"}
 
     def _undisturbed(self, name: str) -> tuple[str, float]:
         """Digest and seconds of a run that nobody disturbs."""

@@ -26,6 +26,8 @@ AFTER_START_S: Final = 2.0
 LIMIT_S: Final = 240.0
 # Milvus, which after a kill does not always come up.
 STARTS, UP_S = 3, 150.0
+# So long a Milvus server may be silent and keep the session that it needs to live.
+SESSION_S: Final = 20.0
 
 
 @dataclass(slots=True)
@@ -135,12 +137,15 @@ def _hang_store(target: Target) -> bool:
     """Milvus takes connections and answers nothing, until the job has ended."""
     target.any_moment()
     struck = not target.driver.has_ended
-    server = target.store.up()
+    server, began = target.store.up(), time.monotonic()
     server.signal(signal.SIGSTOP)
     try:
         target.driver.process.join(LIMIT_S)
     finally:
         server.signal(signal.SIGCONT)
+    if time.monotonic() > began + SESSION_S:
+        # It has lost its session, and ends a little later: whoever runs it starts it again.
+        target.store.kill()
     return struck
 
 

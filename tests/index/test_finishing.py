@@ -9,6 +9,7 @@ from oracle import DIM, row
 
 from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.finishing import sealed_segments
 
 ROWS = [row(f"row {number}", 1, number) for number in range(5)]
 
@@ -29,7 +30,7 @@ def test_a_server_searches_by_its_index_as_soon_as_it_is_published(milvus_uri):
         assert build.staging.kind() == "FLAT"
         build.publish()
         assert index.live.kind() == "HNSW"
-        assert len(index.live.segments()) == 1
+        assert len(sealed_segments(index.live)) == 1
         assert index.live.unindexed() == 0
         asked = vectors[:200] + rng.normal(size=(200, 256), scale=0.02).astype(np.float32)
         nearest = np.argsort(-asked @ vectors.T)[:, :10]
