@@ -67,9 +67,9 @@ class IndexBuild:
         self._keep = keep
         self._published = False
         self._show_life_at = 0.0
-        self._show_life()
         staging.load()
-        await_rows(staging)
+        await_rows(staging)  # a server that was begun again takes no marks before
+        self._show_life()
         self.rows = RowDigests(staging.digest_pages())
         # One that has rows may be the live one: the same job, run again with another kind.
         if not len(self.rows) and awaits_index(staging, config.kind):
