@@ -42,6 +42,24 @@ def test_a_server_searches_by_its_index_as_soon_as_it_is_published(milvus_uri):
     assert np.mean(found) >= 9
 
 
+@pytest.mark.milvus_server
+def test_segments_that_a_server_never_merges_are_published_as_they_are(
+    milvus_uri, monkeypatch, caplog
+):
+    monkeypatch.setattr("nar.index.finishing._merge", lambda *_: set())
+    monkeypatch.setattr("nar.index.finishing.MERGED_S", 0.0)
+    # Else it may be merging them by itself.
+    monkeypatch.setattr("nar.index.finishing.sealed_segments", lambda _: {1, 2})
+    config = IndexConfig(uri=milvus_uri, kind="HNSW", alias="left_out")
+    with ArchitectureIndex(config) as index:
+        with index.build(ENCODER, DIM) as build:
+            build.load(ROWS)
+            assert build.publish() == len(ROWS)
+        assert index.live.kind() == "HNSW"
+        assert index.count() == len(ROWS)
+    assert "Milvus leaves 2 segments" in caplog.text
+
+
 def cut_off(*_):
     raise KeyboardInterrupt
 
