@@ -15,7 +15,7 @@ from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryEr
 from nar.index.checks import check_rows
 from nar.index.collection import Collection
 from nar.index.digests import RowDigests
-from nar.index.finishing import await_rows, awaits_index, build_index
+from nar.index.finishing import awaits_index, build_index, load_rows
 from nar.index.marks import CORPUS, mark, show_life
 from nar.index.records import StoredRow
 from nar.index.rows import IndexRow, is_fingerprint
@@ -67,8 +67,7 @@ class IndexBuild:
         self._keep = keep
         self._published = False
         self._show_life_at = 0.0
-        staging.load()
-        await_rows(staging)  # a server that was begun again takes no marks before
+        load_rows(staging)  # a server that was begun again takes no marks before
         self._show_life()
         self.rows = RowDigests(staging.digest_pages())
         # One that has rows may be the live one: the same job, run again with another kind.

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from nar.errors import IndexUnavailableError
@@ -20,22 +21,41 @@ MERGED_S: Final = 120.0
 _LOOK_S: Final = 0.5
 
 
-def await_rows(collection: Collection) -> None:
-    """Return when its rows can be read.
+def load_rows(collection: Collection, patience_s: float = PATIENCE_S) -> None:
+    """Load a collection, and return when its rows can be read.
 
-    A server that was begun again, or hung for long, says that it is there before its query node has
-    taken its collections up again, and refuses to read until then, or lets the call wait.
+    Args:
+        collection: Of a server that may not be ready yet.
+        patience_s: How long to wait for the load.
 
     Raises:
         RefusedError: It refuses for longer than bulk jobs wait.
         TimedOutError: It has not answered for as long.
     """
+    _once_ready(collection, partial(collection.load, patience_s))
+    await_rows(collection)
+
+
+def await_rows(collection: Collection) -> None:
+    """Return when the rows of a loaded collection can be read; errors as of `load_rows`."""
+    _once_ready(collection, partial(collection.count, settled=True))
+
+
+def _once_ready(collection: Collection, ask: Callable[[], object]) -> None:
+    """Ask until it is answered.
+
+    A server that was begun again, or hung for long, says that it is there before its query node has
+    taken its collections up again, and while it still asks for the node that it had before. Until
+    then it refuses, or lets the call wait. An embedded one refuses what it cannot do later, either.
+    """
+    is_server = not collection.milvus.embedded
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
-            collection.count(settled=True)
-        except (RefusedError, TimedOutError):
-            if time.monotonic() > end:
+            ask()
+        except (RefusedError, TimedOutError) as error:
+            may_pass = is_server or isinstance(error, TimedOutError)
+            if not may_pass or time.monotonic() > end:
                 raise
             time.sleep(_LOOK_S)
         else:
@@ -80,8 +100,7 @@ def build_index(collection: Collection, kind: IndexKind, show_life: Callable[[],
         _replace_index(collection, kind)
     _await_index(collection, show_life)
     collection.release()
-    collection.load(STUCK_S)
-    await_rows(collection)
+    load_rows(collection, STUCK_S)
 
 
 def sealed_segments(collection: Collection) -> set[int]:
