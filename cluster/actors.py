@@ -58,6 +58,10 @@ class _Worker(Generic[ValueT]):
     def awaited(self) -> "ray.ObjectRef[Any]":
         return self.calls[0][0] if self.ready is None else self.ready
 
+    @property
+    def is_idle(self) -> bool:
+        return self.ready is None and not self.items()
+
     def items(self) -> list[Item]:
         return [*self.first, *(item for _, item in self.calls)]
 
@@ -104,6 +108,8 @@ class ActorPool(Generic[ValueT]):
             while backlog or any(worker.items() for worker in self._workers):
                 for worker in list(self._workers):
                     self._fill(worker, backlog)
+                if not backlog:
+                    self._make_room()
                 yield from self._collect(backlog)
         finally:
             for worker in self._workers:
@@ -127,6 +133,16 @@ class ActorPool(Generic[ValueT]):
         others = {other.group for other in self._workers if other is not worker}
         while backlog and len(worker.calls) < room:
             self._submit(worker, backlog.take(worker.group, others))
+
+    def _make_room(self) -> None:
+        """End idle workers for those that wait for a place and have items already.
+
+        A node that went takes along the place of its worker, and another may never come.
+        """
+        starting = sum(bool(worker.first) for worker in self._workers)
+        for worker in [each for each in self._workers if each.is_idle][:starting]:
+            ray.kill(worker.handle)
+            self._workers.remove(worker)
 
     def _submit(self, worker: _Worker[ValueT], item: Item) -> None:
         if not worker.calls:

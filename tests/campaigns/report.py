@@ -90,7 +90,8 @@ HEAD: Final = """# Reliability
 
 What was done to NAR again and again, and what came of it. `make campaigns` does all of it, in
 hours, and writes this page; `make campaign-NAME OPTIONS='--help'` says what one of them can be
-told. The served index is the shipped atlas.
+told. The served index is the shipped atlas. Each run of the broken bulk jobs is a line of
+[faults.jsonl](faults.jsonl): what was struck, how the job ended, what it said.
 
 | figure | aim | measured | met | date, seed | command | machine |
 |---|---|---|---|---|---|---|
