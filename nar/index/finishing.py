@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from nar.errors import IndexUnavailableError
 from nar.index.collection import Collection
@@ -13,6 +13,7 @@ from nar.index.schema import vector_index
 from nar.index_kind import IndexKind
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 # So long no row may come into the index: a segment of half a million takes minutes.
 STUCK_S: Final = 1_800.0
@@ -41,25 +42,24 @@ def await_rows(collection: Collection) -> None:
     _once_ready(collection, partial(collection.count, settled=True))
 
 
-def _once_ready(collection: Collection, ask: Callable[[], object]) -> None:
-    """Ask until it is answered.
+def _once_ready(collection: Collection, ask: Callable[[], T]) -> T:
+    """The answer, once there is one.
 
     A server that was begun again, or hung for long, says that it is there before its query node has
     taken its collections up again, and while it still asks for the node that it had before. Until
-    then it refuses, or lets the call wait. An embedded one refuses what it cannot do later, either.
+    then it refuses, or lets the call wait. It also refuses to tell of its segments when it drops
+    one meanwhile. An embedded one refuses what it cannot do later, either.
     """
     is_server = not collection.milvus.embedded
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
-            ask()
+            return ask()
         except (RefusedError, TimedOutError) as error:
             may_pass = is_server or isinstance(error, TimedOutError)
             if not may_pass or time.monotonic() > end:
                 raise
             time.sleep(_LOOK_S)
-        else:
-            return
 
 
 def is_built_late(milvus: Milvus, kind: IndexKind) -> bool:
@@ -105,6 +105,10 @@ def build_index(collection: Collection, kind: IndexKind, show_life: Callable[[],
 
 def sealed_segments(collection: Collection) -> set[int]:
     """The ids of the segments in which a server keeps its flushed rows."""
+    return _once_ready(collection, partial(_told_segments, collection))
+
+
+def _told_segments(collection: Collection) -> set[int]:
     milvus = collection.milvus
     with milvus.reaching("look at the segments"):
         told = milvus.client.list_persistent_segments(collection.name, timeout=milvus.timeout_s)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from backends import ENCODER
 from oracle import DIM, row
+from pymilvus import MilvusClient, MilvusException
 
 from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
@@ -58,6 +59,23 @@ def test_segments_that_a_server_never_merges_are_published_as_they_are(
         assert index.live.kind() == "HNSW"
         assert index.count() == len(ROWS)
     assert "Milvus leaves 2 segments" in caplog.text
+
+
+@pytest.mark.milvus_server
+def test_a_segment_that_is_dropped_while_they_are_counted_is_no_error(milvus_uri, monkeypatch):
+    told, refusals = MilvusClient.list_persistent_segments, iter([1, 2])
+
+    def dropping(*what, **how):
+        if next(refusals, None):
+            raise MilvusException(code=600, message="segment not found[segment=1]")
+        return told(*what, **how)
+
+    monkeypatch.setattr(MilvusClient, "list_persistent_segments", dropping)
+    config = IndexConfig(uri=milvus_uri, kind="HNSW", alias="dropped")
+    with ArchitectureIndex(config) as index, index.build(ENCODER, DIM) as build:
+        build.load(ROWS)
+        assert build.publish() == len(ROWS)
+    assert next(refusals, None) is None
 
 
 def cut_off(*_):
