@@ -22,8 +22,8 @@ REPOSITORY = Path(__file__).parents[2]
 MODELS = Path(__file__).with_name("models.py")
 GOOD = ("net_1", "net_2", "net_3", "net_4")
 BAD = {
-    "refuses": "ValueError: no such width",
-    "exits": "SystemExit: 3",
+    "refuses": "models.py:59: ValueError: no such width",
+    "exits": "models.py:63: SystemExit: 3",
     "sleeps": "took longer than its limit of 30 s (2 tries)",
     "eats": "needed more memory than its limit of 4 GB (2 tries)",
     "segfaults": "its worker process died (2 tries)",
