@@ -137,7 +137,7 @@ class ActorPool(Generic[ValueT]):
     def _make_room(self) -> None:
         """End idle workers for those that wait for a place and have items already.
 
-        A node that went takes along the place of its worker, and another may never come.
+        A node that is lost takes the place of its worker with it, and another may never come.
         """
         starting = sum(bool(worker.first) for worker in self._workers)
         for worker in [each for each in self._workers if each.is_idle][:starting]:

@@ -48,7 +48,7 @@ def _once_ready(collection: Collection, ask: Callable[[], T]) -> T:
     A server that was begun again, or hung for long, says that it is there before its query node has
     taken its collections up again, and while it still asks for the node that it had before. Until
     then it refuses, or lets the call wait. It also refuses to tell of its segments when it drops
-    one meanwhile. An embedded one refuses what it cannot do later, either.
+    one meanwhile. What an embedded one refuses, it cannot do later either.
     """
     is_server = not collection.milvus.embedded
     end = time.monotonic() + PATIENCE_S

@@ -34,6 +34,8 @@ embed: {num_workers: 2, part_rows: 1}
 pretrain: {num_workers: 2, max_failures: 4}
 """
 EPOCHS = 20
+# A job that takes so long waits for something that does not come.
+HANGS_S = 600.0
 Digest = Callable[[Workspace], str]
 
 
@@ -102,7 +104,11 @@ def started(
 
 
 def finished(process: "subprocess.Popen[str]") -> None:
-    said, _ = process.communicate()
+    try:
+        said, _ = process.communicate(timeout=HANGS_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
     assert process.returncode == 0, said
 
 
@@ -164,10 +170,12 @@ def test_a_node_that_goes_changes_nothing(job, comes, nodes, alone, settings, tm
     nodes.remove(nodes.workers[0])
     if comes:
         nodes.add()
-    finished(process)
+    try:
+        finished(process)
+    finally:
+        if not comes:
+            nodes.add()  # for the tests after this one
     assert DIGESTS[job](workspace) == wanted
-    if not comes:
-        nodes.add()
 
 
 def test_a_worker_that_no_node_can_hold_is_refused_with_what_they_have(nodes, tmp_path):
