@@ -7,10 +7,8 @@ grow with the corpus, but for 16 bytes a network to count them by.
 
 import time
 from pathlib import Path
-from typing import Final
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from cluster.actors import ActorPool, Recruiter, starter
@@ -23,15 +21,13 @@ from cluster.telemetry import telling
 from nar.capture import CAPTURE_VERSION
 from nar.console import progress
 from nar.corpus import write_shard
+from nar.corpus.columns import prefixes_of
 from nar.corpus.manifest import Counts, Manifest, ShardEntry, SourceCounts, Totals
 from nar.corpus.shards import FAST, parsed, shard_bytes
 from nar.workspace import Workspace
 from nar.zoo import capture_architecture
 from nar.zoo.sources.darts.models import DARTS
 from nar.zoo.sources.darts.sampling import spread
-
-# Of a fingerprint, to count by: of a million, two share them with a chance of 3 in 10^8.
-_PREFIX: Final = np.dtype("<u8")
 
 
 class DrawnRecord(Record):
@@ -144,10 +140,5 @@ def _prefixes(path: Path) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """The first eight bytes of the exact fingerprint and of the topology of each row."""
     columns = ("exact", "topology")
     table = parsed(path, shard_bytes(path), lambda table: table, columns=columns)
-    exact, topology = (_first_bytes(table.column(name)) for name in columns)
+    exact, topology = (prefixes_of(table.column(name)) for name in columns)
     return exact, topology
-
-
-def _first_bytes(column: pa.ChunkedArray) -> NDArray[np.uint64]:
-    content = b"".join(column.to_pylist())
-    return np.frombuffer(content, dtype=_PREFIX).reshape(len(column), -1)[:, 0].copy()

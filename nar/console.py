@@ -6,10 +6,11 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated, Final, ParamSpec
 
 import typer
@@ -155,3 +156,13 @@ def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
     else:
         (stdout if _has_width() else _wide()).print(view())
+
+
+def show_rows(name: str, rows: Iterable[Mapping[str, object]]) -> None:
+    """Print what `show` prints of ``{name: rows}`` as JSON, one row in memory at a time."""
+    sys.stdout.write(f"{{\n  {json.dumps(name)}: [")
+    before = "\n"
+    for row in rows:
+        sys.stdout.write(before + indent(json.dumps(row, indent=2), "    "))
+        before = ",\n"
+    sys.stdout.write("\n  ]\n}\n")

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
+from corpora import corpus
 from encoding import small_default
 
 from nar.atlas import Atlas
 from nar.cli import atlas_commands
-from nar.corpus import write_shard
-from nar.corpus.manifest import Manifest, count_corpus
 from nar.encoding.checkpoint import save_checkpoint
 from nar.zoo import capture_architecture
 from nar.zoo.selections import select
@@ -15,11 +14,8 @@ from nar.zoo.selections import select
 
 def twenty_networks(root: Path) -> Path:
     """Write a corpus and a checkpoint below a directory, which comes back."""
-    (root / "corpus").mkdir()
     items = [capture_architecture(name).architecture for name in select("darts:20").names]
-    shard = write_shard(root / "corpus" / "shard-0.parquet", items)
-    manifest = Manifest(packages={}, shards=(shard,), sources=count_corpus(items).sources)
-    manifest.write(root / "corpus")
+    corpus(root / "corpus", items)
     save_checkpoint(root / "checkpoint", small_default())
     return root
 

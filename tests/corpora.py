@@ -4,9 +4,7 @@ from graphs import bert, resnet, swin
 
 from nar.architecture import Labels, architecture
 from nar.canonical import canonical
-from nar.corpus import (
-    write_shard,
-)
+from nar.corpus import write_shard
 from nar.corpus.manifest import Manifest, count_corpus
 
 
@@ -25,13 +23,18 @@ def rows():
     ]
 
 
-def corpus(directory, items=None):
+def corpus(directory, items=None, failures=()):
     held = rows() if items is None else items
-    directory.mkdir(exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     shards = (write_shard(directory / "shard-0.parquet", held[:2]),)
     shards += (write_shard(directory / "shard-1.parquet", held[2:]),)
-    counts = count_corpus(held)
-    Manifest(packages={}, shards=shards, sources=counts.sources, totals=counts.totals).write(
-        directory
+    counts = count_corpus(held, failures)
+    manifest = Manifest(
+        packages={},
+        shards=shards,
+        sources=counts.sources,
+        totals=counts.totals,
+        failures=failures,
     )
+    manifest.write(directory)
     return directory

@@ -1,11 +1,12 @@
 """What the commands of `nar corpus` do: read one corpus, show the answer as tables or as JSON."""
 
 import sys
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from nar.cli import comparison_display, corpus_display, difference_display, reports
 from nar.cli.choices import CorpusChoice
@@ -15,14 +16,13 @@ from nar.cli.html import document
 from nar.cli.lookup import Shape, looked_up
 from nar.cli.plots import write_plots
 from nar.cli.portrait import Portrait, portrait
-from nar.console import show, stderr, stdout
-from nar.corpus import Card, find, iterate_cards
+from nar.console import show, show_rows, stderr, stdout
+from nar.corpus import Card, find, iterate_card_columns, iterate_cards
 from nar.corpus.comparison import compare
-from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest
 from nar.corpus.packing import pack
 from nar.corpus.renewing import renew
-from nar.corpus.summary import Summary, summarise
+from nar.corpus.summary import summarise
 from nar.errors import InvalidInputError
 from nar.files import write_whole
 from nar.fingerprints import same_at_inference
@@ -33,30 +33,43 @@ def stats(corpus: CorpusChoice, *, plots: Path | None, as_json: bool) -> None:
     """Show a corpus in numbers, and draw it on request."""
     directory = corpus.directory()
     manifest = Manifest.read(directory)
-    cards = list(iterate_cards(directory))
-    numbers = summarise(cards)
-    counted = {"totals": numbers.totals.model_dump(mode="json")}
-    result = {**manifest.model_dump(mode="json"), **counted, "summary": _without_totals(numbers)}
+    numbers = summarise(directory)
+    result = {**manifest.model_dump(mode="json"), "summary": asdict(numbers)}
     show(result, lambda: corpus_display.stats(manifest, numbers), as_json=as_json)
     if plots is not None:
-        for path in write_plots(plots, cards, manifest.sources):
+        for path in write_plots(plots, directory, numbers, manifest.sources):
             stderr.print(f"wrote {path}", style="dim")
 
 
 def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> None:
     """Show every architecture of a corpus, or of some families; in a pipe, a line with tabs each.
 
+    One shard at a time is in memory.
+
     Raises:
         InvalidInputError: The corpus has nothing of a family.
     """
-    everything = list(iterate_cards(corpus.directory()))
-    _check_families(families, {card.labels.family for card in everything})
-    cards = [card for card in everything if not families or card.labels.family in families]
-    if not as_json and not stdout.is_terminal:
-        sys.stdout.writelines(f"{line}\n" for line in corpus_display.card_lines(cards))
+    directory = corpus.directory()
+    if families:
+        _check_families(families, set(chain.from_iterable(_columns(directory, ["family"]))))
+    if as_json:
+        cards = iterate_cards(directory)
+        wanted = (card for card in cards if not families or card.labels.family in families)
+        show_rows("architectures", map(_card, wanted))
         return
-    rows = [_card(card) for card in cards]
-    show({"architectures": rows}, lambda: corpus_display.cards(cards), as_json=as_json)
+    family = corpus_display.LISTED.index("family")
+    listed = _columns(directory, corpus_display.LISTED)
+    rows = (row for row in listed if not families or row[family] in families)
+    if not stdout.is_terminal:
+        sys.stdout.writelines(f"{line}\n" for line in corpus_display.listed_lines(rows))
+        return
+    for table in corpus_display.listed_tables(rows):
+        stdout.print(table)
+
+
+def _columns(directory: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    for table in iterate_card_columns(directory, columns):
+        yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
 def _check_families(families: Sequence[str], known: Set[str]) -> None:
@@ -108,6 +121,9 @@ def renew_corpus(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:
 
 def _finish(written: Manifest, target: Path, *, as_json: bool) -> None:
     """Write the datasheet of a corpus that was just written, and say how large it is."""
+    # It names the licences of all sources, whose libraries take seconds to import.
+    from nar.corpus.datasheet import datasheet
+
     text = datasheet(written)
     write_whole(target / "DATASHEET.md", lambda part: part.write_text(text, encoding="utf-8"))
     size = sum(path.stat().st_size for path in target.iterdir())
@@ -119,10 +135,6 @@ def _finish(written: Manifest, target: Path, *, as_json: bool) -> None:
 def _published_twins(name: str) -> tuple[str, ...]:
     members = (group.members for group in twins() if name in group.members)
     return tuple(dict.fromkeys(chain.from_iterable(members)))
-
-
-def _without_totals(numbers: Summary) -> reports.Report:
-    return {name: value for name, value in asdict(numbers).items() if name != "totals"}
 
 
 def _card(card: Card) -> reports.Report:

@@ -1,6 +1,8 @@
 """What a person sees of a corpus: rich tables of its numbers, and of one architecture."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -10,21 +12,21 @@ from rich.text import Text
 from nar.cli import display
 from nar.cli.counts import human
 from nar.cli.portrait import Portrait
-from nar.corpus import Card
 from nar.corpus.manifest import Counts, Manifest, SourceCounts
 from nar.corpus.summary import PERCENTILES, Copies, Size, Summary
 from nar.corpus.summary import Group as Counted
 
 _SHOWN_GROUPS = 30
 _SHOWN_NAMES = 12
+_PAGE_ROWS = 1_000
 
 
 def stats(manifest: Manifest, numbers: Summary) -> RenderableType:
     """The numbers of a corpus, from its sources to its copies, and what could not be captured."""
     return Group(
-        _headline(numbers),
-        _sources(manifest.sources, numbers.totals.everything),
-        _counts("Tiers", numbers.totals.tiers),
+        _headline(manifest.totals.headline),
+        _sources(manifest.sources, manifest.totals.everything),
+        _counts("Tiers", manifest.totals.tiers),
         _groups("Tasks", numbers.tasks),
         _groups("Families", numbers.families),
         _sizes(numbers.sizes),
@@ -34,8 +36,7 @@ def stats(manifest: Manifest, numbers: Summary) -> RenderableType:
     )
 
 
-def _headline(numbers: Summary) -> Text:
-    count = numbers.totals.headline
+def _headline(count: Counts) -> Text:
     return Text.assemble(
         ("Named and composed: ", "bold"),
         (f"{count.exact:,} distinct networks", "bold green"),
@@ -119,26 +120,29 @@ def _copies(fingerprints: Sequence[Copies]) -> RenderableType:
     return table
 
 
-_LISTED = ("name", "library", "family", "task", "tier")
+_TEXTS = ("name", "library", "family", "task", "tier")
+# Columns of a corpus that a list of it shows.
+LISTED = (*_TEXTS, "parameters", "node_count")
+_HEADINGS = (*_TEXTS, "parameters", "nodes")
 
 
-def card_lines(listed: Iterable[Card]) -> Iterator[str]:
-    """The same for a program: whole, with tabs between, the names of the columns first."""
-    yield "\t".join((*_LISTED, "parameters", "nodes"))
-    for card in listed:
-        texts = (getattr(card.labels, name) for name in _LISTED)
-        yield "\t".join((*texts, str(card.parameters), str(card.nodes)))
+def listed_lines(rows: Iterable[Sequence[str | int]]) -> Iterator[str]:
+    """Rows of the columns `LISTED` for a program: whole, with tabs between, headings first."""
+    yield "\t".join(_HEADINGS)
+    for row in rows:
+        yield "\t".join(map(str, row))
 
 
-def cards(listed: Sequence[Card]) -> RenderableType:
-    """One line an architecture."""
-    table = Table(*_LISTED)
-    table.add_column("parameters", justify="right")
-    table.add_column("nodes", justify="right")
-    for card in listed:
-        texts = (getattr(card.labels, name) for name in _LISTED)
-        table.add_row(*texts, human(card.parameters), f"{card.nodes:,}")
-    return table
+def listed_tables(rows: Iterable[Sequence[Any]]) -> Iterator[Table]:
+    """The same for a person: one table after the other, as a table is held whole to align it."""
+    rest = iter(rows)
+    while page := list(islice(rest, _PAGE_ROWS)):
+        table = Table(*_TEXTS)
+        for heading in _HEADINGS[len(_TEXTS) :]:
+            table.add_column(heading, justify="right")
+        for *texts, parameters, nodes in page:
+            table.add_row(*texts, human(parameters), f"{nodes:,}")
+        yield table
 
 
 def portrait(subject: Portrait) -> RenderableType:

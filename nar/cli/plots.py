@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.corpus import Card
+from nar.corpus import read_card_columns
+from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import TIERS, Counts, SourceCounts
-from nar.corpus.summary import Group, Summary, summarise
+from nar.corpus.summary import SIZES, Group, Summary
 from nar.errors import InvalidInputError, MissingLibraryError
 
 if TYPE_CHECKING:
@@ -28,13 +29,14 @@ _TIER_COLOURS = {"named": "#1f3a5f", "composed": "#5b8db8", "swept": "#e0a458"}
 
 
 def write_plots(
-    directory: Path, cards: Sequence[Card], sources: Mapping[str, SourceCounts]
+    directory: Path, corpus: Path, numbers: Summary, sources: Mapping[str, SourceCounts]
 ) -> tuple[Path, ...]:
     """Draw sources, tasks, families, sizes and copies of a corpus.
 
     Args:
         directory: Gets the PNG files; made if it is not there.
-        cards: Of the corpus.
+        corpus: Directory of the corpus.
+        numbers: What `nar.corpus.summary.summarise` says of it.
         sources: Of its manifest.
 
     Returns:
@@ -44,13 +46,12 @@ def write_plots(
         MissingLibraryError: matplotlib is not installed.
         InvalidInputError: The directory cannot be made, or not be written into.
     """
-    summary = summarise(cards)
     pictures: dict[str, Callable[[], Figure]] = {
         "sources": lambda: _sources(sources),
-        "tasks": lambda: _groups("Tasks", summary.tasks),
-        "families": lambda: _groups("Families", summary.families),
-        "sizes": lambda: _sizes(cards),
-        "copies": lambda: _copies(summary),
+        "tasks": lambda: _groups("Tasks", numbers.tasks),
+        "families": lambda: _groups("Families", numbers.families),
+        "sizes": lambda: _sizes(corpus),
+        "copies": lambda: _copies(numbers),
     }
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -123,14 +124,14 @@ def _groups(title: str, groups: Sequence[Group]) -> "Figure":
     return figure
 
 
-def _sizes(cards: Sequence[Card]) -> "Figure":
+def _sizes(corpus: Path) -> "Figure":
     figure, panels = _figure(11, 3.4, columns=3)
-    for axes, (name, word) in zip(
-        panels,
-        (("parameters", "parameters"), ("flops", "FLOPs"), ("nodes", "operators")),
-        strict=True,
-    ):
-        _histogram(axes, {tier: _of_tier(cards, tier, name) for tier in TIERS})
+    words = {"parameters": "parameters", "flops": "FLOPs", "nodes": "operators"}
+    cards = read_card_columns(corpus, ["tier", *(SIZES[name] for name in words)])
+    tiers = np.array(cards["tier"].to_pylist(), dtype=str)
+    for axes, (name, word) in zip(panels, words.items(), strict=True):
+        values = numbers_of(cards[SIZES[name]])
+        _histogram(axes, {tier: values[tiers == tier] for tier in TIERS})
         axes.set_xlabel(word, fontsize=8)
     panels[0].set_ylabel("architectures", fontsize=8)
     for axes in panels:
@@ -140,18 +141,14 @@ def _sizes(cards: Sequence[Card]) -> "Figure":
     return figure
 
 
-def _of_tier(cards: Sequence[Card], tier: str, size: str) -> list[int]:
-    return [getattr(card, size) for card in cards if card.labels.tier == tier]
-
-
-def _histogram(axes: "Axes", values: Mapping[str, Sequence[int]]) -> None:
+def _histogram(axes: "Axes", values: Mapping[str, NDArray[np.int64]]) -> None:
     """Stacked by tier on a logarithmic axis; what has no size at all is left out."""
-    kept = {tier: [value for value in mine if value] for tier, mine in values.items()}
-    kept = {tier: mine for tier, mine in kept.items() if mine}
+    kept = {tier: mine[mine > 0] for tier, mine in values.items()}
+    kept = {tier: mine for tier, mine in kept.items() if len(mine)}
     if not kept:
         return
-    low = min(min(mine) for mine in kept.values())
-    high = max(max(mine) for mine in kept.values())
+    low = min(mine.min() for mine in kept.values())
+    high = max(mine.max() for mine in kept.values())
     axes.hist(
         list(kept.values()),
         bins=np.geomspace(low, high + 1, _BINS).tolist(),

@@ -15,6 +15,7 @@ from nar.graph import ComputationalGraph
 
 _INT16 = np.iinfo(np.int16)
 _UINT16 = np.iinfo(np.uint16)
+_PREFIX = np.dtype("<u8")
 
 
 def graph_columns(graphs: Sequence[ComputationalGraph]) -> dict[str, pa.Array]:
@@ -105,6 +106,15 @@ def numbers_of(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     numbers: NDArray[Any] = np.from_dlpack(whole)
     return numbers
+
+
+def prefixes_of(fingerprints: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """The first eight bytes of each fingerprint, to count them by. Shape (rows,).
+
+    Of a million different ones, two share them with a chance of 3 in 10^8.
+    """
+    content = b"".join(fingerprints.to_pylist())
+    return np.frombuffer(content, dtype=_PREFIX).reshape(-1, 32 // _PREFIX.itemsize)[:, 0].copy()
 
 
 def _counts(table: pa.Table, name: str) -> NDArray[np.int64]:

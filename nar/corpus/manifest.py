@@ -129,7 +129,7 @@ class Manifest(_Record):
     capture_version: int = 1
     shards: tuple[ShardEntry, ...]
     sources: dict[str, SourceCounts]
-    totals: Totals = Totals()
+    totals: Totals
     failures: tuple[Failure, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     unknown_operators: dict[str, int] = {}

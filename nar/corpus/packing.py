@@ -19,6 +19,8 @@ def pack(source: Path, target: Path, *, max_rows: int = MAX_ROWS) -> Manifest:
     A shard holds architectures of one source, sorted by family, backbone and name. The same
     architectures give the same bytes, however they were sharded before.
 
+    All architectures are in memory at once, to be sorted: this is for a corpus that is shipped.
+
     Args:
         source: Directory of a finished corpus.
         target: Another directory; a corpus in it is replaced.

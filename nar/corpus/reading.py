@@ -11,7 +11,7 @@ import pyarrow as pa
 from nar.architecture import Architecture
 from nar.corpus.cards import Card, card_of, card_table, cards_of
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
-from nar.corpus.schema import CARD_COLUMNS
+from nar.corpus.schema import CARD_COLUMNS, SCHEMA
 from nar.corpus.shards import architectures_of, parsed, shard_bytes, taken
 from nar.corpus.suggestions import close_names
 from nar.errors import CorpusError, UnknownArchitectureError
@@ -100,11 +100,16 @@ def read_card_columns(directory: Path, columns: Sequence[str] = CARD_COLUMNS) ->
     Raises:
         CorpusError: Names what is missing or damaged.
     """
-    tables = [
-        parsed(*checked(directory, entry), partial(card_table, columns=columns), columns=columns)
-        for entry in Manifest.read(directory).shards
-    ]
-    return pa.concat_tables(table.replace_schema_metadata() for table in tables)
+    nothing = pa.schema([SCHEMA.field(name) for name in columns]).empty_table()
+    return pa.concat_tables([nothing, *iterate_card_columns(directory, columns)])
+
+
+def iterate_card_columns(directory: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """The same shard by shard, of which one at a time is in memory."""
+    wanted = partial(card_table, columns=columns)
+    for entry in Manifest.read(directory).shards:
+        table = parsed(*checked(directory, entry), wanted, columns=columns)
+        yield table.replace_schema_metadata()
 
 
 def iterate_names(
@@ -174,13 +179,19 @@ def find(directory: Path, name: str) -> Found:
         UnknownArchitectureError: The corpus has no such name; the nearest are given.
         CorpusError: Names what is missing or damaged.
     """
-    shards = [checked(directory, entry) for entry in Manifest.read(directory).shards]
+    shards = Manifest.read(directory).shards
     names: list[str] = []
-    for path, content in shards:
+    for entry in shards:
+        path, content = checked(directory, entry)
         held = parsed(path, content, _names, columns=["name"]).to_pylist()
         if name in held:
             item, card = parsed(path, content, partial(_row, held.index(name)))
-            same = (card for each in shards for card in _of_topology(*each, item.topology))
+            # Read anew: to keep their bytes until here, all shards had to fit into memory.
+            same = (
+                card
+                for each in shards
+                for card in _of_topology(*checked(directory, each), item.topology)
+            )
             others = tuple(card for card in same if card.labels.name != name)
             return Found(item, card, others)
         names += held

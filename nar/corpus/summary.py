@@ -1,15 +1,32 @@
-"""What a corpus holds, in numbers: groups, sizes and copies, from its cards alone."""
+"""What a corpus holds, in numbers: groups, sizes and copies, without its names and graphs.
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+Distinct networks and percentiles need something of every architecture at once: about 200 bytes
+while they are counted.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from nar.corpus.cards import Card
-from nar.corpus.manifest import Totals, count_corpus
+from nar.corpus.columns import numbers_of, prefixes_of
+from nar.corpus.reading import iterate_card_columns, iterate_names
 
-PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
+# Size -> its column.
+SIZES: Final = {
+    "parameters": "parameters",
+    "flops": "flops",
+    "nodes": "node_count",
+    "edges": "edge_count",
+}
+_LABELS: Final = ("source", "family", "block", "task")
+_FINGERPRINTS: Final = ("exact", "topology")
+PERCENTILES: Final = (0, 5, 25, 50, 75, 95, 100)
 _SHOWN_COPIES = 10
 
 
@@ -58,7 +75,7 @@ class Copies:
         members: Architectures in those groups.
         across_sources: Groups whose members come from more than one source.
         by_size: Number of groups by number of members, those of one member included.
-        largest: The largest groups: members, and the name of the first.
+        largest: The largest groups: members, and the name of the first in the corpus.
     """
 
     fingerprint: str
@@ -75,7 +92,6 @@ class Summary:
     """A corpus in numbers.
 
     Attributes:
-        totals: Sizes over all sources.
         tasks: Largest first.
         families: Largest first.
         blocks: Largest first.
@@ -83,7 +99,6 @@ class Summary:
         copies: Of the exact fingerprint, then of the topology.
     """
 
-    totals: Totals
     tasks: tuple[Group, ...]
     families: tuple[Group, ...]
     blocks: tuple[Group, ...]
@@ -91,63 +106,115 @@ class Summary:
     copies: tuple[Copies, ...]
 
 
-def summarise(cards: Sequence[Card]) -> Summary:
-    """Count a corpus."""
+def summarise(directory: Path) -> Summary:
+    """Count a finished corpus.
+
+    Raises:
+        CorpusError: Names what is missing or damaged.
+    """
+    words, columns = _read(directory)
     return Summary(
-        totals=count_corpus(cards).totals,
-        tasks=_groups(cards, lambda card: card.labels.task),
-        families=_groups(cards, lambda card: card.labels.family),
-        blocks=_groups(cards, lambda card: card.block),
-        sizes=tuple(
-            _size(name, [getattr(card, name) for card in cards])
-            for name in ("parameters", "flops", "nodes", "edges")
-        ),
-        copies=(
-            _copies("exact", cards, lambda card: card.exact),
-            _copies("topology", cards, lambda card: card.topology),
-        ),
+        tasks=_groups(words, columns, "task"),
+        families=_groups(words, columns, "family"),
+        blocks=_groups(words, columns, "block"),
+        sizes=tuple(_size(name, columns[column]) for name, column in SIZES.items()),
+        copies=tuple(_copies(columns, name, directory) for name in _FINGERPRINTS),
     )
 
 
-def _groups(cards: Iterable[Card], label: Callable[[Card], str]) -> tuple[Group, ...]:
-    members = _by(cards, label)
+_Words = dict[str, list[str]]
+# Shape (architectures,) each. A label is the number of its word, a fingerprint that of its group.
+_Columns = dict[str, NDArray[Any]]
+
+
+def _read(directory: Path) -> tuple[_Words, _Columns]:
+    numbers = {name: _Numbering() for name in _LABELS}
+    names = (*_LABELS, *SIZES.values(), *_FINGERPRINTS)
+    # So that a corpus without a shard has columns, too.
+    nothing = {name: np.uint64 if name in _FINGERPRINTS else np.int32 for name in names}
+    shards: dict[str, list[NDArray[Any]]] = {
+        name: [np.empty(0, kind)] for name, kind in nothing.items()
+    }
+    for table in iterate_card_columns(directory, names):
+        for name in names:
+            shards[name].append(_array(table[name], numbers.get(name)))
+    columns = {name: np.concatenate(shards.pop(name)) for name in names}
+    for name in _FINGERPRINTS:
+        columns[name] = np.unique(columns[name], return_inverse=True)[1]
+    return {name: list(held) for name, held in numbers.items()}, columns
+
+
+class _Numbering(dict[str, int]):
+    """Words, numbered in the order in which they were asked for."""
+
+    def __missing__(self, word: str) -> int:
+        return self.setdefault(word, len(self))
+
+
+def _array(column: pa.ChunkedArray, numbers: _Numbering | None) -> NDArray[Any]:
+    if numbers is not None:
+        return np.array([numbers[word] for word in column.to_pylist()], np.int32)
+    return numbers_of(column) if pa.types.is_integer(column.type) else prefixes_of(column)
+
+
+def _groups(words: _Words, columns: _Columns, label: str) -> tuple[Group, ...]:
+    codes = columns[label]
+    sources = defaultdict(list)
+    for code, source in zip(*_pairs(codes, columns["source"]), strict=True):
+        sources[code].append(words["source"][source])
+    raw = np.bincount(codes).tolist()
+    exact, topology = (_distinct(codes, columns[name]).tolist() for name in _FINGERPRINTS)
     groups = (
-        Group(
-            name=name,
-            raw=len(group),
-            exact=len({card.exact for card in group}),
-            topology=len({card.topology for card in group}),
-            sources=tuple(sorted({card.labels.source for card in group})),
-        )
-        for name, group in members.items()
+        Group(name, raw[code], exact[code], topology[code], tuple(sorted(sources[code])))
+        for code, name in enumerate(words[label])
     )
     return tuple(sorted(groups, key=lambda group: (-group.raw, group.name)))
 
 
-def _size(name: str, values: Sequence[int]) -> Size:
-    if not values:
+def _pairs(codes: NDArray[Any], others: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The pairs of numbers that stand beside each other in two columns, once each, sorted."""
+    width = int(others.max(initial=0)) + 1
+    return np.divmod(np.unique(codes.astype(np.int64) * width + others), width)
+
+
+def _distinct(codes: NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
+    """How many different numbers of another column each number of this one goes with."""
+    return np.bincount(_pairs(codes, others)[0])
+
+
+def _size(name: str, values: NDArray[np.int64]) -> Size:
+    if not len(values):
         return Size(name, 0, (0,) * len(PERCENTILES))
-    percentiles = np.percentile(np.array(values, dtype=np.int64), PERCENTILES, method="nearest")
-    return Size(name, sum(values), tuple(percentiles.tolist()))
+    percentiles = np.percentile(values, PERCENTILES, method="nearest")
+    # As whole numbers of Python: the operations of very many models may pass 64 bits together.
+    return Size(name, sum(values.tolist()), tuple(map(int, percentiles)))
 
 
-def _copies(fingerprint: str, cards: Iterable[Card], code: Callable[[Card], str]) -> Copies:
-    groups = _by(cards, code)
-    shared = [group for group in groups.values() if len(group) > 1]
-    largest = sorted(shared, key=lambda group: (-len(group), group[0].labels.name))
+def _copies(columns: _Columns, fingerprint: str, directory: Path) -> Copies:
+    codes = columns[fingerprint]
+    _, first, members = np.unique(codes, return_index=True, return_counts=True)
+    shared = np.flatnonzero(members > 1)
+    largest = shared[np.lexsort((first[shared], -members[shared]))][:_SHOWN_COPIES]
+    names = _names(directory, first[largest].tolist())
+    sizes, groups = np.unique(members, return_counts=True)
     return Copies(
         fingerprint=fingerprint,
-        distinct=len(groups),
+        distinct=len(members),
         groups=len(shared),
-        members=sum(map(len, shared)),
-        across_sources=sum(len({card.labels.source for card in group}) > 1 for group in shared),
-        by_size=dict(sorted(Counter(map(len, groups.values())).items())),
-        largest=tuple((len(group), group[0].labels.name) for group in largest[:_SHOWN_COPIES]),
+        members=int(members[shared].sum()),
+        across_sources=int((_distinct(codes, columns["source"]) > 1).sum()),
+        by_size=dict(zip(sizes.tolist(), groups.tolist(), strict=True)),
+        largest=tuple(zip(members[largest].tolist(), names, strict=True)),
     )
 
 
-def _by(cards: Iterable[Card], key: Callable[[Card], str]) -> dict[str, list[Card]]:
-    groups: defaultdict[str, list[Card]] = defaultdict(list)
-    for card in cards:
-        groups[key(card)].append(card)
-    return groups
+def _names(directory: Path, rows: Sequence[int]) -> list[str]:
+    """The names of some architectures, by their rows in the corpus."""
+    found: dict[int, str] = {}
+    start = 0
+    for entry, held in iterate_names(directory):
+        found |= {row: held[row - start] for row in rows if start <= row < start + len(held)}
+        start += entry.rows
+        if len(found) == len(rows):
+            break
+    return [found[row] for row in rows]

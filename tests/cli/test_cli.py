@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from corpora import corpus
 from typer.testing import CliRunner
 
 from nar.cli.app import app
 from nar.config import IndexConfig
-from nar.corpus import write_shard
-from nar.corpus.manifest import Failure, Manifest, count_corpus
+from nar.corpus.manifest import Failure
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
@@ -55,14 +55,9 @@ def names():
 def work(tmp_path_factory, names):
     """Twenty DARTS networks, an untrained encoder, and the index that `nar index build` makes."""
     root = tmp_path_factory.mktemp("work")
-    (root / "corpus").mkdir()
     items = [capture_architecture(name).architecture for name in names]
     failures = (Failure(name="timm:broken", operator="aten::add", reason="sizes differ"),)
-    shard = write_shard(root / "corpus" / "shard-0.parquet", items)
-    sources = count_corpus(items, failures).sources
-    Manifest(packages={}, shards=(shard,), sources=sources, failures=failures).write(
-        root / "corpus"
-    )
+    corpus(root / "corpus", items, failures)
     torch.manual_seed(0)
     save_checkpoint(root / "checkpoint", paper_encoder(SMALL))
     assert answer("index", "build", "--work", root)["rows"] == 20

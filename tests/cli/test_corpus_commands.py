@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from nar.cli import choices, difference_display
 from nar.cli.app import app
+from nar.cli.corpus_display import listed_tables
 from nar.cli.difference import difference, node_lines
 from nar.cli.portrait import portrait
 from nar.corpus import find
@@ -106,6 +107,29 @@ def test_a_list_in_a_pipe_is_a_line_each_with_nothing_cut(work):
     told = answer("list", "--work", work)["architectures"]
     assert head == ["name", "library", "family", "task", "tier", "parameters", "nodes"]
     assert rows == [[str(each[name]) for name in head] for each in told]
+
+
+def test_a_list_as_json_is_laid_out_as_every_answer(work):
+    text = run("list", "--work", work, "--json").stdout
+    assert text == json.dumps(json.loads(text), indent=2) + "\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_list_shows_a_shard_before_it_reads_the_next(tmp_path, options):
+    path = corpus(tmp_path / "corpus") / "shard-1.parquet"
+    path.write_bytes(path.read_bytes()[:-1])
+    done = run("list", "--work", tmp_path, *options)
+    assert done.exit_code == 1
+    assert "shard-1.parquet is damaged" in done.stderr.replace("\n", "")
+    assert [name for name in ("timm:a", "timm:b", "hf:bert") if name in done.stdout] == [
+        "timm:a",
+        "timm:b",
+    ]
+
+
+def test_a_long_list_is_several_tables_for_a_person():
+    rows = (("timm:a", "timm 1", "resnet", "task", "named", row, row) for row in range(2_500))
+    assert [table.row_count for table in listed_tables(rows)] == [1_000, 1_000, 500]
 
 
 def test_list_of_one_family(work):

@@ -7,8 +7,8 @@ import pytest
 from corpora import corpus
 
 from nar.cli.plots import write_plots
-from nar.corpus import iterate_cards
-from nar.corpus.manifest import count_corpus
+from nar.corpus.manifest import Manifest
+from nar.corpus.summary import summarise
 from nar.errors import MissingLibraryError
 
 pytest.importorskip("matplotlib")
@@ -16,31 +16,27 @@ pytest.importorskip("matplotlib")
 NAMES = ["copies.png", "families.png", "sizes.png", "sources.png", "tasks.png"]
 
 
-def drawn(directory, cards):
-    write_plots(directory, cards, count_corpus(cards).sources)
+def drawn(directory, held):
+    write_plots(directory, held, summarise(held), Manifest.read(held).sources)
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
-@pytest.fixture
-def cards(tmp_path):
-    return list(iterate_cards(corpus(tmp_path / "corpus")))
-
-
-def test_every_picture_is_a_png_and_the_same_again(tmp_path, cards):
-    files = drawn(tmp_path / "plots", cards)
+def test_every_picture_is_a_png_and_the_same_again(tmp_path):
+    held = corpus(tmp_path / "corpus")
+    files = drawn(tmp_path / "plots", held)
     assert sorted(files) == NAMES
     assert all(content.startswith(b"\x89PNG") for content in files.values())
-    assert drawn(tmp_path / "again", cards) == files
+    assert drawn(tmp_path / "again", held) == files
 
 
 def test_an_empty_corpus_is_drawn_too(tmp_path):
-    assert sorted(drawn(tmp_path / "plots", [])) == NAMES
+    assert sorted(drawn(tmp_path / "plots", corpus(tmp_path / "corpus", []))) == NAMES
 
 
 def test_without_the_library_the_error_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingLibraryError, match=r"pip install 'nar-search\[plots\]'"):
-        write_plots(tmp_path, [], {})
+        drawn(tmp_path / "plots", corpus(tmp_path / "corpus"))
 
 
 def test_the_library_is_imported_only_when_something_is_drawn():

@@ -13,6 +13,7 @@ from shutil import rmtree
 import psutil
 import pytest
 import torch
+from corpora import corpus
 from encoding import DEFAULT_RECIPE, RECIPE, three_families
 from ray.train import WorkerGroupError
 from typer.testing import CliRunner
@@ -30,8 +31,8 @@ from cluster.pretraining import (
 )
 from nar.architecture import Labels, architecture
 from nar.config import NarConfig
-from nar.corpus import read_corpus, write_shard
-from nar.corpus.manifest import Manifest, count_corpus
+from nar.corpus import read_corpus
+from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.pretraining import pretrain
@@ -50,11 +51,7 @@ def write_corpus(directory: Path) -> Manifest:
         architecture(Labels(f"file:{n}", "file", "-", FAMILIES[n // 3], "-"), graph)
         for n, graph in enumerate(three_families())
     ]
-    directory.mkdir(parents=True)
-    shard = write_shard(directory / "shard-0.parquet", rows)
-    manifest = Manifest(packages={}, shards=(shard,), sources=count_corpus(rows).sources)
-    manifest.write(directory)
-    return manifest
+    return Manifest.read(corpus(directory, rows))
 
 
 @pytest.fixture

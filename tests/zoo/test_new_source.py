@@ -10,7 +10,7 @@ from cluster.worker import CaptureWorker
 from nar.capture import CaptureInputs
 from nar.corpus import read_shard, write_shard
 from nar.corpus.datasheet import datasheet
-from nar.corpus.manifest import Manifest
+from nar.corpus.manifest import Manifest, Totals
 from nar.errors import UnknownArchitectureError
 from nar.ops import op_name
 from nar.release import DISTRIBUTION
@@ -84,5 +84,5 @@ def test_jobs_identify_capture_and_store_them(tmp_path):
 
 
 def test_its_licence_stands_in_the_datasheet():
-    text = datasheet(Manifest(packages={"scipy": "1.16"}, shards=(), sources={}))
+    text = datasheet(Manifest(packages={"scipy": "1.16"}, shards=(), sources={}, totals=Totals()))
     assert "| scipy | 1.16 | BSD-3-Clause |" in text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nar.corpus.datasheet import datasheet
-from nar.corpus.manifest import Manifest
+from nar.corpus.manifest import Manifest, Totals
 from nar.release import DISTRIBUTION
 from nar.zoo import resolve
 from nar.zoo.libraries import APART
@@ -124,5 +124,5 @@ def test_the_readme_names_an_extra_that_installs_what_a_source_needs(source):
 @each_source
 def test_the_datasheet_gives_the_licence_of_the_record(source):
     name = package_of(source.library)[0] if source.library else "nar"
-    text = datasheet(Manifest(packages={name: "1.0"}, shards=(), sources={}))
+    text = datasheet(Manifest(packages={name: "1.0"}, shards=(), sources={}, totals=Totals()))
     assert f"| {name} | 1.0 | {source.licence} |" in text
