@@ -1,5 +1,7 @@
 """From nothing to a searched index of DARTS networks, at several sizes: results/scale.md.
 
+The corpus is listed and counted on the way.
+
 What larger sizes would take is derived from these: results/scaling.md.
 
 Networks are drawn, embedded by the encoder of the atlas, indexed in a real Milvus server, and
@@ -35,6 +37,7 @@ from nar.files import write_whole
 ROOT = Path(__file__).parents[2]
 CONSOLE = Console()
 PAGE = ROOT / "results" / "scale.md"
+NAR = Path(sys.executable).with_name("nar")
 DERIVED = ROOT / "results" / "scaling.md"
 # How often the memory of the processes is looked at, in seconds.
 LOOK_S = 0.5
@@ -45,6 +48,8 @@ KINDS = {
     "cluster.draw": "driver",
     "cluster.embed": "driver",
     "scale_search": "search",
+    "corpus list": "list",
+    "corpus stats": "stats",
 }
 
 
@@ -91,10 +96,11 @@ class Peaks:
         }
 
 
-def step(name: str, work: Path, command: list[str]) -> dict[str, Any]:
+def step(name: str, work: Path, command: list[str], *, tells: bool = True) -> dict[str, Any]:
     """What a command printed, with its seconds and memory; as it was kept, if it was run before.
 
-    Seconds of attempts that were interrupted are added to those of the last.
+    What does not tell a JSON object is only measured. Seconds of attempts that were interrupted are
+    added to those of the last.
     """
     kept, spent = work / f"{name}.json", work / f"{name}.spent"
     if kept.exists():
@@ -104,12 +110,13 @@ def step(name: str, work: Path, command: list[str]) -> dict[str, Any]:
     started = time.monotonic()
     try:
         with Peaks() as peaks:
-            done = subprocess.run([sys.executable, *command], stdout=subprocess.PIPE, check=True)
+            stdout = subprocess.PIPE if tells else subprocess.DEVNULL
+            done = subprocess.run([sys.executable, *command], stdout=stdout, check=True)
     finally:
         wall_s = before + time.monotonic() - started
         spent.write_text(f"{wall_s:.1f}")
     told = {
-        **json.loads(done.stdout),
+        **(json.loads(done.stdout) if tells else {}),
         "wall_s": round(wall_s, 1),
         "peak_mib": {kind: round(taken) for kind, taken in peaks.mib.items()},
         "cpu_s": {kind: round(taken, 1) for kind, taken in peaks.cpu_s.items()},
@@ -157,6 +164,9 @@ def measured(count: int, work: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     sizes.write_text(yaml.safe_dump({"embed": {"part_rows": 512}}))
     where = ["--work", str(work), "--cluster-config", str(sizes), "--json"]
     yield "draw", step("draw", work, ["-m", "cluster.draw", "--count", str(count), *where])
+    for name in ("list", "stats"):
+        command = [str(NAR), "corpus", name, "--work", str(work)]
+        yield name, step(name, work, command, tells=False)
     if (work / "search.json").exists() and (work / "embed.json").exists():
         yield "embed", step("embed", work, [])
         yield "search", step("search", work, [])
@@ -181,6 +191,12 @@ any process of a kind, in MiB. `-` was not run.
 | networks | draw s | embed and index s | ms a network | driver | worker | Milvus |
 |---|---|---|---|---|---|---|
 """
+READING_HEAD = """
+The corpus read by `nar corpus list` into a pipe, and by `nar corpus stats`; memory in MiB.
+
+| networks | list s | list memory | stats s | stats memory |
+|---|---|---|---|---|
+"""
 SEARCH_HEAD = """
 Searches one after the other, ten hits each, of networks that are not in the index. Recall is the
 share of hits that are as near as the tenth of an exact search over all vectors as they read back.
@@ -196,12 +212,13 @@ def page(sizes: Mapping[int, Steps]) -> str:
     named, cores = " ".join(map(str, sizes)), psutil.cpu_count()
     head = HEAD.format(now=datetime.now(UTC), sizes=named, cores=cores)
     built = "".join(_line(count, _building(count, steps)) for count, steps in sizes.items())
+    reading = "".join(_line(count, _reading(steps)) for count, steps in sizes.items())
     columns = ("queries", "p50_ms", "p99_ms", "recall", "exact_s")
     searched = "".join(
         _line(count, [steps.get("search", {}).get(column, "-") for column in columns])
         for count, steps in sizes.items()
     )
-    return f"{head}{built}{SEARCH_HEAD}{searched}"
+    return f"{head}{built}{READING_HEAD}{reading}{SEARCH_HEAD}{searched}"
 
 
 def derived(sizes: Mapping[int, Steps]) -> str:
@@ -223,6 +240,15 @@ def _building(count: int, steps: Steps) -> list[object]:
         for kind in ("driver", "worker", "Milvus")
     ]
     return [*seconds, each_ms, *peaks]
+
+
+def _reading(steps: Steps) -> list[object]:
+    return [
+        cell
+        for name in ("list", "stats")
+        for told in [steps.get(name, {})]
+        for cell in (told.get("wall_s", "-"), told.get("peak_mib", {}).get(name, "-"))
+    ]
 
 
 def main() -> None:
