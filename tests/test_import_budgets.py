@@ -44,17 +44,26 @@ def test_a_server_starts_without_what_captures_models():
     assert rooms & {"capture", "zoo", "evaluation"} == set()
 
 
-def test_a_search_by_name_loads_nothing_that_captures_or_embeds_models():
+# What a command types -> packages that it must not load to answer.
+CAPTURING = {"torch", "pandas", "timm", "nar.capture", "nar.zoo", "nar.config", "pyarrow.compute"}
+COMMANDS = {
+    "search timm:resnet18 --json": CAPTURING | {"networkx", "rich.progress"},
+    "corpus list --family resnet": CAPTURING,
+    "corpus stats": CAPTURING,
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_answering_from_what_is_shipped_loads_nothing_that_captures_or_embeds(command):
     code = (
         "import sys\nfrom nar.cli.app import app\n"
-        "app(['search', 'timm:resnet18', '--json'], standalone_mode=False)\n"
-        "heavy = {'torch', 'pandas', 'networkx', 'timm', 'nar.capture', 'nar.zoo'}\n"
-        "heavy |= {'pyarrow.compute', 'nar.config', 'rich.progress'}\n"
-        "print(*sorted(heavy & set(sys.modules)))"
+        f"app({command.split()}, standalone_mode=False)\n"
+        f"print(*sorted({COMMANDS[command]} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "timm:resnet18" in done.stdout
-    assert done.stdout.splitlines()[-1] == ""
+    *answer, last = done.stdout.splitlines()
+    assert answer
+    assert last == ""
 
 
 def test_a_budget_can_be_broken():
