@@ -41,6 +41,7 @@ _OF_CARD: Final = {"nodes": "node_count"}
 _CARD_COLUMNS: Final = tuple(_OF_CARD.get(name, name) for name in COLUMNS if name != "id")
 _KEY: Final = b"nar.atlas"
 _LEVEL: Final = 19
+_ROWS_AT_ONCE: Final = 1_024
 _AGAIN: Final = "pack it again with `nar atlas pack`"
 
 
@@ -162,17 +163,31 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
 
 
 def _read_vectors(path: Path, dim: int) -> NDArray[np.float32]:
-    """Shape (architectures, dim), of length 1."""
+    """Shape (architectures, dim), of length 1.
+
+    A few rows at a time, in the same memory: on a virtual machine fresh memory costs more than what
+    is done with it.
+    """
     try:
         # Not read_table: that imports pyarrow's datasets and pandas, for half a second.
         file = pq.ParquetFile(path, memory_map=True)
-        column = file.read(use_threads=False).column("vector").combine_chunks()
-        halves = np.frombuffer(column.buffers()[1], dtype="<f2").reshape(len(column), dim)
+        vectors = np.empty((file.metadata.num_rows, dim), dtype=np.float32)
+        low = 0
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["vector"], use_threads=False):
+            part = vectors[low : low + len(batch)]
+            part[:] = _halves(batch.column("vector"), dim)
+            part /= np.sqrt(np.einsum("rd,rd->r", part, part))[:, None]
+            low += len(batch)
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         raise damaged(path, error) from error
-    vectors = halves.astype(np.float32)
-    vectors /= np.sqrt(np.einsum("rd,rd->r", vectors, vectors))[:, None]
     return vectors
+
+
+def _halves(column: pa.FixedSizeBinaryArray, dim: int) -> NDArray[np.float16]:
+    if column.type != pa.binary(2 * dim):
+        raise TypeError(f"its vectors are {column.type}, wanted {pa.binary(2 * dim)}")
+    halves = np.frombuffer(column.buffers()[1], dtype="<f2").reshape(-1, dim)
+    return halves[column.offset : column.offset + len(column)]
 
 
 def _texts(cards: pa.Table) -> dict[str, Column]:

@@ -14,7 +14,7 @@ from nar.atlas import NOVELTY, SUMS, VECTORS, Atlas, read_atlas, shipped_atlas
 from nar.cli.app import app
 from nar.client import Client
 from nar.config import IndexConfig, NarConfig, ServerConfig
-from nar.corpus import read_shard
+from nar.corpus import read_corpus, read_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.errors import CorpusError
@@ -41,7 +41,7 @@ def atlas(small_atlas):
 
 def test_what_is_packed_reads_back(atlas, work):
     content = read_atlas(atlas)
-    items = read_shard(work / "corpus" / "shard-0.parquet")
+    items = read_corpus(work / "corpus")
     embedder = content.embedder
     vectors = np.stack([row.embedding for row in content.rows])
     assert [row.name for row in content.rows] == [item.labels.name for item in items]
