@@ -22,6 +22,9 @@ LOG     ?= work/campaigns.log
 # Folders of tests that run beside the others, each of these in a process of its own.
 BESIDE  := cluster index+campaigns+web
 folders  = $(addprefix tests/,$(subst +, ,$(1)))
+# What `make bench` runs; with KEEP=results/bench its figures are the stored ones from then on.
+BENCHES ?= motifs capture darts embed serve vectors cli page peers ray
+KEEP    ?=
 # Sizes of `make scale`, and where it keeps what it has.
 SIZES   ?= 30000 100000
 SCALE   ?= work/scale
@@ -107,8 +110,8 @@ campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and resu
 campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'
 	$(CAMPAIGN)$* --log $(LOG) $(OPTIONS)
 
-bench: $(STAMP) milvus chromium  ## every benchmark of tests/bench, one table each
-	for name in motifs capture darts embed serve vectors cli page peers ray; do $(BIN)/python tests/bench/bench_$$name.py || exit 1; done
+bench: $(STAMP) milvus chromium  ## every benchmark beside its stored figures, in 50 minutes; BENCHES='motifs cli' are some
+	for name in $(BENCHES); do $(BIN)/python tests/bench/bench_$$name.py $(KEEP:%=%/$$name.json) || exit 1; done
 
 # Goes on where it was interrupted; what a size has given lies below SCALE, to be removed by hand.
 scale: $(STAMP) milvus  ## results/scale.md and scaling.md: DARTS networks drawn, embedded, indexed, searched
