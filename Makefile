@@ -35,7 +35,7 @@ FAULTS  ?= work/faults.jsonl
 CAMPAIGN := PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(BIN)/python -m campaigns.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench scale results notebook pictures lock prometheus milvus chromium clean
+.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench scale results notebook pictures lock prometheus milvus s3 chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -70,7 +70,7 @@ proto: $(STAMP)  ## generate nar/v1 from proto/; refuses what breaks clients
 proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part of pytest, too)
 	$(BIN)/pytest tests/test_generated.py
 
-pytest: $(STAMP) prometheus milvus chromium  ## the tests, against the real Prometheus, Milvus and Chromium
+pytest: $(STAMP) prometheus milvus s3 chromium  ## the tests, against the real Prometheus, Milvus and Chromium
 	@# Tests wait for processes much of the time: these folders run beside the others, and what they
 	@# printed comes at the end.
 	@mkdir -p build
@@ -173,5 +173,12 @@ milvus: .venv-milvus/.installed  ## a real Milvus 2.3.5 in .venv-milvus, for the
 	.venv-milvus/bin/pip $(PIP) milvus==2.3.5 'setuptools<81'
 	touch $@
 
+s3: .venv-s3/.installed  ## a server that speaks S3 in .venv-s3, for a corpus in an object store
+
+.venv-s3/.installed:
+	$(PYTHON) -m venv .venv-s3
+	.venv-s3/bin/pip $(PIP) 'moto[server]==5.2.5'
+	touch $@
+
 clean:  ## remove what the targets above made, demo and environments included
-	rm -rf build work $(VENV) .venv-milvus *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build work $(VENV) .venv-milvus .venv-s3 *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

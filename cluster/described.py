@@ -11,7 +11,7 @@ from typing import Final
 
 from cluster.ledger import Ledger, Record, digest
 from cluster.provenance import files_identity
-from nar.corpus import shard_cards
+from nar.corpus import Location, shard_cards
 from nar.corpus.manifest import ShardEntry
 from nar.errors import CorpusError
 from nar.files import write_whole
@@ -39,10 +39,10 @@ class Described:
 
     Args:
         directory: Where they are kept; made when the first is.
-        corpus: Directory of the corpus.
+        corpus: Where the corpus lies.
     """
 
-    def __init__(self, directory: Path, corpus: Path) -> None:
+    def __init__(self, directory: Path, corpus: Location) -> None:
         self._directory = directory
         self._corpus = corpus
         self._brought = Ledger(directory, BroughtRecord)

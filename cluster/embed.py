@@ -11,11 +11,12 @@ from rich.table import Table
 from cluster.alone import alone
 from cluster.config import load_cluster_config
 from cluster.embedding import EmbedReport, embed
-from cluster.options import ClusterFile, Workers
+from cluster.options import ClusterFile, Corpus, Workers
 from cluster.resources import resized
 from cluster.session import connect
 from nar.cli.choices import IndexChoice
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
+from nar.corpus import located
 
 _WAYS = {
     "new": "a new collection",
@@ -60,6 +61,7 @@ def main(
     uri: Annotated[
         str | None, typer.Option(help="URI of a Milvus server; by default index.db below --work.")
     ] = None,
+    corpus: Corpus = None,
     workers: Workers = None,
     config: Annotated[Path | None, typer.Option("--config", help="YAML file of settings.")] = None,
     cluster_config: ClusterFile = None,
@@ -68,12 +70,16 @@ def main(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Embed what is new or changed in the corpus of --work; after a crash, run it again."""
+    """Embed what is new or changed in a corpus; after a crash, run it again."""
     sizes = load_cluster_config(cluster_config)
     choice = IndexChoice(work, uri, config)
     with alone(choice.workspace, "index"), connect(sizes):
         report = embed(
-            choice.workspace, choice.config().index, resized(sizes.embed, workers), removes=remove
+            choice.workspace,
+            choice.config().index,
+            resized(sizes.embed, workers),
+            corpus=located(corpus) if corpus else None,
+            removes=remove,
         )
     show(as_dict(report), lambda: view(report), as_json=as_json)
 

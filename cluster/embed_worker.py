@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cluster.parts import parsed_part
 from cluster.resources import bound_memory
-from nar.corpus import Card, ShardReader, card_of
+from nar.corpus import Card, Location, ShardReader, card_of
 from nar.encoding.embed import Embedder
 from nar.encoding.encoder import Encoder
 from nar.index.rows import IndexRow, index_row
@@ -39,12 +38,12 @@ class EmbedWorker:
     one shard come in order. Graphs are made of the rows of a part alone.
 
     Args:
-        corpus: Directory of the corpus, the same on every node.
+        corpus: Where the corpus lies, the same on every node.
         encoder: What embeds.
         memory_limit_bytes: Private memory that the process may have; None sets no bound.
     """
 
-    def __init__(self, corpus: Path, encoder: Encoder, memory_limit_bytes: int | None) -> None:
+    def __init__(self, corpus: Location, encoder: Encoder, memory_limit_bytes: int | None) -> None:
         bound_memory(memory_limit_bytes)
         self._corpus = corpus
         self._embedder = Embedder(encoder)

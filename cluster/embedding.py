@@ -13,7 +13,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal
 
 import ray
@@ -29,7 +28,7 @@ from cluster.resources import pool_size, worker_share
 from cluster.telemetry import Teller, telling
 from nar.config import IndexConfig
 from nar.console import progress
-from nar.corpus import iterate_names
+from nar.corpus import Location, iterate_names
 from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.errors import InvalidInputError
@@ -80,7 +79,7 @@ class _Job:
     """What is embedded, and by whom.
 
     Attributes:
-        corpus: Directory of the corpus.
+        corpus: Where the corpus lies.
         digest: Of its rows.
         shards: Its files.
         encoder: Fingerprint of the encoder.
@@ -92,7 +91,7 @@ class _Job:
         described: What the rows of shards say.
     """
 
-    corpus: Path
+    corpus: Location
     digest: str
     shards: tuple[ShardEntry, ...]
     encoder: str
@@ -110,7 +109,12 @@ class _Job:
 
 
 def embed(
-    workspace: Workspace, index_config: IndexConfig, config: EmbedConfig, *, removes: bool = False
+    workspace: Workspace,
+    index_config: IndexConfig,
+    config: EmbedConfig,
+    *,
+    corpus: Location | None = None,
+    removes: bool = False,
 ) -> EmbedReport:
     """Embed a corpus on the connected cluster and publish it as the index.
 
@@ -120,6 +124,7 @@ def embed(
         workspace: Has ``corpus/`` and ``checkpoint/``; gets ``novelty.json``.
         index_config: Where the index is.
         config: Sizes of the workers.
+        corpus: Where the corpus lies; None for that of the workspace. Every node reads it.
         removes: Whether rows go that the corpus does not have; somebody may have added them. Where
             a new collection is built, they are not in it in any case.
 
@@ -131,7 +136,7 @@ def embed(
     """
     started = time.monotonic()
     with telling("embed") as teller:
-        job = _job(workspace, config, teller)
+        job = _job(workspace, corpus or workspace.corpus, config, teller)
         with ArchitectureIndex(index_config) as index:
             done = _bring(job, index, index_config.batch_rows, removes=removes)
             # A job that was cut off may have brought the index to the corpus, and measured nothing.
@@ -144,11 +149,11 @@ def embed(
     return replace(done, uri=index_config.uri, seconds=seconds, workers=job.workers)
 
 
-def _job(workspace: Workspace, config: EmbedConfig, teller: Teller) -> _Job:
+def _job(workspace: Workspace, where: Location, config: EmbedConfig, teller: Teller) -> _Job:
     encoder = load_checkpoint(workspace.checkpoint)
     share = worker_share(config)
     workers = pool_size(config, share)
-    corpus = workspace.corpus.absolute()
+    corpus = where.absolute()
     start = starter(EmbedWorker, share, corpus, ray.put(encoder), config.memory_limit_bytes)
     recruiter: Recruiter[EmbeddedPart] = Recruiter(
         start, lambda worker, part: worker.embed.remote(part)
@@ -283,7 +288,7 @@ def _embed_parts(
     return failed
 
 
-def _named(corpus: Path, rows: Sequence[Failed]) -> dict[str, str]:
+def _named(corpus: Location, rows: Sequence[Failed]) -> dict[str, str]:
     """Why each of some rows is not in the index, by the name of its architecture."""
     of_file: defaultdict[str, dict[int, Exception]] = defaultdict(dict)
     for row in rows:

@@ -10,11 +10,12 @@ import typer
 
 from cluster.alone import alone
 from cluster.config import load_cluster_config
-from cluster.options import ClusterFile
+from cluster.options import ClusterFile, Corpus
 from cluster.pretraining import PretrainReport, pretrain_on_cluster
 from cluster.session import connect
 from nar.config import load_config
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
+from nar.corpus import located
 from nar.workspace import Workspace
 
 
@@ -52,6 +53,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @reporting_errors
 def main(
     work: Work = DEFAULT_WORK,
+    corpus: Corpus = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Ranks; default: as in the cluster's sizes.")
     ] = None,
@@ -62,7 +64,7 @@ def main(
     cluster_config: ClusterFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pretrain the encoder on WORK/corpus into WORK/checkpoint. Killed, it goes on."""
+    """Pretrain the encoder on a corpus into WORK/checkpoint. Killed, it goes on."""
     sizes = load_cluster_config(cluster_config)
     settings = load_config(config)
     chosen = sizes.pretrain
@@ -70,7 +72,13 @@ def main(
         chosen = chosen.model_copy(update={"num_workers": workers})
     workspace = Workspace(work)
     with alone(workspace, "checkpoint"), connect(sizes):
-        report = pretrain_on_cluster(workspace, settings, chosen, restart=restart)
+        report = pretrain_on_cluster(
+            workspace,
+            settings,
+            chosen,
+            corpus=located(corpus) if corpus else None,
+            restart=restart,
+        )
     if as_json:
         sys.stdout.write(json.dumps(as_dict(report), indent=2) + "\n")
     else:

@@ -38,7 +38,7 @@ from cluster.resuming import last_state
 from cluster.telemetry import Teller, telling
 from nar.config import NarConfig
 from nar.console import progress
-from nar.corpus import iterate_corpus
+from nar.corpus import Location, iterate_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.batches import Share, epoch_batches
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
@@ -67,7 +67,7 @@ class Job:
     """What a worker is told; it reads everything else from shared storage.
 
     Attributes:
-        corpus: Directory to learn from.
+        corpus: Where the corpus lies that is learned from.
         checkpoint: Directory that gets the encoder.
         motifs: How graphs are cut.
         recipe: Which encoder, and how it learns.
@@ -75,7 +75,7 @@ class Job:
         epochs: Gets the report of every epoch.
     """
 
-    corpus: Path
+    corpus: Location
     checkpoint: Path
     motifs: MotifConfig
     recipe: EncoderRecipe
@@ -103,14 +103,20 @@ class PretrainReport:
 
 
 def pretrain_on_cluster(
-    workspace: Workspace, config: NarConfig, sizes: PretrainConfig, *, restart: bool = False
+    workspace: Workspace,
+    config: NarConfig,
+    sizes: PretrainConfig,
+    *,
+    corpus: Location | None = None,
+    restart: bool = False,
 ) -> PretrainReport:
-    """Pretrain on the corpus of a workspace and write the workspace's checkpoint.
+    """Pretrain on a corpus and write the workspace's checkpoint.
 
     Args:
         workspace: On storage that every node of the cluster sees.
         config: How graphs are cut, and the recipe.
         sizes: Workers and what they reserve.
+        corpus: Where the corpus lies; None for that of the workspace. Every node reads it.
         restart: Forget what an earlier run of the same name has done.
 
     Raises:
@@ -120,7 +126,8 @@ def pretrain_on_cluster(
     """
     started = time.monotonic()
     root = workspace.root.resolve()
-    manifest = Manifest.read(workspace.corpus)
+    read_from = corpus.absolute() if corpus else Workspace(root).corpus
+    manifest = Manifest.read(read_from)
     rows = sum(entry.rows for entry in manifest.shards)
     _check_batches(rows, config.pretraining, sizes)
     name = run_name(manifest, config)
@@ -128,9 +135,9 @@ def pretrain_on_cluster(
         rmtree(root / RUNS / name, ignore_errors=True)
     recipe = config.pretraining
     with telling("pretrain") as teller, _shown(recipe, teller) as (queue, reports):
-        shared = Workspace(root)
         threads = max(1, int(sizes.cpus))
-        job = Job(shared.corpus, shared.checkpoint, config.motifs, recipe, threads, queue)
+        target = Workspace(root).checkpoint
+        job = Job(read_from, target, config.motifs, recipe, threads, queue)
         _fit(job, sizes, RunConfig(name=name, storage_path=str(root / RUNS)))
     return PretrainReport(
         directory=workspace.checkpoint,

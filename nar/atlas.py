@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from nar.corpus import read_card_columns
+from nar.corpus import Location, read_card_columns
 from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint_files import read_files
@@ -51,11 +51,11 @@ class Atlas:
 
     Attributes:
         directory: Of the encoder and the vectors.
-        corpus: Directory of the corpus that it was made from.
+        corpus: Where the corpus lies that it was made from.
     """
 
     directory: Path
-    corpus: Path
+    corpus: Location
 
     @property
     def encoder(self) -> Path:

@@ -6,6 +6,7 @@ from backends import BACKENDS, Backend, Exact, Fronted, Loop, Published
 from both_clients import CLIENTS
 from hypothesis import settings
 from milvus_server import milvus_server
+from s3_server import s3_server
 
 from nar.config import IndexConfig
 
@@ -18,6 +19,13 @@ settings.load_profile("untimed")
 def milvus_uri(tmp_path_factory):
     """URI of a Milvus server that lives as long as the tests."""
     with milvus_server(tmp_path_factory.mktemp("milvus")) as uri:
+        yield uri
+
+
+@pytest.fixture(scope="session")
+def s3_uri():
+    """URI of a path ``{}`` in the bucket of an S3 server that lives as long as the tests."""
+    with s3_server() as uri:
         yield uri
 
 

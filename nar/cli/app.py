@@ -148,8 +148,10 @@ def serve(
     uri: Uri = None,
     config: ConfigFile = None,
     corpus: Annotated[
-        Path | None,
-        typer.Option(help="Corpus whose graphs explain; by default that of the index."),
+        str | None,
+        typer.Option(
+            metavar="DIR|URI", help="Corpus whose graphs explain; by default that of the index."
+        ),
     ] = None,
     writable: Annotated[
         bool | None, typer.Option("--writable", help="Take Upsert and Delete from writers.")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nar.console import DEFAULT_WORK, stderr
-from nar.corpus import default_corpus
+from nar.corpus import Location, default_corpus, located
 from nar.errors import IndexUnavailableError
 from nar.workspace import Workspace
 
@@ -101,7 +101,7 @@ class IndexChoice:
 
 
 @cache
-def _say(corpus: Path) -> None:
+def _say(corpus: Location) -> None:
     """Say which corpus is read: once, however often a command looks into it."""
     stderr.print(f"reading the corpus at {corpus}", style="dim")
 
@@ -112,13 +112,13 @@ class CorpusChoice:
 
     Attributes:
         work: The workspace whose corpus is read where none is named.
-        corpus: The directory of a corpus, if one is named.
+        corpus: Where a corpus lies, if one is named: a path, or a URI.
     """
 
     work: Path
-    corpus: Path | None = None
+    corpus: str | Path | None = None
 
-    def directory(self) -> Path:
+    def directory(self) -> Location:
         """Directory of the corpus; says on stderr which it is.
 
         The corpus of the package stands in for that of the default workspace only: who names a
@@ -126,8 +126,9 @@ class CorpusChoice:
 
         Raises:
             CorpusError: There is none.
+            InvalidInputError: pyarrow opens no file system of the URI.
         """
-        chosen = self.corpus or self._unnamed()
+        chosen = located(str(self.corpus)) if self.corpus else self._unnamed()
         _say(chosen)
         return chosen
 

@@ -17,7 +17,7 @@ from nar.cli.lookup import Shape, looked_up
 from nar.cli.plots import write_plots
 from nar.cli.portrait import Portrait, portrait
 from nar.console import show, show_rows, stderr, stdout
-from nar.corpus import Card, find, iterate_card_columns, iterate_cards
+from nar.corpus import Card, Location, find, iterate_card_columns, iterate_cards
 from nar.corpus.comparison import compare
 from nar.corpus.manifest import Manifest
 from nar.corpus.packing import pack
@@ -67,7 +67,7 @@ def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> 
         stdout.print(table)
 
 
-def _columns(directory: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def _columns(directory: Location, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     for table in iterate_card_columns(directory, columns):
         yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
 
@@ -103,7 +103,7 @@ def diff(
     show(_difference(compared), lambda: difference_display.difference(compared), as_json=as_json)
 
 
-def compare_corpora(older: Path, newer: CorpusChoice, *, as_json: bool) -> None:
+def compare_corpora(older: Location, newer: CorpusChoice, *, as_json: bool) -> None:
     """Show what changed from one corpus to another."""
     compared = compare(older, newer.directory())
     show(asdict(compared), lambda: comparison_display.comparison(compared), as_json=as_json)

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from nar.architecture import Architecture
 from nar.cli.choices import CorpusChoice
 from nar.cli.naming import meant
 from nar.console import stderr
-from nar.corpus import find, read_backbones, read_named
+from nar.corpus import Location, find, read_backbones, read_named
 from nar.errors import CorpusError, UnknownArchitectureError
 from nar.index.rows import Hit
 
@@ -111,7 +110,7 @@ def _names_and_sources(hits: Sequence[Hit]) -> tuple[list[str], set[str]]:
     return [hit.name for hit in hits], {hit.source for hit in hits}
 
 
-def _directory(corpus: CorpusChoice) -> Path | None:
+def _directory(corpus: CorpusChoice) -> Location | None:
     """Where the corpus lies; None if none was named and none came with the package."""
     try:
         return corpus.directory()
@@ -121,7 +120,7 @@ def _directory(corpus: CorpusChoice) -> Path | None:
         return None
 
 
-def _in_corpus(directory: Path | None, name: str) -> Architecture | None:
+def _in_corpus(directory: Location | None, name: str) -> Architecture | None:
     if directory is None:
         return None
     try:

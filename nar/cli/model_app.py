@@ -21,8 +21,11 @@ NAME_HELP: Final = (
 )
 Name = Annotated[str, typer.Argument(help=NAME_HELP)]
 Corpus = Annotated[
-    Path | None,
-    typer.Option(help="Directory of a corpus; by default that of --work, or else the shipped one."),
+    str | None,
+    typer.Option(
+        metavar="DIR|URI",
+        help="Where a corpus lies; by default that of --work, or else the shipped one.",
+    ),
 ]
 
 

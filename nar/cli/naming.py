@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from nar.console import stderr
-from nar.corpus import iterate_names, read_named
+from nar.corpus import Location, iterate_names, read_named
 from nar.corpus.suggestions import close_names
 from nar.errors import InvalidInputError, UnknownArchitectureError
 
@@ -26,7 +26,7 @@ _BARE: Final = "Model@"
 _SHOWN: Final = 5
 
 
-def meant(name: str, corpus: Path | None) -> str:
+def meant(name: str, corpus: Location | None) -> str:
     """The name of the corpus, or of a file, that somebody meant.
 
     A name of the corpus is itself. ``resnet50`` is ``timm:resnet50``, if all models of that name
@@ -60,13 +60,13 @@ def meant(name: str, corpus: Path | None) -> str:
     return _short(name, names, corpus)
 
 
-def _has(corpus: Path, name: str) -> bool:
+def _has(corpus: Location, name: str) -> bool:
     """Whether a corpus has a name; only shards of its source are read."""
     source = name.partition(":")[0]
     return any(name in names for _, names in iterate_names(corpus, {source}))
 
 
-def _short(name: str, names: Sequence[str], corpus: Path | None) -> str:
+def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
     """The model that is called so by its source."""
     found = sorted(next((each for each in _called(name, names) if each), []), key=_rank)
     # Of a checkpoint, the model without a head is what its name means.

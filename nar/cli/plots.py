@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.corpus import read_card_columns
+from nar.corpus import Location, read_card_columns
 from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import TIERS, Counts, SourceCounts
 from nar.corpus.summary import SIZES, Group, Summary
@@ -29,7 +29,7 @@ _TIER_COLOURS = {"named": "#1f3a5f", "composed": "#5b8db8", "swept": "#e0a458"}
 
 
 def write_plots(
-    directory: Path, corpus: Path, numbers: Summary, sources: Mapping[str, SourceCounts]
+    directory: Path, corpus: Location, numbers: Summary, sources: Mapping[str, SourceCounts]
 ) -> tuple[Path, ...]:
     """Draw sources, tasks, families, sizes and copies of a corpus.
 
@@ -124,7 +124,7 @@ def _groups(title: str, groups: Sequence[Group]) -> "Figure":
     return figure
 
 
-def _sizes(corpus: Path) -> "Figure":
+def _sizes(corpus: Location) -> "Figure":
     figure, panels = _figure(11, 3.4, columns=3)
     words = {"parameters": "parameters", "flops": "FLOPs", "nodes": "operators"}
     cards = read_card_columns(corpus, ["tier", *(SIZES[name] for name in words)])

@@ -10,7 +10,7 @@ from nar.atlas import Atlas, read_atlas, shipped_atlas
 from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.config import NarConfig
 from nar.console import stderr, stdout
-from nar.corpus import CorpusGraphs
+from nar.corpus import CorpusGraphs, located
 from nar.encoding.stored import StoredEmbedder
 from nar.errors import ConfigError, CorpusError
 from nar.index.mirror import Mirror
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 def serve(
     choice: IndexChoice,
     given: Mapping[str, str | int | None],
-    corpus: Path | None = None,
+    corpus: str | Path | None = None,
     kind: IndexKind | None = None,
 ) -> None:
     """Run the query server; what the command line gives stands above the configuration file.
@@ -40,7 +40,7 @@ def serve(
     Args:
         choice: The index that it serves.
         given: Fields of a `ServerConfig`; None leaves what the file says.
-        corpus: Directory of the corpus whose graphs explain; None for that of the index.
+        corpus: Where the corpus lies whose graphs explain; None for that of the index.
         kind: Of the index that a collection of the atlas gets; Milvus searches one of HNSW.
 
     Raises:
@@ -91,7 +91,10 @@ def _say_where(server: QueryServer) -> None:
 
 
 def _serve_workspace(
-    config: NarConfig, choice: IndexChoice, corpus: Path | None, on_ready: OnReady | None = None
+    config: NarConfig,
+    choice: IndexChoice,
+    corpus: str | Path | None,
+    on_ready: OnReady | None = None,
 ) -> None:
     encoder = StoredEmbedder(choice.workspace.checkpoint).fingerprint
     novelty = read_novelty(choice.workspace.novelty, encoder=encoder)
@@ -140,7 +143,7 @@ def serve_atlas(
     on_ready: OnReady | None = None,
     *,
     is_named: bool,
-    corpus: Path | None = None,
+    corpus: str | Path | None = None,
     atlas: Atlas | None = None,
     files_alone: bool = False,
 ) -> None:
@@ -155,7 +158,7 @@ def serve_atlas(
         config: How to serve, and where its collection is.
         on_ready: Called once the ports are open.
         is_named: Whether somebody chose the URI of that configuration; else it is in the cache.
-        corpus: Directory of the corpus whose graphs explain; None for that of the atlas.
+        corpus: Where the corpus lies whose graphs explain; None for that of the atlas.
         atlas: Which; None for the shipped one.
         files_alone: Whether its files are all that answers, for good.
 
@@ -175,7 +178,7 @@ def serve_atlas(
     content = read_atlas(chosen)
     embedder, novelty = content.embedder, content.novelty
     files = None if own else Mirror(content.index)
-    graphs = CorpusGraphs(corpus or chosen.corpus)
+    graphs = CorpusGraphs(located(str(corpus)) if corpus else chosen.corpus)
     page = _page(config, graphs, chosen, tuple(content.index.values("name")))
     del content  # its rows are in the mirror, if anywhere
     give_back()

@@ -6,6 +6,7 @@ each, and what was captured reads back identically.
 
 from nar.corpus.cards import Card, card_of
 from nar.corpus.graphs import CorpusGraphs
+from nar.corpus.location import Location, located
 from nar.corpus.reading import (
     Found,
     default_corpus,
@@ -31,6 +32,7 @@ __all__ = [
     "Card",
     "CorpusGraphs",
     "Found",
+    "Location",
     "ShardReader",
     "card_of",
     "default_corpus",
@@ -40,6 +42,7 @@ __all__ = [
     "iterate_corpus",
     "iterate_names",
     "iterate_shards",
+    "located",
     "read_backbones",
     "read_card_columns",
     "read_cards",

@@ -6,11 +6,11 @@ A change is told by the operators that a graph gained and lost: it says what cha
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from nar.architecture import Architecture, Labels
+from nar.corpus.location import Location
 from nar.corpus.reading import iterate_shards
 from nar.ops import op_name
 
@@ -69,7 +69,7 @@ class _Summary:
     operators: dict[int, int]
 
 
-def compare(older: Path, newer: Path) -> Comparison:
+def compare(older: Location, newer: Location) -> Comparison:
     """Compare two corpora by the names of their models.
 
     Their shards have different orders, so the operator counts of the older corpus stay in memory:
@@ -112,7 +112,7 @@ def compare(older: Path, newer: Path) -> Comparison:
     )
 
 
-def _summaries(directory: Path) -> Iterator[_Summary]:
+def _summaries(directory: Location) -> Iterator[_Summary]:
     for _, shard in iterate_shards(directory):
         yield from map(_summary, shard)
 

@@ -2,11 +2,11 @@
 
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from threading import Lock
 from typing import Final
 
 from nar.architecture import Architecture
+from nar.corpus.location import Location
 from nar.corpus.manifest import Manifest
 from nar.corpus.reading import read_named
 
@@ -27,7 +27,7 @@ class CorpusGraphs:
         CorpusError: There is no corpus.
     """
 
-    def __init__(self, directory: Path, kept_nodes: int = KEPT_NODES) -> None:
+    def __init__(self, directory: Location, kept_nodes: int = KEPT_NODES) -> None:
         Manifest.read(directory)
         self._directory = directory
         self._kept_nodes = kept_nodes

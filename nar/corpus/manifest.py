@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from nar.architecture import Labels
+from nar.corpus.location import Location
 from nar.errors import CorpusError
 from nar.files import write_whole
 
@@ -148,20 +149,22 @@ class Manifest(_Record):
         write_whole(directory / FILE_NAME, lambda part: part.write_text(text, encoding="utf-8"))
 
     @classmethod
-    def read(cls, directory: Path) -> "Manifest":
+    def read(cls, directory: Location) -> "Manifest":
         """Read the manifest of a corpus.
 
         Raises:
-            CorpusError: There is none, or it is no manifest.
+            CorpusError: There is none, or it is no manifest, or it cannot be read.
         """
         path = directory / FILE_NAME
         try:
             return cls.model_validate_json(path.read_bytes())
-        except OSError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise CorpusError(
                 f"no corpus at {directory} ({path.name} is missing); "
                 "make one with `python -m cluster.extract`"
             ) from error
+        except OSError as error:
+            raise CorpusError(f"{path} cannot be read ({error.strerror or error})") from error
         except ValidationError as error:
             raise CorpusError(f"{path} is no manifest of a corpus: {error}") from error
 

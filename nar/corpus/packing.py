@@ -4,6 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from nar.architecture import Architecture
+from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, count_corpus
 from nar.corpus.reading import iterate_shards
 from nar.corpus.shards import write_shard
@@ -13,7 +14,7 @@ from nar.errors import CorpusError
 MAX_ROWS = 8_192
 
 
-def pack(source: Path, target: Path, *, max_rows: int = MAX_ROWS) -> Manifest:
+def pack(source: Location, target: Path, *, max_rows: int = MAX_ROWS) -> Manifest:
     """Write the architectures of a corpus into as few shards as their sources allow.
 
     A shard holds architectures of one source, sorted by family, backbone and name. The same
@@ -32,7 +33,7 @@ def pack(source: Path, target: Path, *, max_rows: int = MAX_ROWS) -> Manifest:
     Raises:
         CorpusError: The corpus is damaged, or source and target are one directory.
     """
-    if source.resolve() == target.resolve():
+    if isinstance(source, Path) and source.resolve() == target.resolve():
         raise CorpusError(f"{source} cannot be packed into itself; name another directory")
     before = Manifest.read(source)
     items = [item for _, shard in iterate_shards(source) for item in shard]

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from nar.architecture import Architecture
 from nar.corpus.cards import Card, card_of, card_table, cards_of
+from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
 from nar.corpus.schema import CARD_COLUMNS, SCHEMA
 from nar.corpus.shards import architectures_of, parsed, shard_bytes, taken
@@ -49,7 +50,7 @@ def default_corpus(own: Path) -> Path:
         raise CorpusError(f"no corpus at {own}, and {error}") from error
 
 
-def read_corpus(directory: Path) -> list[Architecture]:
+def read_corpus(directory: Location) -> list[Architecture]:
     """All architectures of a finished corpus, in the order of its shards.
 
     Raises:
@@ -58,20 +59,20 @@ def read_corpus(directory: Path) -> list[Architecture]:
     return list(iterate_corpus(directory))
 
 
-def iterate_corpus(directory: Path) -> Iterator[Architecture]:
+def iterate_corpus(directory: Location) -> Iterator[Architecture]:
     """The same one after the other, of which one shard at a time is in memory."""
     for _, shard in iterate_shards(directory):
         yield from shard
 
 
-def iterate_shards(directory: Path) -> Iterator[tuple[ShardEntry, list[Architecture]]]:
+def iterate_shards(directory: Location) -> Iterator[tuple[ShardEntry, list[Architecture]]]:
     """Each shard of a finished corpus after its digest was checked."""
     for entry in Manifest.read(directory).shards:
         path, content = checked(directory, entry)
         yield entry, _all_rows(path, entry, parsed(path, content, architectures_of))
 
 
-def iterate_cards(directory: Path) -> Iterator[Card]:
+def iterate_cards(directory: Location) -> Iterator[Card]:
     """The card of every architecture of a finished corpus, in the order of its shards.
 
     Raises:
@@ -81,7 +82,7 @@ def iterate_cards(directory: Path) -> Iterator[Card]:
         yield from shard_cards(directory, entry)
 
 
-def shard_cards(directory: Path, entry: ShardEntry) -> list[Card]:
+def shard_cards(directory: Location, entry: ShardEntry) -> list[Card]:
     """The cards of one shard of a corpus, after its digest was checked.
 
     Raises:
@@ -90,7 +91,7 @@ def shard_cards(directory: Path, entry: ShardEntry) -> list[Card]:
     return parsed(*checked(directory, entry), cards_of, columns=CARD_COLUMNS)
 
 
-def read_card_columns(directory: Path, columns: Sequence[str] = CARD_COLUMNS) -> pa.Table:
+def read_card_columns(directory: Location, columns: Sequence[str] = CARD_COLUMNS) -> pa.Table:
     """The cards of a finished corpus as columns, in the order of its shards.
 
     Args:
@@ -105,7 +106,7 @@ def read_card_columns(directory: Path, columns: Sequence[str] = CARD_COLUMNS) ->
     return pa.concat_tables([nothing, *iterate_card_columns(directory, columns)])
 
 
-def iterate_card_columns(directory: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+def iterate_card_columns(directory: Location, columns: Sequence[str]) -> Iterator[pa.Table]:
     """The same shard by shard, of which one at a time is in memory."""
     wanted = partial(card_table, columns=columns)
     for entry in Manifest.read(directory).shards:
@@ -114,7 +115,7 @@ def iterate_card_columns(directory: Path, columns: Sequence[str]) -> Iterator[pa
 
 
 def iterate_names(
-    directory: Path, sources: Collection[str] | None = None
+    directory: Location, sources: Collection[str] | None = None
 ) -> Iterator[tuple[ShardEntry, list[str]]]:
     """The names in each shard of a finished corpus, in its order.
 
@@ -130,14 +131,14 @@ def iterate_names(
         yield entry, parsed(path, content, _names, columns=["name"]).to_pylist()
 
 
-def _shards(directory: Path, sources: Collection[str] | None) -> Iterator[ShardEntry]:
+def _shards(directory: Location, sources: Collection[str] | None) -> Iterator[ShardEntry]:
     """The shards that may hold architectures of some sources, or all."""
     for entry in Manifest.read(directory).shards:
         if sources is None or not entry.source or entry.source in sources:
             yield entry
 
 
-def checked(directory: Path, entry: ShardEntry) -> tuple[Path, bytes]:
+def checked(directory: Location, entry: ShardEntry) -> tuple[Location, bytes]:
     """Path and bytes of a shard that is what the manifest says.
 
     Raises:
@@ -150,7 +151,7 @@ def checked(directory: Path, entry: ShardEntry) -> tuple[Path, bytes]:
     return path, content
 
 
-def _all_rows(path: Path, entry: ShardEntry, rows: list[Architecture]) -> list[Architecture]:
+def _all_rows(path: Location, entry: ShardEntry, rows: list[Architecture]) -> list[Architecture]:
     if len(rows) != entry.rows:
         raise CorpusError(
             f"shard {path} has {len(rows)} rows, its manifest says {entry.rows}; extract it again"
@@ -173,7 +174,7 @@ class Found:
     same: tuple[Card, ...]
 
 
-def find(directory: Path, name: str) -> Found:
+def find(directory: Location, name: str) -> Found:
     """One architecture by its name; no other graph is read.
 
     Raises:
@@ -200,7 +201,7 @@ def find(directory: Path, name: str) -> Found:
 
 
 def read_named(
-    directory: Path, names: Sequence[str], sources: Collection[str]
+    directory: Location, names: Sequence[str], sources: Collection[str]
 ) -> dict[str, Architecture]:
     """Some architectures, in the order of the names; one that the corpus lacks is left out.
 
@@ -222,7 +223,7 @@ def read_named(
 
 
 def read_backbones(
-    directory: Path, names: Sequence[str], sources: Collection[str]
+    directory: Location, names: Sequence[str], sources: Collection[str]
 ) -> dict[str, str]:
     """What some architectures stand on, empty for those that are not composed; no graph is read.
 
@@ -245,7 +246,7 @@ def read_backbones(
     }
 
 
-def _read_named(path: Path, content: bytes, wanted: Set[str]) -> list[Architecture]:
+def _read_named(path: Location, content: bytes, wanted: Set[str]) -> list[Architecture]:
     """Architectures of a shard; where it has none of the names, no graph is read."""
     names = parsed(path, content, _names, columns=["name"]).to_pylist()
     rows = [row for row, name in enumerate(names) if name in wanted]
@@ -276,7 +277,7 @@ def _row(row: int, table: pa.Table) -> tuple[Architecture, Card]:
     return item, card_of(item)
 
 
-def _of_topology(path: Path, content: bytes, topology: str) -> list[Card]:
+def _of_topology(path: Location, content: bytes, topology: str) -> list[Card]:
     # It makes hundreds of functions, in 0.1 s, and nothing else here needs one.
     import pyarrow.compute as pc
 

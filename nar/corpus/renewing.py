@@ -7,13 +7,14 @@ vectors and rankings ask for the identity of a shard, which a renewed one keeps.
 
 from pathlib import Path
 
+from nar.corpus.location import Location
 from nar.corpus.manifest import Manifest, ShardEntry
 from nar.corpus.reading import iterate_shards
 from nar.corpus.shards import write_shard
 from nar.errors import CorpusError
 
 
-def renew(source: Path, target: Path) -> Manifest:
+def renew(source: Location, target: Path) -> Manifest:
     """Write the shards of a corpus in today's columns.
 
     Args:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from nar.architecture import Architecture
 from nar.corpus.cards import Card, card_of, card_row, cards_of
 from nar.corpus.columns import graph_columns, graphs_of
+from nar.corpus.location import Location
 from nar.corpus.manifest import ShardEntry
 from nar.corpus.schema import (
     ATTRIBUTE_NAMES,
@@ -107,7 +108,7 @@ class ShardReader:
         CorpusError: Names a shard that is missing, damaged, or of another schema version.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Location) -> None:
         self._path = path
         self._table = parsed(path, shard_bytes(path), lambda table: table)
 
@@ -130,7 +131,7 @@ def read_cards(path: Path) -> list[Card]:
     return parsed(path, shard_bytes(path), cards_of, columns=CARD_COLUMNS)
 
 
-def shard_bytes(path: Path) -> bytes:
+def shard_bytes(path: Location) -> bytes:
     """The bytes of a shard.
 
     Raises:
@@ -142,12 +143,12 @@ def shard_bytes(path: Path) -> bytes:
         raise CorpusError(f"shard {path} is missing; extract it again") from error
     except OSError as error:
         raise CorpusError(
-            f"shard {path} cannot be read ({error.strerror}); extract it again"
+            f"shard {path} cannot be read ({error.strerror or error}); extract it again"
         ) from error
 
 
 def parsed(
-    path: Path,
+    path: Location,
     content: bytes,
     parse: Callable[[pa.Table], T],
     *,
@@ -172,7 +173,7 @@ def parsed(
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _naming(path: Location) -> Iterator[None]:
     """Say of whatever a damaged shard leads to that it is the shard."""
     try:
         yield

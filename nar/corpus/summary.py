@@ -7,7 +7,6 @@ while they are counted.
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nar.corpus.columns import numbers_of, prefixes_of
+from nar.corpus.location import Location
 from nar.corpus.reading import iterate_card_columns, iterate_names
 
 # Size -> its column.
@@ -106,7 +106,7 @@ class Summary:
     copies: tuple[Copies, ...]
 
 
-def summarise(directory: Path) -> Summary:
+def summarise(directory: Location) -> Summary:
     """Count a finished corpus.
 
     Raises:
@@ -127,7 +127,7 @@ _Words = dict[str, list[str]]
 _Columns = dict[str, NDArray[Any]]
 
 
-def _read(directory: Path) -> tuple[_Words, _Columns]:
+def _read(directory: Location) -> tuple[_Words, _Columns]:
     numbers = {name: _Numbering() for name in _LABELS}
     names = (*_LABELS, *SIZES.values(), *_FINGERPRINTS)
     # So that a corpus without a shard has columns, too.
@@ -190,7 +190,7 @@ def _size(name: str, values: NDArray[np.int64]) -> Size:
     return Size(name, sum(values.tolist()), tuple(map(int, percentiles)))
 
 
-def _copies(columns: _Columns, fingerprint: str, directory: Path) -> Copies:
+def _copies(columns: _Columns, fingerprint: str, directory: Location) -> Copies:
     codes = columns[fingerprint]
     _, first, members = np.unique(codes, return_index=True, return_counts=True)
     shared = np.flatnonzero(members > 1)
@@ -208,7 +208,7 @@ def _copies(columns: _Columns, fingerprint: str, directory: Path) -> Copies:
     )
 
 
-def _names(directory: Path, rows: Sequence[int]) -> list[str]:
+def _names(directory: Location, rows: Sequence[int]) -> list[str]:
     """The names of some architectures, by their rows in the corpus."""
     found: dict[int, str] = {}
     start = 0

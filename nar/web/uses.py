@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nar.architecture import Architecture
 from nar.atlas import USES, Atlas, check_seal, damaged, seal
-from nar.corpus import iterate_shards
+from nar.corpus import Location, iterate_shards
 from nar.encoding.batches import runs
 from nar.files import write_whole
 from nar.motifs.partition import partition_all
@@ -75,7 +75,7 @@ def uses_of(counted: Iterable[dict[int, int]]) -> Uses:
     )
 
 
-def corpus_uses(corpus: Path) -> Uses:
+def corpus_uses(corpus: Location) -> Uses:
     """Cut every architecture of a corpus into motifs, and say who contains which: minutes."""
     return uses_of(counts for _, items in iterate_shards(corpus) for counts in _counted(items))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from encoding import small_default
+from s3_server import upload
 from typer.testing import CliRunner
 
 from cluster.config import EmbedConfig, ExtractConfig
@@ -18,7 +19,7 @@ from cluster.embedding import EmbedReport, embed
 from cluster.extraction import Job, extract
 from nar.cli.app import app as nar_app
 from nar.config import IndexConfig
-from nar.corpus import read_corpus, read_shard, write_shard
+from nar.corpus import located, read_corpus, read_shard, write_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
@@ -74,6 +75,22 @@ def test_the_index_holds_what_the_embedder_gives(workspace):
     measured = read_novelty(workspace.novelty, encoder=report.encoder)
     designs = [item.topology for item in items]
     np.testing.assert_allclose(measured.distances, calibrate(wanted, designs).distances, atol=1e-5)
+
+
+def test_workers_read_a_corpus_of_an_object_store(workspace, s3_uri):
+    items = read_corpus(workspace.corpus)
+    stored = s3_uri.format("embed/corpus")
+    upload(workspace.corpus, stored)
+    shutil.rmtree(workspace.corpus)
+    index = IndexConfig(uri=str(workspace.index))
+    sizes = ONE_WORKER.model_copy(update={"num_workers": 2, "part_rows": 2})
+    assert embed(workspace, index, sizes, corpus=located(stored)).embedded == 10
+    wanted = Embedder(untrained(0)).embed([item.graph for item in items])
+    with ArchitectureIndex(index) as opened:
+        got = opened.get([item.labels.name for item in items])
+    for item, vector in zip(items, wanted, strict=True):
+        np.testing.assert_allclose(got[item.labels.name].embedding, vector, atol=1e-6)
+    assert embed(workspace, index, sizes, corpus=located(stored)).way == "nothing"
 
 
 def test_no_graph_comes_through_the_driver(workspace, monkeypatch):

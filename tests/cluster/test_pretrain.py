@@ -16,6 +16,7 @@ import torch
 from corpora import corpus
 from encoding import DEFAULT_RECIPE, RECIPE, three_families
 from ray.train import WorkerGroupError
+from s3_server import upload
 from typer.testing import CliRunner
 from waiting import wait_for
 
@@ -31,7 +32,7 @@ from cluster.pretraining import (
 )
 from nar.architecture import Labels, architecture
 from nar.config import NarConfig
-from nar.corpus import read_corpus
+from nar.corpus import located, read_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
@@ -166,6 +167,19 @@ def test_two_workers_share_every_batch(workspace, ray_cluster, recipe):
     embedder = Embedder(load_checkpoint(workspace.checkpoint))
     assert embedder.fingerprint == report.fingerprint
     assert embedder.embed(three_families()).shape == (9, embedder.dim)
+
+
+@pytest.mark.ray
+def test_a_corpus_of_an_object_store_is_learned_from_as_one_of_a_path_is(
+    workspace, ray_cluster, s3_uri
+):
+    wanted = in_this_process(workspace, NarConfig(pretraining=DEFAULT_RECIPE))
+    stored = s3_uri.format("pretrain/corpus")
+    upload(workspace.corpus, stored)
+    rmtree(workspace.corpus)
+    config = NarConfig(pretraining=DEFAULT_RECIPE)
+    report = pretrain_on_cluster(workspace, config, PretrainConfig(), corpus=located(stored))
+    assert report.fingerprint == wanted
 
 
 def test_the_errors_of_a_worker_arrive_as_what_they_are():
