@@ -52,6 +52,10 @@ class EmbedConfig(PoolConfig):
     max_attempts: int = Field(3, ge=1)
     limit_s: float = Field(1_800, gt=0)
     part_rows: int = Field(64, ge=1, description="rows of a shard that a worker takes at once")
+    workers_write: bool = Field(
+        True,
+        description="workers write into a Milvus server; false if only the driver reaches it",
+    )
 
 
 class EvaluateConfig(PoolConfig):

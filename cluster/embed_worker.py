@@ -1,17 +1,22 @@
-"""The process that embeds: it reads its own rows of the corpus and gives back what to write."""
+"""The process that embeds: it reads its own rows, and writes them or gives them back."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cluster.parts import parsed_part
 from cluster.resources import bound_memory
+from nar.config import IndexConfig
 from nar.corpus import Card, Location, ShardReader, card_of
 from nar.encoding.embed import Embedder
 from nar.encoding.encoder import Encoder
 from nar.index.rows import IndexRow, index_row
+
+if TYPE_CHECKING:
+    from nar.index.collection import Collection
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +34,19 @@ class EmbeddedPart:
     def rows(self) -> Iterator[IndexRow]:
         """The rows to write."""
         return map(index_row, self.cards, self.vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What workers write into by themselves.
+
+    Attributes:
+        index: A Milvus server, as every node reaches it.
+        collection: Of an `IndexBuild` there.
+    """
+
+    index: IndexConfig
+    collection: str
 
 
 class EmbedWorker:
@@ -49,6 +67,7 @@ class EmbedWorker:
         self._embedder = Embedder(encoder)
         self._file = ""
         self._shard: ShardReader | None = None
+        self._staging: Collection | None = None
 
     def embed(self, part: str) -> EmbeddedPart:
         """Read the architectures of a part and embed them.
@@ -62,3 +81,22 @@ class EmbedWorker:
         items = self._shard.rows(rows)
         vectors = self._embedder.embed([item.graph for item in items])
         return EmbeddedPart(tuple(map(card_of, items)), vectors)
+
+    def write(self, part: str, target: Target) -> dict[str, str]:
+        """Embed a part and write its rows.
+
+        Returns:
+            The digest of each row by its id: Milvus has them.
+
+        Raises:
+            CorpusError: This node does not see the shard, or it is damaged.
+            InvalidInputError: A row cannot be written; none of the part is.
+            IndexUnavailableError: This node does not reach Milvus, or Milvus refuses.
+        """
+        # It imports pymilvus, which takes half a second and is not for those that give rows back.
+        from nar.index.bulk import staged, write_staged
+
+        rows = list(self.embed(part).rows())
+        if self._staging is None or self._staging.name != target.collection:
+            self._staging = staged(target.index, target.collection)
+        return write_staged(self._staging, rows, target.index.batch_rows)

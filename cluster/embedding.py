@@ -1,7 +1,8 @@
 """Embedding on the cluster: the shards of a corpus become one index.
 
-Actors read their parts of the corpus and embed them. This process alone owns the index, and no
-graph comes through it: it knows names, and writes rows.
+Actors read their parts of the corpus, embed them, and write them into a Milvus server, or give them
+back to be written (`cluster.writing`). No graph comes through this process: it knows names, and
+what was acknowledged.
 
 Where the index has most rows already, those that are new or changed are written into it
 (`nar.index.increments`). Else it fills a collection that no reader sees yet and that knows the rows
@@ -10,37 +11,34 @@ new collection when it is complete and verified; the one before is kept for `nar
 """
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import ray
 
-from cluster.actors import ActorPool, Recruiter, starter
+from cluster.actors import starter
 from cluster.config import EmbedConfig
 from cluster.described import Described
-from cluster.embed_worker import EmbeddedPart, EmbedWorker
-from cluster.items import Failed, Item
+from cluster.embed_worker import EmbedWorker
+from cluster.items import Failed
 from cluster.ledger import digest
-from cluster.parts import missing_parts, named_part, parsed_part
+from cluster.parts import missing_parts, parsed_part
 from cluster.resources import pool_size, worker_share
 from cluster.telemetry import Teller, telling
+from cluster.writing import Crew, by_this_process, way_into
 from nar.config import IndexConfig
-from nar.console import progress
 from nar.corpus import Location, iterate_names
 from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
-from nar.errors import InvalidInputError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.bulk import IndexBuild
 from nar.index.digests import RowDigests
 from nar.index.increments import Comparison, Increment, corpus_of, descriptions, is_of_corpus
 from nar.novelty import keep_novelty, kept_novelty
 from nar.workspace import Workspace
 
 JOB_LETTERS = 16
-Writer = IndexBuild | Increment
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +82,7 @@ class _Job:
         shards: Its files.
         encoder: Fingerprint of the encoder.
         dim: Length of its vectors.
-        pool: Embeds.
-        workers: Of the pool.
-        part_rows: Rows that a worker takes at once.
-        teller: Is told what became of each row.
+        crew: Who embeds.
         described: What the rows of shards say.
     """
 
@@ -96,10 +91,7 @@ class _Job:
     shards: tuple[ShardEntry, ...]
     encoder: str
     dim: int
-    pool: ActorPool[EmbeddedPart]
-    workers: int
-    part_rows: int
-    teller: Teller
+    crew: Crew
     described: Described
 
     @property
@@ -138,7 +130,7 @@ def embed(
     with telling("embed") as teller:
         job = _job(workspace, corpus or workspace.corpus, config, teller)
         with ArchitectureIndex(index_config) as index:
-            done = _bring(job, index, index_config.batch_rows, removes=removes)
+            done = _bring(job, index, index_config, removes=removes)
             # A job that was cut off may have brought the index to the corpus, and measured nothing.
             if done.way != "nothing" or not kept_novelty(workspace.novelty, encoder=job.encoder):
                 changed = None if done.way == "new" else done.embedded + done.removed
@@ -146,18 +138,14 @@ def embed(
                     index, workspace.novelty, encoder=job.encoder, changed=changed, rows=done.rows
                 )
     seconds = round(time.monotonic() - started, 3)
-    return replace(done, uri=index_config.uri, seconds=seconds, workers=job.workers)
+    return replace(done, uri=index_config.uri, seconds=seconds, workers=job.crew.size)
 
 
 def _job(workspace: Workspace, where: Location, config: EmbedConfig, teller: Teller) -> _Job:
     encoder = load_checkpoint(workspace.checkpoint)
     share = worker_share(config)
-    workers = pool_size(config, share)
     corpus = where.absolute()
     start = starter(EmbedWorker, share, corpus, ray.put(encoder), config.memory_limit_bytes)
-    recruiter: Recruiter[EmbeddedPart] = Recruiter(
-        start, lambda worker, part: worker.embed.remote(part)
-    )
     shards = Manifest.read(corpus).shards
     return _Job(
         corpus,
@@ -165,15 +153,14 @@ def _job(workspace: Workspace, where: Location, config: EmbedConfig, teller: Tel
         shards,
         fingerprint(encoder),
         encoder.config.dim,
-        ActorPool(recruiter, workers, config),
-        workers,
-        config.part_rows,
-        teller,
+        Crew(start, pool_size(config, share), config, teller),
         Described(workspace.root / "ledger" / "embed", corpus),
     )
 
 
-def _bring(job: _Job, index: ArchitectureIndex, batch_rows: int, *, removes: bool) -> EmbedReport:
+def _bring(
+    job: _Job, index: ArchitectureIndex, index_config: IndexConfig, *, removes: bool
+) -> EmbedReport:
     """Bring the index to the corpus, the way that is shortest."""
     if is_of_corpus(index, job.encoder, job.digest, job.rows):
         return EmbedReport("nothing", job.encoder, job.rows)
@@ -181,10 +168,11 @@ def _bring(job: _Job, index: ArchitectureIndex, batch_rows: int, *, removes: boo
     if len(held):
         comparison = Comparison(held)
         shards = ((entry, comparison.are_right(job.described.of(entry))) for entry in job.shards)
-        parts = dict(missing_parts(shards, job.part_rows))
+        parts = dict(missing_parts(shards, job.crew.config.part_rows))
         if comparison.is_small(removes=removes):
-            return _change(job, index, Increment(index, batch_rows), parts, comparison, removes)
-    return _build(job, index)
+            increment = Increment(index, index_config.batch_rows)
+            return _change(job, index, increment, parts, comparison, removes)
+    return _build(job, index, index_config)
 
 
 def _held(job: _Job, index: ArchitectureIndex) -> RowDigests:
@@ -213,7 +201,7 @@ def _change(
     removes: bool,
 ) -> EmbedReport:
     """Write what changed into the collection that readers get."""
-    spoilt = _embed_all(job, increment, parts)
+    spoilt = job.crew.embed(by_this_process(increment), parts)
     vanished = comparison.vanished
     gone = vanished if removes else []
     is_whole = not spoilt and len(gone) == len(vanished)
@@ -231,61 +219,21 @@ def _change(
     )
 
 
-def _build(job: _Job, index: ArchitectureIndex) -> EmbedReport:
+def _build(job: _Job, index: ArchitectureIndex, index_config: IndexConfig) -> EmbedReport:
     """Build a collection of all rows; one that was begun for the same rows goes on."""
     report = EmbedReport("new", job.encoder, 0, keeps_before=index.is_published)
     with index.build(job.encoder, job.dim, job=job.digest) as build:
         before = len(build.rows)
         # No graph is parsed to learn a name.
         shards = ((entry, build.rows.holds(list(job.described.of(entry)))) for entry in job.shards)
-        spoilt = _embed_all(job, build, dict(missing_parts(shards, job.part_rows)))
+        sizes = job.crew.config
+        way = way_into(build, index_config, workers_write=sizes.workers_write)
+        spoilt = job.crew.embed(way, dict(missing_parts(shards, sizes.part_rows)))
         failures = _named(job.corpus, spoilt)
         rows = build.publish(keep_before=True, corpus="" if failures else job.digest)
     if not failures:
         job.described.brought(job.digest, job.shards)
     return replace(report, rows=rows, embedded=rows - before, failures=failures)
-
-
-def _embed_all(job: _Job, writer: Writer, parts: dict[str, int]) -> list[Failed]:
-    """Embed parts; of one that fails, each row by itself. What could not be embedded of those."""
-    job.teller.total = sum(parts.values())
-    with progress("embedding", job.teller.total) as advance:
-        spoilt = _embed_parts(job, writer, list(parts), advance)
-        rows = [row for part in spoilt for row in _rows_of(part.key)]
-        failed = _embed_parts(job, writer, rows, advance)
-    job.teller.count("failed", len(failed))
-    return failed
-
-
-def _rows_of(part: str) -> list[str]:
-    file, rows = parsed_part(part)
-    return [named_part(file, [row]) for row in rows]
-
-
-def _embed_parts(
-    job: _Job, writer: Writer, parts: Sequence[str], advance: Callable[[int], None]
-) -> list[Failed]:
-    """Embed parts, and write what comes back; those that failed."""
-    failed = []
-    waiting = Counter(parsed_part(part)[0] for part in parts)
-    shards = len(waiting)
-    # A worker keeps to its shard, so that not every one of them reads it.
-    for outcome in job.pool.run([Item(part, group=parsed_part(part)[0]) for part in parts]):
-        file, _ = parsed_part(outcome.key)
-        waiting[file] -= 1
-        if not waiting[file]:
-            del waiting[file]
-        job.teller.shards = {"waiting": len(waiting), "embedded": shards - len(waiting)}
-        if isinstance(outcome, Failed):
-            failed.append(outcome)
-            continue
-        try:
-            writer.load(outcome.value.rows())
-            advance(len(outcome.value.cards))
-            job.teller.count("embedded", len(outcome.value.cards))
-        except InvalidInputError as error:
-            failed.append(Failed(outcome.key, error))
-    return failed
 
 
 def _named(corpus: Location, rows: Sequence[Failed]) -> dict[str, str]:

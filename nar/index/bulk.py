@@ -13,10 +13,11 @@ import numpy as np
 from nar.config import IndexConfig
 from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
 from nar.index.checks import check_rows
-from nar.index.collection import Collection
+from nar.index.collection import Collection, find_collection
 from nar.index.digests import RowDigests
 from nar.index.finishing import awaits_index, build_index, load_rows
 from nar.index.marks import CORPUS, mark, show_life
+from nar.index.milvus import Milvus
 from nar.index.records import StoredRow
 from nar.index.rows import IndexRow, is_fingerprint
 
@@ -113,8 +114,16 @@ class IndexBuild:
             return
         check_rows(rows, self.staging.dim)
         with self._lock:
-            self._show_life()
-            self.rows.add(self.staging.upsert(rows))
+            self.acknowledge(self.staging.upsert(rows))
+
+    def acknowledge(self, digests: Mapping[str, str]) -> None:
+        """Note the rows of a batch that another process has written with `write_staged`.
+
+        Args:
+            digests: Of each row by its id, as Milvus acknowledged them.
+        """
+        self._show_life()
+        self.rows.add(digests)
 
     def _show_life(self) -> None:
         """Or others would take it for a build that was killed."""
@@ -148,6 +157,41 @@ class IndexBuild:
             self._adopt(self.staging, keep_before)
         self._published = True
         return len(self.rows)
+
+
+def staged(config: IndexConfig, name: str) -> Collection:
+    """The collection that a build fills, for a process that writes into it beside others.
+
+    Args:
+        config: Where: a Milvus server, for Milvus Lite takes one writer.
+        name: Of `IndexBuild.staging`.
+
+    Raises:
+        IndexUnavailableError: Nothing answers there, or the collection is gone.
+    """
+    collection = find_collection(Milvus(config), name)
+    if collection is None:
+        raise IndexUnavailableError(f"collection {name} is not at {config.uri} any more; run again")
+    return collection
+
+
+def write_staged(
+    collection: Collection, rows: Sequence[IndexRow], batch_rows: int
+) -> dict[str, str]:
+    """Write rows into a collection of `staged`; a row of the same id is replaced.
+
+    Returns:
+        The digest of each row by its id, for `IndexBuild.acknowledge`.
+
+    Raises:
+        InvalidInputError: Names the row and field at fault; nothing is written.
+        IndexUnavailableError: Write all of them again.
+    """
+    check_rows(rows, collection.dim)
+    digests: dict[str, str] = {}
+    for start in range(0, len(rows), batch_rows):
+        digests |= collection.upsert(rows[start : start + batch_rows])
+    return digests
 
 
 def verify(collection: Collection, wanted: RowDigests, advance: Advance | None = None) -> None:

@@ -1,0 +1,143 @@
+"""How embedded parts of a corpus come into an index: workers write them, or this process does.
+
+A Milvus server takes many writers, so each worker writes its own rows and tells their digests.
+Milvus Lite takes one, and so does a collection that readers already get: there workers give rows
+back, and this process writes them.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias
+
+import ray
+from ray.actor import ActorHandle
+
+from cluster.actors import ActorPool, Recruiter
+from cluster.config import EmbedConfig
+from cluster.embed_worker import EmbeddedPart, Target
+from cluster.items import Failed, Item, ValueT
+from cluster.parts import named_part, parsed_part
+from cluster.telemetry import Teller
+from nar.config import IndexConfig
+from nar.console import progress
+from nar.errors import IndexUnavailableError, InvalidInputError
+from nar.index.bulk import IndexBuild
+from nar.index.increments import Increment
+
+Writer: TypeAlias = IndexBuild | Increment
+
+
+@dataclass(frozen=True, slots=True)
+class Way(Generic[ValueT]):
+    """One way of writing.
+
+    Attributes:
+        ask: Submits a part to a worker.
+        take: Takes what came of it; afterwards its rows are in the index. Says how many.
+    """
+
+    ask: Callable[[ActorHandle[Any], str], "ray.ObjectRef[ValueT]"]
+    take: Callable[[ValueT], int]
+
+
+def by_this_process(writer: Writer) -> Way[EmbeddedPart]:
+    """Workers give rows back, and this process writes them."""
+
+    def take(part: EmbeddedPart) -> int:
+        writer.load(part.rows())
+        return len(part.cards)
+
+    return Way(lambda worker, part: worker.embed.remote(part), take)
+
+
+def by_workers(build: IndexBuild, index: IndexConfig) -> Way[dict[str, str]]:
+    """Workers write their rows themselves, and tell the digests."""
+    target = ray.put(Target(index, build.staging.name))
+
+    def take(digests: dict[str, str]) -> int:
+        build.acknowledge(digests)
+        return len(digests)
+
+    return Way(lambda worker, part: worker.write.remote(part, target), take)
+
+
+def way_into(build: IndexBuild, index: IndexConfig, *, workers_write: bool) -> Way[Any]:
+    """How a collection that no reader gets yet is filled."""
+    if workers_write and not build.staging.milvus.embedded:
+        return by_workers(build, index)
+    return by_this_process(build)
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Who embeds.
+
+    Attributes:
+        start: Starts one worker.
+        size: How many there are.
+        config: Their bounds, and rows of a part.
+        teller: Is told what became of each row.
+    """
+
+    start: Callable[[], ActorHandle[Any]]
+    size: int
+    config: EmbedConfig
+    teller: Teller
+
+    def embed(self, way: Way[ValueT], parts: dict[str, int]) -> list[Failed]:
+        """Embed parts into an index; of one that fails, each row by itself.
+
+        Args:
+            way: How rows are written.
+            parts: Part -> its rows.
+
+        Returns:
+            The rows that could not be embedded.
+
+        Raises:
+            IndexUnavailableError: The index does not answer; what it has acknowledged is kept.
+            WorkerStartError: No worker starts.
+        """
+        self.teller.total = sum(parts.values())
+        with progress("embedding", self.teller.total) as advance:
+            spoilt = self._embed(way, list(parts), advance)
+            rows = [row for part in spoilt for row in _rows_of(part.key)]
+            failed = self._embed(way, rows, advance)
+        self.teller.count("failed", len(failed))
+        return failed
+
+    def _embed(
+        self, way: Way[ValueT], parts: Sequence[str], advance: Callable[[int], None]
+    ) -> list[Failed]:
+        """Embed parts, and take what comes back; those that failed."""
+        failed = []
+        waiting = Counter(parsed_part(part)[0] for part in parts)
+        shards = len(waiting)
+        pool = ActorPool(Recruiter(self.start, way.ask), self.size, self.config)
+        # A worker keeps to its shard, so that not every one of them reads it.
+        for outcome in pool.run([Item(part, group=parsed_part(part)[0]) for part in parts]):
+            file, _ = parsed_part(outcome.key)
+            waiting[file] -= 1
+            if not waiting[file]:
+                del waiting[file]
+            self.teller.shards = {"waiting": len(waiting), "embedded": shards - len(waiting)}
+            if isinstance(outcome, Failed):
+                # Of the index and not of the part: the next would fare no better.
+                if isinstance(outcome.error, IndexUnavailableError):
+                    raise outcome.error
+                failed.append(outcome)
+                continue
+            try:
+                written = way.take(outcome.value)
+            except InvalidInputError as error:
+                failed.append(Failed(outcome.key, error))
+                continue
+            advance(written)
+            self.teller.count("embedded", written)
+        return failed
+
+
+def _rows_of(part: str) -> list[str]:
+    file, rows = parsed_part(part)
+    return [named_part(file, [row]) for row in rows]
