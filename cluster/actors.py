@@ -1,5 +1,8 @@
 """A bounded map over a pool of stateful actors: results come in the order of completion.
 
+Not Ray Data: it has no limit of time for an item, and can hang when an actor dies (Ray's issues
+45661 and 62746).
+
 An item that raises becomes a `Failed` outcome. One that takes its worker down, or more time or
 memory than it may, gets another try in a fresh process first: the fault may have been the worker's.
 """

@@ -46,12 +46,22 @@ class ExtractConfig(PoolConfig):
     batch_s: float = Field(10, ge=0, description="a batch is written after so long")
 
 
+class EncodersConfig(WorkerConfig):
+    """Processes that encode what embedding workers have cut."""
+
+    num_workers: int = Field(1, ge=1)
+    gpus: float | Literal["auto"] = "auto"
+
+
 class EmbedConfig(PoolConfig):
     """Embedding of corpus shards; a GPU makes it no faster (`results/benchmarks.md`)."""
 
     max_attempts: int = Field(3, ge=1)
     limit_s: float = Field(1_800, gt=0)
     part_rows: int = Field(64, ge=1, description="rows of a shard that a worker takes at once")
+    encoders: EncodersConfig | None = Field(
+        None, description="who encodes what workers have cut; none: each worker does both"
+    )
     workers_write: bool = Field(
         True,
         description="workers write into a Milvus server; false if only the driver reaches it",

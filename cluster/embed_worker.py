@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cluster.encode_worker import EncodedElsewhere
 from cluster.parts import parsed_part
 from cluster.resources import bound_memory
 from nar.config import IndexConfig
@@ -57,14 +58,19 @@ class EmbedWorker:
 
     Args:
         corpus: Where the corpus lies, the same on every node.
-        encoder: What embeds.
+        embedder: What embeds: an encoder, or where graphs are encoded that were cut here.
         memory_limit_bytes: Private memory that the process may have; None sets no bound.
     """
 
-    def __init__(self, corpus: Location, encoder: Encoder, memory_limit_bytes: int | None) -> None:
+    def __init__(
+        self,
+        corpus: Location,
+        embedder: Encoder | EncodedElsewhere,
+        memory_limit_bytes: int | None,
+    ) -> None:
         bound_memory(memory_limit_bytes)
         self._corpus = corpus
-        self._embedder = Embedder(encoder)
+        self._embedder = embedder if isinstance(embedder, EncodedElsewhere) else Embedder(embedder)
         self._file = ""
         self._shard: ShardReader | None = None
         self._staging: Collection | None = None

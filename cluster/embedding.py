@@ -22,6 +22,7 @@ from cluster.actors import starter
 from cluster.config import EmbedConfig
 from cluster.described import Described
 from cluster.embed_worker import EmbedWorker
+from cluster.encode_worker import EncodedElsewhere, start_encoders
 from cluster.items import Failed
 from cluster.ledger import digest
 from cluster.parts import missing_parts, parsed_part
@@ -145,7 +146,12 @@ def _job(workspace: Workspace, where: Location, config: EmbedConfig, teller: Tel
     encoder = load_checkpoint(workspace.checkpoint)
     share = worker_share(config)
     corpus = where.absolute()
-    start = starter(EmbedWorker, share, corpus, ray.put(encoder), config.memory_limit_bytes)
+    stored = ray.put(encoder)
+    embedder: object = stored
+    if config.encoders is not None:
+        encoders = start_encoders(stored, config.encoders, config.encoders.num_workers)
+        embedder = EncodedElsewhere(encoder.config.motifs, encoders)
+    start = starter(EmbedWorker, share, corpus, embedder, config.memory_limit_bytes)
     shards = Manifest.read(corpus).shards
     return _Job(
         corpus,

@@ -211,3 +211,27 @@ def test_workers_keep_to_the_nodes_with_their_labels(nodes, tmp_path):
     assert working <= {each.pid for each in node.below}
     finished(process)
     nodes.remove(node)
+
+
+@pytest.mark.parametrize("is_killed", [False, True], ids=["stays", "killed"])
+def test_some_nodes_cut_and_others_encode(nodes, alone, tmp_path, is_killed):
+    sizes = (
+        "embed: {num_workers: 1, part_rows: 1, labels: {kind: cuts}, "
+        "encoders: {num_workers: 1, labels: {kind: encodes}}}"
+    )
+    (tmp_path / "sizes.yaml").write_text(sizes)
+    workspace = alone.ready(tmp_path / "work", "embed")
+    cutting, encoding = (nodes.add(labels={"kind": kind}) for kind in ("cuts", "encodes"))
+    job = started("embed", workspace, tmp_path, "sizes.yaml", nodes.environment)
+    wait_for(lambda: bool([*workspace.root.glob(BEGUN["embed"])]), or_ended=job)
+    for title, node in (("ray::EmbedWorker", cutting), ("ray::EncodeWorker", encoding)):
+        wait_for(lambda title=title: bool(nodes.processes(title)), or_ended=job)
+        working = {each.pid for each in nodes.processes(title)}
+        assert working <= {each.pid for each in node.below}
+    if is_killed:
+        nodes.remove(encoding)
+        encoding = nodes.add(labels={"kind": "encodes"})
+    finished(job)
+    assert index_digest(workspace) == alone.left("embed")[1]
+    for node in (cutting, encoding):
+        nodes.remove(node)
