@@ -9,26 +9,22 @@ import numpy as np
 import pytest
 import torch
 from encoding import small_default
-from milvus_server import free_port
-from s3_server import upload
 from typer.testing import CliRunner
 
 from cluster.config import EmbedConfig, ExtractConfig
 from cluster.drawing import draw
 from cluster.embed import app, view
-from cluster.embed_worker import EmbedWorker, Target
 from cluster.embedding import EmbedReport, embed
 from cluster.extraction import Job, extract
-from cluster.parts import named_part
 from nar.cli.app import app as nar_app
 from nar.config import IndexConfig
-from nar.corpus import located, read_corpus, read_shard, write_shard
+from nar.corpus import read_corpus, read_shard, write_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
-from nar.errors import CheckpointError, CorpusError, IndexUnavailableError
+from nar.errors import CheckpointError, CorpusError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
 from nar.motifs.config import MotifConfig
@@ -78,62 +74,6 @@ def test_the_index_holds_what_the_embedder_gives(workspace):
     measured = read_novelty(workspace.novelty, encoder=report.encoder)
     designs = [item.topology for item in items]
     np.testing.assert_allclose(measured.distances, calibrate(wanted, designs).distances, atol=1e-5)
-
-
-def test_workers_read_a_corpus_of_an_object_store(workspace, s3_uri):
-    items = read_corpus(workspace.corpus)
-    stored = s3_uri.format("embed/corpus")
-    upload(workspace.corpus, stored)
-    shutil.rmtree(workspace.corpus)
-    index = IndexConfig(uri=str(workspace.index))
-    sizes = ONE_WORKER.model_copy(update={"num_workers": 2, "part_rows": 2})
-    assert embed(workspace, index, sizes, corpus=located(stored)).embedded == 10
-    wanted = Embedder(untrained(0)).embed([item.graph for item in items])
-    with ArchitectureIndex(index) as opened:
-        got = opened.get([item.labels.name for item in items])
-    for item, vector in zip(items, wanted, strict=True):
-        np.testing.assert_allclose(got[item.labels.name].embedding, vector, atol=1e-6)
-    assert embed(workspace, index, sizes, corpus=located(stored)).way == "nothing"
-
-
-@pytest.mark.milvus_server
-@pytest.mark.parametrize("workers_write", [True, False])
-def test_workers_write_into_a_server_by_themselves(
-    workspace, milvus_uri, workers_write, monkeypatch
-):
-    upserts = []
-    upsert = IndexBuild.upsert
-
-    def counted(build, rows):
-        upserts.append(len(rows))
-        upsert(build, rows)
-
-    monkeypatch.setattr(IndexBuild, "upsert", counted)
-    # A collection is called after its encoder: of the same one there would be nothing to do.
-    encoder = untrained(int(workers_write))
-    save_checkpoint(workspace.checkpoint, encoder)
-    config = IndexConfig(uri=milvus_uri, alias=f"written_{workers_write}")
-    settings = {"num_workers": 2, "part_rows": 2, "workers_write": workers_write}
-    report = embed(workspace, config, ONE_WORKER.model_copy(update=settings))
-    assert (report.way, report.embedded, sum(upserts)) == ("new", 10, 0 if workers_write else 10)
-    items = read_corpus(workspace.corpus)
-    wanted = Embedder(encoder).embed([item.graph for item in items])
-    with ArchitectureIndex(config) as index:
-        got = index.get([item.labels.name for item in items])
-    for item, vector in zip(items, wanted, strict=True):
-        np.testing.assert_allclose(got[item.labels.name].embedding, vector, atol=1e-6)
-
-
-@pytest.mark.milvus_server
-def test_a_worker_says_what_keeps_it_from_writing(workspace, milvus_uri):
-    worker = EmbedWorker(workspace.corpus, untrained(0), None)
-    part = named_part(Manifest.read(workspace.corpus).shards[0].file, [0])
-    gone = Target(IndexConfig(uri=milvus_uri), "gone")
-    with pytest.raises(IndexUnavailableError, match=r"gone is not at .* any more; run again"):
-        worker.write(part, gone)
-    nowhere = Target(IndexConfig(uri=f"http://127.0.0.1:{free_port()}", timeout_s=0.5), "gone")
-    with pytest.raises(IndexUnavailableError, match=r"127\.0\.0\.1"):
-        worker.write(part, nowhere)
 
 
 def test_no_graph_comes_through_the_driver(workspace, monkeypatch):
