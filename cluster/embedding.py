@@ -150,7 +150,7 @@ def _job(workspace: Workspace, where: Location, config: EmbedConfig, teller: Tel
     embedder: object = stored
     if config.encoders is not None:
         encoders = start_encoders(stored, config.encoders, config.encoders.num_workers)
-        embedder = EncodedElsewhere(encoder.config.motifs, encoders)
+        embedder = EncodedElsewhere(encoder.config.motifs, stored, encoders)
     start = starter(EmbedWorker, share, corpus, embedder, config.memory_limit_bytes)
     shards = Manifest.read(corpus).shards
     return _Job(

@@ -12,8 +12,10 @@ import ray
 import torch
 from numpy.typing import NDArray
 from ray.actor import ActorHandle
+from ray.exceptions import RayError, RayTaskError
 
 from cluster.config import WorkerConfig
+from cluster.failures import WorkerStartError
 from cluster.resources import check_room, worker_share
 from nar.encoding.batches import runs
 from nar.encoding.embed import NODES_A_RUN
@@ -65,22 +67,38 @@ class EncodedElsewhere:
 
     Args:
         motifs: How the encoder wants graphs cut.
+        encoder: Who is begun again needs it again, so that somebody has to hold it.
         encoders: `start_encoders` has started them; they are asked in turn.
     """
 
-    def __init__(self, motifs: MotifConfig, encoders: Sequence[ActorHandle[Any]]) -> None:
-        self._motifs = motifs
+    def __init__(
+        self,
+        motifs: MotifConfig,
+        encoder: "ray.ObjectRef[Encoder]",
+        encoders: Sequence[ActorHandle[Any]],
+    ) -> None:
+        self._motifs, self._encoder = motifs, encoder
         self._encoders = tuple(encoders)
         self._turn = 0
 
     def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
-        """Shape (graphs, dim), every row of length 1."""
+        """Shape (graphs, dim), every row of length 1.
+
+        Raises:
+            WorkerStartError: A process that encodes was lost and does not start again.
+        """
         # The next run is cut while the one before is encoded.
         encoded = [
             self._next().encode.remote(split_all(graphs[part], self._motifs))
             for part in runs([graph.nodes for graph in graphs], NODES_A_RUN)
         ]
-        return np.concatenate(ray.get(encoded))
+        try:
+            return np.concatenate(ray.get(encoded))
+        except RayTaskError:
+            raise  # what the encoder says of these graphs
+        except RayError as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise WorkerStartError(f"who encodes does not start: {reason}; run again") from error
 
     def _next(self) -> ActorHandle[Any]:
         self._turn = (self._turn + 1) % len(self._encoders)

@@ -16,6 +16,7 @@ from ray.actor import ActorHandle
 from cluster.actors import ActorPool, Recruiter
 from cluster.config import EmbedConfig
 from cluster.embed_worker import EmbeddedPart, Target
+from cluster.failures import WorkerStartError
 from cluster.items import Failed, Item, ValueT
 from cluster.parts import named_part, parsed_part
 from cluster.telemetry import Teller
@@ -123,8 +124,8 @@ class Crew:
                 del waiting[file]
             self.teller.shards = {"waiting": len(waiting), "embedded": shards - len(waiting)}
             if isinstance(outcome, Failed):
-                # Of the index and not of the part: the next would fare no better.
-                if isinstance(outcome.error, IndexUnavailableError):
+                # Not of the part: the next would fare no better.
+                if isinstance(outcome.error, IndexUnavailableError | WorkerStartError):
                     raise outcome.error
                 failed.append(outcome)
                 continue
