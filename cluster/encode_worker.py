@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ray.actor import ActorHandle
 from ray.exceptions import RayError, RayTaskError
 
+from cluster.actors import START_LIMIT_S
 from cluster.config import WorkerConfig
 from cluster.failures import WorkerStartError
 from cluster.resources import check_room, worker_share
@@ -54,12 +55,19 @@ def start_encoders(
 
     Raises:
         NoRoomError: The nodes with these labels cannot hold them.
+        WorkerStartError: They do not start, or others have their places.
     """
     share = worker_share(config)
     check_room(share, count)
     options = {**share.options(), "max_restarts": -1, "max_task_retries": -1}
     actor: Any = ray.remote(EncodeWorker).options(**options)
-    return [actor.remote(encoder) for _ in range(count)]
+    encoders = [actor.remote(encoder) for _ in range(count)]
+    try:
+        # Those that cut would take their places, and then wait for them.
+        ray.get([each.__ray_ready__.remote() for each in encoders], timeout=START_LIMIT_S)
+    except RayError as error:
+        raise WorkerStartError(f"who encodes does not start; free the cluster: {error}") from error
+    return encoders
 
 
 class EncodedElsewhere:
