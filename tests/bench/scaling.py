@@ -80,11 +80,11 @@ def needs(cores: int, memory_gib: float) -> Sequence[Need]:
             "more nodes: workers share nothing but files",
         ),
         Need(
-            "of that, the one process that writes",
+            "of that, the driver on its one core",
             "h",
             lambda steps: _of(steps, "embed", "cpu_s", "driver"),
             DAY_S / 3600,
-            "workers that write into the Milvus server themselves; the driver keeps ids alone",
+            "a driver for each range of shards, which keeps the ids of that range",
         ),
         Need(
             "memory of the driver",
