@@ -20,6 +20,7 @@ from torch.nn.attention import flex_attention as _flex
 from torch.nn.modules.batchnorm import _BatchNorm as AnyBatchNorm
 from torch.nn.modules.conv import _ConvNd as AnyConvolution
 from torch.nn.modules.utils import _pair as pair
+from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
@@ -31,6 +32,7 @@ __all__ = [
     "VARIABLE_FUNCTIONS",
     "AnyBatchNorm",  # what batch norms of every rank inherit from
     "AnyConvolution",  # what convolutions of every rank inherit from
+    "DeviceContext",  # makes tensors on a device where none is said
     "FakeTensor",
     "FakeTensorMode",
     "OpOverload",

@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import one_line, trace_module
 from nar.capture.graphs import to_capture
-from nar.capture.torch_internals import fake_mode
+from nar.capture.torch_internals import DeviceContext, fake_mode
 from nar.errors import CaptureError
 from nar.zoo.timing import lap
 
@@ -68,11 +68,41 @@ class Uninitialised(TorchFunctionMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> object:
         """Run a function unless it fills a tensor that has no values."""
-        if func in FILLS:
-            tensor: Tensor = args[0] if args else (kwargs or {})["tensor"]
-            if tensor.is_meta:
-                return tensor
-        return func(*args, **(kwargs or {}))
+        filled = _filled(func, args, kwargs or {})
+        return func(*args, **(kwargs or {})) if filled is None else filled
+
+
+class UninitialisedOnMeta(DeviceContext):
+    """The same, and tensors are made on the meta device.
+
+    One mode for both: torch asks each mode about every call, and a model is built of thousands.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(torch.device("meta"))
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Run a function unless it fills a tensor that has no values."""
+        filled = _filled(func, args, kwargs or {})
+        if filled is not None:
+            return filled
+        return super().__torch_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
+
+
+def _filled(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Tensor | None:
+    """The tensor without values that a call would fill, if it would."""
+    if func not in FILLS:
+        return None
+    tensor: Tensor = args[0] if args else kwargs["tensor"]
+    return tensor if tensor.is_meta else None
 
 
 def on_meta(plan: Plan) -> Built:
@@ -82,7 +112,7 @@ def on_meta(plan: Plan) -> Built:
     parameters and buffers there.
     """
     try:
-        with torch.device("meta"), Uninitialised():
+        with UninitialisedOnMeta():
             module = plan.build()
     except (NotImplementedError, RuntimeError):
         with weightless(), Uninitialised():

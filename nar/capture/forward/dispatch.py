@@ -3,6 +3,7 @@
 import logging
 import sysconfig
 import traceback
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -56,10 +57,10 @@ def capture_module(
     >>> capture_module(torch.nn.Linear(8, 2), torch.zeros(1, 8)).graph.nodes
     2
     """
-    with untouched(module):
+    with untouched(module) as children:
         if not run:
-            silence(module)
-        trace = trace_module(module, CaptureInputs.of(inputs), name=name, run=run)
+            silence(children)
+        trace = _trace_lent(children, CaptureInputs.of(inputs), name=name, run=run)
     return to_capture(trace, name=name)
 
 
@@ -67,24 +68,32 @@ def trace_module(
     module: nn.Module, inputs: CaptureInputs, *, name: str, run: bool = False
 ) -> Trace:
     """The raw trace of one forward pass, with all hooks. The rest is as in `capture_module`."""
-    with untouched(module):
-        if has_lazy(module):
-            _give_shapes(module, inputs, name=name)
-        failure: CaptureError | None = None
-        for placement in placements(module, inputs, is_run=run):
-            if failure is not None:
-                _LOG.info("%s: tried again, slower, since: %s", name, failure.reason)
-            try:
-                once = partial(_trace, module, inputs, placement, name=name)
-                return undrawn(once, name=name)
-            except CaptureError as error:
-                failure = error
-        raise failure or CaptureError(name, "-", "nowhere to run it")
+    with untouched(module) as children:
+        return _trace_lent(children, inputs, name=name, run=run)
+
+
+def _trace_lent(
+    children: Sequence[nn.Module], inputs: CaptureInputs, *, name: str, run: bool
+) -> Trace:
+    """The raw trace of a module, the first of its children, which somebody makes good later."""
+    module = children[0]
+    if has_lazy(children):
+        renew_lazy(children, "meta")
+        _give_shapes(module, inputs, name=name)
+    failure: CaptureError | None = None
+    for placement in placements(module, inputs, is_run=run):
+        if failure is not None:
+            _LOG.info("%s: tried again, slower, since: %s", name, failure.reason)
+        try:
+            once = partial(_trace, module, inputs, placement, name=name)
+            return undrawn(once, name=name)
+        except CaptureError as error:
+            failure = error
+    raise failure or CaptureError(name, "-", "nowhere to run it")
 
 
 def _give_shapes(module: nn.Module, inputs: CaptureInputs, *, name: str) -> None:
     """Let lazy layers see the input once, without memory if the forward pass bears that."""
-    renew_lazy(module, "meta")
     placement = next(placements(module, inputs))
     args, kwargs = placement.inputs(inputs)
     try:
@@ -97,10 +106,9 @@ def _give_shapes(module: nn.Module, inputs: CaptureInputs, *, name: str) -> None
 
 
 def _trace(module: nn.Module, inputs: CaptureInputs, placement: Placement, *, name: str) -> Trace:
-    learned = by_storage(module.parameters())
-    stand_ins = [
-        placement.state[key] for key, _ in module.named_parameters() if key in placement.state
-    ]
+    weights = dict(module.named_parameters())
+    learned = by_storage(weights.values())
+    stand_ins = [placement.state[key] for key in weights if key in placement.state]
     builder = TraceBuilder()
     values = TensorValues(builder, {**learned, **by_storage(stand_ins)})
     recorder = Recorder(builder, values)

@@ -174,7 +174,7 @@ def _evaluating(module: nn.Module) -> None:
 @contextmanager
 def inference(module: nn.Module) -> Iterator[None]:
     """Evaluation mode without gradients, fused encoder layers or checks of values; all restored."""
-    modes = [(child, child.training) for child in module.modules()]
+    training = [child for child in module.modules() if child.training]
     is_fast, is_checked = torch.backends.mha.get_fastpath_enabled(), are_distributions_checked()
     torch.backends.mha.set_fastpath_enabled(False)
     Distribution.set_default_validate_args(False)
@@ -187,8 +187,8 @@ def inference(module: nn.Module) -> Iterator[None]:
     finally:
         Distribution.set_default_validate_args(is_checked)
         torch.backends.mha.set_fastpath_enabled(is_fast)
-        for child, is_training in modes:
-            child.training = is_training
+        for child in training:
+            child.training = True
 
 
 def flat_tensors(value: object) -> Iterator[Tensor]:

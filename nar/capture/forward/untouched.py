@@ -1,10 +1,9 @@
 """A module is lent to capture: whatever a forward pass does to it is undone."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from torch import nn
@@ -16,17 +15,16 @@ _CONTAINERS = frozenset({dict, list, OrderedDict})  # and no subclass: some cann
 
 
 @contextmanager
-def untouched(module: nn.Module) -> Iterator[None]:
-    """Undo what happens to the attributes of a module and of its children.
+def untouched(module: nn.Module) -> Iterator[Sequence[nn.Module]]:
+    """Undo what happens to the attributes of a module and of its children, which it gives.
 
     Attributes, their dictionaries and lists, hooks, modes and classes are as before; what is
     written into a tensor is not undone here.
     """
-    before = [
-        (child, type(child), dict(child.__dict__), _contents(child)) for child in _all(module)
-    ]
+    children = list(module.modules())
+    before = [(child, type(child), dict(child.__dict__), _contents(child)) for child in children]
     try:
-        yield
+        yield children
     finally:
         for child, kind, attributes, contents in before:
             if type(child) is not kind:
@@ -38,24 +36,20 @@ def untouched(module: nn.Module) -> Iterator[None]:
                 (container.extend if isinstance(container, list) else container.update)(content)
 
 
-def _all(module: nn.Module) -> list[nn.Module]:
-    return list(module.modules())
-
-
 def _contents(child: nn.Module) -> list[tuple[Any, Any]]:
     values = child.__dict__.values()
     return [(value, value.copy()) for value in values if type(value) in _CONTAINERS]
 
 
-def silence(module: nn.Module) -> None:
-    """Take away the hooks that belong neither to torch nor to the classes of the model.
+def silence(children: Sequence[nn.Module]) -> None:
+    """Take away the hooks that belong neither to torch nor to the classes of a model.
 
     Spectral norm, pruning and lazy layers are hooks of torch, and some designs collect their
     features by hooks that their classes register. Every other hook observes.
     """
-    owners = tuple({(type(child).__module__, type(child).__qualname__) for child in _all(module)})
-    parts = {id(part) for child in _all(module) for part in (child, *vars(child).values())}
-    for child in _all(module):
+    owners = tuple({(type(child).__module__, type(child).__qualname__) for child in children})
+    parts = {id(part) for child in children for part in (child, *vars(child).values())}
+    for child in children:
         for kind in HOOKS:
             hooks = child.__dict__.get(kind) or {}
             observers = [key for key, hook in hooks.items() if not _belongs(hook, owners, parts)]
@@ -77,14 +71,19 @@ def _belongs(
     return where.partition(".")[0] == "torch" or is_inside
 
 
-def has_lazy(module: nn.Module) -> bool:
+def has_lazy(children: Iterable[nn.Module]) -> bool:
     """Whether a weight waits for its first input to learn its shape."""
-    return any(is_lazy(tensor) for tensor in chain(module.parameters(), module.buffers()))
+    return any(
+        tensor is not None and is_lazy(tensor)
+        for child in children
+        for held in (registered_parameters(child), registered_buffers(child))
+        for tensor in held.values()
+    )
 
 
-def renew_lazy(module: nn.Module, device: str) -> None:
+def renew_lazy(children: Iterable[nn.Module], device: str) -> None:
     """Put a lazy weight of a device in the place of each lazy one, which stays as it is."""
-    for child in _all(module):
+    for child in children:
         parameters, buffers = registered_parameters(child), registered_buffers(child)
         for name, weight in parameters.items():
             if isinstance(weight, UninitializedParameter):
