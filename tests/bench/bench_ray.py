@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,13 +22,13 @@ from typing import Any, TypeVar
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import yaml
+from changed import change, linked
 from measure import peak_memory_mib, report
 from nodes import running_nodes
 
 from nar.atlas import shipped_atlas
 from nar.config import IndexConfig
-from nar.corpus import iterate_shards, write_shard
-from nar.corpus.manifest import Manifest
+from nar.corpus import iterate_shards
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
@@ -46,7 +45,6 @@ WAYS = {
     "Ray, 2 nodes of 1 worker": (1, 1),
     "Ray, 2 workers on 1 node": (2,),
 }
-CHANGED_SHARE = 0.01
 # A machine that pauses must not end a run of many minutes.
 TIMEOUT_S = 120
 
@@ -81,35 +79,13 @@ def command(workspace: Workspace, environment: Mapping[str, str], *words: str) -
     return dict(json.loads(done.stdout))
 
 
-def change(workspace: Workspace) -> None:
-    """Give every hundredth row another task, in as few shards as hold so many."""
-    manifest = Manifest.read(workspace.corpus)
-    left = round(ROWS * CHANGED_SHARE)
-    entries = {}
-    for entry, items in iterate_shards(workspace.corpus):
-        changed = [
-            replace(item, labels=replace(item.labels, task="another")) for item in items[:left]
-        ]
-        # Under another name: others have the same file.
-        path = workspace.corpus / f"changed-{entry.file}"
-        entries[entry.file] = write_shard(path, [*changed, *items[left:]])
-        left -= len(changed)
-        if not left:
-            break
-    shards = tuple(entries.get(entry.file, entry) for entry in manifest.shards)
-    manifest.model_copy(update={"shards": shards}).write(workspace.corpus)
-
-
 def workspaces(root: Path, corpus: Path) -> Iterator[Workspace]:
     """One after the other, all with the same corpus and encoder, and none with an index."""
     number = 0
     while True:
         number += 1
         workspace = Workspace(root / str(number))
-        workspace.corpus.mkdir(parents=True)
-        for file in corpus.iterdir():
-            if file.is_file():
-                (workspace.corpus / file.name).hardlink_to(file)
+        linked(corpus, workspace.corpus)
         workspace.checkpoint.symlink_to(shipped_atlas().encoder.absolute())
         yield workspace
 
@@ -151,7 +127,7 @@ def measured(root: Path) -> Iterator[dict[str, object]]:
             answer, seconds = timed(again)
             yield row(way, answer["rows"], seconds, plain_s)
             if way == [*WAYS][-1]:
-                change(workspace)
+                change(workspace.corpus)
                 for what in ("1% changed", "nothing changed"):
                     answer, seconds = timed(again)
                     yield row(what, answer["embedded"], seconds, plain_s)

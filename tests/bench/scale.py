@@ -5,7 +5,8 @@ The corpus is listed and counted on the way.
 What larger sizes would take is derived from these: results/scaling.md.
 
 Networks are drawn, embedded by the encoder of the atlas, indexed in a real Milvus server, and
-searched by HNSW beside an exact search. Each step is a command in a process of its own; what a step
+searched by HNSW beside an exact search; then all is embedded again, unchanged and with one network
+of a hundred changed. Each step is a command in a process of its own; what a step
 has given is kept in WORK, so that a run that was interrupted goes on. The page has what there is.
 
 Run: make scale SIZES='30000 100000'
@@ -28,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import psutil
 import scaling
 import yaml
+from changed import changed_corpus
 from milvus_server import free_port, running_milvus
 from rich.console import Console
 
@@ -51,6 +53,9 @@ KINDS = {
     "corpus list": "list",
     "corpus stats": "stats",
 }
+
+# The steps that need a server.
+SERVED = ("embed", "search", "again", "changed")
 
 
 class Peaks:
@@ -167,16 +172,19 @@ def measured(count: int, work: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for name in ("list", "stats"):
         command = [str(NAR), "corpus", name, "--work", str(work)]
         yield name, step(name, work, command, tells=False)
-    if (work / "search.json").exists() and (work / "embed.json").exists():
-        yield "embed", step("embed", work, [])
-        yield "search", step("search", work, [])
-        yield "disk", disk(work)
-        return
-    with milvus(work) as uri:
-        index = ["--uri", uri, "--config", str(config)]
-        yield "embed", step("embed", work, ["-m", "cluster.embed", *index, *where])
-        script = str(Path(__file__).with_name("scale_search.py"))
-        yield "search", step("search", work, [script, *index, "--work", str(work)])
+    if all((work / f"{name}.json").exists() for name in SERVED):
+        for name in SERVED:
+            yield name, step(name, work, [])
+    else:
+        with milvus(work) as uri:
+            index = ["--uri", uri, "--config", str(config)]
+            embed = ["-m", "cluster.embed", *index, *where]
+            yield "embed", step("embed", work, embed)
+            script = str(Path(__file__).with_name("scale_search.py"))
+            yield "search", step("search", work, [script, *index, "--work", str(work)])
+            yield "again", step("again", work, embed)
+            changed = ["--corpus", str(changed_corpus(work / "corpus", work / "changed"))]
+            yield "changed", step("changed", work, [*embed, *changed])
     yield "disk", disk(work)
 
 
@@ -197,6 +205,13 @@ The corpus read by `nar corpus list` into a pipe, and by `nar corpus stats`; mem
 | networks | list s | list memory | stats s | stats memory |
 |---|---|---|---|---|
 """
+AGAIN_HEAD = """
+Embedded once more: the same corpus, and one in which one network of a hundred has another label;
+memory in MiB.
+
+| networks | nothing changed s | 1% changed s | of them embedded | driver |
+|---|---|---|---|---|
+"""
 SEARCH_HEAD = """
 Searches one after the other, ten hits each, of networks that are not in the index. Recall is the
 share of hits that are as near as the tenth of an exact search over all vectors as they read back.
@@ -213,12 +228,14 @@ def page(sizes: Mapping[int, Steps]) -> str:
     head = HEAD.format(now=datetime.now(UTC), sizes=named, cores=cores)
     built = "".join(_line(count, _building(count, steps)) for count, steps in sizes.items())
     reading = "".join(_line(count, _reading(steps)) for count, steps in sizes.items())
+    again = "".join(_line(count, _again(steps)) for count, steps in sizes.items())
     columns = ("queries", "p50_ms", "p99_ms", "recall", "exact_s")
     searched = "".join(
         _line(count, [steps.get("search", {}).get(column, "-") for column in columns])
         for count, steps in sizes.items()
     )
-    return f"{head}{built}{READING_HEAD}{reading}{SEARCH_HEAD}{searched}"
+    tables = (head, built, AGAIN_HEAD, again, READING_HEAD, reading, SEARCH_HEAD, searched)
+    return "".join(tables)
 
 
 def derived(sizes: Mapping[int, Steps]) -> str:
@@ -240,6 +257,13 @@ def _building(count: int, steps: Steps) -> list[object]:
         for kind in ("driver", "worker", "Milvus")
     ]
     return [*seconds, each_ms, *peaks]
+
+
+def _again(steps: Steps) -> list[object]:
+    same, changed = (steps.get(name, {}) for name in ("again", "changed"))
+    peaks = [each.get("peak_mib", {}).get("driver", 0) for each in (same, changed)]
+    seconds = [each.get("wall_s", "-") for each in (same, changed)]
+    return [*seconds, changed.get("embedded", "-"), max(peaks) or "-"]
 
 
 def _reading(steps: Steps) -> list[object]:
