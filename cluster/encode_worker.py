@@ -66,7 +66,9 @@ def start_encoders(
         # Those that cut would take their places, and then wait for them.
         ray.get([each.__ray_ready__.remote() for each in encoders], timeout=START_LIMIT_S)
     except RayError as error:
-        raise WorkerStartError(f"who encodes does not start; free the cluster: {error}") from error
+        raise WorkerStartError(
+            f"the processes that encode do not start; free the cluster: {error}"
+        ) from error
     return encoders
 
 
@@ -75,7 +77,7 @@ class EncodedElsewhere:
 
     Args:
         motifs: How the encoder wants graphs cut.
-        encoder: Who is begun again needs it again, so that somebody has to hold it.
+        encoder: A process that is started again reads it again, so it is held here.
         encoders: `start_encoders` has started them; they are asked in turn.
     """
 
@@ -106,7 +108,9 @@ class EncodedElsewhere:
             raise  # what the encoder says of these graphs
         except RayError as error:
             reason = str(error).strip().partition("\n")[0]
-            raise WorkerStartError(f"who encodes does not start: {reason}; run again") from error
+            raise WorkerStartError(
+                f"a process that encodes does not start: {reason}; run again"
+            ) from error
 
     def _next(self) -> ActorHandle[Any]:
         self._turn = (self._turn + 1) % len(self._encoders)

@@ -7,7 +7,8 @@ What larger sizes would take is derived from these: results/scaling.md.
 Networks are drawn, embedded by the encoder of the atlas, indexed in a real Milvus server, and
 searched by HNSW beside an exact search; then all is embedded again, unchanged and with one network
 of a hundred changed. Each step is a command in a process of its own; what a step
-has given is kept in WORK, so that a run that was interrupted goes on. The page has what there is.
+has given is kept in WORK, so that a run that was interrupted goes on; its next step then counts the
+seconds in which Milvus loads. The page has what there is.
 
 Run: make scale SIZES='30000 100000'
 """

@@ -60,7 +60,7 @@ def capture_module(
     with untouched(module) as children:
         if not run:
             silence(children)
-        trace = _trace_lent(children, CaptureInputs.of(inputs), name=name, run=run)
+        trace = _trace_lent(module, children, CaptureInputs.of(inputs), name=name, run=run)
     return to_capture(trace, name=name)
 
 
@@ -69,14 +69,18 @@ def trace_module(
 ) -> Trace:
     """The raw trace of one forward pass, with all hooks. The rest is as in `capture_module`."""
     with untouched(module) as children:
-        return _trace_lent(children, inputs, name=name, run=run)
+        return _trace_lent(module, children, inputs, name=name, run=run)
 
 
 def _trace_lent(
-    children: Sequence[nn.Module], inputs: CaptureInputs, *, name: str, run: bool
+    module: nn.Module,
+    children: Sequence[nn.Module],
+    inputs: CaptureInputs,
+    *,
+    name: str,
+    run: bool,
 ) -> Trace:
-    """The raw trace of a module, the first of its children, which somebody makes good later."""
-    module = children[0]
+    """The raw trace of a module that is inside `untouched`, which gives the children."""
     if has_lazy(children):
         renew_lazy(children, "meta")
         _give_shapes(module, inputs, name=name)
