@@ -5,6 +5,8 @@ Its memory must not rise, its descriptors and threads must stay, and no call may
 
 import tempfile
 import time
+from array import array
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Final
 import numpy as np
 from campaigns.asked import everyday
 from campaigns.campaign import Options, Tally, main, option
-from campaigns.load import REFUSED, Load, Sent, closed_loop, open_loop, serialized
+from campaigns.load import MILLISECONDS, REFUSED, Load, Sent, closed_loop, open_loop, serialized
 from campaigns.processes import Usage, slope, usage_of
 from campaigns.served import Served, served
 
@@ -61,30 +63,33 @@ def _watched(told: Soak, server: Served, requests: list[Sent]) -> Iterator[Tally
         deadline_s=DEADLINE_S,
     )
     per_s, began = SHARE * max(peak.goodput, 1.0), time.monotonic()
-    loads: list[Load] = []
+    codes, taken_s, late_s = Counter[str](), array("d"), 0.0
+    failed: list[str] = []
     at_h, usages = [0.0], [usage_of(server.pid)]
     for look in range(told.looks):
-        loads.append(
-            open_loop(
-                server.target,
-                requests,
-                per_s=per_s,
-                seconds=seconds,
-                deadline_s=DEADLINE_S,
-                seed=told.seed + look,
-            )
+        load = open_loop(
+            server.target,
+            requests,
+            per_s=per_s,
+            seconds=seconds,
+            deadline_s=DEADLINE_S,
+            seed=told.seed + look,
         )
+        codes += load.codes
+        taken_s.extend(each.seconds for each in load.ended if each.code == "OK")
+        late_s = max(late_s, load.late_s)
+        failed += _failed(look, load)
         at_h.append((time.monotonic() - began) / HOUR_S)
         usages.append(usage_of(server.pid))
         rise = slope(at_h, [usage.resident_mb for usage in usages])
-        whole = Load(1, [each for load in loads for each in load.ended])
-        faults = [*_failed(loads), *_grown(usages, rise, told.minutes)]
+        faults = [*failed, *_grown(usages, rise, told.minutes)]
         figures = {
             "peak_per_s": peak.goodput,
             "per_s": round(per_s, 1),
-            "calls": len(whole.ended),
-            "refused": whole.codes[REFUSED],
-            "p99_ms": whole.milliseconds(["OK"], 99),
+            "calls": codes.total(),
+            "refused": codes[REFUSED],
+            "p99_ms": round(MILLISECONDS * float(np.percentile(taken_s or [0.0], 99)), 1),
+            "sent_late_ms": round(MILLISECONDS * late_s),
             "rise_mb_an_hour": rise,
             "resident_mb": round(usages[-1].resident_mb),
             "descriptors": usages[-1].descriptors,
@@ -93,11 +98,14 @@ def _watched(told: Soak, server: Served, requests: list[Sent]) -> Iterator[Tally
         yield Tally(look + 1, told.looks, figures, tuple(faults))
 
 
-def _failed(loads: list[Load]) -> Iterator[str]:
-    for look, load in enumerate(loads):
-        for code, count in load.codes.items():
-            if code != "OK":
-                yield f"in look {look} {count} calls ended with {code}"
+def _failed(look: int, load: Load) -> Iterator[str]:
+    late_ms = round(MILLISECONDS * load.late_s)
+    for code, count in load.codes.items():
+        if code != "OK":
+            yield (
+                f"in look {look} {count} calls ended with {code}; "
+                f"in it calls were sent up to {late_ms} ms late"
+            )
 
 
 def _grown(usages: list[Usage], rise: float, minutes: float) -> Iterator[str]:
