@@ -52,8 +52,8 @@ class Load:
     Attributes:
         seconds: How long calls were sent.
         ended: All calls.
-        late_s: How much too late a call was sent at most: callers that stood still for so long send
-            all of them at once then.
+        late_s: How late a call was sent, at most. Calls that are due while callers stand still are
+            all sent at once afterwards.
     """
 
     seconds: float
