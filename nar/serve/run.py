@@ -92,17 +92,22 @@ def serve_index(
     disable_created_metrics()  # type: ignore[no-untyped-call]
     sys.setswitchinterval(SWITCH_S)
     last_resort = LastResort(config.drain_grace_s + MARGIN_S)
+    loading = Thread(target=_load, args=[embedder], name="encoder")
 
     def ready(server: QueryServer) -> None:
         # Names and vectors are answered while torch is still imported, and pymilvus if files
         # answer.
         index.begin()
-        Thread(target=_load, args=[embedder], name="encoder", daemon=True).start()
+        loading.start()
         (on_ready or _announce)(server)
 
     with closing(index):
         build = partial(build_server, config, embedder, index, novelty, graphs, page)
         server = asyncio.run(_serve_until_signal(build, ready, last_resort))
+    # An interpreter that ends while torch is imported takes the thread out of C++ code that does
+    # not allow it, and the process is aborted.
+    if loading.ident:
+        loading.join()
     if not server.is_at_work:
         last_resort.cancel()
 

@@ -205,6 +205,23 @@ def test_a_signal_ends_the_process_cleanly(workspace, number):
         assert index.count() == len(KNOWN)
 
 
+LOADING = """
+import torch
+from nar.encoding.stored import StoredEmbedder
+def load(_):
+    for _ in range(100):
+        torch.ones(1000, 1000) @ torch.ones(1000, 1000)
+StoredEmbedder.load = load
+"""
+
+
+def test_a_process_that_still_loads_its_encoder_ends_cleanly(workspace):
+    """Its thread was in C++ code when the interpreter went away, and the process aborted."""
+    with server_process(workspace, before=LOADING, drain_grace_s=0.1) as server:
+        server.process.terminate()
+        assert server.process.wait(60) == 0
+
+
 STUCK = """
 import threading
 from nar.encoding.embed import Embedder
