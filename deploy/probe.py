@@ -42,7 +42,7 @@ def main(*arguments: str) -> bool:
     Args:
         arguments: Address; authorities and name; certificate and key.
     """
-    if len(arguments) not in NUMBERS_OF_ARGUMENTS:
+    if len(arguments) not in NUMBERS_OF_ARGUMENTS or arguments[0].startswith("-"):
         sys.exit(__doc__)
     try:
         opened = channel(*arguments)

@@ -281,3 +281,11 @@ def test_the_probe_of_kubernetes_tells_ready_from_not_over_tls(tmp_path, status,
     assert probed(asking, authority) == 1
     assert probed(asking, authority, *authority.issue("probe")) == code
     server.stop(None)
+
+
+def test_the_probe_of_kubernetes_says_how_it_is_asked():
+    program = [sys.executable, str(DEPLOY / "probe.py")]
+    for arguments in (["--help"], [], ["127.0.0.1:1", "ca.crt"]):
+        ended = subprocess.run([*program, *arguments], capture_output=True, text=True)
+        assert ended.returncode == 1
+        assert "python probe.py 127.0.0.1:50051" in ended.stderr
