@@ -1,7 +1,11 @@
 """The connection of load campaigns: what it says of a call is what a client of grpc says."""
 
+import gc
+import time
+
 import pytest
 from asking import one_query
+from campaigns import load as load_module
 from campaigns.load import closed_loop, open_loop, serialized
 from campaigns.wire import DEFAULT_WINDOW
 from gated import Delegating, Gate
@@ -52,3 +56,26 @@ def test_who_waits_too_long_leaves(index):
         gate.open()
     assert load.codes["DEADLINE_EXCEEDED"] > 0
     assert load.milliseconds(["DEADLINE_EXCEEDED"], 99) >= 200
+
+
+def test_a_load_says_how_late_its_callers_sent(index, monkeypatch):
+    """They are all in one thread, and so its pauses are theirs."""
+
+    def arrivals_after_a_pause(_per_s, _seconds, _seed):
+        yield 0.0
+        time.sleep(0.3)
+        yield 0.1
+
+    monkeypatch.setattr(load_module, "arrivals", arrivals_after_a_pause)
+    with live_server(tiny_embedder(), index) as server:
+        load = open_loop(
+            server.target,
+            serialized([("Search", one_query())]),
+            per_s=20,
+            seconds=0.5,
+            deadline_s=30,
+            seed=1,
+        )
+    assert load.codes == {"OK": 2}
+    assert load.late_s >= 0.2
+    assert gc.isenabled()
