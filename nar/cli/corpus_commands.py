@@ -133,8 +133,8 @@ def _finish(written: Manifest, target: Path, *, as_json: bool) -> None:
 
 
 def _published_twins(name: str) -> tuple[str, ...]:
-    members = (group.members for group in twins() if name in group.members)
-    return tuple(dict.fromkeys(chain.from_iterable(members)))
+    groups = (group.implementations for group in twins())
+    return tuple(dict.fromkeys(chain.from_iterable(each for each in groups if name in each)))
 
 
 def _card(card: Card) -> reports.Report:

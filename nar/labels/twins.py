@@ -13,9 +13,11 @@ class TwinGroup:
     Attributes:
         id: Unique, lower snake case.
         design: What people call it, e.g. ``ResNet-50``.
-        members: Names of architectures, from two sources or more: ``timm:resnet50``.
+        members: Names of architectures, from two sources or more: ``timm:resnet50``. Of these the
+            benchmark asks, and a group is known by them.
         citation: The paper that describes this network: ``arXiv:1512.03385``, or venue and year.
         note: Where the implementations are known to differ; empty where they are not.
+        also: Other implementations, which were captured later: they answer, and do not ask.
     """
 
     id: str
@@ -23,6 +25,12 @@ class TwinGroup:
     members: tuple[str, ...]
     citation: str
     note: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def implementations(self) -> tuple[str, ...]:
+        """Names of all."""
+        return self.members + self.also
 
 
 @cache
@@ -35,6 +43,7 @@ def twins() -> tuple[TwinGroup, ...]:
             tuple(group["members"]),
             group["citation"],
             group.get("note", ""),
+            tuple(group.get("also", ())),
         )
         for group in package_yaml("labels", "twins.yaml")
     )

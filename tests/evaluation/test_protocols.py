@@ -178,7 +178,8 @@ def test_new_and_known_designs_ask_what_was_learned():
 
 @pytest.fixture
 def twins_of_resnet18(monkeypatch):
-    group = TwinGroup("resnet18", "ResNet-18", ("timm:resnet18", "tv:resnet18"), "arXiv:1", "")
+    members, later = ("timm:resnet18", "tv:resnet18"), ("mm:resnet-18",)
+    group = TwinGroup("resnet18", "ResNet-18", members, "arXiv:1", "", later)
     monkeypatch.setattr(asking, "twins", lambda: (group,))
 
 
@@ -186,6 +187,18 @@ def test_twins_are_asked_for_in_other_libraries(twins_of_resnet18):
     questions = twin_questions(CARDS, ROLES)
     assert asked(questions) == ["tv:resnet18", "timm:resnet18"]
     assert right(questions, "tv:resnet18") == {"timm:resnet18": 1}
+
+
+def test_implementations_that_came_later_answer_and_so_does_the_very_graph(twins_of_resnet18):
+    later, copy = card("mm:resnet-18", "resnet", "m18"), card("hub:copy", "resnet", "r18")
+    cards = [*CARDS, later, copy]
+    questions = twin_questions(cards, {**ROLES, "mm:resnet-18": "gallery", "hub:copy": "train"})
+    assert asked(questions) == ["tv:resnet18", "timm:resnet18"]
+    assert right(questions, "tv:resnet18") == {
+        "timm:resnet18": 1,
+        "mm:resnet-18": 1,
+        "hub:copy": 1,
+    }
 
 
 def test_twins_of_one_library_have_no_answer(twins_of_resnet18):

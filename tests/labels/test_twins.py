@@ -27,7 +27,7 @@ def test_every_group_is_told_apart_by(field):
 
 
 def test_no_architecture_is_in_two_groups():
-    counts = Counter(name for group in twins() for name in group.members)
+    counts = Counter(name for group in twins() for name in group.implementations)
     assert [name for name, count in counts.items() if count > 1] == []
 
 
@@ -43,12 +43,13 @@ def test_ids_and_citations_are_well_formed():
 
 
 @pytest.mark.parametrize(
-    "source", sorted({source_of(name) for group in twins() for name in group.members})
+    "source", sorted({source_of(name) for group in twins() for name in group.implementations})
 )
 def test_every_member_is_known_to_its_source(source):
     if source not in source_names():
         pytest.skip(f"{source} is no source")
-    names = [name for group in twins() for name in group.members if source_of(name) == source]
+    every = (name for group in twins() for name in group.implementations)
+    names = [name for name in every if source_of(name) == source]
     try:
         resolved = [resolve(name).labels.name for name in names]
     except MissingLibraryError as error:

@@ -174,14 +174,15 @@ def novelty_questions(cards: Sequence[Card], roles: Roles) -> Questions:
 
 def twin_questions(cards: Sequence[Card], roles: Roles) -> Questions:
     """Members of a group of twins ask for the others, among architectures of other sources."""
-    group = {name: number for number, each in enumerate(twins()) for name in each.members}
-    names = _names(cards)
+    group = {name: number for number, each in enumerate(twins()) for name in each.implementations}
+    names, asks = _names(cards), _tests(cards, roles)
+    alike = same_label(numbered([group.get(name, name) for name in names]), np.flatnonzero(asks))
     return questions(
         names,
-        [group.get(name, name) for name in names],
+        with_equals(alike, numbered(exact_graphs(cards))),
         apart=[card.labels.source for card in cards],
         cluster=families(cards),
-        queries=_tests(cards, roles),
+        queries=asks,
         gallery=_known(cards),
     )
 

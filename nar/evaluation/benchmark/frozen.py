@@ -70,7 +70,7 @@ def _asked_by_name() -> frozenset[str]:
 
 def _roles(split: str, members: Sequence[Member], reserved: Reserved, seed: int) -> dict[str, Role]:
     if split == "copies":
-        groups = [group.members for group in twins()]
+        groups = {group.members: group.implementations for group in twins()}
         rewritten = frozenset(rewritten_names())
         return split_copies(members, reserved, seed, groups=groups, rewritten=rewritten)
     draws = {"paper": split_paper, "distinct": split_distinct, "unseen": split_unseen}

@@ -145,7 +145,7 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
         asking.twin_questions,
         "mrr@20",
         "Designs that several libraries implement ask, and are not learned from; all architectures "
-        "of other libraries answer. Right: the same design.",
+        "of other libraries answer. Right: the same design, and what has its very graph.",
         "copy",
     ),
     "rewrites": Protocol(

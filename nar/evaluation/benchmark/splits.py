@@ -170,7 +170,7 @@ def split_copies(
     reserved: Reserved,
     seed: int,
     *,
-    groups: Sequence[Collection[str]],
+    groups: Mapping[tuple[str, ...], Collection[str]],
     rewritten: Container[str],
 ) -> dict[str, Role]:
     """Copies of a design ask for each other: twins in other libraries, models written otherwise.
@@ -181,16 +181,16 @@ def split_copies(
         members: All of the benchmark.
         reserved: Groups that select a model.
         seed: Draws half of the other groups.
-        groups: Names of twins.
+        groups: Names of twins that ask -> of all implementations of their design.
         rewritten: Names of models that were written otherwise.
     """
-    left = _ordered({tuple(group) for group in groups} - reserved.groups, seed)
-    asking = {name for group in left[: round(TEST_GROUPS * len(left))] for name in group}
+    left = _ordered(groups.keys() - reserved.groups, seed)
+    testing = left[: round(TEST_GROUPS * len(left))]
+    asking = {name for group in testing for name in group}
     selecting = {name for group in reserved.groups for name in group}
+    held_out = {name for group in (*testing, *reserved.groups) for name in groups[group]}
     asked = {
-        member.topology
-        for member in members
-        if member.name in asking | selecting or member.name in rewritten
+        member.topology for member in members if member.name in held_out or member.name in rewritten
     }
 
     def role(member: Member) -> Role:
