@@ -192,6 +192,13 @@ class ServerConfig(Settings):
     )
     max_message_bytes: int = Field(16 * 1024 * 1024, ge=1_024)
     max_in_flight: int = Field(96, ge=1, description="calls at a time; more are shed")
+    unseen_calls: int = Field(
+        48,
+        ge=1,
+        description="calls of one method that may wait until the server takes them; grpc drops "
+        "what comes beyond. With more a burst is not dropped; with fewer, calls that are answered "
+        "under lasting overload are in time. A fifth of the graphs that a second answers is both",
+    )
     heavy_share: float = Field(
         0.25, gt=0, le=1, description="share of these places that heavy calls may take"
     )

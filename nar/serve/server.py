@@ -45,9 +45,6 @@ OPTIONS: Final = (
 
 # How often the threads are looked at within the time after which they count as stuck.
 LOOKS: Final = 5
-# Calls of one method that may wait before Python sees them: more than a burst of callers, and what
-# is answered in a fifth of a second if they are graphs; they still have to wait for a thread then.
-UNSEEN: Final = 48
 # How long calls are told to go elsewhere before the port closes.
 NOTICE_S: Final = 0.2
 
@@ -227,7 +224,7 @@ class QueryServer:
 
 
 def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
-    unseen = min(config.max_in_flight, UNSEEN)
+    unseen = min(config.max_in_flight, config.unseen_calls)
     return [
         ("grpc.max_receive_message_length", config.max_message_bytes),
         ("grpc.max_concurrent_streams", config.max_streams),

@@ -37,6 +37,7 @@ class Overload(Options):
     seconds: float = option(60.0, "how long each load lasts")
     clients: int = option(16, "callers at once while the peak is measured")
     threads: int = option(ServerConfig().compute_threads, "threads of the server for small calls")
+    unseen: int = option(ServerConfig().unseen_calls, "calls that may wait before it takes them")
 
     @property
     def variant(self) -> str:
@@ -49,7 +50,8 @@ def overload(told: Overload) -> Iterator[Tally]:
     requests = serialized(everyday(read_atlas(shipped_atlas()).rows, told.seed)[told.kind])
     figures: dict[str, float] = {}
     faults: list[str] = []
-    settings: Settings = {"server": {"compute_threads": told.threads}}
+    server = {"compute_threads": told.threads, "unseen_calls": told.unseen}
+    settings: Settings = {"server": server}
     with tempfile.TemporaryDirectory() as directory, served(Path(directory), settings) as server:
         server.settle()
         figures["peak_per_s"] = peak = peak_of(told, server.target, requests)

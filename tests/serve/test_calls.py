@@ -132,7 +132,8 @@ def test_a_server_with_enough_to_do_takes_no_call_until_it_has_answered(
         assert time.monotonic() - began < 5  # an answer ended the rest
 
 
-def test_calls_that_nobody_has_seen_yet_are_bounded(embedder, index):
+@pytest.mark.parametrize("bound", ["max_in_flight", "unseen_calls"])
+def test_calls_that_nobody_has_seen_yet_are_bounded(embedder, index, bound):
     busy, resume = threading.Event(), threading.Event()
 
     def hold():
@@ -140,7 +141,7 @@ def test_calls_that_nobody_has_seen_yet_are_bounded(embedder, index):
         resume.wait(10)
 
     with (
-        live_server(embedder, index, max_in_flight=4) as server,
+        live_server(embedder, index, **{bound: 4}) as server,
         grpc.insecure_channel(server.target) as channel,
     ):
         stub = ArchitectureRetrievalServiceStub(channel)
