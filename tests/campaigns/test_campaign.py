@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from dataclasses import asdict, dataclass
 import pytest
 from campaigns.attack import joined
 from campaigns.bare import bare
-from campaigns.campaign import Options, Tally, command_of, last, option, parsed
+from campaigns.campaign import Options, Tally, command_of, last, machine, option, parsed
 from campaigns.faults import Faults, Run, faults, schedule_of
 from campaigns.heavy import deployed_mb
 from campaigns.ledger import Ledger, digest_of, id_of
@@ -70,6 +71,11 @@ def counting(log, *options):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
+
+
+def test_a_line_says_how_fast_its_machine_is():
+    wanted = r"\d+ cores, \d+ GiB, Python [\d.]+, 10,000 steps of it in \d+\.\d\d ms"
+    assert re.fullmatch(wanted, machine())
 
 
 def test_a_command_names_no_place_of_this_machine(tmp_path):
