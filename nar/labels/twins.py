@@ -17,7 +17,7 @@ class TwinGroup:
             benchmark asks, and a group is known by them.
         citation: The paper that describes this network: ``arXiv:1512.03385``, or venue and year.
         note: Where the implementations are known to differ; empty where they are not.
-        also: Other implementations, which were captured later: they answer, and do not ask.
+        also: Other implementations, which were found later: they answer, and do not ask.
     """
 
     id: str
