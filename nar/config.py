@@ -197,7 +197,8 @@ class ServerConfig(Settings):
         ge=1,
         description="calls of one method that may wait until the server takes them; grpc drops "
         "what comes beyond. With more a burst is not dropped; with fewer, calls that are answered "
-        "under lasting overload are in time. A fifth of the graphs that a second answers is both",
+        "under lasting overload are in time. A good number is a fifth of the graphs that the "
+        "server answers in a second",
     )
     heavy_share: float = Field(
         0.25, gt=0, le=1, description="share of these places that heavy calls may take"

@@ -206,18 +206,20 @@ def test_a_signal_ends_the_process_cleanly(workspace, number):
 
 
 LOADING = """
+import time
 import torch
 from nar.encoding.stored import StoredEmbedder
 def load(_):
-    for _ in range(100):
-        torch.ones(1000, 1000) @ torch.ones(1000, 1000)
+    end = time.monotonic() + 6
+    while time.monotonic() < end:
+        torch.ones(500, 500) @ torch.ones(500, 500)
 StoredEmbedder.load = load
 """
 
 
 def test_a_process_that_still_loads_its_encoder_ends_cleanly(workspace):
     """Its thread was in C++ code when the interpreter went away, and the process aborted."""
-    with server_process(workspace, before=LOADING, drain_grace_s=0.1) as server:
+    with server_process(workspace, before=LOADING) as server:
         server.process.terminate()
         assert server.process.wait(60) == 0
 
