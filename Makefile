@@ -35,7 +35,7 @@ FAULTS  ?= work/faults.jsonl
 CAMPAIGN := PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(BIN)/python -m campaigns.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns bench scale results notebook pictures lock prometheus milvus s3 chromium clean
+.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns reliability bench scale results notebook pictures lock prometheus milvus s3 chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -105,6 +105,9 @@ campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and resu
 	-$(MAKE) campaign-statuses
 	-$(MAKE) campaign-faults OPTIONS='--runs $(RUNS) --seed $(SEED) --kept $(FAULTS)'
 	-$(MAKE) campaign-soak
+	$(MAKE) reliability
+
+reliability: $(STAMP)  ## results/reliability.md with the campaigns that were run since
 	$(CAMPAIGN)report $(LOG)
 
 campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'

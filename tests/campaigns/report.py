@@ -1,7 +1,8 @@
 """Report: the page of figures from the lines that campaigns have written, a row each.
 
-Run: python -m campaigns.report LOG [PAGE]. The newest line of a row counts. What was found on the
-way is told in `track_record.yaml`, by hand.
+Run: python -m campaigns.report LOG. The newest line of a row counts. The lines of the page are kept
+beside it, so that a campaign which is run again changes its row and no other. What was found on
+the way is told in `track_record.yaml`, by hand.
 """
 
 import json
@@ -14,6 +15,8 @@ from typing import Any, Final
 import yaml
 
 PAGE: Final = Path(__file__).parents[2] / "results/reliability.md"
+# A line a row, as the campaign wrote it.
+KEPT: Final = PAGE.with_suffix(".jsonl")
 TRACK_RECORD: Final = Path(__file__).with_name("track_record.yaml")
 MAX_FAULT_CHARS: Final = 300
 # Of an entry of the track record.
@@ -90,8 +93,9 @@ HEAD: Final = """# Reliability
 
 What was done to NAR again and again, and what came of it. `make campaigns` does all of it, in
 hours, and writes this page; `make campaign-NAME OPTIONS='--help'` says what one of them can be
-told. The served index is the shipped atlas. Each run of the broken bulk jobs is a line of
-[faults.jsonl](faults.jsonl): what was struck, how the job ended, what it said.
+told, and `make reliability` puts what it came to here. The served index is the shipped atlas. The
+rows stand in [reliability.jsonl](reliability.jsonl), too. Each run of the broken bulk jobs is a
+line of [faults.jsonl](faults.jsonl): what was struck, how the job ended, what it said.
 
 | figure | aim | measured | met | date, seed | command | machine |
 |---|---|---|---|---|---|---|
@@ -104,16 +108,26 @@ TRACK: Final = """
 """
 
 
+def newest_of(lines: Iterable[str]) -> dict[str, str]:
+    """The newest line of each row.
+
+    Args:
+        lines: Of logs, oldest first.
+    """
+    lines_by_name = {json.loads(line)["campaign"]: line for line in lines}
+    return {name: lines_by_name[name] for name in ROWS if name in lines_by_name}
+
+
 def page_of(lines: Iterable[str], track_record: Iterable[Mapping[str, str]]) -> str:
     """The page.
 
     Args:
-        lines: Of the log, oldest first.
+        lines: Of logs, oldest first.
         track_record: Faults that were found.
     """
-    newest = {line["campaign"]: line for line in map(json.loads, lines)}
+    newest = {name: json.loads(line) for name, line in newest_of(lines).items()}
     rows = [_row_of(row, newest.get(name)) for name, row in ROWS.items()]
-    unmet = [line for name, line in newest.items() if name in ROWS and line["faults"]]
+    unmet = [line for line in newest.values() if line["faults"]]
     found = [_cells(each[key] for key in KEYS) for each in track_record]
     return HEAD + "".join([*rows, *_unmet(unmet)]) + TRACK + "".join(found)
 
@@ -144,10 +158,11 @@ def _cells(texts: Iterable[str]) -> str:
 
 
 def main() -> None:
-    """Write the page."""
-    log, *target = map(Path, sys.argv[1:])
-    track_record = yaml.safe_load(TRACK_RECORD.read_text())
-    (target[0] if target else PAGE).write_text(page_of(log.read_text().splitlines(), track_record))
+    """Write the page, and the lines that it is made of."""
+    (log,) = map(Path, sys.argv[1:])
+    lines = [*KEPT.read_text().splitlines(), *log.read_text().splitlines()]
+    KEPT.write_text("".join(f"{line}\n" for line in newest_of(lines).values()))
+    PAGE.write_text(page_of(lines, yaml.safe_load(TRACK_RECORD.read_text())))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import sys
 from dataclasses import asdict, dataclass
 
 import pytest
+import yaml
 from campaigns.attack import joined
 from campaigns.bare import bare
 from campaigns.campaign import Options, Tally, command_of, last, machine, option, parsed
@@ -19,7 +20,7 @@ from campaigns.heavy import deployed_mb
 from campaigns.ledger import Ledger, digest_of, id_of
 from campaigns.load import REFUSED, open_loop
 from campaigns.processes import slope
-from campaigns.report import ROWS, TRACK_RECORD, page_of
+from campaigns.report import KEPT, PAGE, ROWS, TRACK_RECORD, page_of
 from milvus_server import free_port, is_free
 
 from nar.v1 import retrieval_pb2 as wire
@@ -211,10 +212,21 @@ def test_a_row_of_the_page(change, met):
     assert page.count("| not run |") == len(ROWS) - 1
 
 
+def test_a_campaign_that_is_run_again_changes_its_row_alone():
+    kept = [json.dumps(LINE), json.dumps({**LINE, "campaign": "kills server"})]
+    again = json.dumps({**LINE, "figures": {"acknowledged": 7}})
+    page = page_of([*kept, again], [])
+    assert page.count("acknowledged 7;") == page.count("acknowledged 100000;") == 1
+
+
+def test_the_page_is_made_of_what_is_kept_beside_it():
+    track_record = yaml.safe_load(TRACK_RECORD.read_text())
+    assert PAGE.read_text() == page_of(KEPT.read_text().splitlines(), track_record)
+
+
 def test_the_track_record_reads():
     found = {"fault": "a", "found": "b", "fixed": "c", "command": "d"}
     assert "| a | b | c | d |" in page_of([], [found])
-    assert TRACK_RECORD.exists()
 
 
 def test_two_messages_of_a_method_are_joined_to_a_third_and_others_are_not():
