@@ -1,8 +1,8 @@
 """Report: the page of figures from the lines that campaigns have written, a row each.
 
-Run: python -m campaigns.report LOG. The newest line of a row counts. The lines of the page are kept
-beside it, so that a campaign which is run again changes its row and no other. What was found on
-the way is told in `track_record.yaml`, by hand.
+Run: python -m campaigns.report LOG. The newest line of a row counts; one without a row is named.
+The lines of the page are kept beside it, so that a campaign which is run again changes its row and
+no other. What was found on the way is told in `track_record.yaml`, by hand.
 """
 
 import json
@@ -109,25 +109,27 @@ TRACK: Final = """
 
 
 def newest_of(lines: Iterable[str]) -> dict[str, str]:
-    """The newest line of each row.
+    """The newest line of each campaign, the rows of the page first and in their order.
 
     Args:
-        lines: Of logs, oldest first.
+        lines: Of logs. Of two of one day the later one counts.
     """
-    lines_by_name = {json.loads(line)["campaign"]: line for line in lines}
-    return {name: lines_by_name[name] for name in ROWS if name in lines_by_name}
+    read = {line: json.loads(line) for line in lines}
+    by_age = sorted(read, key=lambda line: read[line]["date"])
+    newest = {read[line]["campaign"]: line for line in by_age}
+    return {name: newest.pop(name) for name in ROWS if name in newest} | newest
 
 
 def page_of(lines: Iterable[str], track_record: Iterable[Mapping[str, str]]) -> str:
     """The page.
 
     Args:
-        lines: Of logs, oldest first.
+        lines: Of logs.
         track_record: Faults that were found.
     """
     newest = {name: json.loads(line) for name, line in newest_of(lines).items()}
     rows = [_row_of(row, newest.get(name)) for name, row in ROWS.items()]
-    unmet = [line for line in newest.values() if line["faults"]]
+    unmet = [line for name, line in newest.items() if name in ROWS and line["faults"]]
     found = [_cells(each[key] for key in KEYS) for each in track_record]
     return HEAD + "".join([*rows, *_unmet(unmet)]) + TRACK + "".join(found)
 
@@ -160,9 +162,12 @@ def _cells(texts: Iterable[str]) -> str:
 def main() -> None:
     """Write the page, and the lines that it is made of."""
     (log,) = map(Path, sys.argv[1:])
-    lines = [*KEPT.read_text().splitlines(), *log.read_text().splitlines()]
-    KEPT.write_text("".join(f"{line}\n" for line in newest_of(lines).values()))
-    PAGE.write_text(page_of(lines, yaml.safe_load(TRACK_RECORD.read_text())))
+    newest = newest_of([*KEPT.read_text().splitlines(), *log.read_text().splitlines()])
+    if without := ", ".join(newest.keys() - ROWS.keys()):
+        sys.stderr.write(f"left out, as the page has no row for it: {without}\n")
+    kept = [line for name, line in newest.items() if name in ROWS]
+    KEPT.write_text("".join(f"{line}\n" for line in kept))
+    PAGE.write_text(page_of(kept, yaml.safe_load(TRACK_RECORD.read_text())))
 
 
 if __name__ == "__main__":

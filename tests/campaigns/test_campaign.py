@@ -11,7 +11,6 @@ import sys
 from dataclasses import asdict, dataclass
 
 import pytest
-import yaml
 from campaigns.attack import joined
 from campaigns.bare import bare
 from campaigns.campaign import Options, Tally, command_of, last, machine, option, parsed
@@ -20,7 +19,6 @@ from campaigns.heavy import deployed_mb
 from campaigns.ledger import Ledger, digest_of, id_of
 from campaigns.load import REFUSED, open_loop
 from campaigns.processes import slope
-from campaigns.report import KEPT, PAGE, ROWS, TRACK_RECORD, page_of
 from milvus_server import free_port, is_free
 
 from nar.v1 import retrieval_pb2 as wire
@@ -178,55 +176,6 @@ def test_the_floor_of_shedding_is_a_server_that_refuses_every_call():
 
 def test_the_limit_of_memory_is_that_of_the_deployment():
     assert deployed_mb() >= 1_024
-
-
-LINE = {
-    "campaign": "kills lite",
-    "met": True,
-    "done": 200,
-    "wanted": 200,
-    "figures": {"acknowledged": 100_000},
-    "faults": [],
-    "fault_count": 0,
-    "seed": 1,
-    "seconds": 900.0,
-    "date": "2026-11-23",
-    "command": "make campaign-kills",
-    "machine": "2 cores",
-}
-
-
-@pytest.mark.parametrize(
-    ("change", "met"),
-    [
-        ({}, "| yes |"),
-        ({"wanted": 3, "done": 3}, "| at a smaller size |"),
-        ({"met": False, "faults": ["row 7 is lost"], "fault_count": 1}, "| no |"),
-    ],
-)
-def test_a_row_of_the_page(change, met):
-    page = page_of([json.dumps({**LINE, "met": False}), json.dumps(LINE | change)], [])
-    [row] = [each for each in page.splitlines() if "acknowledged 100000" in each]
-    assert met in row
-    assert ("the first of its faults: row 7 is lost" in page) is bool(change.get("faults"))
-    assert page.count("| not run |") == len(ROWS) - 1
-
-
-def test_a_campaign_that_is_run_again_changes_its_row_alone():
-    kept = [json.dumps(LINE), json.dumps({**LINE, "campaign": "kills server"})]
-    again = json.dumps({**LINE, "figures": {"acknowledged": 7}})
-    page = page_of([*kept, again], [])
-    assert page.count("acknowledged 7;") == page.count("acknowledged 100000;") == 1
-
-
-def test_the_page_is_made_of_what_is_kept_beside_it():
-    track_record = yaml.safe_load(TRACK_RECORD.read_text())
-    assert PAGE.read_text() == page_of(KEPT.read_text().splitlines(), track_record)
-
-
-def test_the_track_record_reads():
-    found = {"fault": "a", "found": "b", "fixed": "c", "command": "d"}
-    assert "| a | b | c | d |" in page_of([], [found])
 
 
 def test_two_messages_of_a_method_are_joined_to_a_third_and_others_are_not():
