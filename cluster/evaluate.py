@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
 from cluster.session import connect
 from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
-from nar.errors import NarError
+from nar.errors import InvalidInputError, NarError
 from nar.evaluation.cells import Cell
 from nar.evaluation.reporting.results import write_results
 from nar.evaluation.reporting.sets import SETS, find_set
@@ -24,14 +25,24 @@ class CellsFailedError(NarError):
     """Some cells have no result."""
 
 
-def chosen(sets: list[str], methods: list[str], seeds: list[int]) -> list[Cell]:
-    """The cells of some sets, each once, where asked for only those of some methods and seeds."""
-    every = dict.fromkeys(cell for name in sets for cell in find_set(name).cells())
-    return [
-        cell
-        for cell in every
-        if (not methods or cell.method in methods) and (not seeds or cell.seed in seeds)
-    ]
+def chosen(sets: Sequence[str], **wanted: Sequence[str] | Sequence[int]) -> list[Cell]:
+    """The cells of some sets, each once, where asked for only those of some fields.
+
+    Args:
+        sets: Names of sets.
+        wanted: What some fields of a cell may be; nothing is anything: ``method=["default"]``.
+
+    Raises:
+        InvalidInputError: There is no such set, or no cell of them is of what is wanted.
+    """
+    cells = list(dict.fromkeys(cell for name in sets for cell in find_set(name).cells()))
+    for field, allowed in wanted.items():
+        there = dict.fromkeys(getattr(cell, field) for cell in cells)
+        if strange := [each for each in allowed if each not in there]:
+            listed = ", ".join(map(str, there))
+            raise InvalidInputError(field, f"wanted one of {listed}, came {strange[0]!r}")
+        cells = [cell for cell in cells if not allowed or getattr(cell, field) in allowed]
+    return cells
 
 
 def summary(report: EvaluateReport) -> str:
@@ -49,6 +60,10 @@ def main(
     sets: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(SETS)}.")] = None,
     methods: Annotated[list[str] | None, typer.Option("--method", help="Only these.")] = None,
     seeds: Annotated[list[int] | None, typer.Option("--seed", help="Only these.")] = None,
+    splits: Annotated[
+        list[str] | None,
+        typer.Option("--split", help="Only these; parts of a table that are of others stay."),
+    ] = None,
     results: Annotated[
         Path | None, typer.Option(help="Directory that gets tables (Markdown, JSON) and figures.")
     ] = None,
@@ -64,7 +79,7 @@ def main(
     config = load_cluster_config(cluster_config)
     names = sets or list(SETS)
     directory = Workspace(work).evaluation.resolve()
-    cells = chosen(names, methods or [], seeds or [])
+    cells = chosen(names, split=splits or [], method=methods or [], seed=seeds or [])
     with connect(config):
         report = evaluate(cells, directory, resized(config.evaluate, workers))
     if as_json:
@@ -77,8 +92,9 @@ def main(
         raise CellsFailedError(f"{len(report.failures)} cells have no result, {name}: {why}")
     if results is None:
         return
-    for name in names:
-        write_results(results, name, directory)
+    for name in dict.fromkeys(names):
+        if find_set(name).of_splits(splits or []).tasks:
+            write_results(results, name, directory, splits or [])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from nar.corpus.manifest import Manifest
 from nar.evaluation.benchmark.datasets import REAL
 from nar.evaluation.reporting.markdown import markdown_table
 from nar.evaluation.reporting.rows import METRICS, metric_title
+from nar.evaluation.reporting.tables import read_part
 
 METHOD: Final = "default"
 DECIMALS: Final = 3
@@ -115,7 +116,6 @@ _SAID: Final = (
 )
 
 Row = Mapping[str, Any]
-Part = Mapping[str, Any]
 # What stands on every page whose numbers are of another corpus than the one that ships.
 OLDER: Final = "> Measured on a corpus that was made before the one that ships."
 
@@ -125,16 +125,6 @@ def is_older(results: Path) -> bool:
     shipped = Manifest.read(shipped_corpus()).digest
     tables = (json.loads(path.read_text()) for path in results.glob("*.json"))
     return any(table.get("corpus", shipped) != shipped for table in tables)
-
-
-def read_part(directory: Path, table: str, data: str, protocol: str) -> Part | None:
-    """What a table of results says of a task; None if there is no such table."""
-    path = directory / f"{table}.json"
-    if not path.exists():
-        return None
-    parts: list[Part] = json.loads(path.read_text())["parts"]
-    wanted = (data, protocol)
-    return next((part for part in parts if (part["data"], part["protocol"]) == wanted), None)
 
 
 def as_markdown(directory: Path) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 from nar.errors import CorpusError
 from nar.evaluation.benchmark.datasets import REAL
 from nar.evaluation.reporting.figures import trade_off
-from nar.evaluation.targets import read_part
+from nar.evaluation.reporting.tables import read_part
 
 # Table and protocol of each panel.
 PANELS: Final = (("distinct", "distinct-named"), ("unseen", "unseen-named"))

@@ -20,6 +20,7 @@ def test_a_cell_is_run_and_told(tmp_path):
     assert (told["method"], told["split"], told["seed"]) == ("size", "copies", 1)
     assert told["protocols"].keys() == {
         "twins",
+        "twins-differing",
         "rewrites",
         "rewrites-differing",
         "rewrites-design",

@@ -10,6 +10,7 @@ from cluster.config import EvaluateConfig
 from cluster.evaluate import app, chosen
 from cluster.evaluation import content, data_digest, evaluate
 from nar.errors import InvalidInputError
+from nar.evaluation.benchmark.frozen import SEEDS
 from nar.evaluation.cell_files import cell_path, content_of, read_cell
 from nar.evaluation.cells import Cell, questions_of
 from nar.evaluation.methods.registry import METHODS
@@ -65,12 +66,22 @@ def test_a_new_metric_or_another_module_runs_no_cell_anew(monkeypatch):
 
 
 def test_the_command_takes_sets_methods_and_seeds():
-    cells = chosen(["distinct", "unseen"], ["default"], [0, 2])
+    cells = chosen(["distinct", "unseen"], method=["default"], seed=[0, 2])
     assert cells == [
         Cell("real", split, "default", seed) for split in ("distinct", "unseen") for seed in (0, 2)
     ]
+    of_one = chosen(["distinct", "unseen"], split=["unseen"], method=["default"], seed=[])
+    assert of_one == [Cell("real", "unseen", "default", seed) for seed in SEEDS]
     with pytest.raises(InvalidInputError, match="table1"):
-        chosen(["table9"], [], [])
+        chosen(["table9"])
+
+
+def test_what_no_cell_is_of_is_refused_with_what_there_is():
+    wanted = r"method: wanted one of random, .*, came 'defualt'"
+    with pytest.raises(InvalidInputError, match=wanted):
+        chosen(["twins"], method=["default", "defualt"])
+    with pytest.raises(InvalidInputError, match="split: wanted one of copies, came 'twins'"):
+        chosen(["twins", "rewrites"], split=["twins"])
 
 
 def test_an_unknown_set_is_one_line_with_the_way_out():

@@ -201,6 +201,18 @@ def test_implementations_that_came_later_answer_and_so_does_the_very_graph(twins
     }
 
 
+def test_whose_very_graph_another_library_has_does_not_count_among_the_differing(monkeypatch):
+    resnet = TwinGroup("resnet18", "ResNet-18", ("timm:resnet18", "tv:resnet18"), "arXiv:1", "")
+    vgg = TwinGroup("vgg16", "VGG-16", ("timm:vgg16", "tv:vgg16"), "arXiv:2", "")
+    monkeypatch.setattr(asking, "twins", lambda: (resnet, vgg))
+    rewritten = card("timm:vgg16@renumbered", "vgg", "v16", source="rewrites")
+    cards, roles = [*CARDS, rewritten], {**ROLES, "timm:vgg16@renumbered": "test"}
+    every, differing = (PROTOCOLS[f"twins{what}"].ask(cards, roles) for what in ("", "-differing"))
+    assert asked(every) == ["tv:resnet18", "timm:resnet18", "timm:vgg16"]
+    assert asked(differing) == ["timm:vgg16"]
+    assert every.digest() == differing.digest()
+
+
 def test_twins_of_one_library_have_no_answer(twins_of_resnet18):
     assert asked(twin_questions(CARDS[:1], ROLES)) == []
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nar.evaluation.targets import read_part
+from nar.evaluation.reporting.tables import read_part
 
 ROOT = Path(__file__).parents[2]
 

@@ -83,6 +83,41 @@ def test_another_method_that_lacks_a_cell_is_left_out_and_named(small, tmp_path,
     assert "Not run yet: size only." in (tmp_path / "results" / "small.md").read_text()
 
 
+@pytest.fixture
+def two_splits(small, tmp_path, monkeypatch):
+    """The table of a set that learns two splits, written once, and where its files are."""
+    chosen = replace(sets.SETS["small"], tasks=((REAL, "paper"), (REAL, "twins")), shows=("table",))
+    monkeypatch.setitem(sets.SETS, "small", chosen)
+    asked = load_task(REAL, "copies", 0, cache_directory=small).asked["twins"]
+    every = {asked.digest(): best_ranking(asked, np.arange(len(asked.ids)), depth=100)}
+    for cell in chosen.cells():
+        if cell.split == "copies":
+            write_cell(cell_path(small, cell), RankedCell(cell, every, 0, 8, 1.0))
+    write_results(tmp_path / "results", "small", small)
+    return tmp_path / "results"
+
+
+def test_parts_of_one_split_are_written_and_the_others_stay(small, two_splits):
+    before = {path: path.read_text() for path in two_splits.iterdir()}
+    for cell in sets.SETS["small"].cells():
+        if cell.split == "paper":
+            cell_path(small, cell).unlink()
+    write_results(two_splits, "small", small, ["copies"])
+    assert {path: path.read_text() for path in two_splits.iterdir()} == before
+
+
+def test_a_part_that_answers_other_questions_does_not_stay(small, two_splits):
+    path = two_splits / "small.json"
+    told = json.loads(path.read_text())
+    told["parts"][0]["ceiling"]["queries"] += 1
+    path.write_text(json.dumps(told))
+    with pytest.raises(CorpusError, match="real, paper asks today; run its split as well: paper"):
+        write_results(two_splits, "small", small, ["copies"])
+    path.unlink()
+    with pytest.raises(CorpusError, match=r"small\.json holds no answers"):
+        write_results(two_splits, "small", small, ["copies"])
+
+
 def test_a_damaged_cell_is_refused(small, tmp_path):
     path = cell_path(small, sets.SETS["small"].cells()[0])
     path.write_bytes(b"no cell")

@@ -5,7 +5,9 @@ answer in a row, and finding a copy shows nothing. An answer whose graph equals 
 answer is right, whatever it is called.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -172,14 +174,25 @@ def novelty_questions(cards: Sequence[Card], roles: Roles) -> Questions:
     return questions(_names(cards), families(cards), queries=asks, gallery=learned & _known(cards))
 
 
-def twin_questions(cards: Sequence[Card], roles: Roles) -> Questions:
-    """Members of a group of twins ask for the others, among architectures of other sources."""
+def twin_questions(cards: Sequence[Card], roles: Roles, *, differing: bool = False) -> Questions:
+    """Members of a group of twins ask for the others, among architectures of other sources.
+
+    Args:
+        cards: Of a data set.
+        roles: Of each.
+        differing: Only those count whose very graph no other source has.
+    """
     group = {name: number for number, each in enumerate(twins()) for name in each.implementations}
     names, asks = _names(cards), _tests(cards, roles)
     alike = same_label(numbered([group.get(name, name) for name in names]), np.flatnonzero(asks))
+    worth = with_equals(alike, numbered(exact_graphs(cards)))
+    if differing:
+        known = compress(cards, _known(cards))
+        holders = Counter(exact for exact, _ in {(c.exact, c.labels.source) for c in known})
+        worth = counting(worth, np.array([holders[card.exact] == 1 for card in cards])[asks])
     return questions(
         names,
-        with_equals(alike, numbered(exact_graphs(cards))),
+        worth,
         apart=[card.labels.source for card in cards],
         cluster=families(cards),
         queries=asks,

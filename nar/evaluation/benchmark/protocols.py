@@ -148,6 +148,14 @@ PROTOCOLS: Final[Mapping[str, Protocol]] = {
         "of other libraries answer. Right: the same design, and what has its very graph.",
         "copy",
     ),
+    "twins-differing": Protocol(
+        "copies",
+        partial(asking.twin_questions, differing=True),
+        "mrr@20",
+        "As `twins`, but only those count whose very graph no other library has: the others are "
+        "found by their fingerprints.",
+        "copy",
+    ),
     "rewrites": Protocol(
         "copies",
         partial(

@@ -1,6 +1,6 @@
 """What becomes of a set of cells: its table, its curve or its maps, as files."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,7 @@ from nar.evaluation.scoring.evaluate import Evaluation, score, summarise
 Read = Found
 
 
-def write_results(results: Path, name: str, directory: Path) -> None:
+def write_results(results: Path, name: str, directory: Path, splits: Collection[str] = ()) -> None:
     """Write everything that a set shows, as files called after it; nothing is learned.
 
     A method shows the seeds that it was run with; one that was run with none is left out, and the
@@ -31,14 +31,15 @@ def write_results(results: Path, name: str, directory: Path) -> None:
         results: Gets the files.
         name: Of the set.
         directory: Of the evaluation: its cells and what data sets keep there.
+        splits: The table's parts of these are written and its other parts stay; all if empty.
 
     Raises:
         InvalidInputError: There is no such set, or its cells answer other questions.
         CorpusError: The cells of its last method, with which all are compared, are missing, or some
-            are damaged.
+            are damaged, or a part that is to stay answers other questions.
         MissingLibraryError: The library that draws is not installed.
     """
-    whole = find_set(name)
+    whole = find_set(name).of_splits(splits)
     present = [cell for cell in whole.cells() if cell_path(directory, cell).exists()]
     reference = [cell for cell in whole.cells() if cell.method == whole.methods[-1]]
     if not set(reference) <= set(present):
@@ -48,7 +49,7 @@ def write_results(results: Path, name: str, directory: Path) -> None:
         )
     chosen = replace(whole, methods=tuple(_run(whole, present)))
     cells = _read(chosen, present, directory)
-    for shown in whole.shows:
+    for shown in ("table",) if splits else whole.shows:
         _WRITERS[shown](results, name, chosen, cells, directory)
 
 
@@ -81,6 +82,7 @@ def _asked(
 
 
 def _ceilings(chosen: CellSet, directory: Path) -> dict[tuple[str, str], Evaluation]:
+    """Of every task of a set, cheaply: of nothing but its questions."""
     asked = _asked(chosen.cells(), directory)
     found = {}
     for data, protocol in chosen.tasks:
@@ -94,7 +96,7 @@ def _ceilings(chosen: CellSet, directory: Path) -> dict[tuple[str, str], Evaluat
 
 
 def _table(results: Path, name: str, chosen: CellSet, cells: Read, directory: Path) -> None:
-    write_table(results, name, chosen, cells, _ceilings(chosen, directory))
+    write_table(results, name, chosen, cells, _ceilings(find_set(name), directory))
 
 
 def _curve(results: Path, name: str, _: CellSet, cells: Read, __: Path) -> None:

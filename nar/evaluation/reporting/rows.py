@@ -4,7 +4,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, Self
+
+from pydantic import TypeAdapter
 
 from nar.evaluation.benchmark.asking import without_change
 from nar.evaluation.cells import CellResult
@@ -68,6 +70,22 @@ class Row:
         apart = asdict(self.difference) if self.difference else None
         kinds = {name: asdict(kind) for name, kind in self.kinds.items()}
         return {**named, **self.evaluation.to_dict(), **cost, "difference": apart, "kinds": kinds}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+        """What `to_dict` told.
+
+        Raises:
+            InvalidInputError: There is no such method any more.
+        """
+        cost = {name: told[name] for name in ("dim", "learned", "seconds")}
+        return cls(
+            method=find_method(told["method"]),
+            evaluation=TypeAdapter(Evaluation).validate_python(told),
+            difference=TypeAdapter(Difference | None).validate_python(told["difference"]),
+            kinds=TypeAdapter(dict[str, Kind]).validate_python(told["kinds"]),
+            **cost,
+        )
 
 
 def rows_of(

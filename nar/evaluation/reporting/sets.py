@@ -1,8 +1,8 @@
 """Sets of cells that are run together: one for each table of results."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Self
 
 from nar.errors import InvalidInputError
 from nar.evaluation.benchmark.datasets import NAS, REAL
@@ -107,6 +107,11 @@ class CellSet:
     network_seeds: int = 2
     held: Held = "test"
 
+    def of_splits(self, splits: Collection[str]) -> Self:
+        """The same with the tasks of some splits alone; with all of them if none is named."""
+        kept = (each for each in self.tasks if not splits or find_protocol(*each).split in splits)
+        return replace(self, tasks=tuple(kept))
+
     def cells(self) -> list[Cell]:
         """Every method that learned the split of a task, with its seeds; each once."""
         every = (
@@ -176,7 +181,9 @@ SETS: Final[Mapping[str, CellSet]] = {
     "lineage": CellSet(
         "What a design was made from", ((REAL, "lineage-parents"), (REAL, "lineage")), EVERY
     ),
-    "twins": CellSet("The same design in another library", ((REAL, "twins"),), EVERY),
+    "twins": CellSet(
+        "The same design in another library", ((REAL, "twins"), (REAL, "twins-differing")), EVERY
+    ),
     "rewrites": CellSet(
         "Rewritten models find their originals",
         tuple((REAL, f"rewrites{what}") for what in ("", "-differing", "-design")),

@@ -1,20 +1,21 @@
 """Tables of results, as Markdown and as JSON, from the cells of a set."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from nar.corpus import shipped_corpus
 from nar.corpus.manifest import Manifest
+from nar.errors import CorpusError
 from nar.evaluation.benchmark.asking import ASKING
 from nar.evaluation.benchmark.tasks import find_protocol
 from nar.evaluation.cells import Cell, CellResult
 from nar.evaluation.methods.registry import find_method
 from nar.evaluation.reporting.markdown import result_blocks
-from nar.evaluation.reporting.printed import printed_rows
-from nar.evaluation.reporting.rows import rows_of
+from nar.evaluation.reporting.printed import PrintedRow, printed_rows
+from nar.evaluation.reporting.rows import Row, rows_of
 from nar.evaluation.reporting.sets import CellSet, find_set
 from nar.evaluation.scoring.evaluate import Evaluation
 
@@ -43,6 +44,40 @@ PRINTED: Final = (
 Found = Mapping[tuple[Cell, str], CellResult]
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a table says of one task.
+
+    Attributes:
+        data: Of the task.
+        protocol: Of the task.
+        ceiling: What a perfect ranking reaches.
+        rows: A method each.
+    """
+
+    data: str
+    protocol: str
+    ceiling: Evaluation
+    rows: Sequence[Row]
+
+    def blocks(self, printed: Sequence[PrintedRow]) -> list[str]:
+        """In Markdown."""
+        about = find_protocol(self.data, self.protocol)
+        layout = result_blocks(about.headline, self.rows, printed, self.ceiling)
+        return [f"## {self.data}, {self.protocol}", about.said, *layout]
+
+    def to_dict(self, printed: Sequence[PrintedRow]) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "data": self.data,
+            "protocol": self.protocol,
+            "asked": find_protocol(self.data, self.protocol).said,
+            "ceiling": self.ceiling.to_dict(),
+            "rows": [row.to_dict() for row in self.rows],
+            "printed": [asdict(row) for row in printed],
+        }
+
+
 def write_table(
     directory: Path,
     name: str,
@@ -53,45 +88,73 @@ def write_table(
     """Pool the seeds of a set, and write what they say as ``{name}.md`` and ``{name}.json``.
 
     Args:
-        directory: Gets the files.
+        directory: Gets the files. Tasks of the set that are not among the chosen ones stay as the
+            files say there, where they were asked as today.
         name: Of the set.
-        chosen: The set, with the methods that were run.
+        chosen: The set, with the methods that were run and the tasks that are written.
         found: What came of their cells under every protocol.
-        ceilings: What a perfect ranking reaches, by data and protocol.
+        ceilings: What a perfect ranking reaches today, by data and protocol, on all tasks.
 
     Raises:
         InvalidInputError: There is no such set, or its methods were not asked the same.
+        CorpusError: A part that is to stay is not there, or other questions were asked for it.
     """
     command = f"python -m cluster.evaluate {name} --results results"
     definitions = [*DEFINITIONS, *([PRINTED.format(chosen.printed)] if chosen.printed else [])]
     listed = "\n".join(f"- {each}" for each in definitions)
-    blocks, parts = [f"# {chosen.title}", f"```sh\n{command}\n```", listed], []
-    not_run = [each for each in find_set(name).methods if each not in chosen.methods]
+    whole = find_set(name)
+    parts = [
+        _part(chosen, found, *task, ceiling)
+        if task in chosen.tasks
+        else _kept(directory, name, *task, ceiling)
+        for task, ceiling in ((task, ceilings[task]) for task in whole.tasks)
+    ]
+    run = set.intersection(*({row.method.name for row in part.rows} for part in parts))
+    not_run = [each for each in whole.methods if each not in run]
+    blocks = [f"# {chosen.title}", f"```sh\n{command}\n```", listed]
     if not_run:
         titles = ", ".join(find_method(each).title for each in not_run)
         blocks.append(f"Not run yet: {titles}.")
-    for data, protocol in chosen.tasks:
-        about = find_protocol(data, protocol)
-        reached = reached_by(chosen, found, data, protocol)
-        rows = rows_of(reached, about.headline, by_kind=has_kinds(protocol))
-        printed = printed_rows(chosen.printed, data)
-        ceiling = ceilings[data, protocol]
-        layout = result_blocks(about.headline, rows, printed, ceiling)
-        blocks += [f"## {data}, {protocol}", about.said, *layout]
-        part = {
-            "data": data,
-            "protocol": protocol,
-            "asked": about.said,
-            "ceiling": ceiling.to_dict(),
-        }
-        quoted = [asdict(row) for row in printed]
-        parts.append({**part, "rows": [row.to_dict() for row in rows], "printed": quoted})
-    corpus = Manifest.read(shipped_corpus()).digest
-    told = {"name": name, "title": chosen.title, "command": command, "corpus": corpus}
-    whole = {**told, "not_run": not_run, "definitions": definitions, "parts": parts}
+    quoted = [printed_rows(chosen.printed, part.data) for part in parts]
+    for part, printed in zip(parts, quoted, strict=True):
+        blocks += part.blocks(printed)
+    told = {
+        "name": name,
+        "title": chosen.title,
+        "command": command,
+        "corpus": Manifest.read(shipped_corpus()).digest,
+        "not_run": not_run,
+        "definitions": definitions,
+        "parts": [part.to_dict(printed) for part, printed in zip(parts, quoted, strict=True)],
+    }
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / f"{name}.json").write_text(json.dumps(whole, indent=2) + "\n")
+    (directory / f"{name}.json").write_text(json.dumps(told, indent=2) + "\n")
     (directory / f"{name}.md").write_text("\n\n".join(blocks) + "\n")
+
+
+def _part(chosen: CellSet, found: Found, data: str, protocol: str, ceiling: Evaluation) -> Part:
+    reached = reached_by(chosen, found, data, protocol)
+    headline = find_protocol(data, protocol).headline
+    rows = rows_of(reached, headline, by_kind=has_kinds(protocol))
+    return Part(data, protocol, ceiling, rows)
+
+
+def _kept(directory: Path, table: str, data: str, protocol: str, ceiling: Evaluation) -> Part:
+    told = read_part(directory, table, data, protocol)
+    if told is None or told["ceiling"] != ceiling.to_dict():
+        raise CorpusError(
+            f"{directory / table}.json holds no answers to what {data}, {protocol} asks today; "
+            f"run its split as well: {find_protocol(data, protocol).split}"
+        )
+    return Part(data, protocol, ceiling, [Row.from_dict(row) for row in told["rows"]])
+
+
+def read_part(directory: Path, table: str, data: str, protocol: str) -> Mapping[str, Any] | None:
+    """What a table of results says of a task, as JSON; None if there is no such table."""
+    path = directory / f"{table}.json"
+    parts = json.loads(path.read_text())["parts"] if path.exists() else []
+    wanted = (data, protocol)
+    return next((part for part in parts if (part["data"], part["protocol"]) == wanted), None)
 
 
 def reached_by(chosen: CellSet, found: Found, data: str, protocol: str) -> list[list[CellResult]]:
