@@ -144,7 +144,13 @@ def test_a_fault_is_counted_beside_the_others():
     (row,) = summary(failing())
     assert (row.models, row.topology_equal, row.exact_equal) == (1, 1, 1)
     assert row.failed == {"timm:x": "TypeError: -"}
-    assert as_markdown([row])[-1] == "| wrapped | equal | 1 | 1 | 1 | 1 | 0 |"
+    assert as_markdown([row])[-1] == "| wrapped | equal | 1 | 1 | 1 | 1 | 1 | 0 |"
+
+
+def test_a_folded_model_is_the_same_at_inference_and_one_with_another_head_is_not():
+    folded, other = summary(attempts([CNN], chosen_rewrites(["folded_batch_norm", "other_head"])))
+    assert (folded.models, folded.topology_equal, folded.same_at_inference) == (1, 0, 1)
+    assert (other.models, other.same_at_inference) == (1, 0)
 
 
 def test_the_command_prints_a_row_for_each_rewrite():

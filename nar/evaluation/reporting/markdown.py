@@ -22,7 +22,7 @@ def result_blocks(
     best = best_idle(rows, headline)
     idle = f"{best.method.title}, {best.evaluation.scores[headline].mean:.3f}" if best else "none"
     quoted = [[row.title, *map(_shown, row.scores.values())] for row in printed]
-    metrics = _metrics(headline)
+    metrics = columns_of(headline)
     header = ("method", *map(metric_title, metrics), f"{title}, 95%", f"{title}, macro", *_COST)
     return [
         f"{asked}; {whole.gallery:,} may answer. "
@@ -67,7 +67,7 @@ def _numbers(reached: Evaluation, metrics: Sequence[str], headline: str) -> list
     return [*(reached.scores[name].mean for name in metrics), reached.scores[headline].macro]
 
 
-def _metrics(headline: str) -> tuple[str, ...]:
+def columns_of(headline: str) -> tuple[str, ...]:
     """The nine columns of every table, after the headline where that is none of them."""
     return METRICS if headline in METRICS else (headline, *METRICS)
 

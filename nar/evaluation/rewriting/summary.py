@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from nar.evaluation.reporting.markdown import markdown_table
 from nar.evaluation.rewriting.protocol import Missing, RewrittenArchitecture
 from nar.evaluation.rewriting.rewrite import Wanted
+from nar.fingerprints import same_at_inference
 
 
 @dataclass(slots=True)
@@ -18,6 +19,7 @@ class Row:
         models: How many gave a graph.
         topology_equal: How many of these have the topology of their original.
         exact_equal: How many of these have its exact fingerprint, too.
+        same_at_inference: How many are its network at inference, whatever graph they have.
         different: Model -> what differs, where the topology does.
         inexact: Model -> what differs, where the topology does not.
         failed: Model -> why its rewritten form could not be captured.
@@ -29,6 +31,7 @@ class Row:
     models: int = 0
     topology_equal: int = 0
     exact_equal: int = 0
+    same_at_inference: int = 0
     different: dict[str, str] = field(default_factory=dict)
     inexact: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -47,6 +50,7 @@ class Row:
         self.models += 1
         self.topology_equal += item.has_equal_topology
         self.exact_equal += item.is_equal
+        self.same_at_inference += same_at_inference(item.architecture, item.original)
         if not item.has_equal_topology:
             self.different[item.original.labels.name] = item.difference()
         elif not item.is_equal:
@@ -64,8 +68,17 @@ def summary(items: Iterable[RewrittenArchitecture | Missing]) -> list[Row]:
 
 def as_markdown(rows: Iterable[Row]) -> list[str]:
     """The lines of a table, as results and terminals show it."""
-    head = "| rewrite | wanted | models | topology equal | exact equal | failed | not applicable |"
-    return [head, "|---|---|---|---|---|---|---|", *map(_line, rows)]
+    columns = (
+        "rewrite",
+        "wanted",
+        "models",
+        "topology equal",
+        "exact equal",
+        "same at inference",
+        "failed",
+        "not applicable",
+    )
+    return markdown_table(columns, map(_line, rows)).splitlines()
 
 
 def report(rows: Sequence[Row]) -> list[str]:
@@ -78,14 +91,13 @@ def report(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _line(row: Row) -> str:
-    counts: tuple[Any, ...] = (
-        row.rewrite,
-        row.wanted,
+def _line(row: Row) -> list[str]:
+    counts = (
         row.models,
         row.topology_equal,
         row.exact_equal,
+        row.same_at_inference,
         len(row.failed),
         sum(row.skipped.values()),
     )
-    return f"| {' | '.join(map(str, counts))} |"
+    return [row.rewrite, row.wanted, *map(str, counts)]
