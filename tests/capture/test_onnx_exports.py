@@ -2,12 +2,13 @@
 
 import warnings
 
+import onnx
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 
-from nar.canonical import exact_fingerprint
+from nar.canonical import exact_fingerprint, topology_fingerprint
 from nar.capture import CaptureInputs, capture_module, capture_onnx
 
 
@@ -104,6 +105,52 @@ def test_extents_of_the_image_may_be_free(tmp_path):
     path = save(module, inputs, tmp_path / "model.onnx", dynamic_axes=axes)
     recorded = capture_module(module, CaptureInputs((inputs,)), name="module").graph
     assert (capture_onnx(path, name="file").graph.op_ids == recorded.op_ids).all()
+
+
+class Language(nn.Module):
+    """Tokens, positions that no input changes, biases read through a buffer, tied weights."""
+
+    def __init__(self, *, is_tied):
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(20, 8), nn.Embedding(12, 8)
+        self.biases = nn.Parameter(torch.zeros(9, 1))
+        self.head = nn.Linear(8, 20, bias=False)
+        if is_tied:
+            self.head.weight = self.tokens.weight
+        self.register_buffer("places", torch.arange(6)[None])
+        self.register_buffer("distances", torch.arange(36) % 9)
+
+    def forward(self, ids):
+        x = self.tokens(ids) + self.positions(self.places)
+        biases = self.biases[self.distances].view(6, 6)
+        return self.head(torch.softmax(x @ x.transpose(1, 2) + biases, -1) @ x)
+
+
+@pytest.mark.parametrize("folds", [True, False])
+@pytest.mark.parametrize("is_tied", [True, False])
+def test_positions_are_looked_up_and_tied_weights_are_counted_once(tmp_path, is_tied, folds):
+    module, ids = randomised(Language(is_tied=is_tied)), torch.zeros(1, 6, dtype=torch.int64)
+    recorded = capture_module(module, CaptureInputs((ids,)), name="module").graph
+    path = save(module, ids, tmp_path / "model.onnx", do_constant_folding=folds)
+    read = capture_onnx(path, name="file").graph
+    assert topology_fingerprint(read) == topology_fingerprint(recorded)
+    # What is folded stores the biases of all places, not those of all distances.
+    assert read.parameters == recorded.parameters + (36 - 9 if folds else 0)
+    assert recorded.parameters == 20 * 8 * (1 if is_tied else 2) + 12 * 8 + 9
+
+
+def test_weights_whose_numbers_are_not_there_are_counted_as_the_file_says(tmp_path):
+    path = save(
+        randomised(Language(is_tied=True)),
+        torch.zeros(1, 6, dtype=torch.int64),
+        tmp_path / "model.onnx",
+    )
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if len(tensor.dims) == 2 and tensor.data_type == onnx.TensorProto.FLOAT:
+            tensor.ClearField("raw_data")
+    onnx.save(model, path)
+    assert capture_onnx(path, name="file").graph.parameters == 2 * 20 * 8 + 12 * 8 + 36
 
 
 def test_an_instance_norm_is_one(tmp_path, text_of):

@@ -267,10 +267,17 @@ def _window(call: OnnxCall, kernel: Shape) -> dict[str, int]:
 
 
 def onnx_gather(builder: TraceBuilder, call: OnnxCall) -> int:
-    """One place of an axis is a slice, many are an index."""
-    index = builder.operations[call.values[1]]
+    """One place of an axis is a slice, many are an index; rows of a learned table, an embedding.
+
+    Places in a batch tell an embedding, even of positions that no input changes, from a table of
+    biases that is read through a buffer, which is a weight.
+    """
+    table, index = (builder.operations[value] for value in call.values)
     if index.operator == "constant" and index.elements == 1:
         return builder.emit("slice", call.values[:1], call.shape)
+    are_rows = len(table.shape) == 2 and call.attributes.get("axis", 0) == 0
+    if table.operator == "parameter" and are_rows and len(call.shapes[1]) > 1:
+        return builder.emit("embedding", call.values, call.shape)
     return builder.emit("index", call.values, call.shape)
 
 

@@ -1,9 +1,10 @@
 """Capture of an ONNX file: its graph only, never weights that lie in other files."""
 
+from collections import defaultdict
 from dataclasses import replace
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from nar.capture.onnx.quantised import in_standard_form
 from nar.capture.record import Capture
 from nar.capture.trace import Trace, TraceBuilder
 from nar.errors import CaptureError
+
+# Of one shape, with which a weight is compared; language models have one or two.
+_MOST_TABLES: Final = 4
 
 
 def capture_onnx(path: Path, *, name: str) -> Capture:
@@ -86,6 +90,11 @@ class OnnxReader:
             for position in WEIGHTS.get(node.op_type, ())
             if position < len(node.input)
         }
+        self._tables = defaultdict(list)
+        looked_up = (node.input[0] for node in self._graph.node if node.op_type == "Gather")
+        for name in dict.fromkeys(looked_up):
+            if name in self._initializers:
+                self._tables[self.facts.shape(name)].append(self._initializers[name])
         self._values: dict[str, int] = {}
         self._parameters = 0
 
@@ -153,13 +162,33 @@ class OnnxReader:
 
     def _parameter(self, name: str) -> int:
         shape = self.facts.shape(name)
-        self._parameters += prod(shape)
+        weight, tables = self._initializers.get(name), self._tables.get(shape[::-1], ())
+        if weight is None or not any(are_tied(each, weight) for each in tables[:_MOST_TABLES]):
+            self._parameters += prod(shape)
         return self._builder.parameter(name, shape)
 
     def _constant(self, name: str) -> int:
         numbers = self.facts.numbers.get(name)
         number = float(numbers.item()) if numbers is not None and numbers.size == 1 else None
         return self._builder.constant(self.facts.shape(name), number=number)
+
+
+def are_tied(table: Any, weight: Any) -> bool:  # noqa: ANN401
+    """Whether a weight is a table that is looked up, turned round: exporters store both.
+
+    Args:
+        table: An initializer of the graph.
+        weight: Another, of the table's shape turned round.
+    """
+    if table.name == weight.name or any(
+        map(onnx("external_data_helper").uses_external_data, (table, weight))
+    ):
+        return False
+    try:
+        rows, columns = map(onnx("numpy_helper").to_array, (table, weight))
+    except ValueError:  # the numbers were taken out of the file
+        return False
+    return bool(rows.any()) and np.array_equal(rows.T, columns)  # zeros say nothing
 
 
 def _operands(node: Any) -> list[str]:  # noqa: ANN401
