@@ -71,7 +71,7 @@ function welcome() {
   };
   return el("section", { class: "welcome" },
     el("h1", {}, "What is this network, and who is like it?"),
-    el("p", {}, "Type the name of a known architecture, or drop a model: an ONNX file, an exported program (.pt2), a config.json. Only its graph is read, never its weights, and nothing leaves this server."),
+    el("p", {}, "Type the name of a known architecture, or drop a model: an ONNX file, an exported program (.pt2), a config.json. Only its graph is kept, never its weights, and nothing leaves this server."),
     el("p", { class: "examples" }, "For example ", EXAMPLES.map((each) => [el("a", { href: link("ask", each) }, each), " "])),
     el("details", {}, el("summary", {}, "Paste a graph"), area, said, el("button", { type: "button", onclick: take }, "Ask")));
 }
