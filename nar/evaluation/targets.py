@@ -4,6 +4,7 @@ Reads the tables of a directory of results; a table that is not there is said to
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -209,15 +210,17 @@ def _first_line(directory: Path, table: str, data: str, protocol: str) -> list[s
     if part is None:
         return [f"{data}, {protocol}", _MISSING]
     ours, others = _told_apart(part["rows"])
-    metrics, lost = columns_of(find_protocol(data, protocol).headline), []
+    metrics = columns_of(find_protocol(data, protocol).headline)
+    lost: defaultdict[str, list[str]] = defaultdict(list)
     for metric in metrics:
         best = max(others, key=lambda row: row["scores"][metric]["mean"])
         theirs, mine = (round(row["scores"][metric]["mean"], DECIMALS) for row in (best, ours))
         if theirs >= mine:
             word = "the same" if theirs == mine else f"{theirs:.3f}"
-            lost.append(f"{metric_title(metric)}: {word}, {best['title']}")
-    won = f"{len(metrics) - len(lost)} of {len(metrics)}"
-    return [f"{data}, {protocol}", won, "; ".join(lost)]
+            lost[best["title"]].append(f"{metric_title(metric)} {word}")
+    won = f"{len(metrics) - sum(map(len, lost.values()))} of {len(metrics)}"
+    ahead = (f"{title}: {', '.join(columns)}" for title, columns in lost.items())
+    return [f"{data}, {protocol}", won, "; ".join(ahead)]
 
 
 def _blocks_of(changes: Changes, directory: Path) -> list[str]:

@@ -87,7 +87,7 @@ def test_a_column_that_another_wins_or_shares_is_named(tmp_path):
     other["scores"] = {**other["scores"], "map@20": {"mean": 0.95}, "ndcg@50": {"mean": 0.9301}}
     write(tmp_path, "unseen", "unseen-named", row("size", 0.5), other, row("default", 0.93))
     assert lines(tmp_path, "| real, unseen-named |")[1] == (
-        "| real, unseen-named | 7 of 9 | MAP@20: 0.950, the paper; NDCG@50: the same, the paper |"
+        "| real, unseen-named | 7 of 9 | the paper: MAP@20 0.950, NDCG@50 the same |"
     )
 
 
