@@ -130,6 +130,55 @@ def test_a_file_that_does_not_run_says_so(tmp_path):
         capture_architecture(f"{path}:make")
 
 
+OF_TRANSFORMERS = """
+import torch
+from transformers import BertConfig, BertModel, PreTrainedModel, WhisperConfig
+from transformers import WhisperForConditionalGeneration
+
+class Own(PreTrainedModel):
+    config_class = BertConfig
+    def __init__(self, config):
+        super().__init__(config)
+        self.layer = torch.nn.Conv2d(3, 8, 3)
+        self.post_init()
+
+class Image(Own):
+    def forward(self, picture):
+        return self.layer(picture)
+
+class Words(Own):
+    def forward(self, input_ids):
+        return self.layer(input_ids)
+
+bert = lambda: BertModel(BertConfig())
+whisper = lambda: WhisperForConditionalGeneration(WhisperConfig())
+image = lambda: Image(BertConfig())
+words = lambda: Words(BertConfig())
+"""
+
+
+@pytest.fixture
+def of_transformers(tmp_path):
+    path = tmp_path / "hugging.py"
+    path.write_text(OF_TRANSFORMERS)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("factory", "known"),
+    [("bert", "bert/BertModel"), ("whisper", "whisper/WhisperForConditionalGeneration")],
+)
+def test_a_model_of_transformers_brings_no_inputs(of_transformers, factory, known):
+    mine = capture_architecture(f"{of_transformers}:{factory}").architecture
+    assert mine.exact == capture_architecture(f"transformers:{known}").architecture.exact
+
+
+def test_a_users_own_class_of_transformers_is_given_what_it_names(of_transformers):
+    assert operators(f"{of_transformers}:image") == ["input", "conv"]
+    with pytest.raises(CaptureError, match=r"it was given input_ids; for another shape"):
+        capture_architecture(f"{of_transformers}:words")
+
+
 def test_an_exported_program_needs_no_factory(tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(8, 2), torch.nn.ReLU())
     path = tmp_path / "model.pt2"

@@ -1,5 +1,6 @@
 """Models that a user's own Python file makes."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,16 @@ from nar.capture.graphs import to_capture
 from nar.errors import CaptureError, UnknownArchitectureError
 from nar.zoo.building import weightless
 from nar.zoo.sources.arguments import Arguments
+from nar.zoo.sources.transformers.inputs import example_inputs
 from nar.zoo.sources.user_code import as_at_home, run_file
 
 DEFAULT_SHAPE = (1, 3, 224, 224)
 # Of the module, or of what makes it; the second is what Lightning calls it.
 _EXAMPLES = ("example_inputs", "example_input_array")
 _WAY_OUT = (
-    f"it was given one image {DEFAULT_SHAPE}; for another shape give --input-shape, for other "
-    "inputs let the factory return (module, inputs), or give the module or the factory an "
-    "attribute `example_inputs`: a tensor, a tuple of positional or a dict of keyword arguments"
+    "for another shape give --input-shape, for other inputs let the factory return "
+    "(module, inputs), or give the module or the factory an attribute `example_inputs`: a tensor, "
+    "a tuple of positional or a dict of keyword arguments"
 )
 
 
@@ -46,7 +48,8 @@ def capture_factory(
 
     Raises:
         UnknownArchitectureError: The file has no such factory.
-        CaptureError: The user's code failed, made no module, or wants other inputs than an image.
+        CaptureError: The user's code failed, made no module, or wants other inputs than an image
+            or, if it is a model of transformers, than those of its class.
     """
     with as_at_home(path):
         target = _target(name, path, factory)
@@ -63,14 +66,37 @@ def _captured(
 ) -> Capture:
     if input_shape:
         inputs = torch.zeros(*input_shape)
-    is_given = inputs is not None
-    call = CaptureInputs.of(inputs if is_given else torch.zeros(DEFAULT_SHAPE))
+    if inputs is not None:
+        return _traced(name, module, CaptureInputs.of(inputs))
+    usual = _usual_inputs(name, module)
     try:
-        return to_capture(trace_module(module, call, name=name), name=name)
+        return _traced(name, module, usual)
     except CaptureError as error:
-        if is_given:
-            raise
-        raise CaptureError(name, error.operator, f"{error.reason}; {_WAY_OUT}") from error
+        given = ", ".join(usual.kwargs) or f"one image {DEFAULT_SHAPE}"
+        reason = f"{error.reason}; it was given {given}; {_WAY_OUT}"
+        raise CaptureError(name, error.operator, reason) from error
+
+
+def _traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:
+    return to_capture(trace_module(module, inputs, name=name), name=name)
+
+
+def _usual_inputs(name: str, module: nn.Module) -> CaptureInputs:
+    """What a module is given that brings no inputs: what transformers gives its own, or an image.
+
+    Raises:
+        CaptureError: A user's model of transformers lacks a setting that says of what size.
+    """
+    image = CaptureInputs.of(torch.zeros(DEFAULT_SHAPE))
+    # Who has made such a model has imported its library.
+    library = sys.modules.get("transformers")
+    if library is None or not isinstance(module, library.PreTrainedModel):
+        return image
+    try:
+        known = example_inputs(module)
+    except Exception as error:
+        raise CaptureError(name, "-", f"{reason_of(error)}; {_WAY_OUT}") from error
+    return known if known.kwargs else image
 
 
 def _target(name: str, path: Path, factory: str) -> Any:  # noqa: ANN401
