@@ -38,6 +38,7 @@ from nar.retrieve import Retriever
 from nar.verdict import Resemblance, resemblance
 from nar.web.drawing import read_map
 from nar.zoo import capture_architecture
+from nar.zoo.sources.usual import usual_inputs, usual_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +187,8 @@ def search(
 
     Args:
         model: See the module.
-        example: Inputs of one call, where the model is a module: as for `capture_module`.
+        example: Inputs of one call, where the model is a module, as for `capture_module`; models of
+            timm and of transformers need none.
         top_k: Number of relatives.
         wanted: What they must be.
         by: What they share with it: the design, the family, the trunk, or most of its structure.
@@ -230,9 +232,12 @@ def architecture_of(model: Model, example: object = None) -> Architecture:
         return architecture(_labels("graph"), model)
     name = type(model).__name__
     if example is None:
+        example = usual_inputs(name, model)
+    if example is None:
         reason = f"wanted example inputs of {name}, such as torch.zeros(1, 3, 224, 224)"
         raise InvalidQueryError("example", reason)
-    return architecture(_labels(name), capture_module(model, example, name=name).network)
+    with usual_settings(model):
+        return architecture(_labels(name), capture_module(model, example, name=name).network)
 
 
 def motifs_of(model: Model, example: object = None) -> Motifs:

@@ -67,6 +67,16 @@ def test_a_module_needs_example_inputs(module):
         nar.search(module)
 
 
+def test_a_module_of_transformers_needs_none_and_is_left_as_it_was():
+    library = import_library("transformers")
+    with torch.device("meta"):
+        model = library.MixtralForCausalLM(library.MixtralConfig())
+    before = model.config._experts_implementation, model.config.use_cache
+    same = nar.search(model, top_k=1).answer.same_network
+    assert "transformers:mixtral/MixtralForCausalLM" in [hit.name for hit in same]
+    assert (model.config._experts_implementation, model.config.use_cache) == before
+
+
 def test_every_answer_shows_itself(answers):
     for answer in answers:
         assert isinstance(answer, Shown)

@@ -130,10 +130,12 @@ def test_a_file_that_does_not_run_says_so(tmp_path):
         capture_architecture(f"{path}:make")
 
 
-OF_TRANSFORMERS = """
+OF_LIBRARIES = """
+import timm
 import torch
-from transformers import BertConfig, BertModel, PreTrainedModel, WhisperConfig
-from transformers import WhisperForConditionalGeneration
+from transformers import BertConfig, BertModel, MixtralConfig, MixtralForCausalLM
+from transformers import MiniMaxM2Config, MiniMaxM2ForCausalLM, PreTrainedModel
+from transformers import WhisperConfig, WhisperForConditionalGeneration
 
 class Own(PreTrainedModel):
     config_class = BertConfig
@@ -154,29 +156,75 @@ bert = lambda: BertModel(BertConfig())
 whisper = lambda: WhisperForConditionalGeneration(WhisperConfig())
 image = lambda: Image(BertConfig())
 words = lambda: Words(BertConfig())
+mixtral = lambda: MixtralForCausalLM(MixtralConfig())
+minimax = lambda: MiniMaxM2ForCausalLM(MiniMaxM2Config())
+crossvit = lambda: timm.create_model("crossvit_tiny_240")
+on_timm = lambda: torch.nn.Sequential(crossvit(), torch.nn.Tanh())
 """
 
 
 @pytest.fixture
-def of_transformers(tmp_path):
-    path = tmp_path / "hugging.py"
-    path.write_text(OF_TRANSFORMERS)
+def of_libraries(tmp_path):
+    path = tmp_path / "libraries.py"
+    path.write_text(OF_LIBRARIES)
     return path
 
 
 @pytest.mark.parametrize(
     ("factory", "known"),
-    [("bert", "bert/BertModel"), ("whisper", "whisper/WhisperForConditionalGeneration")],
+    [
+        ("bert", "transformers:bert/BertModel"),
+        ("whisper", "transformers:whisper/WhisperForConditionalGeneration"),
+        # 47 billion parameters, and routing that one example must not decide.
+        ("mixtral", "transformers:mixtral/MixtralForCausalLM"),
+        # Experts of 10 GB in one tensor.
+        ("minimax", "transformers:minimax_m2/MiniMaxM2ForCausalLM"),
+        ("crossvit", "timm:crossvit_tiny_240"),
+    ],
 )
-def test_a_model_of_transformers_brings_no_inputs(of_transformers, factory, known):
-    mine = capture_architecture(f"{of_transformers}:{factory}").architecture
-    assert mine.exact == capture_architecture(f"transformers:{known}").architecture.exact
+def test_a_model_of_a_library_brings_no_inputs(of_libraries, factory, known):
+    mine = capture_architecture(f"{of_libraries}:{factory}").architecture
+    assert mine.exact == capture_architecture(known).architecture.exact
 
 
-def test_a_users_own_class_of_transformers_is_given_what_it_names(of_transformers):
-    assert operators(f"{of_transformers}:image") == ["input", "conv"]
+def test_what_stands_on_a_model_of_timm_is_given_its_image(of_libraries):
+    assert operators(f"{of_libraries}:on_timm") == [*operators("timm:crossvit_tiny_240"), "tanh"]
+
+
+def test_a_users_own_class_of_transformers_is_given_what_it_names(of_libraries):
+    assert operators(f"{of_libraries}:image") == ["input", "conv"]
     with pytest.raises(CaptureError, match=r"it was given input_ids; for another shape"):
-        capture_architecture(f"{of_transformers}:words")
+        capture_architecture(f"{of_libraries}:words")
+
+
+# 480 GB of weights, none of which is to be made.
+LARGE = """
+import torch
+from torch import nn
+
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(20_000, 20_000) for _ in range(300))
+
+class ByInput(Layers):
+    example_inputs = (torch.zeros(1, 20_000), torch.tensor(7))
+    def forward(self, x, number):
+        return self.layers[int(number)](x)
+
+class ByWeights(Layers):
+    example_inputs = torch.zeros(1, 20_000)
+    def forward(self, x):
+        return self.layers[int(self.layers[0].bias.sum())](x)
+"""
+
+
+def test_weights_are_made_only_where_they_are_read_and_fit(tmp_path):
+    path = tmp_path / "large.py"
+    path.write_text(LARGE)
+    assert operators(f"{path}:ByInput").count("linear") == 1
+    with pytest.raises(CaptureError, match=r"large.py:\d+: .* GB here and take 480.0 GB: make it"):
+        capture_architecture(f"{path}:ByWeights")
 
 
 def test_an_exported_program_needs_no_factory(tmp_path):

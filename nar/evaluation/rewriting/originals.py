@@ -16,7 +16,7 @@ from nar.graph import ComputationalGraph
 from nar.zoo import capture_architecture
 from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.transformers.configs import Config, default_config, parts
+from nar.zoo.sources.transformers.configs import EXPERTS, Config, default_config, parts
 from nar.zoo.sources.transformers.inputs import example_inputs
 from nar.zoo.sources.transformers.known_values import known_values
 
@@ -126,7 +126,7 @@ def _make_transformers(model: str, knobs: Knobs) -> nn.Module:
     for part in parts(config):
         _change(part, settings)
     made: nn.Module = getattr(import_library("transformers"), chosen)._from_config(
-        config, experts_implementation="batched_mm", attn_implementation=attention
+        config, experts_implementation=EXPERTS, attn_implementation=attention
     )
     return made
 

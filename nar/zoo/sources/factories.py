@@ -1,7 +1,9 @@
 """Models that a user's own Python file makes."""
 
-import sys
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,26 @@ from torch import nn
 
 from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import reason_of, trace_module
+from nar.capture.forward.placement import flat_tensors
 from nar.capture.graphs import to_capture
+from nar.capture.values import shape_of
 from nar.errors import CaptureError, UnknownArchitectureError
-from nar.zoo.building import weightless
+from nar.zoo.building import UninitialisedOnMeta, weightless
 from nar.zoo.sources.arguments import Arguments
-from nar.zoo.sources.transformers.inputs import example_inputs
+from nar.zoo.sources.transformers.known_values import known_values
 from nar.zoo.sources.user_code import as_at_home, run_file
+from nar.zoo.sources.usual import usual_inputs, usual_settings
+
+_Surroundings = Callable[[], AbstractContextManager[object]]
 
 DEFAULT_SHAPE = (1, 3, 224, 224)
+_GB = 10**9
+# How a module is built and called without weights: what is around both, the building, the call.
+# On the meta device constants are known only where they are made, and no size is too large.
+_WITHOUT_WEIGHTS: tuple[tuple[_Surroundings, _Surroundings, _Surroundings], ...] = (
+    (nullcontext, weightless, known_values),
+    (known_values, UninitialisedOnMeta, nullcontext),
+)
 # Of the module, or of what makes it; the second is what Lightning calls it.
 _EXAMPLES = ("example_inputs", "example_input_array")
 _WAY_OUT = (
@@ -37,7 +51,9 @@ def capture_factory(
 ) -> Capture:
     """The graph of a module made by a file; without weights if it bears that, else with them.
 
-    The file is run once, its factory a second time where the module is built with weights.
+    The file is run once, its factory again for each way of building the module that fails: without
+    weights, without any data, and for real. Real weights may take half of the machine's memory, for
+    what the forward makes lies there as well.
 
     Args:
         path: The file. It may import its neighbours, and lie in a package.
@@ -49,16 +65,44 @@ def capture_factory(
     Raises:
         UnknownArchitectureError: The file has no such factory.
         CaptureError: The user's code failed, made no module, or wants other inputs than an image
-            or, if it is a model of transformers, than those of its class.
+            or, if it is a model of transformers, than those of its class; or it has to be built
+            with weights, and they are too large.
     """
     with as_at_home(path):
-        target = _target(name, path, factory)
-        try:
-            with weightless():
-                made = _made(name, target, arguments)
-            return _captured(name, *made, input_shape)
-        except CaptureError:
-            return _captured(name, *_made(name, target, arguments), input_shape)
+        make = partial(_made, name, _target(name, path, factory), arguments)
+        module, failure = None, None
+        for around, building, calling in _WITHOUT_WEIGHTS:
+            try:
+                with around():
+                    with building():
+                        module, inputs = make()
+                    with calling():
+                        return _captured(name, module, inputs, input_shape)
+            except CaptureError as error:
+                failure = failure or error
+        if module is not None and failure is not None:
+            _check_weights(name, module, failure)
+        # Where values decide what runs: the same weights each time.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            made = make()
+        return _captured(name, *made, input_shape)
+
+
+def _check_weights(name: str, module: nn.Module, without: CaptureError) -> None:
+    """Refuse a module whose weights this machine has no memory for.
+
+    Raises:
+        CaptureError: They are too large; the reason says what asked for them.
+    """
+    size = sum(weight.numel() * weight.element_size() for weight in module.parameters())
+    limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    if size > limit:
+        reason = (
+            f"{without.reason}; with real weights it may pass, but those may take "
+            f"{limit / _GB:.1f} GB here and take {size / _GB:.1f} GB: make it of smaller layers"
+        )
+        raise CaptureError(name, without.operator, reason) from without
 
 
 def _captured(
@@ -68,35 +112,22 @@ def _captured(
         inputs = torch.zeros(*input_shape)
     if inputs is not None:
         return _traced(name, module, CaptureInputs.of(inputs))
-    usual = _usual_inputs(name, module)
+    try:
+        usual = usual_inputs(name, module) or CaptureInputs.of(torch.zeros(DEFAULT_SHAPE))
+    except CaptureError as error:
+        raise CaptureError(name, error.operator, f"{error.reason}; {_WAY_OUT}") from error
     try:
         return _traced(name, module, usual)
     except CaptureError as error:
-        given = ", ".join(usual.kwargs) or f"one image {DEFAULT_SHAPE}"
+        images = [f"one image {shape_of(tensor)}" for tensor in flat_tensors(usual.args)]
+        given = ", ".join([*usual.kwargs, *images])
         reason = f"{error.reason}; it was given {given}; {_WAY_OUT}"
         raise CaptureError(name, error.operator, reason) from error
 
 
 def _traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:
-    return to_capture(trace_module(module, inputs, name=name), name=name)
-
-
-def _usual_inputs(name: str, module: nn.Module) -> CaptureInputs:
-    """What a module is given that brings no inputs: what transformers gives its own, or an image.
-
-    Raises:
-        CaptureError: A user's model of transformers lacks a setting that says of what size.
-    """
-    image = CaptureInputs.of(torch.zeros(DEFAULT_SHAPE))
-    # Who has made such a model has imported its library.
-    library = sys.modules.get("transformers")
-    if library is None or not isinstance(module, library.PreTrainedModel):
-        return image
-    try:
-        known = example_inputs(module)
-    except Exception as error:
-        raise CaptureError(name, "-", f"{reason_of(error)}; {_WAY_OUT}") from error
-    return known if known.kwargs else image
+    with usual_settings(module):
+        return to_capture(trace_module(module, inputs, name=name), name=name)
 
 
 def _target(name: str, path: Path, factory: str) -> Any:  # noqa: ANN401

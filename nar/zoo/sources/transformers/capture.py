@@ -18,7 +18,7 @@ from nar.errors import CaptureError
 from nar.fingerprints import fingerprinted
 from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.transformers.configs import NARROWING, Config, narrowed, parts
+from nar.zoo.sources.transformers.configs import EXPERTS, NARROWING, Config, narrowed, parts
 from nar.zoo.sources.transformers.inputs import example_inputs
 from nar.zoo.sources.transformers.known_values import known_values
 
@@ -112,7 +112,7 @@ def _build(config_of: Callable[[], Config], class_name: str) -> nn.Module:
     config = _config_for(model_class, config_of())
     if class_name.endswith(_ENCODERS):
         config.is_encoder_decoder = False
-    model: nn.Module = model_class._from_config(config, experts_implementation="batched_mm")
+    model: nn.Module = model_class._from_config(config, experts_implementation=EXPERTS)
     return model
 
 

@@ -11,6 +11,10 @@ from nar.zoo.libraries import import_library
 Config = Any
 Model = Any
 
+# How experts are computed does not belong to a design, and the usual way follows the routing of one
+# example: all that are chosen, in one product.
+EXPERTS = "batched_mm"
+
 # Every width is divided alike, so that the ratios between them, which are attributes of a graph,
 # stay; numbers of layers and heads stay as they are.
 NARROWING = 8

@@ -1,0 +1,71 @@
+"""What models of known libraries are called with, where their owner does not say."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from nar.capture import CaptureInputs
+from nar.capture.forward.dispatch import reason_of
+from nar.errors import CaptureError
+from nar.zoo.sources.transformers.configs import EXPERTS, parts
+from nar.zoo.sources.transformers.inputs import example_inputs
+
+
+def usual_inputs(name: str, module: nn.Module) -> CaptureInputs | None:
+    """One call of a module as its library makes it, or None where no library says.
+
+    A model of transformers is given what its class takes, and a model that timm has made, or what
+    stands on one, an image of the size in its configuration.
+
+    Args:
+        name: Name of the model, for errors.
+        module: Module on any device.
+
+    Raises:
+        CaptureError: A user's model of transformers lacks a setting that says of what size.
+    """
+    if _is_of_transformers(module):
+        try:
+            known = example_inputs(module)
+        except Exception as error:
+            reason = f"{reason_of(error)}; wanted example inputs of it"
+            raise CaptureError(name, "-", reason) from error
+        return known if known.kwargs else None
+    for part in module.modules():
+        config = getattr(part, "pretrained_cfg", None)
+        if isinstance(config, Mapping) and config.get("input_size"):
+            return CaptureInputs.of(torch.zeros(1, *config["input_size"]))
+    return None
+
+
+@contextmanager
+def usual_settings(module: nn.Module) -> Iterator[None]:
+    """Inside, models of transformers run as those of the corpus: experts in one product, no cache.
+
+    Neither belongs to a design; afterwards both are as they were.
+    """
+    models: list[Any] = [part for part in module.modules() if _is_of_transformers(part)]
+    configs = [part for model in models for part in parts(model.config)]
+    caches = [(config, config.use_cache) for config in configs if hasattr(config, "use_cache")]
+    experts = [(model, model.config._experts_implementation) for model in models]
+    try:
+        for config, _ in caches:
+            config.use_cache = False
+        for model, _ in experts:
+            model.set_experts_implementation(EXPERTS)
+        yield
+    finally:
+        for config, before in caches:
+            config.use_cache = before
+        for model, before in experts:
+            model.set_experts_implementation(before)
+
+
+def _is_of_transformers(module: nn.Module) -> bool:
+    """Whether a module is a whole model; who has made one has imported its library."""
+    library = sys.modules.get("transformers")
+    return library is not None and isinstance(module, library.PreTrainedModel)
