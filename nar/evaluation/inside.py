@@ -1,9 +1,11 @@
-"""What it is worth that models which hold a held-out family were learned from.
+"""What it is worth that named models hold models of other families.
 
 ``nar benchmark inside --results results``. Under ``unseen`` a family is held out with all that is
 composed on one of its members. A named model may hold a model of another family, too: a language
 model in one of images and texts. It is held out with its own family alone, so that an encoder may
 learn blocks of families that it is asked about. Here the encoder learns once more without those.
+The other way round, a model that asks may hold a family that was learned: the backbone of a
+detector. What such queries reach is set beside the others.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -45,6 +47,7 @@ class Inside:
         families: Held-out families that a learned model holds.
         models: How many learned models hold one.
         asks: Shape (queries,), whether a query is of one of those families.
+        on_learned: Shape (queries,), whether a query holds a family that was learned.
         learned: Shape (queries,), what each reaches as the benchmark learns.
         left_out: The same where those models are not learned.
     """
@@ -52,6 +55,7 @@ class Inside:
     families: frozenset[str]
     models: int
     asks: NDArray[np.bool_]
+    on_learned: NDArray[np.bool_]
     learned: Values
     left_out: Values
 
@@ -117,7 +121,21 @@ def _measured(
     families = frozenset().union(*(held[row] for row in holders)) & asking
     learned, left_out = (_reached(each) for each in (task, _without(task, holders)))
     is_inside = np.array([asked.cluster[item] in families for item in asked.asked()])
-    return Inside(families, len(holders), is_inside, learned, left_out)
+    on_learned = _on_learned(dataset, held, task)
+    return Inside(families, len(holders), is_inside, on_learned, learned, left_out)
+
+
+def _on_learned(
+    dataset: DataSet, held: Mapping[int, frozenset[str]], task: Task
+) -> NDArray[np.bool_]:
+    """Whether each query holds a family that was learned, alone or in a composed model."""
+    labels = [card.labels for card in dataset.cards]
+    seen = {half for row in task.train for half in (labels[row].family, labels[row].backbone)}
+    inside = [
+        held.get(item, frozenset()) | {labels[item].backbone}
+        for item in task.asked[PROTOCOL].asked().tolist()
+    ]
+    return np.array([bool((families - {""}) & seen) for families in inside])
 
 
 def _without(task: Task, rows: Collection[int]) -> Task:
@@ -134,20 +152,7 @@ def _reached(task: Task) -> Values:
 
 
 def _page(seeds: Sequence[Inside]) -> str:
-    rows = []
-    for seed, one in zip(SEEDS, seeds, strict=True):
-        counts = [str(seed), str(len(one.families)), str(one.models), f"{one.asks.sum():,}"]
-        rows.append([*counts, *_means(one, one.asks), *_means(one, ~one.asks), *_means(one)])
-    every = [
-        np.mean([float(value) for value in column])
-        for column in zip(*(row[4:] for row in rows), strict=True)
-    ]
-    rows.append(["mean", "", "", "", *(f"{value:.3f}" for value in every)])
-    header = ["seed", "families", "models", "queries"]
-    for of in ("of these families", "of others", "all"):
-        header += [f"{of}, learned", "left out"]
-    table = markdown_table(header, rows)
-    return f"""# Models that hold a held-out family
+    return f"""# Models that hold a model of another family
 
 ```sh
 {_COMMAND}
@@ -158,9 +163,51 @@ the language model of LLaVA, the backbone of DETR) is held out with its own fami
 default, MAP@20 of `{PROTOCOL}`: as the benchmark learns, and with those of the learned models left
 out that hold a family which asks.
 
-{table}
+{_left_out(seeds)}
+
+The other way round: models that ask, whose own family is held out, and that hold a family which was
+learned, as most detectors and segmenters do. As the benchmark learns:
+
+{_beside_the_others(seeds)}
 """
 
 
-def _means(one: Inside, rows: NDArray[np.bool_] | slice = slice(None)) -> list[str]:
-    return [f"{values[rows].mean():.3f}" for values in (one.learned, one.left_out)]
+def _left_out(seeds: Sequence[Inside]) -> str:
+    header = ["seed", "families", "models", "queries"]
+    for of in ("of these families", "of others", "all"):
+        header += [f"{of}, learned", "left out"]
+    counts = [[str(len(one.families)), str(one.models), f"{one.asks.sum():,}"] for one in seeds]
+    means = [
+        [
+            _mean(values[rows])
+            for rows in (one.asks, ~one.asks, slice(None))
+            for values in (one.learned, one.left_out)
+        ]
+        for one in seeds
+    ]
+    return _by_seed(header, counts, means)
+
+
+def _beside_the_others(seeds: Sequence[Inside]) -> str:
+    header = ["seed", "queries", "of them hold a learned family", "they reach", "the others"]
+    counts = [[f"{one.asks.size:,}", f"{one.on_learned.sum():,}"] for one in seeds]
+    means = [
+        [_mean(one.learned[rows]) for rows in (one.on_learned, ~one.on_learned)] for one in seeds
+    ]
+    return _by_seed(header, counts, means)
+
+
+def _by_seed(
+    header: Sequence[str], counts: Sequence[Sequence[str]], means: Sequence[Sequence[str]]
+) -> str:
+    """A table with a row a seed, and a last one with the mean of each column of means."""
+    rows = [
+        [str(seed), *counted, *mean]
+        for seed, counted, mean in zip(SEEDS, counts, means, strict=True)
+    ]
+    every = [_mean([float(value) for value in column]) for column in zip(*means, strict=True)]
+    return markdown_table(header, [*rows, ["mean", *("" for _ in counts[0]), *every]])
+
+
+def _mean(values: Sequence[float] | Values) -> str:
+    return f"{np.mean(values):.3f}"

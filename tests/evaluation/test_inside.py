@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tasks import small_task
+from tasks import FAMILIES, small_task
 
-from nar.evaluation.inside import _without, families_inside
+from nar.architecture import Labels, architecture
+from nar.corpus.cards import card_of
+from nar.evaluation.benchmark.datasets import DataSet
+from nar.evaluation.inside import PROTOCOL, _on_learned, _without, families_inside
 
 
 @pytest.mark.parametrize(
@@ -32,3 +35,19 @@ def test_rows_that_are_left_out_take_their_targets_with_them():
     kept = [0, 2, *range(4, len(task.train))]
     assert left.train.tolist() == task.train[kept].tolist()
     assert left.targets.families.tolist() == kept
+
+
+def test_who_asks_may_hold_a_family_that_was_learned():
+    task = small_task()
+    # The last of three asks: on a learned backbone, with a learned model inside, on a new one.
+    asking = {2: ("detector", "resnet"), 5: ("gpt", ""), 8: ("segmenter", "new")}
+    items = []
+    for row, graph in enumerate(task.graphs):
+        family, backbone = asking.get(row, (FAMILIES[row], ""))
+        name = f"small:{row}"
+        labels = Labels(name, "small", "-", family=family, task="-", backbone=backbone)
+        items.append(card_of(architecture(labels, graph)))
+    dataset = DataSet("small", tuple(items), task.graphs)
+    task = replace(task, asked={PROTOCOL: task.asked["family"]})
+    held = {5: frozenset({"bert"}), 8: frozenset({"unknown"})}
+    assert _on_learned(dataset, held, task).tolist() == [True, True, False]
