@@ -66,6 +66,6 @@ def usual_settings(module: nn.Module) -> Iterator[None]:
 
 
 def _is_of_transformers(module: nn.Module) -> bool:
-    """Whether a module is a whole model; who has made one has imported its library."""
-    library = sys.modules.get("transformers")
+    """Whether a module is a whole model; who has made one has imported what defines them."""
+    library = sys.modules.get("transformers.modeling_utils")
     return library is not None and isinstance(module, library.PreTrainedModel)
