@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # What a campaign has done is a line of a log, of which `campaigns.report` makes a page.
 LOG     ?= work/campaigns.log
 # Folders of tests that run beside the others, each of these in a process of its own.
-BESIDE  := cluster index+campaigns+web
+BESIDE  := cluster index campaigns+web
 folders  = $(addprefix tests/,$(subst +, ,$(1)))
 # What `make bench` runs; with KEEP=results/bench its figures are the stored ones from then on.
 BENCHES ?= motifs capture darts embed serve vectors cli page peers ray
