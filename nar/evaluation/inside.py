@@ -166,7 +166,7 @@ out that hold a family which asks.
 {_left_out(seeds)}
 
 The other way round: models that ask, whose own family is held out, and that hold a family which was
-learned, as most detectors and segmenters do. As the benchmark learns:
+learned, such as a detector on a known backbone. As the benchmark learns:
 
 {_beside_the_others(seeds)}
 """

@@ -51,7 +51,9 @@ def usual_settings(module: nn.Module) -> Iterator[None]:
     models: list[Any] = [part for part in module.modules() if _is_of_transformers(part)]
     configs = [part for model in models for part in parts(model.config)]
     caches = [(config, config.use_cache) for config in configs if hasattr(config, "use_cache")]
-    experts = [(model, model.config._experts_implementation) for model in models]
+    # A user's transformers may be older than ways of computing experts.
+    settable = [model for model in models if hasattr(model, "set_experts_implementation")]
+    experts = [(model, model.config._experts_implementation) for model in settable]
     try:
         for config, _ in caches:
             config.use_cache = False
