@@ -124,13 +124,13 @@ scale: $(STAMP) milvus  ## results/scale.md and scaling.md: DARTS networks drawn
 # spares the kernel clearing them anew, which takes two fifths of their time.
 results: export GLIBC_TUNABLES := glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184
 results: $(STAMP)  ## every table and figure of results/ from cells in work/: hours, goes on when killed
-	$(BIN)/python -m cluster.evaluate --work work --results results
-	$(BIN)/nar benchmark novelty --work work --results results
-	$(BIN)/nar benchmark misses --work work --results results
-	$(BIN)/nar benchmark inside --work work --results results
-	$(BIN)/nar benchmark calibrate --work work --results results
-	$(BIN)/nar benchmark targets --results results
-	$(BIN)/nar benchmark tradeoff --results results
+	$(BIN)/python -m benchmark.evaluate --work work --results results
+	$(BIN)/python -m benchmark novelty --work work --results results
+	$(BIN)/python -m benchmark misses --work work --results results
+	$(BIN)/python -m benchmark inside --work work --results results
+	$(BIN)/python -m benchmark calibrate --work work --results results
+	$(BIN)/python -m benchmark targets --results results
+	$(BIN)/python -m benchmark tradeoff --results results
 
 notebook: $(STAMP)  ## run results/ask.ipynb anew, and keep what it shows
 	$(BIN)/jupyter-execute --inplace results/ask.ipynb

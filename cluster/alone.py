@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from nar.errors import ConfigError, NarError
-from nar.workspace import Workspace
+from nar.base.errors import ConfigError, NarError
+from nar.base.workspace import Workspace
 
 Changed = Literal["corpus", "checkpoint", "index"]
 

@@ -17,9 +17,9 @@ from cluster.provenance import labels_identity, source_name
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.telemetry import Teller
 from cluster.worker import CaptureWorker, WorkerCapture
-from nar.console import stderr
+from nar.base.console import stderr
+from nar.base.errors import CaptureError, NarError
 from nar.corpus.manifest import Failure
-from nar.errors import CaptureError, NarError
 
 
 def capture_all(

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, ValidationError
 
-from nar.errors import ConfigError
-from nar.settings import Settings, faults
+from nar.base.errors import ConfigError
+from nar.base.settings import Settings, faults
 
 CONFIG_NAME = "ray_config.yaml"
 

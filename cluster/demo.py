@@ -15,9 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.table import Table
 
 from cluster.processes import Address, Step, free_address, serving
-from nar.console import Work, reporting_errors, stdout
+from nar.base.console import Work, reporting_errors, stdout
+from nar.base.workspace import Workspace
 from nar.corpus import read_corpus
-from nar.workspace import Workspace
 
 DEFAULT_WORK = Path("work/demo")
 SELECTION = ("--select", "demo", "--select", "darts:1000")

@@ -11,10 +11,10 @@ from typing import Final
 
 from cluster.ledger import Ledger, Record, digest
 from cluster.provenance import files_identity
+from nar.base.errors import CorpusError
+from nar.base.files import write_whole
 from nar.corpus import Location, shard_cards
 from nar.corpus.manifest import ShardEntry
-from nar.errors import CorpusError
-from nar.files import write_whole
 from nar.index.collection import SCHEMA_VERSION
 from nar.index.digests import RowDigests
 from nar.index.rows import index_entry

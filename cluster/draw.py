@@ -10,8 +10,8 @@ from cluster.drawing import draw
 from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
 from cluster.session import connect
-from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
-from nar.workspace import Workspace
+from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
+from nar.base.workspace import Workspace
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 

@@ -18,13 +18,13 @@ from cluster.ledger import Ledger, Record, digest, file_digest
 from cluster.provenance import files_identity, identity, packages
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.telemetry import telling
+from nar.base.console import progress
+from nar.base.workspace import Workspace
 from nar.capture import CAPTURE_VERSION
-from nar.console import progress
 from nar.corpus import write_shard
 from nar.corpus.columns import prefixes_of
 from nar.corpus.manifest import Counts, Manifest, ShardEntry, SourceCounts, Totals
 from nar.corpus.shards import FAST, parsed, shard_bytes
-from nar.workspace import Workspace
 from nar.zoo import capture_architecture
 from nar.zoo.sources.darts.models import DARTS
 from nar.zoo.sources.darts.sampling import spread

@@ -14,8 +14,8 @@ from cluster.embedding import EmbedReport, embed
 from cluster.options import ClusterFile, Corpus, Workers
 from cluster.resources import resized
 from cluster.session import connect
-from nar.cli.choices import IndexChoice
-from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
+from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
+from nar.choices import IndexChoice
 from nar.corpus import located
 
 _WAYS = {

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from cluster.encode_worker import EncodedElsewhere
 from cluster.parts import parsed_part
 from cluster.resources import bound_memory
-from nar.config import IndexConfig
 from nar.corpus import Card, Location, ShardReader, card_of
 from nar.encoding.embed import Embedder
 from nar.encoding.encoder import Encoder
 from nar.index.rows import IndexRow, index_row
+from nar.index.settings import IndexConfig
 
 if TYPE_CHECKING:
     from nar.index.collection import Collection

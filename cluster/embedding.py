@@ -29,15 +29,15 @@ from cluster.parts import missing_parts, parsed_part
 from cluster.resources import pool_size, worker_share
 from cluster.telemetry import Teller, telling
 from cluster.writing import Crew, by_this_process, way_into
-from nar.config import IndexConfig
+from nar.answers.novelty import keep_novelty, kept_novelty
+from nar.base.workspace import Workspace
 from nar.corpus import Location, iterate_names
 from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.digests import RowDigests
 from nar.index.increments import Comparison, Increment, corpus_of, descriptions, is_of_corpus
-from nar.novelty import keep_novelty, kept_novelty
-from nar.workspace import Workspace
+from nar.index.settings import IndexConfig
 
 JOB_LETTERS = 16
 

@@ -21,7 +21,7 @@ from cluster.resources import check_room, worker_share
 from nar.encoding.batches import runs
 from nar.encoding.embed import NODES_A_RUN
 from nar.encoding.encoder import Encoder
-from nar.graph import ComputationalGraph
+from nar.graphs.graph import ComputationalGraph
 from nar.motifs.config import MotifConfig
 from nar.motifs.partition import MotifPartition
 from nar.motifs.splitting import split_all

@@ -16,10 +16,10 @@ from cluster.extraction import ExtractReport, Job, extract
 from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
 from cluster.session import connect
-from nar.cli import display
-from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
-from nar.errors import ConfigError
-from nar.workspace import Workspace
+from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
+from nar.base.errors import ConfigError
+from nar.base.workspace import Workspace
+from nar.views import display
 from nar.zoo.selections import Selection, select
 
 STEPS = ("build", "forward", "graph", "rest")

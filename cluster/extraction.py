@@ -16,11 +16,11 @@ from cluster.ledger import Ledger
 from cluster.provenance import identity, packages, source_name
 from cluster.shards import Published, Publisher, ShardRecord, cut
 from cluster.telemetry import Teller, telling
+from nar.base.errors import ConfigError, CorpusError
+from nar.base.workspace import Workspace
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import read_cards
 from nar.corpus.manifest import FILE_NAME, Manifest, Skipped, count_corpus
-from nar.errors import ConfigError, CorpusError
-from nar.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from nar.errors import NarError
+from nar.base.errors import NarError
 
 Loss = Literal["died", "timeout", "memory"]
 

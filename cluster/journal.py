@@ -12,10 +12,10 @@ from pathlib import Path
 from pydantic import Field
 
 from cluster.ledger import Ledger, Record, file_digest
-from nar.architecture import Architecture
 from nar.corpus import read_shard, write_shard
 from nar.corpus.manifest import Failure, ShardEntry
 from nar.corpus.shards import FAST
+from nar.graphs.architecture import Architecture
 from nar.zoo import ZooCapture
 
 _SUFFIX = ".parquet"

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from nar.files import write_whole
+from nar.base.files import write_whole
 
 RecordT = TypeVar("RecordT", bound=BaseModel)
 _SUFFIX = ".json"

@@ -13,10 +13,10 @@ from cluster.config import load_cluster_config
 from cluster.options import ClusterFile, Corpus
 from cluster.pretraining import PretrainReport, pretrain_on_cluster
 from cluster.session import connect
+from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
+from nar.base.workspace import Workspace
 from nar.config import load_config
-from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
 from nar.corpus import located
-from nar.workspace import Workspace
 
 
 def as_dict(report: PretrainReport) -> dict[str, object]:

@@ -36,8 +36,10 @@ from cluster.config import PretrainConfig
 from cluster.resources import check_room, cluster_totals, worker_share
 from cluster.resuming import last_state
 from cluster.telemetry import Teller, telling
+from nar.base.console import progress
+from nar.base.errors import ConfigError, NarError
+from nar.base.workspace import Workspace
 from nar.config import NarConfig
-from nar.console import progress
 from nar.corpus import Location, iterate_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.batches import Share, epoch_batches
@@ -46,10 +48,8 @@ from nar.encoding.pretraining import pretrain
 from nar.encoding.recipe import EncoderRecipe
 from nar.encoding.training import EpochReport, Worker
 from nar.encoding.training_state import TrainingState, save_state
-from nar.errors import ConfigError, NarError
+from nar.graphs.ragged import offsets
 from nar.motifs.config import MotifConfig
-from nar.ragged import offsets
-from nar.workspace import Workspace
 
 RUNS = "pretraining"
 CHECKPOINTS_KEPT = 2

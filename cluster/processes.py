@@ -17,8 +17,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from rich.rule import Rule
 from rich.text import Text
 
-from nar.console import stdout
-from nar.errors import NarError
+from nar.base.console import stdout
+from nar.base.errors import NarError
 
 READY_LIMIT_S: Final = 120.0
 

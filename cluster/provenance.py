@@ -13,11 +13,11 @@ from itertools import chain
 from pathlib import Path
 
 from cluster.ledger import digest, file_digest
+from nar.base.files import package_path
+from nar.base.release import DISTRIBUTION
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import SCHEMA_VERSION
-from nar.files import package_path
-from nar.normal_form import NORMAL_FORM_VERSION
-from nar.release import DISTRIBUTION
+from nar.graphs.normal_form import NORMAL_FORM_VERSION
 from nar.zoo.sources import package_of, source_of
 from nar.zoo.sources.file import SOURCE as FILE
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import ray.train
 
+from nar.base.errors import CheckpointError
 from nar.encoding.training_state import TrainingState, load_state
-from nar.errors import CheckpointError
 
 
 def last_state() -> TrainingState | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from cluster.journal import Journal, Settled
 from cluster.ledger import Ledger, Record, digest, file_digest
 from cluster.provenance import files_identity, labels_identity, source_name
-from nar.architecture import Architecture
 from nar.corpus import write_shard
 from nar.corpus.manifest import FILE_NAME, ShardEntry
+from nar.graphs.architecture import Architecture
 from nar.zoo import resolve
 
 

@@ -9,8 +9,8 @@ from resource import getpagesize
 
 from cluster.failures import WorkerLostError
 from cluster.resources import bound_memory
+from nar.base.errors import CaptureError
 from nar.capture.forward.dispatch import one_line
-from nar.errors import CaptureError
 from nar.zoo import ZooCapture, capture_architecture
 
 _STATM = Path("/proc/self/statm")

@@ -20,11 +20,11 @@ from cluster.failures import WorkerStartError
 from cluster.items import Failed, Item, ValueT
 from cluster.parts import named_part, parsed_part
 from cluster.telemetry import Teller
-from nar.config import IndexConfig
-from nar.console import progress
-from nar.errors import IndexUnavailableError, InvalidInputError
+from nar.base.console import progress
+from nar.base.errors import IndexUnavailableError, InvalidInputError
 from nar.index.bulk import IndexBuild
 from nar.index.increments import Increment
+from nar.index.settings import IndexConfig
 
 Writer: TypeAlias = IndexBuild | Increment
 

@@ -17,23 +17,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nar.answers.part_of import wholes_of
+    from nar.answers.retrieve import Retriever
+    from nar.answers.verdict import family_verdict
     from nar.ask import diff, motifs_of, novelty_of, search
-    from nar.async_client import AsyncClient
+    from nar.base.errors import NarError
     from nar.capture import CaptureInputs, capture_exported, capture_module, capture_onnx
-    from nar.client import Client
-    from nar.config import ClientConfig, IndexConfig
+    from nar.client.async_client import AsyncClient
+    from nar.client.client import Client
     from nar.corpus import read_corpus, read_named
     from nar.encoding.checkpoint import load_checkpoint
     from nar.encoding.embed import Embedder
-    from nar.errors import NarError
-    from nar.graph import ComputationalGraph
+    from nar.graphs.graph import ComputationalGraph
     from nar.index.architecture_index import ArchitectureIndex
     from nar.index.filters import Filter
+    from nar.index.settings import IndexConfig
     from nar.motifs.macro_graph import macro_graph
     from nar.motifs.partition import partition
-    from nar.part_of import wholes_of
-    from nar.retrieve import Retriever
-    from nar.verdict import family_verdict
+    from nar.wire.settings import ClientConfig
     from nar.zoo import capture_architecture
 
 _HOME = {
@@ -41,7 +42,7 @@ _HOME = {
     "motifs_of": "nar.ask",
     "diff": "nar.ask",
     "novelty_of": "nar.ask",
-    "ComputationalGraph": "nar.graph",
+    "ComputationalGraph": "nar.graphs.graph",
     "CaptureInputs": "nar.capture",
     "capture_module": "nar.capture",
     "capture_exported": "nar.capture",
@@ -53,16 +54,16 @@ _HOME = {
     "macro_graph": "nar.motifs.macro_graph",
     "load_checkpoint": "nar.encoding.checkpoint",
     "Embedder": "nar.encoding.embed",
-    "ClientConfig": "nar.config",
-    "IndexConfig": "nar.config",
+    "ClientConfig": "nar.wire.settings",
+    "IndexConfig": "nar.index.settings",
     "ArchitectureIndex": "nar.index.architecture_index",
     "Filter": "nar.index.filters",
-    "Retriever": "nar.retrieve",
-    "wholes_of": "nar.part_of",
-    "family_verdict": "nar.verdict",
-    "Client": "nar.client",
-    "AsyncClient": "nar.async_client",
-    "NarError": "nar.errors",
+    "Retriever": "nar.answers.retrieve",
+    "wholes_of": "nar.answers.part_of",
+    "family_verdict": "nar.answers.verdict",
+    "Client": "nar.client.client",
+    "AsyncClient": "nar.client.async_client",
+    "NarError": "nar.base.errors",
 }
 
 __all__ = [

@@ -14,29 +14,29 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 from rich.console import Console, RenderableType
 
-from nar.architecture import UNKNOWN, Architecture, Labels, architecture
-from nar.atlas import AtlasContent, read_atlas, shipped_atlas
-from nar.bodies import SharedBody, shared_bodies
-from nar.by import By
+from nar.answers.atlas import AtlasContent, read_atlas, shipped_atlas
+from nar.answers.bodies import SharedBody, shared_bodies
+from nar.answers.evidence import looked_at, questions
+from nar.answers.explanation import motif_times
+from nar.answers.filter_checks import Held, as_field, check_values
+from nar.answers.folding import folded
+from nar.answers.map import read_map
+from nar.answers.naming import meant
+from nar.answers.query import Answer, Query
+from nar.answers.retrieve import Retriever
+from nar.answers.side_by_side import Difference, difference
+from nar.answers.verdict import Resemblance, resemblance
+from nar.base.errors import CorpusError, InvalidQueryError
 from nar.capture import capture_module
-from nar.cli import difference_display, display, evidence_display
-from nar.cli.difference import Difference, difference
-from nar.cli.filter_checks import Held, as_field, check_values
-from nar.cli.folding import folded
-from nar.cli.html import fragment, html_of
-from nar.cli.naming import meant
-from nar.cli.plots import map_of
 from nar.corpus import read_named, shipped_corpus
-from nar.errors import CorpusError, InvalidQueryError
-from nar.evidence import looked_at, questions
-from nar.explanation import motif_times
-from nar.graph import ComputationalGraph
+from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
+from nar.graphs.by import By
+from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
-from nar.query import Answer, Query
-from nar.retrieve import Retriever
-from nar.verdict import Resemblance, resemblance
-from nar.web.drawing import read_map
+from nar.views import difference_display, display, evidence_display
+from nar.views.html import fragment, html_of
+from nar.views.plots import map_of
 from nar.zoo import capture_architecture
 from nar.zoo.sources.usual import usual_inputs, usual_settings
 

@@ -16,13 +16,13 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from nar import ask
-from nar.by import By
-from nar.cli import reports
-from nar.cli.naming import meant
+from nar.answers.naming import meant
+from nar.base.errors import InvalidInputError, NarError
+from nar.base.release import version
 from nar.corpus import shipped_corpus
-from nar.errors import InvalidInputError, NarError
+from nar.graphs.by import By
 from nar.index.filters import Filter, Range
-from nar.release import version
+from nar.views import reports
 
 Report = dict[str, Any]
 Name = Annotated[

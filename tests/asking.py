@@ -13,10 +13,10 @@ from live_server import LiveServer
 from prometheus_client.parser import text_string_to_metric_families
 from tiny_index import known
 
+from nar.answers.query import Answer
 from nar.index.rows import Hit
-from nar.query import Answer
-from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.graphs import encode_graph
 
 Detail = TypeVar("Detail", bound=Message)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from corpora import corpus
 from encoding import small_default
 
-from nar.atlas import Atlas
+from nar.answers.atlas import Atlas
 from nar.cli import atlas_commands
 from nar.encoding.checkpoint import save_checkpoint
 from nar.zoo import capture_architecture

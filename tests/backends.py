@@ -7,12 +7,12 @@ import pytest
 from oracle import DIM, Oracle
 from waiting import wait_for
 
-from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.checks import check_rows
 from nar.index.exact import ExactIndex
 from nar.index.reader import Reader
 from nar.index.rows import IndexRow
+from nar.index.settings import IndexConfig
 
 ENCODER = "e" * 64
 BACKENDS = [

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from typing import Any, Final, Self
 
-from nar.async_client import AsyncClient
-from nar.client import Client
+from nar.client.async_client import AsyncClient
+from nar.client.client import Client
 
 
 class Awaiting:

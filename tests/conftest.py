@@ -8,7 +8,7 @@ from hypothesis import settings
 from milvus_server import milvus_server
 from s3_server import s3_server
 
-from nar.config import IndexConfig
+from nar.index.settings import IndexConfig
 
 # No test is timed: how long an example takes is up to what else the machine does.
 settings.register_profile("untimed", deadline=None)

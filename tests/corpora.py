@@ -2,10 +2,10 @@
 
 from graphs import bert, resnet, swin
 
-from nar.architecture import Labels, architecture
-from nar.canonical import canonical
 from nar.corpus import write_shard
 from nar.corpus.manifest import Manifest, count_corpus
+from nar.graphs.architecture import Labels, architecture
+from nar.graphs.canonical import canonical
 
 
 def item(name, graph, **labels):

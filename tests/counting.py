@@ -4,10 +4,10 @@ import numpy as np
 from graphs import graph_of
 from oracle import DIM
 
-from nar.architecture import Labels, architecture
-from nar.canonical import canonical
+from nar.graphs.architecture import Labels, architecture
+from nar.graphs.canonical import canonical
+from nar.graphs.ops import op_id
 from nar.index.rows import index_row
-from nar.ops import op_id
 
 OPERATORS = [op_id(name) for name in ("input", "conv", "relu", "add", "linear", "gelu")]
 KNOWN = {

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from nar.graph import ComputationalGraph
-from nar.ops import ATTRIBUTES, op_id
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import ATTRIBUTES, op_id
 from nar.zoo.sources.darts.genotypes import Cell, Genotype
 
 CELLS, REDUCTIONS = 20, (6, 13)

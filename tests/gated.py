@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.by import By
 from nar.encoding.embed import Embedder
-from nar.graph import ComputationalGraph
+from nar.graphs.by import By
+from nar.graphs.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex
 
 

@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from hypothesis import strategies as st
 
-from nar.graph import ComputationalGraph
-from nar.ops import ATTRIBUTES, op_id
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import ATTRIBUTES, op_id
 
 
 def graph_of(text: str) -> ComputationalGraph:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from nar.config import ServerConfig
+from nar.answers.novelty import Novelty
+from nar.base.errors import NarError
 from nar.encoding.embed import Embedder
-from nar.errors import NarError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.novelty import Novelty
 from nar.serve.explaining import Graphs
 from nar.serve.run import PageOf, build_server, serve_until
 from nar.serve.server import QueryServer
+from nar.wire.settings import ServerConfig
 
 
 class LiveServer:

@@ -8,14 +8,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from nar.config import IndexConfig, NarConfig, ServerConfig
-from nar.workspace import Workspace
+from nar.base.workspace import Workspace
+from nar.config import NarConfig
+from nar.index.settings import IndexConfig
+from nar.wire.settings import ServerConfig
 
 WORKSPACE = """
 import sys
-from nar.libraries import tell_libraries
+from nar.base.libraries import tell_libraries
 tell_libraries()
-from nar.memory import share_memory
+from nar.base.memory import share_memory
 share_memory()
 from pathlib import Path
 from nar.config import NarConfig
@@ -25,9 +27,9 @@ serve(config, checkpoint, lambda server: print(server.port, flush=True))
 """
 ATLAS = """
 import sys
-from nar.libraries import tell_libraries
+from nar.base.libraries import tell_libraries
 tell_libraries()
-from nar.memory import share_memory
+from nar.base.memory import share_memory
 share_memory()
 from nar.cli.serve_command import serve_atlas
 from nar.config import NarConfig

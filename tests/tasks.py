@@ -3,9 +3,9 @@
 import numpy as np
 from encoding import three_families
 
+from benchmark.protocol.questions import questions
+from benchmark.protocol.tasks import Task
 from nar.encoding.targets import Targets
-from nar.evaluation.benchmark.questions import questions
-from nar.evaluation.benchmark.tasks import Task
 
 FAMILIES = tuple(family for family in ("resnet", "bert", "swin") for _ in range(3))
 

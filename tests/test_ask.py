@@ -8,7 +8,7 @@ from torch import nn
 
 import nar
 from nar.ask import Shown
-from nar.errors import InvalidInputError, InvalidQueryError
+from nar.base.errors import InvalidInputError, InvalidQueryError
 from nar.index.filters import Filter
 from nar.zoo.libraries import import_library
 

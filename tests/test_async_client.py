@@ -9,7 +9,7 @@ from live_server import live_server
 from tiny_index import known, tiny_embedder, tiny_index
 from waiting import wait_for
 
-from nar.async_client import AsyncClient
+from nar.client.async_client import AsyncClient
 
 
 @pytest.fixture(scope="module")

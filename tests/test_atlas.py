@@ -10,14 +10,16 @@ from encoding import small_default
 from server_process import ATLAS, process_of
 from typer.testing import CliRunner
 
-from nar.atlas import NOVELTY, SUMS, VECTORS, Atlas, read_atlas, shipped_atlas
+from nar.answers.atlas import NOVELTY, SUMS, VECTORS, Atlas, read_atlas, shipped_atlas
+from nar.base.errors import CorpusError
 from nar.cli.app import app
-from nar.client import Client
-from nar.config import IndexConfig, NarConfig, ServerConfig
+from nar.client.client import Client
+from nar.config import NarConfig
 from nar.corpus import read_corpus, read_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from nar.errors import CorpusError
+from nar.index.settings import IndexConfig
+from nar.wire.settings import ServerConfig
 
 MODEL = """
 import torch

@@ -9,11 +9,11 @@ from threading import Event
 
 import pytest
 
-from nar.atlas import read_atlas
+from nar.answers.atlas import read_atlas
 from nar.cli import atlas_store
-from nar.config import IndexConfig
 from nar.index.collection import SCHEMA_VERSION
 from nar.index.orphans import orphans
+from nar.index.settings import IndexConfig
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_what_cannot_be_removed_does_no_harm(small_atlas, cached, superseded, mo
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from nar.atlas import Atlas
+from nar.answers.atlas import Atlas
 from nar.cli.atlas_store import open_atlas
 from nar.config import IndexConfig
 class Ending:

@@ -11,13 +11,13 @@ from threading import Event
 import pytest
 from waiting import wait_for
 
-from nar.atlas import read_atlas
+from nar.answers.atlas import read_atlas
+from nar.base.errors import IndexUnavailableError
 from nar.cli import atlas_store
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
 from nar.index.collection import SCHEMA_VERSION, Collection
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
+from nar.index.settings import IndexConfig
 
 
 @pytest.fixture
@@ -138,10 +138,10 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from threading import Event
-from nar.atlas import Atlas
+from nar.answers.atlas import Atlas
 from nar.cli.atlas_store import open_apart, open_atlas
 from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))
 try:
     store = {"open_atlas": open_atlas, "open_apart": open_apart}[sys.argv[4]]

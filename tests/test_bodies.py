@@ -5,10 +5,10 @@ from graphs import Drawing, graph_of, renumbered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.bodies import MIN_LAYERS, Dissected, SharedBody, apart, differing, shared_bodies
+from nar.answers.bodies import MIN_LAYERS, Dissected, SharedBody, apart, differing, shared_bodies
 from nar.corpus import read_named, shipped_corpus
-from nar.fingerprints import fingerprinted
-from nar.ops import ATTRIBUTES, op_id
+from nar.graphs.fingerprints import fingerprinted
+from nar.graphs.ops import ATTRIBUTES, op_id
 
 POOLED = "adaptive_avg_pool linear"
 PERCEPTRON = "adaptive_avg_pool linear relu linear"

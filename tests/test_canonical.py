@@ -6,8 +6,8 @@ from graphs import bert, graph_of, random_graphs, renumbered, resnet, swin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical, exact_fingerprint, topology_fingerprint
-from nar.ops import op_name
+from nar.graphs.canonical import canonical, exact_fingerprint, topology_fingerprint
+from nar.graphs.ops import op_name
 
 
 def operators(graph):

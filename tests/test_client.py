@@ -9,12 +9,12 @@ from live_server import live_server
 from tiny_index import KNOWN, known, tiny_embedder, tiny_index
 from waiting import wait_for
 
-from nar.canonical import canonical
-from nar.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
+from nar.answers.novelty import Novelty
+from nar.answers.retrieve import Retriever
+from nar.base.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
+from nar.client.remote import ServiceError
+from nar.graphs.canonical import canonical
 from nar.index.filters import Filter, Range
-from nar.novelty import Novelty
-from nar.retrieve import Retriever
-from nar.serve.remote import ServiceError
 
 CYCLE = graph_of("add 1; add 0")
 

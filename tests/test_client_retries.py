@@ -11,9 +11,9 @@ from live_server import live_server
 from milvus_server import free_port
 from tiny_index import tiny_embedder, tiny_index
 
-from nar.client import Client
-from nar.errors import InvalidQueryError
-from nar.serve.remote import ServiceError
+from nar.base.errors import InvalidQueryError
+from nar.client.client import Client
+from nar.client.remote import ServiceError
 from nar.serve.status import PUSHBACK
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import (

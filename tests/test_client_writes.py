@@ -6,8 +6,8 @@ from graphs import graph_of
 from live_server import live_server
 from tiny_index import KNOWN, known, tiny_embedder, tiny_index
 
-from nar.errors import InvalidQueryError, UnknownArchitectureError
-from nar.serve.remote import ServiceError
+from nar.base.errors import InvalidQueryError, UnknownArchitectureError
+from nar.client.remote import ServiceError
 
 MINE = graph_of("input; conv 0; gelu 1; conv 2; add 3 0")
 

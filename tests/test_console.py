@@ -7,10 +7,10 @@ import pytest
 import typer
 from rich.console import Console
 
-from nar import console
-from nar.cli import display
-from nar.console import progress, reporting_errors
-from nar.errors import ConfigError
+from nar.base import console
+from nar.base.console import progress, reporting_errors
+from nar.base.errors import ConfigError
+from nar.views import display
 
 
 def shown(steps: list[int], total: int, *, terminal: bool = False) -> str:

@@ -17,7 +17,8 @@ from authority import Authority
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
-from nar.config import ServerConfig, load_config
+from nar.config import load_config
+from nar.wire.settings import ServerConfig
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from tiny_index import known, tiny_embedder, tiny_index
 
-from nar.evaluation.editing.parts import run
-from nar.evidence import COMPARED, evidence_of, labelled, looked_at, questions
-from nar.fingerprints import fingerprinted
-from nar.retrieve import Retriever
+from benchmark.editing.parts import run
+from nar.answers.evidence import COMPARED, evidence_of, labelled, looked_at, questions
+from nar.answers.retrieve import Retriever
+from nar.graphs.fingerprints import fingerprinted
 
 
 def answered(directory, graph):

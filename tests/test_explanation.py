@@ -1,8 +1,8 @@
 from corpora import item
 from graphs import graph_of
 
-from nar.explanation import Cut, explained, motif_difference
-from nar.fingerprints import fingerprinted
+from nar.answers.explanation import Cut, explained, motif_difference
+from nar.graphs.fingerprints import fingerprinted
 from nar.motifs.partition import partition
 
 TRAINED = item("x:trained", graph_of("input; conv 0; batch_norm 1; relu 2; linear 3"))

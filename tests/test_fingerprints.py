@@ -7,9 +7,9 @@ from graphs import graph_of, random_graphs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical, exact_fingerprint, topology_fingerprint
-from nar.fingerprints import fingerprinted, same_at_inference, sameness
-from nar.normal_form import inference_fingerprint
+from nar.graphs.canonical import canonical, exact_fingerprint, topology_fingerprint
+from nar.graphs.fingerprints import fingerprinted, same_at_inference, sameness
+from nar.graphs.normal_form import inference_fingerprint
 
 
 @dataclass

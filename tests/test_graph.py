@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from graphs import graph_of
 
-from nar.errors import InvalidGraphError
+from nar.base.errors import InvalidGraphError
 
 CHAIN = "input; conv 0; relu 1"
 

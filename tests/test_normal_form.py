@@ -6,9 +6,9 @@ from graphs import bert, graph_of, random_graphs, renumbered, resnet, swin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
-from nar.normal_form import inference_fingerprint, normal_form
-from nar.ops import ATTRIBUTES
+from nar.graphs.canonical import canonical
+from nar.graphs.normal_form import inference_fingerprint, normal_form
+from nar.graphs.ops import ATTRIBUTES
 
 
 def drawn(text):

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from tiny_index import tiny_embedder, tiny_index
 
-from nar.errors import CorpusError
-from nar.index.rows import architecture_id
-from nar.novelty import (
+from nar.answers.novelty import (
     Novelty,
     calibrate,
     calibrate_index,
@@ -16,6 +14,8 @@ from nar.novelty import (
     read_novelty,
     write_novelty,
 )
+from nar.base.errors import CorpusError
+from nar.index.rows import architecture_id
 
 VECTORS = np.array([[1, 0], [0.8, 0.6], [0, 1], [1, 0]], dtype=np.float32)
 

@@ -6,12 +6,12 @@ from graphs import bert, graph_of, random_graphs, resnet
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
-from nar.evaluation.editing.cutting import cut
-from nar.evaluation.editing.parts import run, without_head
-from nar.graph import ComputationalGraph
-from nar.ops import op_id
-from nar.part_of import part_of, wholes_of
+from benchmark.editing.cutting import cut
+from benchmark.editing.parts import run, without_head
+from nar.answers.part_of import part_of, wholes_of
+from nar.graphs.canonical import canonical
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import op_id
 
 PLAIN = "input; conv 0; relu 1; conv 2; batch_norm 3; gelu 4; mean 5; linear 6"
 RESNET = canonical(resnet([3, 4, 6, 3]))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from nar import published
-from nar.errors import CorpusError
-from nar.published import ACCURACY, SPEED, Published, figures_of, read_tables
+from nar.answers import published
+from nar.answers.published import ACCURACY, SPEED, Published, figures_of, read_tables
+from nar.base.errors import CorpusError
 
 ROWS = (
     "model,img_size,top1\nnet.old,224,70.5\nnet.new,288,81.25\nnet.same,224,81.25\nother,160,60\n"

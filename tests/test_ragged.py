@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.ragged import slices
+from nar.graphs.ragged import slices
 
 
 @given(st.lists(st.lists(st.integers(), max_size=4), min_size=1, max_size=6), st.data())

@@ -7,15 +7,15 @@ import pytest
 from counting import KNOWN, CountOperators, graph, names, rows
 from oracle import DIM
 
-from nar.architecture import Labels, architecture
-from nar.config import IndexConfig
-from nar.errors import InvalidQueryError, UnknownArchitectureError
+from nar.answers.novelty import Novelty
+from nar.answers.query import Query
+from nar.answers.retrieve import Retriever
+from nar.base.errors import InvalidQueryError, UnknownArchitectureError
+from nar.graphs.architecture import Labels, architecture
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.filters import Filter
 from nar.index.rows import architecture_id
-from nar.novelty import Novelty
-from nar.query import Query
-from nar.retrieve import Retriever
+from nar.index.settings import IndexConfig
 
 
 @pytest.fixture(scope="module")

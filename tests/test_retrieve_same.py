@@ -7,12 +7,12 @@ import pytest
 from counting import KNOWN, CountOperators, graph, names, rows
 from oracle import DIM
 
-from nar.fingerprints import fingerprinted
+from nar.answers.novelty import Novelty
+from nar.answers.retrieve import Retriever
+from nar.graphs.fingerprints import fingerprinted
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
 from nar.index.rows import architecture_id
-from nar.novelty import Novelty
-from nar.retrieve import Retriever
 
 FOLDABLE = "input; conv 0; batch_norm 1; relu 2; conv 3; batch_norm 4; relu 5"
 

@@ -4,11 +4,11 @@ import pytest
 from counting import KNOWN, CountOperators, graph, rows
 from oracle import DIM
 
-from nar.errors import UnknownArchitectureError
-from nar.fingerprints import fingerprinted
+from nar.answers.query import Query
+from nar.answers.retrieve import Retriever
+from nar.base.errors import UnknownArchitectureError
+from nar.graphs.fingerprints import fingerprinted
 from nar.index.exact import ExactIndex
-from nar.query import Query
-from nar.retrieve import Retriever
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import pytest
 from graphs import bert, graph_of, random_graphs, resnet, swin
 from hypothesis import given
 
-from nar.canonical import canonical
+from nar.answers.roles import roles
+from nar.graphs.canonical import canonical
+from nar.graphs.ops import op_name
 from nar.motifs.borders import at_border
 from nar.motifs.neighbours import wiring
-from nar.ops import op_name
-from nar.roles import roles
 
 RESIDUAL = "conv 0; relu 1; conv 2; add 3 1; relu 4"
 TRANSFORMER = "linear 0; attention 1; linear 2; add 3 0; layer_norm 4"

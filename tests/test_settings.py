@@ -2,8 +2,8 @@
 
 import pytest
 
+from nar.base.errors import ConfigError
 from nar.config import load_config
-from nar.errors import ConfigError
 
 
 @pytest.mark.parametrize(

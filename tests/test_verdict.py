@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.architecture import UNKNOWN
+from nar.answers.verdict import HALVING, HITS, UNLIKE, Resemblance, family_verdict, resemblance
+from nar.graphs.architecture import UNKNOWN
 from nar.index.rows import Hit, architecture_id
-from nar.verdict import HALVING, HITS, UNLIKE, Resemblance, family_verdict, resemblance
 
 
 def hits(*pairs: tuple[str, float]) -> list[Hit]:

@@ -7,15 +7,15 @@ from pathlib import Path
 import torch
 from graphs import graph_of
 
-from nar.architecture import Labels, architecture
-from nar.canonical import canonical
-from nar.config import IndexConfig
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
-from nar.graph import ComputationalGraph
+from nar.graphs.architecture import Labels, architecture
+from nar.graphs.canonical import canonical
+from nar.graphs.graph import ComputationalGraph
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.rows import index_row
+from nar.index.settings import IndexConfig
 
 KNOWN = {
     "timm:plain": "input; conv 0; batch_norm 1; relu 2; conv 3; batch_norm 4; relu 5",

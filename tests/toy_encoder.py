@@ -9,7 +9,7 @@ import torch
 from nar.encoding.recipe import EncoderConfig, EncoderRecipe, StageRecipe
 from nar.encoding.registry import EncoderKind
 from nar.encoding.training import LONE, no_report
-from nar.ops import one_hot_columns
+from nar.graphs.ops import one_hot_columns
 
 
 class ToyRecipe(EncoderRecipe):

@@ -3,15 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.base.errors import CaptureError, InvalidGraphError
 from nar.capture.loops import fold_steps
 from nar.capture.parts import merge_parts
 from nar.capture.record import Capture
 from nar.capture.rewrites.rewrite import rewrite
 from nar.capture.trace import LEAVES, Operation, Trace
-from nar.errors import CaptureError, InvalidGraphError
-from nar.fingerprints import fingerprinted
-from nar.graph import ComputationalGraph
-from nar.ops import ATTRIBUTES, op_id
+from nar.graphs.fingerprints import fingerprinted
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import ATTRIBUTES, op_id
 
 MAX_COUNT = 3
 _MAX_ATTRIBUTE = int(np.iinfo(np.int16).max)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nar.fingerprints import Fingerprinted
-from nar.graph import ComputationalGraph
+from nar.graphs.fingerprints import Fingerprinted
+from nar.graphs.graph import ComputationalGraph
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,12 @@ class Operation:
     """One operation of a trace.
 
     Attributes:
-        operator: Class of `nar.ops`, the name of an unknown operator, or a leaf.
+        operator: Class of `nar.graphs.ops`, the name of an unknown operator, or a leaf.
         operands: Values it reads, in order. Weights of a layer come last.
         shape: Shape of its (first) result; 0 where an extent is not known.
         numbers: What rewrites look at: the literal operands of arithmetic, the reduced axes counted
             from the end, (rows, inner, columns) of a product, the value of a one-element constant.
-        attributes: Entries of `nar.ops.ATTRIBUTES` that are set.
+        attributes: Entries of `nar.graphs.ops.ATTRIBUTES` that are set.
         reads_data: Whether it depends on an input, integer inputs included.
     """
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nar.cli.choices import IndexChoice
-from nar.console import stderr
+from nar.base.console import stderr
+from nar.base.errors import InvalidInputError
+from nar.choices import IndexChoice
 from nar.corpus import iterate_cards, shipped_corpus
-from nar.errors import InvalidInputError
 from nar.index.filters import Filter
 
 

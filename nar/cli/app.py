@@ -11,11 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from nar.by import By
-from nar.cli import benchmark_commands, corpus_app, index_app, model_app
-from nar.cli.filter_options import Multiples, filtering
-from nar.cli.model_app import NAME_HELP, InputShape
-from nar.console import (
+from nar.base.console import (
     DEFAULT_WORK,
     AsJson,
     ConfigFile,
@@ -25,10 +21,14 @@ from nar.console import (
     Work,
     reporting_errors,
 )
-from nar.errors import MissingLibraryError
+from nar.base.errors import MissingLibraryError
+from nar.base.libraries import tell_libraries
+from nar.cli import corpus_app, index_app, model_app
+from nar.cli.filter_options import Multiples, filtering
+from nar.cli.model_app import NAME_HELP, InputShape
+from nar.graphs.by import By
 from nar.index.filters import Filter
-from nar.index_kind import IndexKind
-from nar.libraries import tell_libraries
+from nar.index.settings import IndexKind
 
 # Made since the last look for garbage, in a command that ends with its answer; few megabytes.
 _OBJECTS: Final = 100_000
@@ -41,7 +41,6 @@ app = typer.Typer(
 app.add_typer(corpus_app.corpora, name="corpus")
 app.add_typer(corpus_app.atlases, name="atlas")
 app.add_typer(index_app.app, name="index")
-app.add_typer(benchmark_commands.app, name="benchmark")
 app.add_typer(model_app.app)
 
 
@@ -107,7 +106,7 @@ def search(
     # Here and below: the libraries behind a command take seconds to import, help should not. What
     # they make is no garbage, and to look for some in it takes a twentieth of an answer.
     gc.set_threshold(_OBJECTS)
-    from nar.cli.choices import IndexChoice
+    from nar.choices import IndexChoice
 
     choice = IndexChoice(work, uri, config)
     if among is not None:
@@ -162,7 +161,7 @@ def serve(
     ] = None,
 ) -> None:
     """Answer gRPC queries until SIGTERM or ctrl-c; calls in flight are finished first."""
-    from nar.cli.choices import IndexChoice
+    from nar.choices import IndexChoice
     from nar.cli.serve_command import serve as run_server
 
     ports = {"port": port, "metrics_port": metrics_port, "web_port": web_port}
@@ -184,7 +183,7 @@ def web(
     config: ConfigFile = None,
 ) -> None:
     """Show a page on this machine: ask, the map, models, differences, who uses a block."""
-    from nar.cli.choices import IndexChoice
+    from nar.choices import IndexChoice
     from nar.cli.serve_command import show
 
     show(IndexChoice(work, uri, config), port, atlas)

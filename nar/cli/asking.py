@@ -9,23 +9,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nar.architecture import Architecture
-from nar.atlas import atlas_novelty, read_atlas, shipped_atlas
-from nar.cli.choices import IndexChoice
-from nar.cli.filter_checks import Asked, Held, Values, check_values
-from nar.console import stderr
+from nar.answers.atlas import atlas_novelty, read_atlas, shipped_atlas
+from nar.answers.filter_checks import Asked, Held, Values, check_values
+from nar.answers.novelty import Novelty, read_novelty
+from nar.answers.query import Answer, Query
+from nar.answers.retrieve import Retriever
+from nar.base.console import stderr
+from nar.base.errors import CorpusError
+from nar.choices import IndexChoice
 from nar.corpus import read_card_columns, shipped_corpus
 from nar.encoding.stored import StoredEmbedder
-from nar.errors import CorpusError
+from nar.graphs.architecture import Architecture
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry
-from nar.novelty import Novelty, read_novelty
-from nar.query import Answer, Query
-from nar.retrieve import Retriever
 
 if TYPE_CHECKING:
-    from nar.client import Client
+    from nar.client.client import Client
     from nar.config import NarConfig
     from nar.index.architecture_index import ArchitectureIndex
 
@@ -93,8 +93,8 @@ def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
 
 
 def _ask_server(queries: Sequence[Query], config: "NarConfig", address: str) -> list[Answer]:
-    from nar.client import Client
-    from nar.serve.remote import ServiceError
+    from nar.client.client import Client
+    from nar.client.remote import ServiceError
 
     token = config.server.token.get_secret_value() if config.server.token else None
     try:

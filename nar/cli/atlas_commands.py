@@ -5,14 +5,14 @@ from shutil import copytree
 
 import numpy as np
 
-from nar.atlas import ENCODER, Atlas, keep_atlas_novelty, read_atlas, write_vectors
+from nar.answers.atlas import ENCODER, Atlas, keep_atlas_novelty, read_atlas, write_vectors
+from nar.answers.map import coordinates, write_map
+from nar.answers.novelty import calibrate
+from nar.answers.uses import corpus_uses, write_uses
+from nar.base.workspace import Workspace
 from nar.cli.index_commands import embedded
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
-from nar.novelty import calibrate
-from nar.web.drawing import coordinates, write_map
-from nar.web.uses import corpus_uses, write_uses
-from nar.workspace import Workspace
 
 
 def pack(work: Path, target: Path) -> tuple[Atlas, int]:

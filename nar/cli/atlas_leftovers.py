@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
+from nar.base.workspace import cache_directory
 from nar.index.lite import holding
-from nar.workspace import cache_directory
 
 log = logging.getLogger(__name__)
 

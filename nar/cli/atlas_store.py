@@ -10,17 +10,17 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
-from nar.atlas import VECTORS, Atlas, atlas_encoder, read_atlas
-from nar.children import Child, say, told
+from nar.answers.atlas import VECTORS, Atlas, atlas_encoder, read_atlas
+from nar.base.children import Child, say, told
+from nar.base.errors import FilesSufficeError, IndexInUseError, IndexUnavailableError, NarError
+from nar.base.workspace import ELSEWHERE, cache_directory
 from nar.cli.atlas_leftovers import INDEX, remove_superseded
-from nar.config import IndexConfig
 from nar.corpus.manifest import FILE_NAME
-from nar.errors import FilesSufficeError, IndexInUseError, IndexUnavailableError, NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import SCHEMA_VERSION
 from nar.index.damage import as_answer, of_answer
 from nar.index.milvus import RefusedError
-from nar.workspace import ELSEWHERE, cache_directory
+from nar.index.settings import IndexConfig
 
 log = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors
 from nar.cli import model_app
 from nar.cli.model_app import Corpus
-from nar.console import DEFAULT_WORK, AsJson, Work, reporting_errors
 
 corpora = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
 atlases = typer.Typer(
@@ -30,8 +30,8 @@ def corpus_stats(
 ) -> None:
     """Show a corpus in numbers: sources, tiers, tasks, families, sizes, copies and failures."""
     # Here and below: the libraries behind a command take seconds to import, help should not.
+    from nar.choices import CorpusChoice
     from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
 
     corpus_commands.stats(CorpusChoice(work, corpus), plots=plots, as_json=as_json)
 
@@ -45,8 +45,8 @@ def corpus_list(
     as_json: AsJson = False,
 ) -> None:
     """List every architecture with its family and size."""
+    from nar.choices import CorpusChoice
     from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
 
     corpus_commands.listing(CorpusChoice(work, corpus), families=family or [], as_json=as_json)
 
@@ -60,8 +60,8 @@ def corpus_show(
     as_json: AsJson = False,
 ) -> None:
     """Show one architecture: its labels, sizes, motifs, aliases and twins in other libraries."""
+    from nar.choices import CorpusChoice
     from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
 
     corpus_commands.show_one(CorpusChoice(work, corpus), name, as_json=as_json)
 
@@ -75,8 +75,8 @@ def corpus_compare(
     as_json: AsJson = False,
 ) -> None:
     """Show what changed since an older corpus: models gone and new, graphs that are others now."""
+    from nar.choices import CorpusChoice
     from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
 
     corpus_commands.compare_corpora(older, CorpusChoice(work, corpus), as_json=as_json)
 
@@ -90,8 +90,8 @@ def corpus_pack(
     as_json: AsJson = False,
 ) -> None:
     """Write a corpus in as few bytes as possible, relatives side by side, with a datasheet."""
+    from nar.choices import CorpusChoice
     from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
 
     corpus_commands.pack_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
 
@@ -105,8 +105,8 @@ def corpus_renew(
     as_json: AsJson = False,
 ) -> None:
     """Write a corpus in today's columns; graphs, labels and order stay, and it is the same one."""
+    from nar.choices import CorpusChoice
     from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
 
     corpus_commands.renew_corpus(CorpusChoice(work, corpus), target, as_json=as_json)
 
@@ -135,9 +135,9 @@ def atlas_draw(
     corpus: Corpus = None,
 ) -> None:
     """Add to an atlas what the page shows: a map, and who contains which block. Minutes."""
-    from nar.atlas import Atlas
+    from nar.answers.atlas import Atlas
+    from nar.choices import CorpusChoice
     from nar.cli import atlas_commands
-    from nar.cli.choices import CorpusChoice
 
     rows = atlas_commands.draw(Atlas(directory, CorpusChoice(work, corpus).directory()))
     typer.echo(f"{rows:,} architectures, in {directory}")
@@ -150,7 +150,7 @@ def atlas_published(
     source: Annotated[str, typer.Option(help="Where it comes from, with commit and date.")],
 ) -> None:
     """Read the accuracies and speeds that timm publishes into what ships."""
-    from nar.published import read_tables, write_published
+    from nar.answers.published import read_tables, write_published
 
     figures = read_tables(directory)
     typer.echo(f"{len(figures):,} models, in {write_published(figures, source)}")

@@ -8,25 +8,25 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from nar.cli import comparison_display, corpus_display, difference_display, reports
-from nar.cli.choices import CorpusChoice
-from nar.cli.difference import Difference, difference
-from nar.cli.drawing import write_text
-from nar.cli.html import document
+from nar.answers.side_by_side import Difference, difference
+from nar.base.console import show, show_rows, stderr, stdout
+from nar.base.errors import InvalidInputError
+from nar.base.files import write_whole
+from nar.choices import CorpusChoice
 from nar.cli.lookup import Shape, looked_up
-from nar.cli.plots import write_plots
-from nar.cli.portrait import Portrait, portrait
-from nar.console import show, show_rows, stderr, stdout
 from nar.corpus import Card, Location, find, iterate_card_columns, iterate_cards
 from nar.corpus.comparison import compare
 from nar.corpus.manifest import Manifest
 from nar.corpus.packing import pack
 from nar.corpus.renewing import renew
 from nar.corpus.summary import summarise
-from nar.errors import InvalidInputError
-from nar.files import write_whole
-from nar.fingerprints import same_at_inference
+from nar.graphs.fingerprints import same_at_inference
 from nar.labels.twins import twins
+from nar.views import comparison_display, corpus_display, difference_display, reports
+from nar.views.drawing import write_text
+from nar.views.html import document
+from nar.views.plots import write_plots
+from nar.views.portrait import Portrait, portrait
 
 
 def stats(corpus: CorpusChoice, *, plots: Path | None, as_json: bool) -> None:

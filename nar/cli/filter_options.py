@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from nar.cli.counts import Times, bound
 from nar.index.filters import Condition, Filter, Range, Wanted, conditions_of
+from nar.views.counts import Times, bound
 
 if TYPE_CHECKING:
-    from nar.graph import ComputationalGraph
+    from nar.graphs.graph import ComputationalGraph
 
 Given = dict[str, Any]
 # Bounds by the name of their option, such as ``max_parameters``.

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from nar.base.console import DEFAULT_WORK, AsJson, ConfigFile, Uri, Verbose, Work, reporting_errors
 from nar.cli.model_app import InputShape
-from nar.console import DEFAULT_WORK, AsJson, ConfigFile, Uri, Verbose, Work, reporting_errors
 
 app = typer.Typer(
     help="Build the vector index, look at it, save it and tidy it up.", no_args_is_help=True
@@ -20,8 +20,8 @@ def build(
 ) -> None:
     """Embed a corpus and index it in this process; `cluster.embed` does it on a cluster."""
     # Here and below: the libraries behind a command take seconds to import, help should not.
+    from nar.choices import IndexChoice
     from nar.cli import index_commands
-    from nar.cli.choices import IndexChoice
 
     index_commands.build(IndexChoice(work, uri, config), as_json=as_json)
 
@@ -38,8 +38,8 @@ def add(
     verbose: Verbose = False,
 ) -> None:
     """Put models of your own beside the atlas, in an index that you name with --uri mine.db."""
+    from nar.choices import IndexChoice
     from nar.cli import index_commands
-    from nar.cli.choices import IndexChoice
 
     index_commands.add(names, IndexChoice(work, uri, config), input_shape, as_json=as_json)
 
@@ -50,8 +50,8 @@ def info(
     work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
     """Show how many rows the index has, which encoder made them, and where it lies."""
+    from nar.choices import IndexChoice
     from nar.cli import index_commands
-    from nar.cli.choices import IndexChoice
 
     index_commands.info(IndexChoice(work, uri, config), as_json=as_json)
 
@@ -66,8 +66,8 @@ def snapshot(
     as_json: AsJson = False,
 ) -> None:
     """Save every row of the index in files, each row checked."""
+    from nar.choices import IndexChoice
     from nar.cli import index_commands
-    from nar.cli.choices import IndexChoice
 
     index_commands.snapshot(IndexChoice(work, uri, config), directory, as_json=as_json)
 
@@ -86,8 +86,8 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Build an index from a snapshot, verify every row, then switch to it."""
+    from nar.choices import IndexChoice
     from nar.cli import index_commands
-    from nar.cli.choices import IndexChoice
 
     choice = IndexChoice(work, uri, config)
     index_commands.restore(choice, directory, other_encoder=other_encoder, as_json=as_json)
@@ -99,8 +99,8 @@ def rollback(
     work: Work = DEFAULT_WORK, uri: Uri = None, config: ConfigFile = None, as_json: AsJson = False
 ) -> None:
     """Go back to the collection before the last bulk load; once more, and it is undone."""
+    from nar.choices import IndexChoice
     from nar.cli import index_commands
-    from nar.cli.choices import IndexChoice
 
     index_commands.roll_back(IndexChoice(work, uri, config), as_json=as_json)
 
@@ -120,8 +120,8 @@ def orphans(
     as_json: AsJson = False,
 ) -> None:
     """List what killed builds have left: collections that no alias leads to. --drop drops them."""
+    from nar.choices import IndexChoice
     from nar.cli import index_commands
-    from nar.cli.choices import IndexChoice
 
     choice = IndexChoice(work, uri, config)
     index_commands.show_orphans(choice, drop=drop, idle_hours=idle_hours, as_json=as_json)

@@ -5,19 +5,19 @@ from contextlib import closing
 from pathlib import Path
 from threading import Event
 
-from nar.architecture import Architecture
-from nar.atlas import shipped_atlas
-from nar.cli import display
+from nar.answers.atlas import shipped_atlas
+from nar.answers.naming import meant
+from nar.answers.novelty import keep_novelty
+from nar.base.console import progress, show
+from nar.choices import IndexChoice
 from nar.cli.atlas_store import open_atlas
-from nar.cli.choices import IndexChoice
 from nar.cli.lookup import Shape, captured
-from nar.cli.naming import meant
-from nar.console import progress, show
 from nar.corpus import iterate_shards, shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.stored import StoredEmbedder
+from nar.graphs.architecture import Architecture
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.milvus import Milvus
 from nar.index.orphans import Orphan, drop_orphans, orphans
@@ -25,7 +25,7 @@ from nar.index.publishing import go_back
 from nar.index.rows import Embedding, index_row
 from nar.index.snapshot import restore_snapshot, take_snapshot
 from nar.index.snapshot_files import Snapshot
-from nar.novelty import keep_novelty
+from nar.views import display
 
 
 def build(choice: IndexChoice, *, as_json: bool) -> None:

@@ -10,19 +10,19 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from nar.architecture import Architecture
-from nar.canonical import Wiring
+from nar.answers.difference import MotifDifference, MotifTimes, beside
+from nar.answers.explanation import motif_times
+from nar.base.errors import InvalidInputError
 from nar.capture import CAPTURE_VERSION
 from nar.cli.change_kinds import Kind
-from nar.cli.drawing import write_text
-from nar.difference import MotifDifference, MotifTimes, beside
-from nar.errors import InvalidInputError
-from nar.explanation import motif_times
-from nar.fingerprints import sameness
-from nar.graph import ComputationalGraph
+from nar.graphs.architecture import Architecture
+from nar.graphs.canonical import Wiring
+from nar.graphs.fingerprints import sameness
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.normal_form import NORMAL_FORM_VERSION
+from nar.graphs.ops import ATTRIBUTES
 from nar.motifs.partition import partition
-from nar.normal_form import NORMAL_FORM_VERSION
-from nar.ops import ATTRIBUTES
+from nar.views.drawing import write_text
 
 _RATIO: Final = ATTRIBUTES.index("channel_ratio")
 _VERSION: Final = f"{CAPTURE_VERSION}.{NORMAL_FORM_VERSION}"

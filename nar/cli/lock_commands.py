@@ -7,9 +7,11 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from nar.cli import reports
+from nar.answers.difference import MotifCounts
+from nar.answers.naming import meant
+from nar.base.console import show
+from nar.base.errors import InvalidInputError
 from nar.cli.change_kinds import MEANING, Kind
-from nar.cli.display import in_brief
 from nar.cli.lock import (
     Change,
     Lock,
@@ -21,11 +23,9 @@ from nar.cli.lock import (
     write_lock,
 )
 from nar.cli.lookup import Shape, captured
-from nar.cli.naming import meant
-from nar.console import show
 from nar.corpus import shipped_corpus
-from nar.difference import MotifCounts
-from nar.errors import InvalidInputError
+from nar.views import reports
+from nar.views.display import in_brief
 
 
 def lock(names: Sequence[str], path: Path, input_shape: Shape = None) -> int:

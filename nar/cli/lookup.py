@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from nar.architecture import Architecture
-from nar.cli.choices import CorpusChoice
-from nar.cli.naming import meant
-from nar.console import stderr
+from nar.answers.naming import meant
+from nar.base.console import stderr
+from nar.base.errors import CorpusError, UnknownArchitectureError
+from nar.choices import CorpusChoice
 from nar.corpus import Location, find, read_backbones, read_named
-from nar.errors import CorpusError, UnknownArchitectureError
+from nar.graphs.architecture import Architecture
 from nar.index.rows import Hit
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class AtHand:
 
     Attributes:
         networks: With their graphs.
-        backbones: Families of the encoders that they stand on; see `nar.architecture.Labels`.
+        backbones: Families of the encoders that they stand on (`nar.graphs.architecture.Labels`).
     """
 
     networks: Mapping[str, Architecture] = field(default_factory=dict)

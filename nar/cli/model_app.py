@@ -5,9 +5,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from nar.base.console import DEFAULT_WORK, AsJson, Verbose, Work, reporting_errors
 from nar.cli.change_kinds import Kind
 from nar.cli.filter_options import filtering
-from nar.console import DEFAULT_WORK, AsJson, Verbose, Work, reporting_errors
 from nar.index.filters import Filter
 
 app = typer.Typer()
@@ -103,8 +103,8 @@ def diff(
     verbose: Verbose = False,
 ) -> None:
     """Show what two architectures share; a model that the corpus lacks is captured."""
+    from nar.choices import CorpusChoice
     from nar.cli import corpus_commands
-    from nar.cli.choices import CorpusChoice
 
     chosen, both = CorpusChoice(work, corpus), (first, second)
     corpus_commands.diff(chosen, both, input_shape, html=html, as_json=as_json)
@@ -161,9 +161,9 @@ def export(
     verbose: Verbose = False,
 ) -> None:
     """Draw a model: its motifs and how they are linked, or every operator."""
-    from nar.cli import drawing
-    from nar.cli.choices import CorpusChoice
+    from nar.choices import CorpusChoice
     from nar.cli.lookup import looked_up
+    from nar.views import drawing
 
     drawing.check_suffix(output)
     [item] = looked_up(CorpusChoice(work, corpus), [name], input_shape)

@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from nar.atlas import read_atlas, shipped_atlas
-from nar.cli import display, reports
-from nar.cli.choices import CorpusChoice
-from nar.cli.filter_checks import Held, check_values
+from nar.answers.atlas import read_atlas, shipped_atlas
+from nar.answers.filter_checks import Held, check_values
+from nar.answers.naming import meant
+from nar.base.console import DEFAULT_WORK, show
+from nar.choices import CorpusChoice
 from nar.cli.lookup import Shape, captured, fresh_or_known
-from nar.cli.naming import meant
-from nar.console import DEFAULT_WORK, show
 from nar.corpus import shipped_corpus
 from nar.index.filters import Filter
 from nar.motifs.partition import partition
+from nar.views import display, reports
 
 
 def known_names(pattern: str, wanted: Filter) -> Iterator[str]:

@@ -4,8 +4,8 @@ import re
 from difflib import get_close_matches
 from typing import Final
 
-from nar.errors import InvalidInputError
-from nar.ops import OPS
+from nar.base.errors import InvalidInputError
+from nar.graphs.ops import OPS
 
 _ANY: Final = "..."
 _NEAR: Final = 3
@@ -33,7 +33,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
         >>> compiled("convv")
         Traceback (most recent call last):
         ...
-        nar.errors.InvalidInputError: motif: no operator is called 'convv'; did you mean conv?
+        nar.base.errors.InvalidInputError: motif: no operator is called 'convv'; did you mean conv?
     """
     words = pattern.split()
     if not set(words) - {_ANY}:

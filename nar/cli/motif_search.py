@@ -12,21 +12,21 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nar.atlas import Atlas, read_atlas, shipped_atlas
-from nar.cli.choices import CorpusChoice, IndexChoice
-from nar.cli.counts import human
-from nar.cli.display import in_brief
-from nar.cli.filter_checks import Held, check_values
+from nar.answers.atlas import Atlas, read_atlas, shipped_atlas
+from nar.answers.blocks import Operators, operators_of_blocks
+from nar.answers.filter_checks import Held, check_values
+from nar.answers.uses import Uses, read_uses
+from nar.base.console import DEFAULT_WORK, show, stderr
+from nar.base.errors import CorpusError, InvalidInputError
+from nar.base.workspace import cache_directory
+from nar.choices import CorpusChoice, IndexChoice
 from nar.cli.lookup import looked_up
 from nar.cli.motif_patterns import compiled
-from nar.console import DEFAULT_WORK, show, stderr
 from nar.corpus import Card, iterate_cards
-from nar.errors import CorpusError, InvalidInputError
 from nar.index.filters import EVERYTHING, Filter
 from nar.motifs.partition import partition
-from nar.web.blocks import Operators, operators_of_blocks
-from nar.web.uses import Uses, read_uses
-from nar.workspace import cache_directory
+from nar.views.counts import human
+from nar.views.display import in_brief
 
 _CODE: Final = re.compile(r"[0-9a-f]{16}")
 _NUMBERED: Final = re.compile(r"(\S+)#([1-9][0-9]*)")

@@ -6,25 +6,25 @@ from typing import TypeAlias
 
 from rich.console import Group
 
-from nar.architecture import Architecture
-from nar.bodies import Dissected, differing
-from nar.by import By
-from nar.cli import difference_display, display, evidence_display, reports
+from nar.answers.bodies import Dissected, differing
+from nar.answers.difference import MotifDifference
+from nar.answers.evidence import Evidence, evidence_of, labelled, looked_at, questions
+from nar.answers.explanation import Cut, explained
+from nar.answers.folding import Row, folded
+from nar.answers.published import origin
+from nar.answers.query import Answer, Query
+from nar.answers.roles import Role
+from nar.base.console import show, stderr
+from nar.base.errors import CorpusError, NarError
+from nar.choices import CorpusChoice, IndexChoice
 from nar.cli.asking import ask
-from nar.cli.choices import CorpusChoice, IndexChoice
 from nar.cli.filter_options import Multiples, resolved
-from nar.cli.folding import Row, folded
 from nar.cli.lookup import AtHand, Shape, at_hand, fresh_or_known, looked_up
-from nar.console import show, stderr
-from nar.difference import MotifDifference
-from nar.errors import CorpusError, NarError
-from nar.evidence import Evidence, evidence_of, labelled, looked_at, questions
-from nar.explanation import Cut, explained
+from nar.graphs.architecture import Architecture
+from nar.graphs.by import By
 from nar.index.filters import Filter
 from nar.index.ranking import MAX_TOP_K
-from nar.published import origin
-from nar.query import Answer, Query
-from nar.roles import Role
+from nar.views import difference_display, display, evidence_display, reports
 
 # The motifs that a hit shares, and which of its parts differ.
 Reason: TypeAlias = tuple[MotifDifference, tuple[Role, ...] | None]

@@ -6,18 +6,18 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from nar.atlas import Atlas, read_atlas, shipped_atlas
-from nar.cli.choices import CorpusChoice, IndexChoice
+from nar.answers.atlas import Atlas, read_atlas, shipped_atlas
+from nar.answers.novelty import read_novelty
+from nar.base.console import stderr, stdout
+from nar.base.errors import ConfigError, CorpusError
+from nar.base.memory import give_back, share_memory
+from nar.choices import CorpusChoice, IndexChoice
 from nar.config import NarConfig
-from nar.console import stderr, stdout
 from nar.corpus import CorpusGraphs, located
 from nar.encoding.stored import StoredEmbedder
-from nar.errors import ConfigError, CorpusError
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
-from nar.index_kind import IndexKind
-from nar.memory import give_back, share_memory
-from nar.novelty import read_novelty
+from nar.index.settings import IndexKind
 from nar.serve.logs import log_to_stderr
 from nar.serve.run import OnReady, PageOf, serve_index
 from nar.serve.run import serve as run_server

@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from nar.architecture import Architecture, Labels
 from nar.corpus.columns import graphs_of
 from nar.corpus.schema import CARD_COLUMNS, INFERENCE
+from nar.graphs.architecture import Architecture, Labels
+from nar.graphs.normal_form import inference_fingerprint
 from nar.labels.paper_labels import paper_block, paper_family
-from nar.normal_form import inference_fingerprint
 
 _LABELS = tuple(field.name for field in fields(Labels))
 _FINGERPRINTS = ("topology", "exact", INFERENCE)

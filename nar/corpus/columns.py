@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from nar.base.errors import CorpusError, InvalidGraphError
 from nar.corpus.schema import KIND_WIDTH, SCHEMA
-from nar.errors import CorpusError, InvalidGraphError
-from nar.graph import ComputationalGraph
+from nar.graphs.graph import ComputationalGraph
 
 _INT16 = np.iinfo(np.int16)
 _UINT16 = np.iinfo(np.uint16)

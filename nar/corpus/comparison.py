@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nar.architecture import Architecture, Labels
 from nar.corpus.location import Location
 from nar.corpus.reading import iterate_shards
-from nar.ops import op_name
+from nar.graphs.architecture import Architecture, Labels
+from nar.graphs.ops import op_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from string import Template
 
+from nar.base.files import package_text
+from nar.base.release import DISTRIBUTION
 from nar.corpus.manifest import Counts, Manifest
-from nar.files import package_text
-from nar.release import DISTRIBUTION
 from nar.zoo.sources import licences
 
 # Of the two packages that no source is; no file of any of these packages is in a corpus.

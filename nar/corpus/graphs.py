@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 from threading import Lock
 from typing import Final
 
-from nar.architecture import Architecture
 from nar.corpus.location import Location
 from nar.corpus.manifest import Manifest
 from nar.corpus.reading import read_named
+from nar.graphs.architecture import Architecture
 
 # A node takes some 50 bytes with its edges.
 KEPT_NODES: Final = 200_000

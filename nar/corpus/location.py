@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
-from nar.errors import InvalidInputError
+from nar.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

@@ -9,10 +9,10 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from nar.architecture import Labels
+from nar.base.errors import CorpusError
+from nar.base.files import write_whole
 from nar.corpus.location import Location
-from nar.errors import CorpusError
-from nar.files import write_whole
+from nar.graphs.architecture import Labels
 
 FILE_NAME = "manifest.json"
 TIERS = ("named", "composed", "swept")

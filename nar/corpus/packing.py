@@ -3,12 +3,12 @@
 from collections import defaultdict
 from pathlib import Path
 
-from nar.architecture import Architecture
+from nar.base.errors import CorpusError
 from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, count_corpus
 from nar.corpus.reading import iterate_shards
 from nar.corpus.shards import write_shard
-from nar.errors import CorpusError
+from nar.graphs.architecture import Architecture
 
 # Bounds what reading one shard takes; a few hundred bytes a node while it is read.
 MAX_ROWS = 8_192

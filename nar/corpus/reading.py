@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from nar.architecture import Architecture
+from nar.base.errors import CorpusError, UnknownArchitectureError
+from nar.base.files import package_path
 from nar.corpus.cards import Card, card_of, card_table, cards_of
 from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
 from nar.corpus.schema import CARD_COLUMNS, SCHEMA
 from nar.corpus.shards import architectures_of, parsed, shard_bytes, taken
 from nar.corpus.suggestions import close_names
-from nar.errors import CorpusError, UnknownArchitectureError
-from nar.files import package_path
+from nar.graphs.architecture import Architecture
 
 _MAKE_ONE = "make one with `python -m cluster.extract`"
 

@@ -7,11 +7,11 @@ vectors and rankings ask for the identity of a shard, which a renewed one keeps.
 
 from pathlib import Path
 
+from nar.base.errors import CorpusError
 from nar.corpus.location import Location
 from nar.corpus.manifest import Manifest, ShardEntry
 from nar.corpus.reading import iterate_shards
 from nar.corpus.shards import write_shard
-from nar.errors import CorpusError
 
 
 def renew(source: Location, target: Path) -> Manifest:

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
-from nar.normal_form import NORMAL_FORM_VERSION
-from nar.ops import ATTRIBUTES
+from nar.graphs.normal_form import NORMAL_FORM_VERSION
+from nar.graphs.ops import ATTRIBUTES
 
 SCHEMA_VERSION = 2
 VERSION_KEY = b"nar.corpus.schema"

@@ -10,7 +10,8 @@ from typing import Final, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nar.architecture import Architecture
+from nar.base.errors import CorpusError
+from nar.base.files import write_whole
 from nar.corpus.cards import Card, card_of, card_row, cards_of
 from nar.corpus.columns import graph_columns, graphs_of
 from nar.corpus.location import Location
@@ -26,8 +27,7 @@ from nar.corpus.schema import (
     SCHEMA_VERSION,
     VERSION_KEY,
 )
-from nar.errors import CorpusError
-from nar.files import write_whole
+from nar.graphs.architecture import Architecture
 
 T = TypeVar("T")
 

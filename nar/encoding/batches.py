@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.errors import ConfigError
+from nar.base.errors import ConfigError
 
 SMALLEST_SHARE = 2
 

@@ -7,6 +7,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
+from nar.base.errors import CheckpointError
+from nar.base.files import write_whole
 from nar.encoding.checkpoint_files import (
     AGAIN,
     CONFIG_NAME,
@@ -15,8 +17,6 @@ from nar.encoding.checkpoint_files import (
     read_files,
 )
 from nar.encoding.encoder import Encoder, encoder_module
-from nar.errors import CheckpointError
-from nar.files import write_whole
 
 
 def fingerprint(encoder: Encoder) -> str:

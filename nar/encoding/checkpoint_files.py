@@ -9,10 +9,10 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from nar.base.errors import CheckpointError
 from nar.encoding.recipe import EncoderConfig
 from nar.encoding.registry import to_config
-from nar.errors import CheckpointError
-from nar.ops import FEATURE_DIM
+from nar.graphs.ops import FEATURE_DIM
 
 CONFIG_NAME: Final = "config.json"
 WEIGHTS_NAME: Final = "weights.safetensors"

@@ -7,9 +7,9 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from nar.architecture import Architecture, Labels
 from nar.encoding.targets import Described, Targets
-from nar.graph import ComputationalGraph
+from nar.graphs.architecture import Architecture, Labels
+from nar.graphs.graph import ComputationalGraph
 
 SamplesT = TypeVar("SamplesT", covariant=True)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nar.encoding.batches import runs
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.encoder import Encoder
-from nar.graph import ComputationalGraph
+from nar.graphs.graph import ComputationalGraph
 from nar.motifs.splitting import split_all
 
 NODES_A_RUN = 100_000

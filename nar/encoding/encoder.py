@@ -9,11 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nar.architecture import Architecture
 from nar.encoding.recipe import EncoderConfig, EncoderRecipe
 from nar.encoding.registry import ENCODERS
 from nar.encoding.training import AfterEpoch, Worker
 from nar.encoding.training_state import TrainingState
+from nar.graphs.architecture import Architecture
 from nar.motifs.config import MotifConfig
 from nar.motifs.partition import MotifPartition
 

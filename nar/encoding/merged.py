@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.hashing import NEIGHBOUR, Codes, mix, operator_codes
-from nar.ragged import Integers, offsets, owners, slices
+from nar.graphs.hashing import NEIGHBOUR, Codes, mix, operator_codes
+from nar.graphs.ragged import Integers, offsets, owners, slices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

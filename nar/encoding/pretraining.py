@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from nar.architecture import Architecture
 from nar.encoding.encoder import Encoder, encoder_module
 from nar.encoding.recipe import EncoderRecipe
 from nar.encoding.training import LONE, AfterEpoch, Worker, no_report
 from nar.encoding.training_state import TrainingState
+from nar.graphs.architecture import Architecture
 from nar.motifs.config import MotifConfig
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from nar.by import By
+from nar.base.settings import Settings
+from nar.graphs.by import By
+from nar.graphs.ops import FEATURE_DIM
 from nar.motifs.config import MotifConfig
-from nar.ops import FEATURE_DIM
-from nar.settings import Settings
 
 # Parts of Eq. 6: cross-entropy of the classifier head, contrast of families.
 Losses = Literal["ce+cl", "ce", "cl"]

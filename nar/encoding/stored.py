@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.by import By
 from nar.encoding.checkpoint_files import read_files
-from nar.graph import ComputationalGraph
+from nar.graphs.by import By
+from nar.graphs.graph import ComputationalGraph
 
 if TYPE_CHECKING:
     from nar.encoding.embed import Embedder, Observe

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.architecture import Labels
+from nar.graphs.architecture import Labels
 
 
 class Described(Protocol):

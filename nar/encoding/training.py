@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
+from nar.base.errors import ConfigError
 from nar.encoding.batches import ALONE, Share
 from nar.encoding.recipe import StageRecipe
 from nar.encoding.training_state import TrainingState, optimizer_tensors, restore_optimizer
-from nar.errors import ConfigError
 
 _CPU = torch.device("cpu")
 

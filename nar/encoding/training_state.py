@@ -11,8 +11,8 @@ from safetensors.torch import load, save
 from torch import Tensor
 from torch.optim import Optimizer
 
-from nar.errors import CheckpointError
-from nar.files import write_whole
+from nar.base.errors import CheckpointError
+from nar.base.files import write_whole
 
 _TENSORS = "state.safetensors"
 _PROGRESS = "state.json"

@@ -14,8 +14,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.config import IndexConfig
-from nar.errors import IndexMismatchError, IndexUnavailableError
+from nar.base.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.bulk import IndexBuild
 from nar.index.checks import check_fingerprints, check_ids, check_page
 from nar.index.collection import Collection, check_schema, find_collection
@@ -27,6 +26,7 @@ from nar.index.publishing import staging_collection, switch
 from nar.index.ranking import check_filter, check_top_k, check_vectors, settled
 from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, ids_of
 from nar.index.searches import Search, in_groups
+from nar.index.settings import IndexConfig
 from nar.index.state import IndexState
 from nar.index.writing import delete_rows, upsert_rows
 

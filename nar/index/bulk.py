@@ -10,8 +10,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from nar.config import IndexConfig
-from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
+from nar.base.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
 from nar.index.checks import check_rows
 from nar.index.collection import Collection, find_collection
 from nar.index.digests import RowDigests
@@ -20,6 +19,7 @@ from nar.index.marks import CORPUS, mark, show_life
 from nar.index.milvus import Milvus
 from nar.index.records import StoredRow
 from nar.index.rows import IndexRow, is_fingerprint
+from nar.index.settings import IndexConfig
 
 Advance = Callable[[int], object]
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from nar.errors import InvalidInputError, InvalidQueryError
+from nar.base.errors import InvalidInputError, InvalidQueryError
 from nar.index.filters import is_count, text_fault
 from nar.index.rows import (
     COUNTS,

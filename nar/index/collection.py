@@ -8,14 +8,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.errors import IndexMismatchError, IndexUnavailableError
+from nar.base.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.expressions import any_pair, equal_any
 from nar.index.id_ranges import id_ranges
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.records import StoredRow, hit_of, record_of, stored_row
 from nar.index.rows import COLUMNS, Hit, IndexEntry, IndexRow
 from nar.index.schema import column_schema, vector_index
-from nar.index_kind import IndexKind
+from nar.index.settings import IndexKind
 
 # What a Milvus server gives at most in one answer.
 MAX_ROWS: Final = 16_384

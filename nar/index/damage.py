@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Final
 
-from nar.errors import IndexInUseError, IndexUnavailableError, NarError
+from nar.base.errors import IndexInUseError, IndexUnavailableError, NarError
 
 _AGAIN: Final = "build the index again or restore a snapshot of it"
 WAY_OUT: Final = f"delete that directory, then {_AGAIN}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Final
 
-from nar.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError
 from nar.index.nesting import GROUPS, check_size
 
 MAX_VALUE_BYTES: Final = 4_096
@@ -90,7 +90,7 @@ class Filter:
         >>> Filter(nodes=Range(3, 2))
         Traceback (most recent call last):
         ...
-        nar.errors.InvalidQueryError: nodes: minimum 3 is above maximum 2
+        nar.base.errors.InvalidQueryError: nodes: minimum 3 is above maximum 2
         >>> small = Filter(parameters=Range(maximum=1_000_000))
         >>> small_or_old = Filter(any_of=(small, Filter(families=("vgg", "alexnet"))))
         >>> neither = Filter(none_of=(small_or_old,))

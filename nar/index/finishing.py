@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeVar
 
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.collection import Collection
 from nar.index.milvus import PATIENCE_S, Milvus, RefusedError, TimedOutError
 from nar.index.schema import vector_index
-from nar.index_kind import IndexKind
+from nar.index.settings import IndexKind
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from threading import Event, RLock
 from typing import TYPE_CHECKING, Final
 
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError, NarError
+from nar.base.errors import IndexUnavailableError, NarError
+from nar.base.memory import give_back
 from nar.index.damage import DamagedIndexError, way_out
 from nar.index.id_ranges import id_ranges
 from nar.index.mirror import Mirror
 from nar.index.rows import IndexRow
-from nar.memory import give_back
+from nar.index.settings import IndexConfig
 
 if TYPE_CHECKING:
     from nar.index.architecture_index import ArchitectureIndex

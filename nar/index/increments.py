@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from nar.errors import IndexMismatchError
+from nar.base.errors import IndexMismatchError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import Advance, IndexVerificationError
 from nar.index.digests import RowDigests

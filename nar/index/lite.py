@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import grpc
 
-from nar.children import Child, say, told
-from nar.errors import IndexInUseError, IndexUnavailableError
+from nar.base.children import Child, say, told
+from nar.base.errors import IndexInUseError, IndexUnavailableError
 from nar.index.damage import (
     DamagedIndexError,
     as_answer,

@@ -14,10 +14,10 @@ from typing import Final
 import grpc
 from pymilvus import MilvusClient, MilvusException
 
-from nar.config import IndexConfig
-from nar.errors import ConfigError, IndexUnavailableError
+from nar.base.errors import ConfigError, IndexUnavailableError
 from nar.index.damage import WAY_OUT
 from nar.index.lite import LOOPBACK, EmbeddedServer, ServerApart
+from nar.index.settings import IndexConfig
 from nar.index.state import ERRORS
 
 # Building and loading an index takes longer than a call; a dead server is still noticed.

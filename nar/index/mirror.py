@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from threading import Event
 from typing import TYPE_CHECKING
 
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.damage import DamagedIndexError, way_out
 from nar.index.exact import ExactIndex
 from nar.index.records import StoredRow
 from nar.index.rows import IndexRow
+from nar.index.settings import IndexConfig
 
 if TYPE_CHECKING:
     from nar.index.architecture_index import ArchitectureIndex

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
-from nar.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError
 
 # Fields of a filter, and of its message on the wire, that hold filters.
 GROUPS: Final = ("all_of", "any_of", "none_of")

@@ -9,7 +9,7 @@ import logging
 import time
 from dataclasses import dataclass
 
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.collection import Collection, find_collection
 from nar.index.marks import BUILDER, JOB, SUPERSEDED, WRITTEN
 from nar.index.milvus import Milvus, RefusedError

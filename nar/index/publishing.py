@@ -2,8 +2,7 @@
 
 from secrets import token_hex
 
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.bulk import check_names, check_same
 from nar.index.collection import (
     SCHEMA_VERSION,
@@ -16,7 +15,7 @@ from nar.index.finishing import is_built_late
 from nar.index.marks import SUPERSEDED, begun, mark
 from nar.index.milvus import Milvus
 from nar.index.orphans import collect, is_dropped
-from nar.index_kind import IndexKind
+from nar.index.settings import IndexConfig, IndexKind
 
 
 def staging_collection(

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.nesting import below, nested
 from nar.index.rows import COLUMNS, Embedding, Hit
@@ -65,7 +65,7 @@ def check_vector(vector: NDArray[np.floating], dim: int, field: str) -> None:
         >>> check_vector(np.array([0.0, np.inf]), 2, "target")
         Traceback (most recent call last):
         ...
-        nar.errors.InvalidQueryError: target[1]: wanted a finite number, came inf
+        nar.base.errors.InvalidQueryError: target[1]: wanted a finite number, came inf
     """
     if vector.shape != (dim,):
         came = len(vector) if vector.ndim == 1 else f"shape {vector.shape}"

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.config import IndexConfig
-from nar.errors import (
+from nar.base.errors import (
     FilesAloneError,
     FilesSufficeError,
     IndexMismatchError,
@@ -32,6 +31,7 @@ from nar.index.following import Follower
 from nar.index.mirror import Mirror
 from nar.index.rows import Hit, IndexEntry, IndexRow
 from nar.index.searches import Search
+from nar.index.settings import IndexConfig
 from nar.index.state import IndexState
 
 # It imports pymilvus, which takes half of the start of a server that files answer for.

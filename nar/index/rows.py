@@ -14,9 +14,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.architecture import Labels
-from nar.errors import InvalidInputError
-from nar.fingerprints import Known
+from nar.base.errors import InvalidInputError
+from nar.graphs.architecture import Labels
+from nar.graphs.fingerprints import Known
 from nar.index.filters import text_fault
 
 Embedding = NDArray[np.float32]
@@ -72,7 +72,7 @@ class IndexEntry:
         block: Coarse class.
         task: Purpose.
         tier: Whether a library registers it, or its parts are combined, or its settings swept; see
-            `nar.architecture.Labels`.
+            `nar.graphs.architecture.Labels`.
         parameters: Number of learned scalars.
         flops: Floating-point operations of one forward pass.
         nodes: Operators in the graph.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nar.errors import IndexMismatchError, IndexUnavailableError
+from nar.base.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import Advance, IndexBuild
 from nar.index.collection import SCHEMA_VERSION, Collection

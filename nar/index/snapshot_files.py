@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from nar.errors import NarError
-from nar.files import write_whole
+from nar.base.errors import NarError
+from nar.base.files import write_whole
 from nar.index.records import StoredRow
 from nar.index.rows import COLUMNS, COUNTS, IndexRow
 

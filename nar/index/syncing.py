@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from nar.errors import IndexUnavailableError
-from nar.files import Stamp, stamp
+from nar.base.errors import IndexUnavailableError
+from nar.base.files import Stamp, stamp
 
 
 class Synced:

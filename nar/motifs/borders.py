@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.graphs.ops import MAX_OP_ID, op_id
+from nar.graphs.ragged import Integers
 from nar.motifs.neighbours import Wiring
-from nar.ops import MAX_OP_ID, op_id
-from nar.ragged import Integers
 
 # Operators without weights that may stand between a layer and the border, at most.
 REACH: Final = 4

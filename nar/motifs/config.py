@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from nar.settings import Settings
+from nar.base.settings import Settings
 
 Splitting = Literal["repeats", "node_number", "motif_number", "random"]
 FeatureKind = Literal["operators", "attributes", "motifs", "paths", "skeleton", "whole"]

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.graph import ComputationalGraph
-from nar.hashing import POSITION, Codes, operator_codes, salted
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.hashing import POSITION, Codes, operator_codes, salted
+from nar.graphs.ragged import offsets, ranks
 from nar.motifs.neighbours import refine, wiring
 from nar.motifs.partition import MotifPartition
-from nar.ragged import offsets, ranks
 
 
 def motif_subgraph(partition: MotifPartition, motif: int) -> ComputationalGraph:

@@ -25,8 +25,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.graph import ComputationalGraph
-from nar.hashing import (
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.hashing import (
     ATTRIBUTE,
     OWNER,
     STREAM,
@@ -36,14 +36,14 @@ from nar.hashing import (
     operator_codes,
     salted,
 )
+from nar.graphs.ops import ATTRIBUTES
+from nar.graphs.ragged import Integers, offsets, owners, slices
 from nar.motifs.borders import at_border
 from nar.motifs.config import FeatureKind
 from nar.motifs.neighbours import Wiring, refine, wiring
 from nar.motifs.partition import MotifPartition
 from nar.motifs.paths import levels, paths
 from nar.motifs.skeleton import skeleton
-from nar.ops import ATTRIBUTES
-from nar.ragged import Integers, offsets, owners, slices
 
 # Nodes in surroundings of so many steps, summed up, tell designs apart.
 _WHOLE_STEPS: Final = 2

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.hashing import OWNER, PIECES, Codes, salted
+from nar.graphs.hashing import OWNER, PIECES, Codes, salted
 from nar.motifs.pieces import Flow, Starts
 
 _MAX_ROUNDS = 64

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.hashing import Codes
+from nar.graphs.hashing import Codes
 from nar.motifs.partition import MotifPartition
 
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.graph import ComputationalGraph
-from nar.hashing import CHILD, SLOT, Codes, mix, operator_codes
-from nar.ops import COMMUTATIVE_IDS, MAX_OP_ID
-from nar.ragged import Integers, offsets
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.hashing import CHILD, SLOT, Codes, mix, operator_codes
+from nar.graphs.ops import COMMUTATIVE_IDS, MAX_OP_ID
+from nar.graphs.ragged import Integers, offsets
 
 _LARGEST = np.uint64(0xFFFFFFFFFFFFFFFF)
 _IS_COMMUTATIVE = np.isin(np.arange(MAX_OP_ID + 1), list(COMMUTATIVE_IDS))

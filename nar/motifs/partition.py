@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.graph import ComputationalGraph
-from nar.hashing import Codes
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.hashing import Codes
+from nar.graphs.ops import op_name
 from nar.motifs.config import MotifConfig
 from nar.motifs.growth import grow
 from nar.motifs.neighbours import Wiring, encode_neighbours, wiring
 from nar.motifs.pieces import Starts, cut, flow, group_codes, lengths, piece_codes, repeated
-from nar.ops import op_name
 
 __all__ = ["MotifPartition", "encode_neighbours", "partition", "partition_all", "to_partition"]
 

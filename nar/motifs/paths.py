@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from nar.hashing import (
+from nar.graphs.hashing import (
     AFTER,
     BEFORE,
     LEVEL,
@@ -29,8 +29,8 @@ from nar.hashing import (
     operator_codes,
     salted,
 )
+from nar.graphs.ragged import Integers, offsets, owners, ranks, slices
 from nar.motifs.neighbours import Wiring, tells_operands_apart
-from nar.ragged import Integers, offsets, owners, ranks, slices
 
 # Past this many different neighbours on one side a node's paths are drawn by hash: a graph of n
 # edges has n^2 paths through one node otherwise.

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.hashing import OUTSIDE, OWNER, POSITION, Codes, mix, operator_codes, salted
+from nar.graphs.hashing import OUTSIDE, OWNER, POSITION, Codes, mix, operator_codes, salted
+from nar.graphs.ragged import owners, ranks
 from nar.motifs.neighbours import Wiring, refine
-from nar.ragged import owners, ranks
 
 _MAX_SLOT = 2  # further operands from outside are not told apart: concat reads any number
 

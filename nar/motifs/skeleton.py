@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.graphs.ops import MAX_OP_ID, op_id
 from nar.motifs.neighbours import Wiring, wired
-from nar.ops import MAX_OP_ID, op_id
 
 _EXCHANGED: Final = (
     "batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm", "response_norm",

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from nar.graph import ComputationalGraph
+from nar.graphs.graph import ComputationalGraph
 from nar.motifs.config import MotifConfig, Splitting
 from nar.motifs.partition import MotifPartition, partition_all, to_partition
 

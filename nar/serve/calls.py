@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 
 from nar.serve.patience import Patience
 from nar.serve.stages import StageClock
-from nar.serve.tracing import REQUEST_ID
+from nar.wire.tracing import REQUEST_ID
 
 _FIT_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 

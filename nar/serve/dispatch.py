@@ -27,8 +27,8 @@ from nar.serve.stages import StageClock
 from nar.serve.streams import Streams
 from nar.serve.telemetry import Telemetry
 from nar.serve.together import Asked, Work, one_by_one
-from nar.serve.tracing import REQUEST_ID
 from nar.serve.workers import Workers
+from nar.wire.tracing import REQUEST_ID
 
 # Quoted: this is generic in the stubs only.
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"

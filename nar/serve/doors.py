@@ -3,10 +3,10 @@
 import logging
 import os
 
-from nar.config import ServerConfig
-from nar.errors import ConfigError
-from nar.serve.addresses import is_loopback
-from nar.serve.tokens import Tokens
+from nar.base.errors import ConfigError
+from nar.wire.addresses import is_loopback
+from nar.wire.settings import ServerConfig
+from nar.wire.tokens import Tokens
 
 log = logging.getLogger(__name__)
 

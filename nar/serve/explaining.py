@@ -6,18 +6,18 @@ The index holds no graphs: they come from a corpus, as far as it has those of th
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from nar.architecture import Architecture
-from nar.difference import MotifDifference
-from nar.errors import InvalidQueryError, NarError, UnknownArchitectureError
-from nar.explanation import Cut, Drawn, explained
+from nar.answers.difference import MotifDifference
+from nar.answers.explanation import Cut, Drawn, explained
+from nar.answers.query import in_place
+from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
+from nar.graphs.architecture import Architecture
 from nar.index.rows import IndexRow
-from nar.query import in_place
-from nar.serve.convert import decode_name
-from nar.serve.explanations import encode_explanation
 from nar.serve.items import Items, Looked, rows_of
-from nar.serve.paths import at
 from nar.serve.stages import StageClock
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.convert import decode_name
+from nar.wire.explanations import encode_explanation
+from nar.wire.paths import at
 
 
 class Graphs(Protocol):

@@ -15,7 +15,7 @@ from grpc_health.v1.health_pb2 import (
     HealthListResponse,
 )
 
-from nar.errors import NarError
+from nar.base.errors import NarError
 from nar.serve.calls import Context
 from nar.serve.telemetry import POOLS, Telemetry
 

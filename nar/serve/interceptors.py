@@ -31,8 +31,8 @@ from nar.serve.status import (
     status_of,
 )
 from nar.serve.telemetry import Telemetry
-from nar.serve.tokens import Tokens, token_in
-from nar.serve.tracing import REQUEST_ID
+from nar.wire.tokens import Tokens, token_in
+from nar.wire.tracing import REQUEST_ID
 
 log = logging.getLogger(__name__)
 

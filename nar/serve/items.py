@@ -3,17 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from nar.errors import NarError
-from nar.fingerprints import Fingerprinted
+from nar.answers.retrieve import unknown
+from nar.base.errors import NarError
+from nar.graphs.fingerprints import Fingerprinted
 from nar.index.rows import IndexRow
-from nar.retrieve import unknown
-from nar.serve.convert import decode_each
-from nar.serve.graphs import decode_graph
-from nar.serve.limits import Limits
 from nar.serve.stages import StageClock
 from nar.serve.status import code_name, status_of
 from nar.serve.telemetry import Telemetry
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.convert import decode_each
+from nar.wire.graphs import decode_graph
+from nar.wire.limits import Limits
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")

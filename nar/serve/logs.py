@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from nar.config import ServerConfig
+from nar.wire.settings import ServerConfig
 
 BURST_LINES: Final = 20
 # Kinds of lines that are remembered; libraries may log what is never the same.

@@ -11,7 +11,7 @@ from grpc_status import rpc_status
 from nar.serve.calls import Context, request_id_of
 from nar.serve.status import OverloadedError, pushback, status_of
 from nar.serve.telemetry import Telemetry
-from nar.serve.tracing import REQUEST_ID
+from nar.wire.tracing import REQUEST_ID
 
 
 class Refusing:

@@ -10,31 +10,31 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.config import ServerConfig
+from nar.answers.novelty import Novelty
+from nar.answers.query import Answer, Query
+from nar.answers.retrieve import Retriever, Searches
+from nar.base.errors import NarError
+from nar.base.release import version
 from nar.encoding.stored import GraphEmbedder
-from nar.errors import NarError
-from nar.fingerprints import Fingerprinted
+from nar.graphs.fingerprints import Fingerprinted
+from nar.graphs.ops import ATTRIBUTES, OPS
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry, IndexRow
 from nar.index.state import IndexState
-from nar.novelty import Novelty
-from nar.ops import ATTRIBUTES, OPS
-from nar.query import Answer, Query
-from nar.release import version
-from nar.retrieve import Retriever, Searches
-from nar.serve.answers import encode_answer, encode_architecture, encode_state
-from nar.serve.convert import check_totals, decode_name, decode_query
 from nar.serve.explaining import Explanations, Graphs
-from nar.serve.graphs import Fingerprint
 from nar.serve.items import Items, rows_of
-from nar.serve.limits import encode_limits, limits_of
-from nar.serve.pages import decode_page, encode_page
 from nar.serve.stages import StageClock, TimedEmbedder
 from nar.serve.store_metrics import Watched
 from nar.serve.telemetry import Telemetry
 from nar.serve.together import Asked, Outcome, Work, together
 from nar.serve.writing import Writes, Written
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.answers import encode_answer, encode_architecture, encode_state
+from nar.wire.convert import check_totals, decode_name, decode_query
+from nar.wire.graphs import Fingerprint
+from nar.wire.limits import encode_limits, limits_of
+from nar.wire.pages import decode_page, encode_page
+from nar.wire.settings import ServerConfig
 
 Embedded = tuple[Fingerprinted, NDArray[np.float32]]
 

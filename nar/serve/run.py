@@ -14,13 +14,13 @@ from typing import Final
 
 from prometheus_client import disable_created_metrics
 
-from nar.config import NarConfig, ServerConfig
+from nar.answers.novelty import Novelty
+from nar.base.errors import NarError
+from nar.base.memory import give_back
+from nar.base.release import version
+from nar.config import NarConfig
 from nar.encoding.stored import GraphEmbedder, StoredEmbedder
-from nar.errors import NarError
 from nar.index.reader import Reader
-from nar.memory import give_back
-from nar.novelty import Novelty
-from nar.release import version
 from nar.serve.explaining import Graphs
 from nar.serve.last_resort import MARGIN_S, LastResort
 from nar.serve.page_parts import PageParts
@@ -28,6 +28,7 @@ from nar.serve.retrieval import Indexed, Retrieval
 from nar.serve.server import QueryServer
 from nar.serve.store_metrics import StoreMetrics
 from nar.serve.telemetry import Telemetry
+from nar.wire.settings import ServerConfig
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,7 @@ from grpc_health.v1 import health_pb2_grpc
 from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
 from grpc_reflection.v1alpha import reflection
 
-from nar.config import ServerConfig
-from nar.errors import ConfigError
-from nar.serve.addresses import address
+from nar.base.errors import ConfigError
 from nar.serve.arrivals import Arrivals
 from nar.serve.calls import Layer
 from nar.serve.dispatch import Interceptor
@@ -23,11 +21,13 @@ from nar.serve.service import Servicer
 from nar.serve.spans import SERVICE
 from nar.serve.streams import Streams
 from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
-from nar.serve.tls import Certificates
-from nar.serve.tokens import Tokens
 from nar.serve.uploads import Uploads
 from nar.serve.workers import Workers
 from nar.v1 import retrieval_pb2_grpc
+from nar.wire.addresses import address
+from nar.wire.settings import ServerConfig
+from nar.wire.tls import Certificates
+from nar.wire.tokens import Tokens
 
 if TYPE_CHECKING:
     from nar.serve.http.server import WebServer

@@ -1,4 +1,4 @@
-"""Spans of calls, where the program says where spans go (`nar.serve.tracing`).
+"""Spans of calls, where the program says where spans go (`nar.wire.tracing`).
 
 They are made when a call has ended, of times that were taken anyway: one of the call, below the
 span that its caller sent, and below it one a stage. Where a library that instruments grpc or HTTP

@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.by import By
 from nar.encoding.batches import runs
 from nar.encoding.stored import GraphEmbedder
-from nar.fingerprints import Fingerprinted, fingerprinted
-from nar.graph import ComputationalGraph
+from nar.graphs.by import By
+from nar.graphs.fingerprints import Fingerprinted, fingerprinted
+from nar.graphs.graph import ComputationalGraph
 from nar.serve.patience import Patience
 from nar.serve.telemetry import STAGES
 from nar.v1.retrieval_pb2 import StageTimings

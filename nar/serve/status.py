@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc.error_details_pb2 import BadRequest, RequestInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from nar.errors import (
+from nar.base.errors import (
     FilesAloneError,
     IndexMismatchError,
     IndexUnavailableError,

@@ -11,7 +11,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from nar.errors import NarError
+from nar.base.errors import NarError
 from nar.index.state import ERRORS, IndexState
 
 

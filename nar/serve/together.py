@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from google.protobuf.message import Message
 
-from nar.errors import NarError
+from nar.base.errors import NarError
 from nar.serve.patience import Patience
 from nar.serve.stages import StageClock
 

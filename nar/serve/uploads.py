@@ -11,7 +11,7 @@ from typing import Final
 import grpc
 from google.protobuf.message import DecodeError, Message
 
-from nar.errors import NarError
+from nar.base.errors import NarError
 from nar.serve.calls import Call, Proceed
 from nar.serve.status import OverloadedError, OversizedError, SlowUploadError
 

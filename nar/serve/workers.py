@@ -7,12 +7,12 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from nar.config import ServerConfig
 from nar.serve.calls import Call
 from nar.serve.pool import Pool
 from nar.serve.status import GivenUpError, OverloadedError
 from nar.serve.telemetry import POOLS
 from nar.serve.together import Asked, Work
+from nar.wire.settings import ServerConfig
 
 # Whatever the size of their requests: these wait for a store, or read many graphs.
 HEAVY: Final = frozenset({"Explain", "Upsert", "Delete"})

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from nar.architecture import Architecture
+from nar.answers.query import in_place
+from nar.base.errors import InvalidQueryError, NarError
 from nar.encoding.stored import GraphEmbedder
-from nar.errors import InvalidQueryError, NarError
+from nar.graphs.architecture import Architecture
 from nar.index.rows import IndexRow, index_row
-from nar.query import in_place
-from nar.serve.answers import encode_architecture
-from nar.serve.architectures import decode_new
-from nar.serve.convert import check_totals, decode_name
 from nar.serve.items import Items, Looked, rows_of
 from nar.serve.stages import StageClock, TimedEmbedder
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.answers import encode_architecture
+from nar.wire.architectures import decode_new
+from nar.wire.convert import check_totals, decode_name
 
 
 class Written(Looked, Protocol):

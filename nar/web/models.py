@@ -5,14 +5,14 @@ from typing import Any, Final
 
 from google.protobuf.json_format import ParseDict, ParseError
 
-from nar.config import ServerConfig
-from nar.errors import InvalidQueryError, UnknownArchitectureError
-from nar.explanation import Drawn
+from nar.answers.explanation import Drawn
+from nar.base.errors import InvalidQueryError, UnknownArchitectureError
 from nar.serve.explaining import Graphs
-from nar.serve.graphs import decode_graph
-from nar.serve.paths import at
 from nar.v1.retrieval_pb2 import Graph
 from nar.web.catalogue import Catalogue
+from nar.wire.graphs import decode_graph
+from nar.wire.paths import at
+from nar.wire.settings import ServerConfig
 
 _UNNAMED: Final = "your model"
 

@@ -8,15 +8,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.atlas import Atlas
-from nar.config import ServerConfig
-from nar.files import package_path
+from nar.answers.atlas import Atlas
+from nar.answers.map import read_map
+from nar.answers.uses import Uses, read_uses
+from nar.base.files import package_path
 from nar.serve.explaining import Graphs
 from nar.serve.page_parts import PageParts
 from nar.web.catalogue import Listed
-from nar.web.drawing import read_map
 from nar.web.pages import Pages, Sources
-from nar.web.uses import Uses, read_uses
+from nar.wire.settings import ServerConfig
 
 STATIC: Final = package_path("web", "static")
 

@@ -20,26 +20,26 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
-from nar.cli.difference import likeness, node_lines, operator_counts
-from nar.config import ServerConfig
-from nar.errors import InvalidQueryError, NarError
-from nar.explanation import Cut, motif_difference
-from nar.fingerprints import sameness
+from nar.answers.explanation import Cut, motif_difference
+from nar.answers.side_by_side import likeness, node_lines, operator_counts
+from nar.answers.uses import Uses
+from nar.answers.verdict import resemblance
+from nar.base.errors import InvalidQueryError, NarError
+from nar.graphs.fingerprints import sameness
 from nar.index.rows import Hit
-from nar.serve.answers import decode_answer
 from nar.serve.explaining import Graphs
 from nar.serve.http.bodies import parts_of, read_body
 from nar.serve.http.replies import message_reply
 from nar.serve.page_parts import Page
 from nar.v1.retrieval_pb2 import SearchResult
-from nar.verdict import resemblance
 from nar.web.alignment import aligned
 from nar.web.catalogue import Catalogue, Listed, Suggestion, read_catalogue
 from nar.web.models import Models
 from nar.web.uploads import Files
 from nar.web.users import users_of
-from nar.web.uses import Uses
 from nar.web.views import model_view
+from nar.wire.answers import decode_answer
+from nar.wire.settings import ServerConfig
 
 _JSON: Final = "application/json"
 # How often the number of rows is compared.

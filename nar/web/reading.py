@@ -10,9 +10,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Final
 
-from nar.children import say, told
-from nar.errors import NarError
-from nar.serve.graphs import encode_graph
+from nar.base.children import say, told
+from nar.base.errors import NarError
+from nar.wire.graphs import encode_graph
 from nar.zoo import capture_architecture
 
 # Of the process, torch and its libraries included, which take most of what they map.

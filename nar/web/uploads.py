@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from nar.children import Child
-from nar.errors import InvalidQueryError
+from nar.base.children import Child
+from nar.base.errors import InvalidQueryError
 from nar.serve.status import SlowUploadError
 from nar.v1.retrieval_pb2 import Graph
 

@@ -5,9 +5,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from nar.errors import InvalidQueryError, UnknownArchitectureError
+from nar.answers.uses import Uses
+from nar.base.errors import InvalidQueryError, UnknownArchitectureError
 from nar.web.catalogue import Catalogue
-from nar.web.uses import Uses
 
 # Those with most occurrences; further ones are counted, not named.
 _NAMED: Final = 300

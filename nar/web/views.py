@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nar.explanation import Drawn
-from nar.graph import ComputationalGraph
+from nar.answers.explanation import Drawn
+from nar.answers.uses import Uses
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import ATTRIBUTES, op_name
 from nar.motifs.macro_graph import macro_graph
 from nar.motifs.partition import MotifPartition, partition
-from nar.ops import ATTRIBUTES, op_name
 from nar.web.folding import Folded, fold
-from nar.web.uses import Uses
 
 
 @dataclass(frozen=True, slots=True)

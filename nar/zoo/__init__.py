@@ -7,8 +7,8 @@
 
 from collections.abc import Sequence
 
-from nar.architecture import architecture
-from nar.errors import InvalidInputError, UnknownArchitectureError
+from nar.base.errors import InvalidInputError, UnknownArchitectureError
+from nar.graphs.architecture import architecture
 from nar.zoo.sources import source_names, source_of
 from nar.zoo.sources.file import is_file_name, resolve_file
 from nar.zoo.spec import ArchitectureSpec, ZooCapture

@@ -16,11 +16,11 @@ from torch.nn.modules.module import (
 )
 from torch.overrides import TorchFunctionMode
 
+from nar.base.errors import CaptureError
 from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import one_line, trace_module
 from nar.capture.graphs import to_capture
 from nar.capture.torch_internals import DeviceContext, fake_mode
-from nar.errors import CaptureError
 from nar.zoo.timing import lap
 
 

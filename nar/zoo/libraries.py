@@ -17,9 +17,9 @@ from types import ModuleType
 
 import torch
 
+from nar.base.errors import MissingLibraryError
+from nar.base.release import DISTRIBUTION
 from nar.capture.torch_internals import FAKE_TENSOR_LOGGER, unscripted
-from nar.errors import MissingLibraryError
-from nar.release import DISTRIBUTION
 
 # What torchvision's Python code registers fake kernels for while it is being imported.
 _SCHEMAS: tuple[str, ...] = (

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nar.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
-from nar.files import package_lines
+from nar.base.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
+from nar.base.files import package_lines
 from nar.zoo import list_specs, source_names
 from nar.zoo.sources.darts.models import DARTS, SEED, member_name
 from nar.zoo.sources.darts.sampling import sample_classes

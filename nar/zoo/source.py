@@ -12,8 +12,8 @@ from functools import partial
 
 from torch import nn
 
-from nar.architecture import Labels, Tier
 from nar.capture import Capture, CaptureInputs
+from nar.graphs.architecture import Labels, Tier
 from nar.labels.families import family_of
 from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import library_version

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from nar.architecture import Architecture, Labels
+from nar.base.errors import UnknownArchitectureError
 from nar.capture import Capture
-from nar.errors import UnknownArchitectureError
+from nar.graphs.architecture import Architecture, Labels
 from nar.zoo.timing import CaptureSeconds
 
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from darts_drawn import drawn
 from measure import best_seconds, peak_memory_mib, report
 
-from nar.fingerprints import fingerprinted
+from nar.graphs.fingerprints import fingerprinted
 from nar.zoo import capture_architecture
 from nar.zoo.selections import DARTS_DISTANCE
 from nar.zoo.sources.darts.models import SEED, member_name

@@ -13,14 +13,14 @@ import torch
 from graphs import bert, resnet
 from measure import best_seconds, one_run, peak_memory_mib, report
 
-from nar.atlas import shipped_atlas
-from nar.canonical import canonical
+from nar.answers.atlas import shipped_atlas
 from nar.corpus import read_corpus, shipped_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig, PaperRecipe
-from nar.graph import ComputationalGraph
+from nar.graphs.canonical import canonical
+from nar.graphs.graph import ComputationalGraph
 from nar.motifs.config import MotifConfig
 from nar.zoo.sources.darts.network import darts_graph
 from nar.zoo.sources.darts.sampling import sample_classes

@@ -19,9 +19,7 @@ import numpy as np
 import torch
 from measure import report
 
-from nar.architecture import Architecture
-from nar.atlas import shipped_atlas
-from nar.canonical import canonical
+from nar.answers.atlas import shipped_atlas
 from nar.corpus import read_corpus, shipped_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.default.recipe import DefaultRecipe, GraphRecipe, MotifRecipe
@@ -36,7 +34,9 @@ from nar.encoding.paper.recipe import (
 )
 from nar.encoding.recipe import EncoderRecipe
 from nar.encoding.training import EpochReport, Worker
-from nar.graph import ComputationalGraph
+from nar.graphs.architecture import Architecture
+from nar.graphs.canonical import canonical
+from nar.graphs.graph import ComputationalGraph
 from nar.motifs.config import MotifConfig
 from nar.zoo.sources.darts.network import darts_graph
 from nar.zoo.sources.darts.sampling import sample_classes

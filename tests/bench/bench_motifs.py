@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from graphs import bert, random_graph, resnet
 from measure import best_seconds, peak_memory_mib, report
 
-from nar.canonical import canonical
+from nar.graphs.canonical import canonical
 from nar.motifs.partition import partition, partition_all
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)

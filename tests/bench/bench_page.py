@@ -33,7 +33,7 @@ from playwright.sync_api import Browser, Page
 from web_browser import MISSING, executable, started
 from web_dropping import held
 
-from nar.atlas import read_atlas, shipped_atlas
+from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.zoo.libraries import import_library
 
 ROUNDS = int(os.environ.get("NAR_BENCH_ROUNDS", "10"))

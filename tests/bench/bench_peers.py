@@ -20,16 +20,16 @@ import numpy as np
 from measure import peak_memory_mib, report
 from numpy.typing import NDArray
 
-from nar.architecture import Architecture
-from nar.atlas import shipped_atlas
+from benchmark.methods import baselines, default
+from benchmark.protocol.tasks import Task
+from benchmark.scoring.metrics import average_precision
+from nar.answers.atlas import shipped_atlas
 from nar.corpus import read_corpus, shipped_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.targets import Targets
-from nar.evaluation.benchmark.tasks import Task
-from nar.evaluation.methods import baselines, default
-from nar.evaluation.scoring.metrics import average_precision
-from nar.graph import ComputationalGraph
+from nar.graphs.architecture import Architecture
+from nar.graphs.graph import ComputationalGraph
 
 GRAPHS = int(os.environ.get("NAR_BENCH_GRAPHS", "5000"))
 MAX_NODES = 600

@@ -26,15 +26,15 @@ from changed import change, linked
 from measure import peak_memory_mib, report
 from nodes import running_nodes
 
-from nar.atlas import shipped_atlas
-from nar.config import IndexConfig
+from nar.answers.atlas import shipped_atlas
+from nar.answers.novelty import keep_novelty
+from nar.base.workspace import Workspace
 from nar.corpus import iterate_shards
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.rows import index_row
-from nar.novelty import keep_novelty
-from nar.workspace import Workspace
+from nar.index.settings import IndexConfig
 
 ROWS = int(os.environ.get("NAR_BENCH_ROWS", "100000"))
 # Several shards for each worker, also of few rows.

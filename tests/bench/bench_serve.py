@@ -28,13 +28,15 @@ from milvus_server import COMMAND, milvus_server
 from server_process import ATLAS, WORKSPACE, ServerProcess, process_of
 from waiting import wait_for
 
-from nar.atlas import AtlasContent, read_atlas, shipped_atlas
-from nar.canonical import canonical
+from nar.answers.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.cli.atlas_store import open_atlas
-from nar.config import IndexConfig, NarConfig, ServerConfig
-from nar.serve.graphs import encode_graph
+from nar.config import NarConfig
+from nar.graphs.canonical import canonical
+from nar.index.settings import IndexConfig
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub as Stub
+from nar.wire.graphs import encode_graph
+from nar.wire.settings import ServerConfig
 
 CALLS = int(os.environ.get("NAR_BENCH_CALLS", "200"))
 CLIENTS = (1, 4, 16)

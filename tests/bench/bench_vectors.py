@@ -16,7 +16,7 @@ import numpy as np
 from measure import peak_memory_mib, report
 from numpy.typing import NDArray
 
-from nar.atlas import read_atlas, shipped_atlas
+from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.index.collection import MIN_EF
 from nar.index.exact import ExactIndex
 from nar.index.schema import HNSW

@@ -34,8 +34,8 @@ from changed import changed_corpus
 from milvus_server import free_port, running_milvus
 from rich.console import Console
 
-from nar.atlas import shipped_atlas
-from nar.files import write_whole
+from nar.answers.atlas import shipped_atlas
+from nar.base.files import write_whole
 
 ROOT = Path(__file__).parents[2]
 CONSOLE = Console()

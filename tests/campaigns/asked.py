@@ -7,11 +7,11 @@ import numpy as np
 from google.protobuf.message import Message
 from graphs import bert, random_graph, resnet
 
-from nar.canonical import canonical
-from nar.graph import ComputationalGraph
+from nar.graphs.canonical import canonical
+from nar.graphs.graph import ComputationalGraph
 from nar.index.rows import IndexRow
-from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.graphs import encode_graph
 
 DRAWN: Final = 32
 NOISE: Final = 0.01

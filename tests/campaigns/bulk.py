@@ -11,11 +11,11 @@ from typing import Final
 from campaigns.ledger import digests_of
 from encoding import small_default
 
-from nar.config import IndexConfig
+from nar.answers.novelty import read_novelty
+from nar.base.workspace import Workspace
 from nar.encoding.checkpoint import save_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
-from nar.novelty import read_novelty
-from nar.workspace import Workspace
+from nar.index.settings import IndexConfig
 from nar.zoo.sources.darts.genotypes import genotype_at
 
 MODELS: Final = Path(__file__).parents[1] / "faults/models.py"

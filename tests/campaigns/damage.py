@@ -18,7 +18,7 @@ from typing import Final
 from campaigns.campaign import Options, Tally, main, option
 from campaigns.kept import KEPT, Kept, files_of
 
-from nar.errors import NarError
+from nar.base.errors import NarError
 
 FLIPPED_BYTES: Final = 16
 UNCHANGED: Final = "there were the same bytes"

@@ -27,7 +27,7 @@ from campaigns.driving import Driver, Drivers
 from campaigns.strikes import KINDS, LIMIT_S, Kind, Store, Target
 from nodes import Nodes, running_nodes
 
-from nar.workspace import Workspace
+from nar.base.workspace import Workspace
 
 # Steps fail in turn: 1, 8, 15, 22, 6, ...
 STRIDE, STEPS = 7, 23

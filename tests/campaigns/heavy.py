@@ -23,7 +23,7 @@ from campaigns.processes import peak_mb_of
 from campaigns.served import Served, served
 from waiting import wait_for
 
-from nar.atlas import read_atlas, shipped_atlas
+from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.v1 import retrieval_pb2 as wire
 
 DEPLOYED: Final = Path(__file__).parents[2] / "deploy/server.yaml"

@@ -18,7 +18,7 @@ from campaigns.messages import made
 from campaigns.processes import slope, usage_of
 from campaigns.served import served
 
-from nar.atlas import read_atlas, shipped_atlas
+from nar.answers.atlas import read_atlas, shipped_atlas
 
 CHUNK: Final = 20_000
 # Messages that Hypothesis makes of each method for a chunk, 10 ms each; callers join them in pairs.

@@ -9,11 +9,11 @@ from shutil import copyfile, copytree
 from threading import Event
 from typing import Final
 
-from nar.atlas import Atlas, read_atlas, shipped_atlas
+from nar.answers.atlas import Atlas, read_atlas, shipped_atlas
 from nar.cli.atlas_store import open_atlas
-from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.following import Follower
+from nar.index.settings import IndexConfig
 
 # What tells people something, and no program.
 PROSE: Final = {".md"}

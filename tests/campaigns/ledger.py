@@ -6,7 +6,7 @@ from functools import cache
 
 from campaigns.writer import DIM, ENCODER, config_of, is_deletion, row_of
 
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 
 # No row of that number.

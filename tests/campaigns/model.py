@@ -19,10 +19,10 @@ from milvus_server import milvus_server
 from oracle import DIM, Oracle
 from waiting import wait_for
 
-from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.reader import Reader
 from nar.index.rows import IndexRow
+from nar.index.settings import IndexConfig
 
 ENCODER: Final = "e" * 64
 SEQUENCES: Final = 20

@@ -17,8 +17,8 @@ from campaigns.campaign import Options, Tally, main, option
 from campaigns.load import DROPPED, REFUSED, Load, Sent, closed_loop, open_loop, serialized
 from campaigns.served import Settings, served
 
-from nar.atlas import read_atlas, shipped_atlas
-from nar.config import ServerConfig
+from nar.answers.atlas import read_atlas, shipped_atlas
+from nar.wire.settings import ServerConfig
 
 TIMES: Final = (1, 2, 5)
 # Of the peak, at the highest load.

@@ -17,9 +17,9 @@ from campaigns.asked import vectors_of
 from campaigns.campaign import Options, Tally, main, option
 from campaigns.served import Served, served
 
-from nar.atlas import read_atlas, shipped_atlas
-from nar.client import Client
-from nar.errors import NarError
+from nar.answers.atlas import read_atlas, shipped_atlas
+from nar.base.errors import NarError
+from nar.client.client import Client
 
 RECOVERY_S: Final = 5.0
 PAUSE_S: Final = 0.05

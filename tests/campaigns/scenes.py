@@ -16,13 +16,13 @@ from live_server import LiveServer
 from tiny_index import tiny_index
 from waiting import wait_for
 
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import create_collection
 from nar.index.mirror import Mirror
 from nar.index.publishing import point_alias
 from nar.index.reader import Reader
+from nar.index.settings import IndexConfig
 from nar.serve import server as server_module
 
 TOKENS: Final = {"token": "writer"}

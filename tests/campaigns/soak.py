@@ -19,7 +19,7 @@ from campaigns.load import MILLISECONDS, REFUSED, Load, Sent, closed_loop, open_
 from campaigns.processes import Usage, slope, usage_of
 from campaigns.served import Served, served
 
-from nar.atlas import read_atlas, shipped_atlas
+from nar.answers.atlas import read_atlas, shipped_atlas
 
 SHARE: Final = 0.7
 CLIENTS: Final = 16

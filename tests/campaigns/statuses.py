@@ -18,7 +18,7 @@ from campaigns.stage import UNKNOWN, VALID, Reached, Stage
 from google.protobuf.message import DecodeError
 from tiny_index import tiny_embedder, tiny_index
 
-from nar.errors import (
+from nar.base.errors import (
     FilesAloneError,
     IndexMismatchError,
     IndexUnavailableError,

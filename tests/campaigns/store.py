@@ -24,9 +24,9 @@ from milvus_server import MilvusServer, free_port, running_milvus
 from pymilvus import MilvusClient, MilvusException
 from waiting import wait_for
 
-from nar.atlas import read_atlas, shipped_atlas
+from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.cli.atlas_store import open_atlas
-from nar.config import IndexConfig
+from nar.index.settings import IndexConfig
 from nar.v1 import retrieval_pb2 as wire
 
 TIMEOUT_S: Final = 2.0

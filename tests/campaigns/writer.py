@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 from oracle import row
 
-from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.rows import IndexRow
+from nar.index.settings import IndexConfig
 
 DIM: Final = 8
 ENCODER: Final = "e" * 64

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from nar.capture import Capture, CaptureInputs, capture_module
-from nar.graph import ComputationalGraph, operand_lists
-from nar.ops import op_name
+from nar.graphs.graph import ComputationalGraph, operand_lists
+from nar.graphs.ops import op_name
 
 
 class Function(nn.Module):

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nar.base.errors import CaptureError
 from nar.capture import CaptureInputs, capture_module
 from nar.capture.forward.dispatch import one_line
 from nar.capture.torch_internals import fake_mode
-from nar.errors import CaptureError
-from nar.ops import ATTRIBUTES
+from nar.graphs.ops import ATTRIBUTES
 
 
 def block():

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
+from nar.base.errors import CaptureError
 from nar.capture import CaptureInputs, capture_module
-from nar.errors import CaptureError
 
 DRAWS = {
     "python": lambda: random.choice((0, 1, 2)),

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from nar.canonical import exact_fingerprint
+from nar.base.errors import CaptureError
 from nar.capture import CaptureInputs, capture_exported, capture_module
 from nar.capture.forward.placement import inference
-from nar.errors import CaptureError
+from nar.graphs.canonical import exact_fingerprint
 
 
 class Encoder(nn.Module):

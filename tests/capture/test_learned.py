@@ -8,8 +8,8 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parametrizations, parametrize, spectral_norm, weight_norm
 
-from nar.canonical import exact_fingerprint, topology_fingerprint
 from nar.capture import CaptureInputs, capture_module
+from nar.graphs.canonical import exact_fingerprint, topology_fingerprint
 
 
 def patch_critic(wrapped=lambda layer: layer):

@@ -4,8 +4,8 @@ import pytest
 import torch
 from llamas import HEADS, HIDDEN, KV_HEADS, LAYERS, SPELLINGS, VOCABULARY, WIDTH
 
-from nar.canonical import exact_fingerprint
 from nar.capture import CaptureInputs, capture_module
+from nar.graphs.canonical import exact_fingerprint
 from nar.zoo.libraries import import_library
 
 IDS = torch.zeros(2, 12, dtype=torch.long)

@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from nar import ops
-from nar.atlas import shipped_atlas
+from nar.answers.atlas import shipped_atlas
 from nar.capture import capture_module
 from nar.capture.forward import aten, recorder
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
+from nar.graphs import ops
 
 
 class Waves(nn.Module):

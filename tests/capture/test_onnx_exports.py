@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from nar.canonical import exact_fingerprint, topology_fingerprint
 from nar.capture import CaptureInputs, capture_module, capture_onnx
+from nar.graphs.canonical import exact_fingerprint, topology_fingerprint
 
 
 class Transformer(nn.Module):

@@ -5,9 +5,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from nar.base.errors import CaptureError
 from nar.capture import capture_onnx
-from nar.errors import CaptureError
-from nar.ops import ATTRIBUTES
+from nar.graphs.ops import ATTRIBUTES
 
 END = 2**63 - 1
 

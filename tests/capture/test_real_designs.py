@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 import torch
 
-from nar.canonical import exact_fingerprint, topology_fingerprint
 from nar.capture import CaptureInputs, capture_module
-from nar.ops import op_name
+from nar.graphs.canonical import exact_fingerprint, topology_fingerprint
+from nar.graphs.ops import op_name
 from nar.zoo.libraries import import_library
 
 

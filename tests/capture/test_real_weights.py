@@ -10,9 +10,9 @@ from torch.nn import functional
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.nn.utils import spectral_norm, weight_norm
 
-from nar.canonical import exact_fingerprint
+from nar.base.errors import CaptureError
 from nar.capture import capture_module
-from nar.errors import CaptureError
+from nar.graphs.canonical import exact_fingerprint
 
 
 class Stateful(nn.Module):

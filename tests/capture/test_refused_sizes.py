@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from nar.base.errors import CaptureError
 from nar.capture import CaptureInputs, capture_module
-from nar.errors import CaptureError
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from nar.base.errors import InvalidInputError
 from nar.cli.among import among, listed_names
 from nar.cli.app import app
-from nar.errors import InvalidInputError
 from nar.index.filters import Filter
 
 

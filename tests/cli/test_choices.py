@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from nar.answers.query import Query
+from nar.base.console import DEFAULT_WORK
+from nar.base.errors import IndexUnavailableError
+from nar.choices import CorpusChoice, IndexChoice
 from nar.cli.app import app
 from nar.cli.asking import ask
-from nar.cli.choices import CorpusChoice, IndexChoice
-from nar.config import IndexConfig
-from nar.console import DEFAULT_WORK
 from nar.corpus import shipped_corpus
-from nar.errors import IndexUnavailableError
-from nar.query import Query
+from nar.index.settings import IndexConfig
 
 
 def uri_of(*choice):

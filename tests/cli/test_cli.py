@@ -12,16 +12,16 @@ import torch
 from corpora import corpus
 from typer.testing import CliRunner
 
+from nar.base.release import version
 from nar.cli.app import app
-from nar.config import IndexConfig
 from nar.corpus.manifest import Failure
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.marks import WRITTEN, mark
+from nar.index.settings import IndexConfig
 from nar.motifs.config import MotifConfig
-from nar.release import version
 from nar.zoo import capture_architecture
 from nar.zoo.selections import select
 

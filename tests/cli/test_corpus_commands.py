@@ -7,13 +7,14 @@ from corpora import corpus, item
 from graphs import bert, graph_of, resnet
 from typer.testing import CliRunner
 
-from nar.cli import choices, difference_display
+from nar import choices
+from nar.answers.side_by_side import difference, node_lines
 from nar.cli.app import app
-from nar.cli.corpus_display import listed_tables
-from nar.cli.difference import difference, node_lines
-from nar.cli.portrait import portrait
 from nar.corpus import find
 from nar.labels.twins import TwinGroup
+from nar.views import difference_display
+from nar.views.corpus_display import listed_tables
+from nar.views.portrait import portrait
 
 GROUP = TwinGroup("deep", "Deep", ("timm:deep", "tv:deeper", "hf:absent"), "arXiv:1", "")
 

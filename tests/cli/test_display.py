@@ -5,9 +5,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from nar.cli.display import answer
+from nar.answers.query import Answer
 from nar.index.rows import Hit, architecture_id
-from nar.query import Answer
+from nar.views.display import answer
 
 LONG = "transformers:convnext/ConvNextForImageClassification@published"
 

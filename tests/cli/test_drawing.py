@@ -13,8 +13,8 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from nar.cli.app import app
-from nar.cli.drawing import as_dot, as_graphml, as_json, as_svg, drawn_motifs, drawn_operators
-from nar.cli.html import html_of
+from nar.views.drawing import as_dot, as_graphml, as_json, as_svg, drawn_motifs, drawn_operators
+from nar.views.html import html_of
 
 SQUARE = "input; conv 0; mul 1 1; conv 2"
 HOSTILE = '<script>alert("1")</script>'

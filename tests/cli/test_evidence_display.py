@@ -5,12 +5,12 @@ from io import StringIO
 from rich.console import Console
 from test_verdict import hits
 
-from nar.bodies import SharedBody
-from nar.cli import evidence_display
-from nar.evidence import Evidence
-from nar.part_of import PartOf, Whole
-from nar.query import Answer
-from nar.verdict import UNLIKE, FamilyCount, FamilyVerdict
+from nar.answers.bodies import SharedBody
+from nar.answers.evidence import Evidence
+from nar.answers.part_of import PartOf, Whole
+from nar.answers.query import Answer
+from nar.answers.verdict import UNLIKE, FamilyCount, FamilyVerdict
+from nar.views import evidence_display
 
 BART = FamilyVerdict(10, (FamilyCount("bart", 8, 0.971, 0.9), FamilyCount("t5", 2, 0.9, 0.1)))
 SPLIT = FamilyVerdict(10, (FamilyCount("t5", 4, 0.9, 0.5), FamilyCount("bart", 6, 0.89, 0.5)))

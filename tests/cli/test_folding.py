@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from test_verdict import hits as hits_of
 
-from nar.cli import display
-from nar.cli.folding import Row, folded
-from nar.console import Console
-from nar.query import Answer
+from nar.answers.folding import Row, folded
+from nar.answers.query import Answer
+from nar.base.console import Console
+from nar.views import display
 
 
 def hits():

@@ -26,7 +26,7 @@ def factory():
 NAR = """
 import sys
 from pathlib import Path
-from nar.atlas import Atlas
+from nar.answers.atlas import Atlas
 from nar.cli import serve_command
 serve_command.shipped_atlas = lambda: Atlas(Path(sys.argv[1]), Path(sys.argv[2]))
 from nar.cli.app import app

@@ -9,12 +9,12 @@ from graphs import graph_of
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from nar.architecture import Labels, architecture
+from nar.base.errors import InvalidInputError
 from nar.cli.app import app
 from nar.cli.change_kinds import MEANING, Kind
 from nar.cli.lock import change, locked, read_lock, write_lock
-from nar.errors import InvalidInputError
-from nar.ops import ATTRIBUTES
+from nar.graphs.architecture import Labels, architecture
+from nar.graphs.ops import ATTRIBUTES
 
 ROOT = Path(__file__).parents[2]
 LABELS = Labels("mine.py:factory", "file", "-", "-", "-")

@@ -6,15 +6,15 @@ import pytest
 from corpora import corpus, rows
 from typer.testing import CliRunner
 
-from nar.atlas import Atlas
+from nar.answers.atlas import Atlas
+from nar.answers.blocks import operators_of_blocks
+from nar.answers.uses import corpus_uses, read_uses, write_uses
+from nar.base.errors import InvalidInputError
 from nar.cli.app import app
 from nar.cli.motif_patterns import compiled
 from nar.cli.motif_search import counted
 from nar.corpus import iterate_cards
-from nar.errors import InvalidInputError
 from nar.motifs.partition import partition
-from nar.web.blocks import operators_of_blocks
-from nar.web.uses import corpus_uses, read_uses, write_uses
 
 
 @pytest.fixture(scope="module")

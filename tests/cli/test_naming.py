@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from nar.answers.naming import meant
+from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.cli.app import app
-from nar.cli.naming import meant
 from nar.corpus import shipped_corpus
 from nar.corpus.suggestions import close_names
-from nar.errors import InvalidInputError, UnknownArchitectureError
 from nar.index.ranking import MAX_TOP_K
 
 WRITTEN = {

@@ -6,10 +6,10 @@ import sys
 import pytest
 from corpora import corpus
 
-from nar.cli.plots import write_plots
+from nar.base.errors import MissingLibraryError
 from nar.corpus.manifest import Manifest
 from nar.corpus.summary import summarise
-from nar.errors import MissingLibraryError
+from nar.views.plots import write_plots
 
 pytest.importorskip("matplotlib")
 
@@ -40,5 +40,5 @@ def test_without_the_library_the_error_says_how_to_get_it(tmp_path, monkeypatch)
 
 
 def test_the_library_is_imported_only_when_something_is_drawn():
-    program = "import sys, nar.cli.plots; sys.exit('matplotlib' in sys.modules)"
+    program = "import sys, nar.views.plots; sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -5,9 +5,9 @@ from corpora import corpus
 from tiny_index import tiny_encoder
 from typer.testing import CliRunner
 
+from nar.base.workspace import Workspace
 from nar.cli.app import app
 from nar.encoding.checkpoint import save_checkpoint
-from nar.workspace import Workspace
 
 
 @pytest.fixture

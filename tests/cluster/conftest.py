@@ -9,7 +9,7 @@ import pytest
 from cluster.config import ClusterConfig, ExtractConfig
 from cluster.extraction import ExtractReport, Job, extract
 from cluster.session import connect
-from nar.workspace import Workspace
+from nar.base.workspace import Workspace
 from nar.zoo.sources.darts.genotypes import genotype_at
 
 DARTS = tuple(f"darts:{genotype_at(number * 10**15)}" for number in range(10))

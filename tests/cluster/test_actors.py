@@ -13,7 +13,7 @@ from cluster.actors import ActorPool, Recruiter
 from cluster.config import PoolConfig
 from cluster.failures import WorkerLostError, WorkerStartError
 from cluster.items import Done, Failed, Item
-from nar.errors import CaptureError
+from nar.base.errors import CaptureError
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
 

@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from cluster.alone import JobRunsError, alone
-from nar.errors import ConfigError
-from nar.workspace import Workspace
+from nar.base.errors import ConfigError
+from nar.base.workspace import Workspace
 
 HOLDING = """
 import sys
 from pathlib import Path
 from cluster.alone import alone
-from nar.workspace import Workspace
+from nar.base.workspace import Workspace
 
 with alone(Workspace(Path(sys.argv[1])), "corpus"):
     print("holds", flush=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cluster.config import ClusterConfig, load_cluster_config
-from nar.errors import ConfigError
+from nar.base.errors import ConfigError
 
 SHIPPED = Path(__file__).parents[2] / "ray_config.yaml"
 

@@ -4,8 +4,8 @@ import pytest
 
 from cluster.config import ExtractConfig
 from cluster.drawing import draw
+from nar.base.workspace import Workspace
 from nar.corpus import iterate_shards, read_corpus
-from nar.workspace import Workspace
 from nar.zoo import capture_architecture
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]

@@ -16,20 +16,20 @@ from cluster.drawing import draw
 from cluster.embed import app, view
 from cluster.embedding import EmbedReport, embed
 from cluster.extraction import Job, extract
+from nar.answers.novelty import calibrate, read_novelty
+from nar.base.errors import CheckpointError, CorpusError
+from nar.base.workspace import Workspace
 from nar.cli.app import app as nar_app
-from nar.config import IndexConfig
 from nar.corpus import read_corpus, read_shard, write_shard
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
-from nar.errors import CheckpointError, CorpusError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
+from nar.index.settings import IndexConfig
 from nar.motifs.config import MotifConfig
-from nar.novelty import calibrate, read_novelty
-from nar.workspace import Workspace
 from nar.zoo.sources.darts.genotypes import genotype_at
 
 pytestmark = pytest.mark.ray

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
+from benchmark.cell_files import cell_path, content_of, read_cell
+from benchmark.cells import Cell, questions_of
+from benchmark.evaluate import app, chosen
+from benchmark.methods.registry import METHODS
+from benchmark.protocol.frozen import SEEDS
+from benchmark.running import content, data_digest, evaluate
 from cluster.config import EvaluateConfig
-from cluster.evaluate import app, chosen
-from cluster.evaluation import content, data_digest, evaluate
-from nar.errors import InvalidInputError
-from nar.evaluation.benchmark.frozen import SEEDS
-from nar.evaluation.cell_files import cell_path, content_of, read_cell
-from nar.evaluation.cells import Cell, questions_of
-from nar.evaluation.methods.registry import METHODS
+from nar.base.errors import InvalidInputError
 
 CELLS = [Cell("real", "copies", method, seed) for method in ("random", "size") for seed in (0, 1)]
 DATA = "any"
@@ -60,8 +60,8 @@ def test_a_cell_is_run_anew_when_its_method_says_so(monkeypatch):
 
 def test_a_new_metric_or_another_module_runs_no_cell_anew(monkeypatch):
     before = [content(cell, DATA) for cell in CELLS]
-    monkeypatch.setattr("nar.evaluation.scoring.metrics.METRICS", ())
-    monkeypatch.setattr("nar.evaluation.methods.baselines.__name__", "nar.evaluation.moved")
+    monkeypatch.setattr("benchmark.scoring.metrics.METRICS", ())
+    monkeypatch.setattr("benchmark.methods.baselines.__name__", "benchmark.moved")
     assert [content(cell, DATA) for cell in CELLS] == before
 
 
@@ -92,7 +92,7 @@ def test_an_unknown_set_is_one_line_with_the_way_out():
 
 @pytest.mark.ray
 def test_the_command_writes_a_table(tmp_path, ray_cluster, monkeypatch):
-    from nar.evaluation.reporting import sets
+    from benchmark.reporting import sets
 
     small = sets.CellSet("Small", (("real", "twins"),), ("random", "size"))
     monkeypatch.setattr(sets, "SETS", {"twins": small})

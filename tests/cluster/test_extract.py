@@ -18,9 +18,9 @@ from cluster import provenance, shards
 from cluster.config import ExtractConfig
 from cluster.extract import app, chosen, thinned
 from cluster.extraction import ExtractReport, Job, extract
+from nar.base.errors import ConfigError
+from nar.base.workspace import Workspace
 from nar.corpus import read_corpus
-from nar.errors import ConfigError
-from nar.workspace import Workspace
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from cluster.journal import Journal, Result, RunRecord, Scribe, captured, failed
-from nar.architecture import Labels, architecture
-from nar.canonical import canonical
 from nar.corpus.manifest import Failure
-from nar.graph import ComputationalGraph
-from nar.ops import ATTRIBUTES, op_id
+from nar.graphs.architecture import Labels, architecture
+from nar.graphs.canonical import canonical
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import ATTRIBUTES, op_id
 from nar.zoo import ZooCapture
 from nar.zoo.timing import CaptureSeconds
 

@@ -18,8 +18,8 @@ from encoding import RECIPE, small_default
 from nodes import ROOT, Nodes, running_nodes
 from waiting import wait_for
 
+from nar.base.workspace import Workspace
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from nar.workspace import Workspace
 from nar.zoo.sources.darts.genotypes import genotype_at
 
 pytestmark = pytest.mark.ray

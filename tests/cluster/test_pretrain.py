@@ -30,7 +30,8 @@ from cluster.pretraining import (
     run_name,
     scaling,
 )
-from nar.architecture import Labels, architecture
+from nar.base.errors import ConfigError, CorpusError
+from nar.base.workspace import Workspace
 from nar.config import NarConfig
 from nar.corpus import located, read_corpus
 from nar.corpus.manifest import Manifest
@@ -38,8 +39,7 @@ from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.pretraining import pretrain
 from nar.encoding.training import EpochReport
-from nar.errors import ConfigError, CorpusError
-from nar.workspace import Workspace
+from nar.graphs.architecture import Labels, architecture
 
 CONFIG = NarConfig(pretraining=RECIPE)
 FAMILIES = ("resnet", "bert", "swin")

@@ -7,7 +7,7 @@ import pytest
 
 from cluster import provenance
 from cluster.provenance import identity, labels_identity, packages, source_name
-from nar.release import DISTRIBUTION
+from nar.base.release import DISTRIBUTION
 from nar.zoo import source_names, sources
 from nar.zoo.libraries import installed
 
@@ -128,7 +128,7 @@ def test_a_file_counts_by_its_content(tmp_path):
 
 def test_tables_of_labels_do_not_decide_a_capture(tmp_path, monkeypatch):
     before = identities(), labels_identity()
-    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels").mkdir(parents=True)
     (tmp_path / "labels" / "families.yaml").write_text("defining: {}")
     monkeypatch.setattr(provenance, "package_path", tmp_path.joinpath)
     labels_identity.cache_clear()

@@ -4,8 +4,8 @@ import pytest
 from torch import nn
 
 from cluster.resuming import newest_whole
+from nar.base.errors import CheckpointError
 from nar.encoding.training_state import TrainingState, save_state
-from nar.errors import CheckpointError
 
 
 def saved(directory, epochs):

@@ -12,15 +12,15 @@ from cluster.config import EmbedConfig
 from cluster.embed_worker import EmbedWorker, Target
 from cluster.embedding import embed
 from cluster.parts import named_part
-from nar.config import IndexConfig
+from nar.base.errors import IndexUnavailableError
+from nar.base.workspace import Workspace
 from nar.corpus import located, read_corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.embed import Embedder
-from nar.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexBuild
-from nar.workspace import Workspace
+from nar.index.settings import IndexConfig
 
 pytestmark = pytest.mark.ray
 

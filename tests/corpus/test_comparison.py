@@ -8,9 +8,9 @@ from corpora import corpus, item
 from graphs import bert, graph_of, resnet
 from typer.testing import CliRunner
 
+from nar.base.errors import CorpusError
 from nar.cli.app import app
 from nar.corpus.comparison import Change, compare
-from nar.errors import CorpusError
 
 THEN = [
     item("a:same", resnet([1])),

@@ -10,8 +10,7 @@ from graphs import graph_of, random_graphs, resnet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nar.architecture import Architecture, Labels, architecture
-from nar.canonical import canonical
+from nar.base.errors import CorpusError, InvalidGraphError, UnknownArchitectureError
 from nar.corpus import (
     find,
     iterate_cards,
@@ -23,8 +22,9 @@ from nar.corpus import (
     read_shard,
     write_shard,
 )
-from nar.errors import CorpusError, InvalidGraphError, UnknownArchitectureError
-from nar.graph import ComputationalGraph
+from nar.graphs.architecture import Architecture, Labels, architecture
+from nar.graphs.canonical import canonical
+from nar.graphs.graph import ComputationalGraph
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from corpora import corpus, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nar.base.errors import CorpusError
 from nar.corpus import (
     SCHEMA,
     SCHEMA_VERSION,
@@ -17,8 +18,7 @@ from nar.corpus import (
     write_shard,
 )
 from nar.corpus.manifest import Manifest
-from nar.errors import CorpusError
-from nar.ops import ATTRIBUTES
+from nar.graphs.ops import ATTRIBUTES
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import pytest
 from corpora import corpus, rows
 
+from nar.base.errors import CorpusError
 from nar.corpus import CorpusGraphs
-from nar.errors import CorpusError
 
 ITEMS = {each.labels.name: each for each in rows()}
 SOURCES = {each.labels.source for each in ITEMS.values()}

@@ -8,11 +8,11 @@ from corpora import corpus
 from s3_server import SECRET, upload
 from typer.testing import CliRunner
 
+from nar.base.errors import CorpusError, InvalidInputError
 from nar.cli.app import app
 from nar.corpus import find, iterate_cards, located, read_corpus
 from nar.corpus.location import RemotePath
 from nar.corpus.summary import summarise
-from nar.errors import CorpusError, InvalidInputError
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from nar.architecture import Labels
+from nar.base.errors import CorpusError
 from nar.corpus.manifest import (
     Counts,
     Failure,
@@ -14,7 +14,7 @@ from nar.corpus.manifest import (
     Skipped,
     count_corpus,
 )
-from nar.errors import CorpusError
+from nar.graphs.architecture import Labels
 
 
 @dataclass(frozen=True)

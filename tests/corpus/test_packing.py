@@ -3,6 +3,7 @@
 import pytest
 from corpora import corpus, rows
 
+from nar.base.errors import CorpusError
 from nar.corpus import (
     default_corpus,
     iterate_shards,
@@ -12,7 +13,6 @@ from nar.corpus import (
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Failure, Manifest, Skipped, count_corpus
 from nar.corpus.packing import pack
-from nar.errors import CorpusError
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 from corpora import corpus, rows
 
+from nar.base.errors import CorpusError
 from nar.corpus import SCHEMA, find, iterate_cards, read_corpus
 from nar.corpus.manifest import Manifest
 from nar.corpus.renewing import renew
-from nar.errors import CorpusError
 
 NO_VERSION = {key: value for key, value in SCHEMA.metadata.items() if b"normal_form" not in key}
 OTHER_VERSION = {**SCHEMA.metadata, b"nar.corpus.normal_form": b"0"}

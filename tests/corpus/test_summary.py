@@ -10,10 +10,10 @@ from graphs import bert, resnet
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nar.base.errors import CorpusError
 from nar.corpus import iterate_cards, shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.corpus.summary import PERCENTILES, summarise
-from nar.errors import CorpusError
 
 DESIGNS = {"deep": resnet([2]), "shallow": resnet([1]), "bert": bert(1)}
 ROWS = st.tuples(

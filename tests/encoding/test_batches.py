@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nar.base.errors import ConfigError
 from nar.encoding.batches import Share, epoch_batches, runs
 from nar.encoding.merged import RowGraph, merged
 from nar.encoding.paper.graphs import collate
-from nar.errors import ConfigError
 
 TABLE = torch.tensor([[1.0], [2.0], [3.0]])
 

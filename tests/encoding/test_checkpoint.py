@@ -8,9 +8,9 @@ import torch
 from encoding import small_encoder
 from safetensors.torch import load_file, save_file
 
+from nar.base.errors import CheckpointError
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from nar.errors import CheckpointError
-from nar.ops import FEATURE_DIM
+from nar.graphs.ops import FEATURE_DIM
 
 
 def test_an_encoder_reads_back(tmp_path):

@@ -10,12 +10,12 @@ from graphs import graph_of, random_graphs, renumbered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.default.parts import SIZE_DIM, signs, size_features
 from nar.encoding.default.vocabulary import Vocabulary
 from nar.encoding.embed import Embedder
 from nar.encoding.registry import to_config
+from nar.graphs.canonical import canonical
 from nar.motifs.feature_sets import STREAM_KINDS, feature_sets
 from nar.motifs.partition import partition_all
 from nar.zoo.sources.darts.genotypes import genotype_at

@@ -7,9 +7,9 @@ from graphs import graph_of, random_graphs, renumbered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
 from nar.encoding import embed as embed_module
 from nar.encoding.embed import Embedder
+from nar.graphs.canonical import canonical
 
 EMBEDDER = Embedder(small_encoder())
 

@@ -16,7 +16,7 @@ COLLECT = f"""
 import resource
 import psutil
 from graphs import random_graph
-from nar.architecture import Labels, architecture
+from nar.graphs.architecture import Labels, architecture
 from nar.encoding.default import pretraining
 from nar.encoding.default.encoder import STREAMS
 from nar.encoding.default.vocabulary import Vocabulary

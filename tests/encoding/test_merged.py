@@ -7,10 +7,10 @@ from graphs import random_graphs, resnet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
 from nar.encoding.merged import RowGraph, merged
 from nar.encoding.paper.graphs import collate
-from nar.ops import FEATURE_DIM, one_hot_columns
+from nar.graphs.canonical import canonical
+from nar.graphs.ops import FEATURE_DIM, one_hot_columns
 
 TABLE = torch.eye(FEATURE_DIM)
 

@@ -8,9 +8,9 @@ import pytest
 from encoding import small_encoder, three_families
 from graphs import resnet
 
-from nar.canonical import canonical
 from nar.encoding.paper import encoder as encoder_module
 from nar.encoding.paper.encoder import MotifMemory, PaperEncoder
+from nar.graphs.canonical import canonical
 from nar.motifs.partition import partition, partition_all
 
 PARTITIONS = partition_all(three_families())

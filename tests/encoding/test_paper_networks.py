@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.nn import GCNConv
 
+from nar.base.errors import ConfigError
 from nar.encoding.merged import RowGraph, merged
 from nar.encoding.paper.graphs import collate
 from nar.encoding.paper.networks import GraphConvolution, GraphEncoder, encode_all
-from nar.errors import ConfigError
 
 TABLE = torch.eye(5)
 

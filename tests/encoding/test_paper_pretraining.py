@@ -7,6 +7,7 @@ import pytest
 import torch
 from encoding import RECIPE, three_families, three_family_samples
 
+from nar.base.errors import ConfigError
 from nar.encoding.batches import Share
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.embed import Embedder
@@ -15,7 +16,6 @@ from nar.encoding.paper.pretraining import Networks, pretrain_paper
 from nar.encoding.paper.recipe import PaperGraphRecipe, PaperMotifRecipe
 from nar.encoding.training import Worker
 from nar.encoding.training_state import load_state, save_state
-from nar.errors import ConfigError
 
 SAMPLES = three_family_samples()
 

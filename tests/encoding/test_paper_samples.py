@@ -3,12 +3,12 @@
 import numpy as np
 from graphs import bert, graph_of
 
-from nar.architecture import Labels, architecture
-from nar.canonical import canonical
 from nar.encoding.paper.samples import collect_samples
 from nar.encoding.targets import Targets, printed_targets
+from nar.graphs.architecture import Labels, architecture
+from nar.graphs.canonical import canonical
+from nar.graphs.ops import one_hot_columns, op_id
 from nar.motifs.config import MotifConfig
-from nar.ops import one_hot_columns, op_id
 
 NO_LABELS = Targets.of([], [])
 

@@ -10,8 +10,7 @@ from encoding import RECIPE, three_families, three_family_corpus
 from pydantic import ValidationError
 from toy_encoder import TOY, ToyRecipe
 
-from nar import ops
-from nar.atlas import shipped_atlas
+from nar.answers.atlas import shipped_atlas
 from nar.config import NarConfig
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.embed import Embedder
@@ -19,6 +18,7 @@ from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
 from nar.encoding.pretraining import pretrain
 from nar.encoding.registry import ENCODERS
+from nar.graphs import ops
 from nar.motifs.config import MotifConfig
 
 STAGE = {"epochs": 3, "batch_size": 2, "learning_rate": 0.1}

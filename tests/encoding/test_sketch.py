@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from graphs import random_graph
 
-from nar.canonical import canonical
 from nar.encoding.default import parts
 from nar.encoding.default.parts import signs, sketch
+from nar.graphs.canonical import canonical
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import feature_sets
 from nar.motifs.splitting import split_all

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 from torch.optim import Adam
 
+from nar.base.errors import CheckpointError
 from nar.encoding.training_state import (
     TrainingState,
     load_state,
@@ -12,7 +13,6 @@ from nar.encoding.training_state import (
     restore_optimizer,
     save_state,
 )
-from nar.errors import CheckpointError
 
 
 def stepped(model, steps):

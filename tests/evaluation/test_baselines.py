@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from graphs import bert, graph_of, renumbered, resnet
 
-from nar.canonical import canonical
-from nar.evaluation.methods.baselines import (
+from benchmark.methods.baselines import (
     bag_of_operators,
     code_histograms,
     random_vectors,
     sizes,
 )
-from nar.ops import op_id
+from nar.graphs.canonical import canonical
+from nar.graphs.ops import op_id
 
 CHAIN = canonical(graph_of("input; conv 0; relu 1"))
 FLIPPED = canonical(graph_of("input; relu 0; conv 1"))

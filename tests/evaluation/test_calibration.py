@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from encoding import small_default, three_families
 
-from nar.architecture import Labels, architecture
-from nar.atlas import AtlasContent
+from benchmark.calibration import changed_distances, pooled
+from benchmark.protocol.datasets import DataSet
+from nar.answers.atlas import AtlasContent
 from nar.corpus import read_cards, write_shard
 from nar.encoding.embed import Embedder
-from nar.evaluation.benchmark.datasets import DataSet
-from nar.evaluation.calibration import changed_distances, pooled
+from nar.graphs.architecture import Labels, architecture
 from nar.index.exact import ExactIndex
 from nar.index.rows import index_row
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 from tasks import small_task
 
-from nar.errors import CorpusError, InvalidInputError
-from nar.evaluation import cells
-from nar.evaluation.benchmark.questions import questions
-from nar.evaluation.cell_files import content_of, read_cell, read_sample, write_cell
-from nar.evaluation.cells import Cell, CellResult, run_cell, run_on
-from nar.evaluation.methods import macro, paper
-from nar.evaluation.methods.registry import METHODS
+from benchmark import cells
+from benchmark.cell_files import content_of, read_cell, read_sample, write_cell
+from benchmark.cells import Cell, CellResult, run_cell, run_on
+from benchmark.methods import macro, paper
+from benchmark.methods.registry import METHODS
+from benchmark.protocol.questions import questions
+from nar.base.errors import CorpusError, InvalidInputError
 
 
 @pytest.fixture(autouse=True)

@@ -5,13 +5,13 @@ from collections import defaultdict
 import pytest
 from typer.testing import CliRunner
 
+from benchmark.editing import protocol
+from benchmark.editing.dataset import architectures_of, table
+from benchmark.editing.kinds import chosen_changes
+from benchmark.editing.protocol import attempts, model_names
+from benchmark.editing.selection import draw
 from nar.cli.app import app
 from nar.corpus import iterate_cards, read_shard, shipped_corpus
-from nar.evaluation.editing import protocol
-from nar.evaluation.editing.dataset import architectures_of, table
-from nar.evaluation.editing.kinds import chosen_changes
-from nar.evaluation.editing.protocol import attempts, model_names
-from nar.evaluation.editing.selection import draw
 
 CNN = "timm:test_resnet"
 

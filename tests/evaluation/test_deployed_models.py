@@ -4,10 +4,10 @@ from functools import cache
 
 import pytest
 
-from nar.evaluation.rewriting import chosen_rewrites
-from nar.evaluation.rewriting.originals import original
-from nar.evaluation.rewriting.protocol import attempt
-from nar.normal_form import inference_fingerprint, normal_form
+from benchmark.rewriting import chosen_rewrites
+from benchmark.rewriting.originals import original
+from benchmark.rewriting.protocol import attempt
+from nar.graphs.normal_form import inference_fingerprint, normal_form
 
 original_of = cache(original)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nar.errors import InvalidInputError
-from nar.evaluation.scoring.differences import difference
-from nar.evaluation.scoring.evaluate import Scored
+from benchmark.scoring.differences import difference
+from benchmark.scoring.evaluate import Scored
+from nar.base.errors import InvalidInputError
 
 
 def scored(values, queries="abcd", clusters="xxyy"):

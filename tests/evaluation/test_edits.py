@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from nar.errors import UnknownArchitectureError
-from nar.evaluation.editing.change import Change
-from nar.evaluation.editing.kinds import changes, chosen_changes
-from nar.evaluation.editing.protocol import attempt
-from nar.ops import op_name
+from benchmark.editing.change import Change
+from benchmark.editing.kinds import changes, chosen_changes
+from benchmark.editing.protocol import attempt
+from nar.base.errors import UnknownArchitectureError
+from nar.graphs.ops import op_name
 from nar.zoo import capture_architecture
 
 CNN = "timm:resnet18"

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from nar.errors import InvalidInputError
-from nar.evaluation.benchmark.questions import questions, with_equals
-from nar.evaluation.scoring import evaluate as evaluate_module
-from nar.evaluation.scoring.ceiling import best_ranking
-from nar.evaluation.scoring.evaluate import Score, Scored, evaluate, score, summarise
-from nar.evaluation.scoring.metrics import METRICS, Metric, average_precision
-from nar.evaluation.scoring.ranking import NOBODY, rank
+from benchmark.protocol.questions import questions, with_equals
+from benchmark.scoring import evaluate as evaluate_module
+from benchmark.scoring.ceiling import best_ranking
+from benchmark.scoring.evaluate import Score, Scored, evaluate, score, summarise
+from benchmark.scoring.metrics import METRICS, Metric, average_precision
+from benchmark.scoring.ranking import NOBODY, rank
+from nar.base.errors import InvalidInputError
 
 # Two families that point the same way each, and a loner between them.
 VECTORS = np.array([[1, 0], [2, 0.1], [0, 1], [0.1, 3], [1, 1]], dtype=np.float32)

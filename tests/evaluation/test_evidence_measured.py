@@ -2,14 +2,14 @@
 
 import pytest
 
-from nar.evaluation.benchmark import frozen
-from nar.evaluation.benchmark.asking import EDITS
-from nar.evaluation.editing.parts import has_head
-from nar.evaluation.evidence.asked import DEPTH, NEW, WHOLE, Asking
-from nar.evaluation.evidence.families_of import Voted, spoken, vote_all
-from nar.evaluation.evidence.parts_of import Comparison, Said, Setting, compare_all, said
-from nar.part_of import PartOf, Whole
-from nar.verdict import FamilyCount, FamilyVerdict
+from benchmark.editing.parts import has_head
+from benchmark.evidence.asked import DEPTH, NEW, WHOLE, Asking
+from benchmark.evidence.families_of import Voted, spoken, vote_all
+from benchmark.evidence.parts_of import Comparison, Said, Setting, compare_all, said
+from benchmark.protocol import frozen
+from benchmark.protocol.asking import EDITS
+from nar.answers.part_of import PartOf, Whole
+from nar.answers.verdict import FamilyCount, FamilyVerdict
 
 
 def beside(rank, name, share, *, where="the end", original=False, kin=False):

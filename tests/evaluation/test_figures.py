@@ -5,12 +5,12 @@ import sys
 import numpy as np
 import pytest
 
-from nar.errors import InvalidInputError, MissingLibraryError
-from nar.evaluation.benchmark.datasets import NAS
-from nar.evaluation.cells import Cell, CellResult
-from nar.evaluation.reporting import figures
-from nar.evaluation.reporting.figures import Panel, difficulty_curve, neighbourhood_map, tsne
-from nar.evaluation.scoring.evaluate import Scored
+from benchmark.cells import Cell, CellResult
+from benchmark.protocol.datasets import NAS
+from benchmark.reporting import figures
+from benchmark.reporting.figures import Panel, difficulty_curve, neighbourhood_map, tsne
+from benchmark.scoring.evaluate import Scored
+from nar.base.errors import InvalidInputError, MissingLibraryError
 
 image = pytest.importorskip("matplotlib.image")
 

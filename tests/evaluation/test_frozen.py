@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmark.protocol.frozen import SEEDS, SPLITS, draw, read, roles_of, without_aliases
+from nar.base.errors import CorpusError
 from nar.corpus import iterate_cards, shipped_corpus
-from nar.errors import CorpusError
-from nar.evaluation.benchmark.frozen import SEEDS, SPLITS, draw, read, roles_of, without_aliases
 from nar.labels.twins import twins
 
 

@@ -14,11 +14,11 @@ from torch.nn.functional import one_hot, relu
 from torch_geometric.nn import GATConv, GCNConv, GINConv, global_mean_pool
 from torch_geometric.utils import to_undirected
 
-from nar.canonical import canonical
+from benchmark.methods import gnn
+from benchmark.scoring.evaluate import evaluate
 from nar.encoding.merged import RowGraph, merged
-from nar.evaluation.methods import gnn
-from nar.evaluation.scoring.evaluate import evaluate
-from nar.ops import FEATURE_DIM, one_hot_columns
+from nar.graphs.canonical import canonical
+from nar.graphs.ops import FEATURE_DIM, one_hot_columns
 
 RECIPE = gnn.GnnRecipe(dim=16)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from tasks import FAMILIES, small_task
 
-from nar.architecture import Labels, architecture
+from benchmark.inside import PROTOCOL, _on_learned, _without, families_inside
+from benchmark.protocol.datasets import DataSet
 from nar.corpus.cards import card_of
-from nar.evaluation.benchmark.datasets import DataSet
-from nar.evaluation.inside import PROTOCOL, _on_learned, _without, families_inside
+from nar.graphs.architecture import Labels, architecture
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from graphs import bert, graph_of, random_graphs, renumbered, resnet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
+from benchmark.methods import macro
+from benchmark.methods.macro_graphs import macro_graphs
+from benchmark.methods.macro_network import MacroNetwork, MaskedObjective
 from nar.encoding.training import LONE, no_report, train
-from nar.evaluation.methods import macro
-from nar.evaluation.methods.macro_graphs import macro_graphs
-from nar.evaluation.methods.macro_network import MacroNetwork, MaskedObjective
+from nar.graphs.canonical import canonical
 from nar.motifs.config import MotifConfig
 from nar.motifs.splitting import split_all
 

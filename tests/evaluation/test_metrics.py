@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from ir_measures import AP, RR, nDCG
 
-from nar.evaluation.scoring.metrics import (
+from benchmark.scoring.metrics import (
     average_precision,
     family_success,
     ndcg,
     reciprocal_rank,
     success,
 )
-from nar.evaluation.scoring.ranking import top_ranked
+from benchmark.scoring.ranking import top_ranked
 
 # Ranks:                  1  2  3  4
 RELEVANCE = np.array([[0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=bool)

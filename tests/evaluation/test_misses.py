@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from nar.evaluation.benchmark.datasets import REAL, load_dataset
-from nar.evaluation.benchmark.questions import questions
-from nar.evaluation.misses import (
+from benchmark.misses import (
     Misses,
     as_markdown,
     blame,
@@ -14,8 +12,10 @@ from nar.evaluation.misses import (
     lost_by_family,
     lost_to_nearer,
 )
-from nar.evaluation.scoring.evaluate import evaluate
-from nar.evaluation.scoring.ranking import rank
+from benchmark.protocol.datasets import REAL, load_dataset
+from benchmark.protocol.questions import questions
+from benchmark.scoring.evaluate import evaluate
+from benchmark.scoring.ranking import rank
 
 
 @pytest.mark.parametrize("make", [np.asarray, csr_array])

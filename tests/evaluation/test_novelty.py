@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from nar.evaluation.benchmark.datasets import REAL, load_dataset
-from nar.evaluation.benchmark.frozen import SEEDS
-from nar.evaluation.benchmark.tasks import load_task
-from nar.evaluation.cell_files import cell_path, write_cell
-from nar.evaluation.cells import Cell, run_cell
-from nar.evaluation.novelty import PROTOCOL, as_markdown, asked_of, measure
-from nar.evaluation.scoring.roc import Asked, area, pooled
+from benchmark.cell_files import cell_path, write_cell
+from benchmark.cells import Cell, run_cell
+from benchmark.novelty import PROTOCOL, as_markdown, asked_of, measure
+from benchmark.protocol.datasets import REAL, load_dataset
+from benchmark.protocol.frozen import SEEDS
+from benchmark.protocol.tasks import load_task
+from benchmark.scoring.roc import Asked, area, pooled
 
 
 def test_the_area_is_that_of_mann_and_whitney():

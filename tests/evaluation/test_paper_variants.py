@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.methods.paper import OURS, PRINTED, Variant
 from nar.config import load_config
-from nar.evaluation.methods.paper import OURS, PRINTED, Variant
 
 TABLE_5 = Path(__file__).parents[2] / "results" / "table5.yaml"
 

@@ -5,10 +5,8 @@ from functools import partial
 
 import pytest
 
-from nar.architecture import Labels
-from nar.corpus import Card
-from nar.evaluation.benchmark import asking
-from nar.evaluation.benchmark.asking import (
+from benchmark.protocol import asking
+from benchmark.protocol.asking import (
     changed_questions,
     design_questions,
     family_questions,
@@ -20,8 +18,10 @@ from nar.evaluation.benchmark.asking import (
     parent_questions,
     twin_questions,
 )
-from nar.evaluation.benchmark.protocols import PROTOCOLS
-from nar.evaluation.scoring.metrics import METRICS
+from benchmark.protocol.protocols import PROTOCOLS
+from benchmark.scoring.metrics import METRICS
+from nar.corpus import Card
+from nar.graphs.architecture import Labels
 from nar.labels.paper_labels import paper_block, paper_family
 from nar.labels.twins import TwinGroup
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from tasks import small_task
 
+from benchmark.methods.default import MOTIFS, UNTRAINED, Trial, trained, with_parts
+from benchmark.methods.reading import read, read_motifs, sparing
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.samples import collect_feature_samples
 from nar.encoding.embed import Embedder
-from nar.evaluation.methods.default import MOTIFS, UNTRAINED, Trial, trained, with_parts
-from nar.evaluation.methods.reading import read, read_motifs, sparing
 
 
 @pytest.mark.parametrize("trial", [Trial(), Trial(UNTRAINED)], ids=["default", "untrained"])

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from nar.evaluation.reporting.sets import SETS
-from nar.evaluation.reporting.tables import read_part
+from benchmark.reporting.sets import SETS
+from benchmark.reporting.tables import read_part
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nar.errors import CorpusError
-from nar.evaluation.benchmark.datasets import REAL, load_dataset
-from nar.evaluation.benchmark.tasks import load_task
-from nar.evaluation.cell_files import cell_path, write_cell
-from nar.evaluation.cells import RankedCell, Sample
-from nar.evaluation.reporting import figures, results, sets
-from nar.evaluation.reporting.results import write_results
-from nar.evaluation.reporting.sets import CellSet
-from nar.evaluation.scoring.ceiling import best_ranking
+from benchmark.cell_files import cell_path, write_cell
+from benchmark.cells import RankedCell, Sample
+from benchmark.protocol.datasets import REAL, load_dataset
+from benchmark.protocol.tasks import load_task
+from benchmark.reporting import figures, results, sets
+from benchmark.reporting.results import write_results
+from benchmark.reporting.sets import CellSet
+from benchmark.scoring.ceiling import best_ranking
+from nar.base.errors import CorpusError
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmark.protocol.asking import REWRITTEN, original_name
+from benchmark.protocol.datasets import REAL, load_dataset
+from benchmark.protocol.protocols import PROTOCOLS
+from benchmark.protocol.tasks import load_task
+from benchmark.rewriting import model_names
+from benchmark.rewriting.dataset import capture_rewritten
 from nar.corpus import read_cards, write_shard
-from nar.evaluation.benchmark.asking import REWRITTEN, original_name
-from nar.evaluation.benchmark.datasets import REAL, load_dataset
-from nar.evaluation.benchmark.protocols import PROTOCOLS
-from nar.evaluation.benchmark.tasks import load_task
-from nar.evaluation.rewriting import model_names
-from nar.evaluation.rewriting.dataset import capture_rewritten
 
 CNN = "timm:test_resnet"
 

@@ -7,17 +7,17 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
+from benchmark.rewriting import Missing, attempts, chosen_rewrites, model_names, rewritten
+from benchmark.rewriting.code import shuffled
+from benchmark.rewriting.files import exported_names
+from benchmark.rewriting.originals import captured, original
+from benchmark.rewriting.protocol import attempt, rewrites
+from benchmark.rewriting.spelled import Spelled, Spelling, spellings
+from benchmark.rewriting.summary import as_markdown, summary
+from nar.base.errors import UnknownArchitectureError
 from nar.capture import CaptureInputs, capture_module
 from nar.cli.app import app
-from nar.errors import UnknownArchitectureError
-from nar.evaluation.rewriting import Missing, attempts, chosen_rewrites, model_names, rewritten
-from nar.evaluation.rewriting.code import shuffled
-from nar.evaluation.rewriting.files import exported_names
-from nar.evaluation.rewriting.originals import captured, original
-from nar.evaluation.rewriting.protocol import attempt, rewrites
-from nar.evaluation.rewriting.spelled import Spelled, Spelling, spellings
-from nar.evaluation.rewriting.summary import as_markdown, summary
-from nar.ops import op_id
+from nar.graphs.ops import op_id
 
 CNN = "timm:test_resnet"
 VIT = "timm:test_vit"
@@ -110,7 +110,7 @@ def test_numbers_stay_when_functions_are_written_out():
 
 
 def spellings_by_name():
-    from nar.evaluation.rewriting.spelled import _SPELLINGS
+    from benchmark.rewriting.spelled import _SPELLINGS
 
     return {
         name: Spelling(dict.fromkeys(replaced, replacement))

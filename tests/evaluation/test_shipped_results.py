@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.cells import questions_of, run_cell
+from benchmark.reporting.rows import rows_of
+from benchmark.reporting.sets import find_set
+from benchmark.targets import OLDER, is_older
 from nar.corpus import shipped_corpus
 from nar.corpus.manifest import Manifest
-from nar.evaluation.cells import questions_of, run_cell
-from nar.evaluation.reporting.rows import rows_of
-from nar.evaluation.reporting.sets import find_set
-from nar.evaluation.targets import OLDER, is_older
 
 RESULTS = Path(__file__).parents[2] / "results"
 TABLES = sorted(path for path in RESULTS.glob("*.json") if "parts" in json.loads(path.read_text()))

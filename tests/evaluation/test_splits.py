@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.evaluation.benchmark.splits import (
+from benchmark.protocol.splits import (
     CAP,
     Member,
     capped,

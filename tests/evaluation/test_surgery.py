@@ -4,17 +4,17 @@ import pytest
 import torch
 from torch import nn
 
-from nar.capture import CaptureInputs
-from nar.capture.torch_internals import FakeTensor, fake_mode
-from nar.evaluation.editing.blocks import half_depth, layer_scale
-from nar.evaluation.editing.functions import other_activation, other_norm
-from nar.evaluation.editing.surgery import (
+from benchmark.editing.blocks import half_depth, layer_scale
+from benchmark.editing.functions import other_activation, other_norm
+from benchmark.editing.surgery import (
     at_home,
     outputs_of,
     replace_modules,
     runs_of_blocks,
 )
-from nar.evaluation.rewriting.rewrite import NotApplicableError
+from benchmark.rewriting.rewrite import NotApplicableError
+from nar.capture import CaptureInputs
+from nar.capture.torch_internals import FakeTensor, fake_mode
 
 
 def block(width, *, wider=1):

@@ -6,18 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nar.errors import InvalidInputError
-from nar.evaluation.benchmark.datasets import REAL
-from nar.evaluation.benchmark.frozen import SEEDS
-from nar.evaluation.benchmark.protocols import PROTOCOLS
-from nar.evaluation.benchmark.tasks import protocols_of
-from nar.evaluation.cells import CellResult
-from nar.evaluation.methods.registry import find_method
-from nar.evaluation.reporting.printed import printed_rows
-from nar.evaluation.reporting.sets import SETS, find_set
-from nar.evaluation.reporting.tables import DEFINITIONS, write_table
-from nar.evaluation.scoring import metrics
-from nar.evaluation.scoring.evaluate import Scored, summarise
+from benchmark.cells import CellResult
+from benchmark.methods.registry import find_method
+from benchmark.protocol.datasets import REAL
+from benchmark.protocol.frozen import SEEDS
+from benchmark.protocol.protocols import PROTOCOLS
+from benchmark.protocol.tasks import protocols_of
+from benchmark.reporting.printed import printed_rows
+from benchmark.reporting.sets import SETS, find_set
+from benchmark.reporting.tables import DEFINITIONS, write_table
+from benchmark.scoring import metrics
+from benchmark.scoring.evaluate import Scored, summarise
+from nar.base.errors import InvalidInputError
 
 QUERIES, FAMILIES = ("a", "b", "c"), ("x", "x", "y")
 MEASURED = [name for metric in metrics.METRICS for name in metric.names()]
@@ -64,7 +64,7 @@ def lines(text, title):
 def test_it_says_what_the_numbers_mean_and_how_to_get_them(tmp_path):
     text, told = table(tmp_path, "table3", REACHED)
     assert text.startswith("# Table 3: parts of the loss\n")
-    assert "python -m cluster.evaluate table3 --results results" in text
+    assert "python -m benchmark.evaluate table3 --results results" in text
     assert all(f"- {each}" in text for each in (*DEFINITIONS, *told["definitions"]))
     assert "the paper's Table 3" in text
     assert [part["asked"] in text for part in told["parts"]] == [True, True]

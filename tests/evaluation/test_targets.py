@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from nar.evaluation.reporting.sets import EVERY, SETS, find_set
-from nar.evaluation.scoring.metrics import METRICS
-from nar.evaluation.targets import CHANGES, FIRST, TARGETS, as_markdown
+from benchmark.reporting.sets import EVERY, SETS, find_set
+from benchmark.scoring.metrics import METRICS
+from benchmark.targets import CHANGES, FIRST, TARGETS, as_markdown
 
 RESULTS = Path(__file__).parents[2] / "results"
 MEASURED = [name for metric in METRICS for name in metric.names()]

@@ -3,14 +3,14 @@
 import pytest
 from graphs import resnet
 
-from nar.architecture import Labels, architecture
-from nar.canonical import canonical
+from benchmark.protocol.asking import original_name
+from benchmark.protocol.datasets import DataSet, load_dataset
+from benchmark.protocol.frozen import SEEDS
+from benchmark.protocol.tasks import load_task, make_task
+from nar.base.errors import InvalidInputError
 from nar.corpus import read_cards, write_shard
-from nar.errors import InvalidInputError
-from nar.evaluation.benchmark.asking import original_name
-from nar.evaluation.benchmark.datasets import DataSet, load_dataset
-from nar.evaluation.benchmark.frozen import SEEDS
-from nar.evaluation.benchmark.tasks import load_task, make_task
+from nar.graphs.architecture import Labels, architecture
+from nar.graphs.canonical import canonical
 
 ROLES = {
     "a:resnet1": "train",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nar.config import IndexConfig
+from nar.index.settings import IndexConfig
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import DIM, Oracle, row
 
-from nar.errors import InvalidInputError, InvalidQueryError
+from nar.base.errors import InvalidInputError, InvalidQueryError
 from nar.index.filters import Filter, Range
 from nar.index.rows import architecture_id
 

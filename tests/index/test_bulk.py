@@ -7,12 +7,12 @@ import pytest
 from backends import ENCODER, on_both
 from oracle import DIM, row
 
-from nar.config import IndexConfig
-from nar.errors import IndexMismatchError, IndexUnavailableError, InvalidInputError
+from nar.base.errors import IndexMismatchError, IndexUnavailableError, InvalidInputError
 from nar.index import bulk
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexVerificationError
 from nar.index.collection import SCHEMA_VERSION
+from nar.index.settings import IndexConfig
 
 OTHER_ENCODER = "f" * 64
 EAST = np.eye(1, DIM, dtype=np.float32)

@@ -9,12 +9,12 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from oracle import DIM, row
 from typer.testing import CliRunner
 
+from nar.base.errors import InvalidQueryError
 from nar.cli.filter_options import filtering
-from nar.errors import InvalidQueryError
 from nar.index.filters import Filter, Range, Texts, conditions_of, on
 from nar.index.nesting import GROUPS
-from nar.serve.filters import decode_filter, decode_kind, filter_fields
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.filters import decode_filter, decode_kind, filter_fields
 
 EAST = np.eye(1, DIM, dtype=np.float32)
 

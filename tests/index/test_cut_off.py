@@ -5,7 +5,7 @@ from backends import ENCODER, on_both
 from oracle import DIM, row
 from pymilvus import MilvusClient, MilvusException
 
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
 from nar.index.milvus import RefusedError, TimedOutError

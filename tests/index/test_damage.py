@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import DIM, row
 
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError, NarError
+from nar.base.errors import IndexUnavailableError, NarError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.damage import WAY_OUT, DamagedIndexError
 from nar.index.mirror import Mirror, checked
+from nar.index.settings import IndexConfig
 
 ROWS = [row(f"row {number}", 1, number, number % 7) for number in range(300)]
 NAMES = sorted(item.name for item in ROWS)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import DIM, Oracle, row
 
-from nar.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError
 from nar.index.columns import Fingerprints, Ids, Texts
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter, Range

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from milvus_lite.search.filter.tokens import TokenKind, tokenize
 from oracle import DIM, passes, row
 
-from nar.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError
 from nar.index.expressions import equal_any, expression
 from nar.index.filters import Filter, Range, conditions_of
 from nar.index.nesting import GROUPS, MAX_DEPTH, MAX_VALUES

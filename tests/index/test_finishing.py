@@ -8,9 +8,9 @@ from backends import ENCODER
 from oracle import DIM, row
 from pymilvus import MilvusClient, MilvusException
 
-from nar.config import IndexConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.finishing import sealed_segments
+from nar.index.settings import IndexConfig
 
 ROWS = [row(f"row {number}", 1, number) for number in range(5)]
 

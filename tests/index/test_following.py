@@ -6,8 +6,7 @@ import pytest
 from backends import ENCODER
 from oracle import DIM, row
 
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
 from nar.index.damage import DamagedIndexError
@@ -15,6 +14,7 @@ from nar.index.following import Follower
 from nar.index.marks import CHANGED
 from nar.index.mirror import Mirror
 from nar.index.rows import architecture_id
+from nar.index.settings import IndexConfig
 
 ROWS = [row(f"n{number}", 1, number) for number in range(40)]
 

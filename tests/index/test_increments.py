@@ -8,13 +8,13 @@ from backends import ENCODER, on_both
 from milvus_server import free_port, running_milvus
 from oracle import DIM, row
 
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexVerificationError
 from nar.index.increments import Comparison, Increment, descriptions, is_of_corpus
 from nar.index.marks import show_difference
 from nar.index.publishing import go_back
+from nar.index.settings import IndexConfig
 
 ROWS = [row(f"row {number}", 1, number) for number in range(40)]
 CORPUS = "c" * 16

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import DIM, Oracle, passes, row
 
-from nar.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError
 from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter, Range
 from nar.index.rows import COLUMNS, architecture_id

@@ -11,12 +11,12 @@ from backends import ENCODER
 from oracle import DIM, row
 from waiting import wait_for
 
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.damage import DamagedIndexError
 from nar.index.lite import _is_ending
 from nar.index.rows import architecture_id
+from nar.index.settings import IndexConfig
 
 EAST = np.eye(1, DIM, dtype=np.float32)
 

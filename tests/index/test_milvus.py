@@ -16,11 +16,11 @@ from milvus_server import free_port
 from oracle import DIM, row
 from waiting import wait_for
 
-from nar.config import IndexConfig
-from nar.errors import ConfigError, IndexUnavailableError
+from nar.base.errors import ConfigError, IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.milvus import TimedOutError
 from nar.index.rows import architecture_id
+from nar.index.settings import IndexConfig
 
 EAST = np.eye(1, DIM, dtype=np.float32)
 TIMEOUT_S = 2.0
@@ -149,7 +149,7 @@ import resource, sys
 sys.path.insert(0, sys.argv[2])
 from oracle import DIM, row
 from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 with ArchitectureIndex(IndexConfig(uri=sys.argv[1])) as index:
     with index.build("e" * 64, DIM, job="full") as build:

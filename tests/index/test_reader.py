@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from oracle import DIM, row
 from waiting import wait_for
 
-from nar.config import IndexConfig
-from nar.errors import IndexMismatchError, IndexUnavailableError
+from nar.base.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import create_collection
 from nar.index.damage import DamagedIndexError
@@ -23,6 +22,7 @@ from nar.index.publishing import point_alias
 from nar.index.reader import Reader
 from nar.index.rows import architecture_id
 from nar.index.searches import Search
+from nar.index.settings import IndexConfig
 
 EAST = np.eye(1, DIM, dtype=np.float32)
 OLD = [row(f"old {number}", 1, number) for number in range(3)]

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import DIM, row
 
-from nar.config import IndexConfig
-from nar.errors import IndexMismatchError, IndexUnavailableError
+from nar.base.errors import IndexMismatchError, IndexUnavailableError
 from nar.index import collection, snapshot
 from nar.index.architecture_index import ArchitectureIndex
+from nar.index.settings import IndexConfig
 from nar.index.snapshot import restore_snapshot, take_snapshot
 from nar.index.snapshot_files import MANIFEST, Snapshot, SnapshotError
 

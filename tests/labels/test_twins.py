@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from nar.errors import MissingLibraryError
+from nar.base.errors import MissingLibraryError
 from nar.labels.twins import twins
 from nar.zoo import resolve, source_names
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from nar.capture import CaptureInputs, capture_module
+from nar.graphs.ops import op_name
 from nar.motifs.partition import partition
-from nar.ops import op_name
 from nar.zoo.libraries import import_library
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from graphs import graph_of
 
-from nar.canonical import canonical
+from nar.graphs.canonical import canonical
+from nar.graphs.ops import ATTRIBUTES, op_name
 from nar.motifs.borders import REACH, at_border
 from nar.motifs.feature_sets import feature_sets
 from nar.motifs.neighbours import wiring
 from nar.motifs.partition import partition_all
-from nar.ops import ATTRIBUTES, op_name
 
 
 def names_at_border(text):

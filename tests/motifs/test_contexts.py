@@ -3,10 +3,10 @@
 import numpy as np
 from graphs import bert, graph_of
 
-from nar.canonical import canonical
+from nar.graphs.canonical import canonical
+from nar.graphs.ops import op_name
 from nar.motifs.contexts import context_subgraph, motif_subgraph, structure_codes
 from nar.motifs.partition import partition, to_partition
-from nar.ops import op_name
 
 # The toy of the paper's figure 3 (b): the motif of nodes 0 and 1 has 2 and 3 around it.
 TOY = graph_of("input; conv 0; relu 1; gelu 1; add 2 3; linear 4")

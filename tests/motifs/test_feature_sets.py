@@ -6,7 +6,7 @@ from graphs import bert, random_graphs, renumbered, resnet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
+from nar.graphs.canonical import canonical
 from nar.motifs.feature_sets import STREAM_KINDS, feature_sets, joined, motif_feature_sets
 from nar.motifs.partition import partition_all
 

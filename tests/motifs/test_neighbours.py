@@ -6,7 +6,7 @@ from graphs import graph_of, random_graphs, renumbered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
+from nar.graphs.canonical import canonical
 from nar.motifs.neighbours import encode_neighbours
 
 # The paper's toy considers wiring only: every node is the same operator. Two diamonds in a row.

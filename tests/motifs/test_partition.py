@@ -6,10 +6,10 @@ from graphs import Drawing, bert, graph_of, random_graphs, resnet, swin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
+from nar.graphs.canonical import canonical
+from nar.graphs.ops import op_name
 from nar.motifs.config import MotifConfig
 from nar.motifs.partition import partition, partition_all
-from nar.ops import op_name
 
 
 def motifs_of(graph):

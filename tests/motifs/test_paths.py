@@ -8,11 +8,11 @@ from graphs import graph_of, random_graphs, renumbered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
-from nar.hashing import mix
+from nar.graphs.canonical import canonical
+from nar.graphs.hashing import mix
+from nar.graphs.ops import COMMUTATIVE_IDS
 from nar.motifs.neighbours import wiring
 from nar.motifs.paths import MAX_NEIGHBOURS, levels, paths
-from nar.ops import COMMUTATIVE_IDS
 
 
 def paths_in(graph):

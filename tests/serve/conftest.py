@@ -5,10 +5,10 @@ import pytest
 from live_server import live_server
 from tiny_index import tiny_embedder, tiny_encoder, tiny_index
 
-from nar.client import Client
+from nar.base.workspace import Workspace
+from nar.client.client import Client
 from nar.encoding.checkpoint import save_checkpoint
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
-from nar.workspace import Workspace
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_index import known
 
-from nar.config import ServerConfig
-from nar.errors import InvalidQueryError
-from nar.serve.batching import ENVELOPE_BYTES, Size, batches, size_of
-from nar.serve.graphs import encode_graph
-from nar.serve.limits import limits_of
+from nar.base.errors import InvalidQueryError
+from nar.client.batching import ENVELOPE_BYTES, Size, batches, size_of
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.graphs import encode_graph
+from nar.wire.limits import limits_of
+from nar.wire.settings import ServerConfig
 
 LIMITS = limits_of(
     ServerConfig(

@@ -3,13 +3,13 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from nar.by import By
-from nar.config import ServerConfig
-from nar.errors import InvalidInputError, InvalidQueryError
+from nar.base.errors import InvalidInputError, InvalidQueryError
+from nar.graphs.by import By
 from nar.index.filters import Filter
-from nar.serve.convert import decode_each, decode_query, encode_query
-from nar.serve.limits import decode_limits, encode_limits, limits_of
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.convert import decode_each, decode_query, encode_query
+from nar.wire.limits import decode_limits, encode_limits, limits_of
+from nar.wire.settings import ServerConfig
 
 LIMITS = limits_of(ServerConfig(max_top_k=20, default_top_k=7, max_nodes=3, max_edges=3))
 ONE_NODE = wire.Graph(operators=["input"], nodes=[0])

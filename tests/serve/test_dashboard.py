@@ -19,8 +19,8 @@ from milvus_server import free_port
 from tiny_index import known
 from waiting import wait_for
 
-from nar.client import Client
-from nar.config import ClientConfig
+from nar.client.client import Client
+from nar.wire.settings import ClientConfig
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 PANELS = json.loads((DEPLOY / "dashboard.json").read_text())["panels"]

@@ -10,17 +10,17 @@ from server_process import config_of, process_of, server_process
 from tiny_index import KNOWN, tiny_embedder
 from waiting import wait_for
 
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
+from nar.base.workspace import Workspace
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.publishing import point_alias
 from nar.index.reader import Reader
 from nar.index.rows import index_row
+from nar.index.settings import IndexConfig
 from nar.index.writing import upsert_rows
-from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
-from nar.workspace import Workspace
+from nar.wire.graphs import encode_graph
 
 MINE = graph_of("input; conv 0; gelu 1; conv 2; add 3 0")
 
@@ -58,7 +58,7 @@ def test_acknowledged_writes_outlive_the_server(workspace):
 OWN = """
 import sys
 from pathlib import Path
-from nar.atlas import Atlas
+from nar.answers.atlas import Atlas
 from nar.cli.serve_command import serve_atlas
 from nar.config import NarConfig
 config, atlas = NarConfig.model_validate_json(sys.argv[1]), Atlas(*map(Path, sys.argv[2:]))

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from live_server import live_server
 from tiny_index import KNOWN, known
 
+from nar.answers.explanation import Cut, explained
+from nar.base.errors import InvalidQueryError, UnknownArchitectureError
 from nar.corpus import CorpusGraphs
-from nar.errors import InvalidQueryError, UnknownArchitectureError
-from nar.explanation import Cut, explained
-from nar.fingerprints import fingerprinted
+from nar.graphs.fingerprints import fingerprinted
 from nar.motifs.partition import MotifPartition
-from nar.serve.explanations import decode_explanation
-from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.explanations import decode_explanation
+from nar.wire.graphs import encode_graph
 
 # The corpus lacks one of those that are indexed, and has another version of a second one.
 ABSENT, OLD = "darts:cell", "timm:mixer"

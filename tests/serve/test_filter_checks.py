@@ -3,15 +3,15 @@
 import pytest
 from tiny_index import KNOWN
 
+from nar.answers.filter_checks import Held, check_values
+from nar.answers.query import Query
+from nar.base.errors import CorpusError, InvalidInputError
+from nar.choices import IndexChoice
 from nar.cli import asking
 from nar.cli.asking import ask
-from nar.cli.choices import IndexChoice
-from nar.cli.filter_checks import Held, check_values
 from nar.corpus import shipped_corpus
-from nar.errors import CorpusError, InvalidInputError
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter, Range
-from nar.query import Query
 
 HELD = [
     Filter(),
@@ -54,7 +54,7 @@ def test_what_nothing_has_is_told_with_what_there_is(values, said, wanted):
 
 
 def test_of_many_rows_the_shipped_values_are_tried(index, monkeypatch):
-    monkeypatch.setattr("nar.cli.filter_checks._SAMPLE", 2)
+    monkeypatch.setattr("nar.answers.filter_checks._SAMPLE", 2)
     with pytest.raises(InvalidInputError) as caught:
         check_values(asking.of_pages(index), Filter(sources=("torchvison", "tim")))
     # The corpus has torchvision, which looks like it; the index has not.
@@ -69,7 +69,7 @@ def test_without_a_corpus_the_first_rows_alone_are_looked_at(index, monkeypatch)
         raise CorpusError("none")
 
     monkeypatch.setattr(asking, "shipped_corpus", missing)
-    monkeypatch.setattr("nar.cli.filter_checks._SAMPLE", 2)
+    monkeypatch.setattr("nar.answers.filter_checks._SAMPLE", 2)
     with pytest.raises(InvalidInputError, match="the index has no 'tim'"):
         check_values(asking.of_pages(index), Filter(sources=("tim",)))
     assert shipped_corpus().is_dir()

@@ -11,9 +11,10 @@ from milvus_server import free_port
 from server_process import ATLAS, process_of
 from waiting import wait_for
 
-from nar.config import NarConfig, ServerConfig
+from nar.config import NarConfig
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.settings import ServerConfig
 
 CALLS = 2
 LIMIT_BYTES = deployed_mb() * 2**20

@@ -3,7 +3,6 @@ import asyncio
 import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
 
-from nar.config import ServerConfig
 from nar.serve.calls import Call
 from nar.serve.interceptors import READING, Admission, Authentication, Outcome, deadline, only_reads
 from nar.serve.patience import Patience
@@ -16,8 +15,9 @@ from nar.serve.status import (
     UnauthenticatedError,
 )
 from nar.serve.telemetry import Telemetry
-from nar.serve.tokens import Tokens
 from nar.v1 import retrieval_pb2
+from nar.wire.settings import ServerConfig
+from nar.wire.tokens import Tokens
 
 
 class Context:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from nar.config import ServerConfig
 from nar.index.nesting import MAX_DEPTH
 from nar.index.rows import TEXT_BYTES
-from nar.serve.graphs import MAX_OPERATOR_CHARS
-from nar.serve.limits import Limits, decode_limits, encode_limits, limits_of
 from nar.v1 import retrieval_pb2
+from nar.wire.graphs import MAX_OPERATOR_CHARS
+from nar.wire.limits import Limits, decode_limits, encode_limits, limits_of
+from nar.wire.settings import ServerConfig
 
 PROTO = Path(__file__).parents[2] / "proto/nar/v1/retrieval.proto"
 SETTINGS = [name for name in ServerConfig.model_fields if name.startswith("max_")]

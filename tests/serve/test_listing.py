@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from live_server import live_server
 from tiny_index import KNOWN
 
-from nar.config import IndexConfig
-from nar.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError
 from nar.index.filters import EVERYTHING, Filter, Range
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
-from nar.serve.convert import MAX_UINT32
+from nar.index.settings import IndexConfig
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.convert import MAX_UINT32
 
 TIMM = Filter(sources=("timm",))
 MIXER_OR_CELL = Filter(any_of=(Filter(families=("mixer",)), Filter(sources=("darts",))))

@@ -11,7 +11,7 @@ import pytest
 from milvus_server import free_port
 from waiting import wait_for
 
-from nar.client import Client
+from nar.client.client import Client
 from nar.corpus import iterate_names
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
@@ -20,9 +20,9 @@ from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 NAR = """
 import sys
 from pathlib import Path
-from nar.libraries import tell_libraries
+from nar.base.libraries import tell_libraries
 tell_libraries()  # as the command does before it imports them
-from nar.atlas import Atlas
+from nar.answers.atlas import Atlas
 from nar.cli import serve_command
 serve_command.shipped_atlas = lambda: Atlas(Path(sys.argv[1]), Path(sys.argv[2]))
 from nar.cli.app import app

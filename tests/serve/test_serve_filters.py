@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError
 from nar.index.filters import EVERYTHING, Filter, Range
 from nar.index.nesting import GROUPS, MAX_DEPTH, MAX_FILTERS, MAX_VALUES
-from nar.serve.filters import decode_filter, encode_filter
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.filters import decode_filter, encode_filter
 
 RESNETS = Filter(families=("resnet",))
 

@@ -4,11 +4,11 @@ from graphs import graph_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.canonical import canonical
-from nar.errors import InvalidGraphError
-from nar.ops import ATTRIBUTES, op_id
-from nar.serve.graphs import MAX_OPERATOR_CHARS, decode_graph, encode_graph
+from nar.base.errors import InvalidGraphError
+from nar.graphs.canonical import canonical
+from nar.graphs.ops import ATTRIBUTES, op_id
 from nar.v1.retrieval_pb2 import EdgeIndex, Graph
+from nar.wire.graphs import MAX_OPERATOR_CHARS, decode_graph, encode_graph
 
 BLOCK = "input; conv 0; batch_norm 1; relu 2; conv 3; add 1 4"
 

@@ -18,12 +18,12 @@ from server_process import config_of, server_process
 from tiny_index import KNOWN, tiny_encoder, tiny_index
 from waiting import wait_for
 
-from nar.client import Client
-from nar.config import IndexConfig, ServerConfig
+from nar.base.errors import ConfigError, IndexMismatchError
+from nar.client.client import Client
 from nar.encoding.checkpoint import save_checkpoint
-from nar.errors import ConfigError, IndexMismatchError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.reader import Reader
+from nar.index.settings import IndexConfig
 from nar.serve import server as server_module
 from nar.serve.doors import check_doors
 from nar.serve.resting import Resting
@@ -31,6 +31,7 @@ from nar.serve.run import serve
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.settings import ServerConfig
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING

@@ -6,9 +6,9 @@ from live_server import live_server
 from tiny_index import KNOWN
 from typer.testing import CliRunner
 
+from nar.base.errors import ConfigError, IndexUnavailableError
 from nar.cli.app import app
-from nar.config import ClientConfig
-from nar.errors import ConfigError, IndexUnavailableError
+from nar.wire.settings import ClientConfig
 
 ROWS = len(KNOWN)
 

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_index import KNOWN, known
 
-from nar.canonical import Wiring, exact_fingerprint, topology_fingerprint
-from nar.fingerprints import fingerprinted
-from nar.normal_form import inference_fingerprint
-from nar.ops import ATTRIBUTES, OPS
-from nar.release import version
-from nar.retrieve import Retriever
-from nar.serve.answers import decode_answer
-from nar.serve.graphs import encode_graph
+from nar.answers.retrieve import Retriever
+from nar.base.release import version
+from nar.graphs.canonical import Wiring, exact_fingerprint, topology_fingerprint
+from nar.graphs.fingerprints import fingerprinted
+from nar.graphs.normal_form import inference_fingerprint
+from nar.graphs.ops import ATTRIBUTES, OPS
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.answers import decode_answer
+from nar.wire.graphs import encode_graph
 
 CYCLE = wire.Graph(
     operators=["add"], nodes=[0, 0], edge_index=wire.EdgeIndex(sources=[0, 1], targets=[1, 0])

@@ -7,14 +7,14 @@ from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import BadRequest, RequestInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from nar.errors import (
+from nar.base.errors import (
     IndexMismatchError,
     IndexUnavailableError,
     InvalidGraphError,
     InvalidQueryError,
     UnknownArchitectureError,
 )
-from nar.serve.remote import ServiceError, error_of_status
+from nar.client.remote import ServiceError, error_of_status
 from nar.serve.status import (
     ExpiredError,
     OverloadedError,

@@ -10,11 +10,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from tiny_index import KNOWN, tiny_index
 from waiting import wait_for
 
-from nar.config import IndexConfig
-from nar.errors import IndexUnavailableError
+from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
+from nar.index.settings import IndexConfig
 from nar.index.state import ERRORS
 from nar.serve.store_metrics import StoreMetrics
 

@@ -12,12 +12,12 @@ from google.rpc.code_pb2 import INVALID_ARGUMENT, NOT_FOUND, OK
 from live_server import live_server
 from waiting import wait_for
 
-from nar.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
-from nar.serve.answers import decode_answer
-from nar.serve.remote import ServiceError, error_of_call
+from nar.base.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
+from nar.client.remote import ServiceError, error_of_call
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.answers import decode_answer
 
 
 def named(*names):

@@ -13,11 +13,11 @@ from live_server import live_server
 from tiny_index import KNOWN
 from waiting import wait_for
 
-from nar.client import Client
-from nar.config import ClientConfig, ServerConfig
-from nar.errors import ConfigError, IndexUnavailableError
+from nar.base.errors import ConfigError, IndexUnavailableError
+from nar.client.client import Client
+from nar.client.remote import ServiceError
 from nar.serve.doors import check_doors
-from nar.serve.remote import ServiceError
+from nar.wire.settings import ClientConfig, ServerConfig
 
 ROWS = len(KNOWN)
 NAME = next(iter(KNOWN))
@@ -71,7 +71,7 @@ def test_certificates_change_while_the_server_runs(
     embedder, index, authority, tmp_path, caplog, rows_seen
 ):
     certificate, key = authority.issue("server")
-    caplog.set_level("INFO", "nar.serve.tls")
+    caplog.set_level("INFO", "nar.wire.tls")
     with live_server(embedder, index, tls=tls_of(certificate, key)) as server:
         assert rows_seen(server, ca_file=authority.file) == ROWS
         key.write_text("half written")
@@ -133,7 +133,7 @@ def test_whom_a_server_asks_for_changes_while_it_runs(
 def test_a_client_shows_what_its_files_hold_when_it_calls(
     embedder, index, authority, tmp_path, caplog, open_client
 ):
-    caplog.set_level("INFO", "nar.serve.calling")
+    caplog.set_level("INFO", "nar.client.calling")
     certificate, key = Authority(tmp_path, "stranger").issue("caller")
     config = ClientConfig(ca_file=authority.file, certificate_file=certificate, key_file=key)
     tls = tls_of(*authority.issue("server"), client_ca_file=authority.file)

@@ -12,10 +12,8 @@ from live_server import live_server
 from tiny_index import KNOWN, known
 from waiting import wait_for
 
-from nar.retrieve import Retriever
-from nar.serve.answers import decode_answer
+from nar.answers.retrieve import Retriever
 from nar.serve.calls import Call
-from nar.serve.graphs import encode_graph
 from nar.serve.patience import Patience
 from nar.serve.pool import Pool
 from nar.serve.stages import StageClock
@@ -23,6 +21,8 @@ from nar.serve.together import Asked
 from nar.serve.waiting import MOST, SMALL_BYTES, Waiting, WaitingRoom
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.answers import decode_answer
+from nar.wire.graphs import encode_graph
 
 
 def search_of(name, **fields):

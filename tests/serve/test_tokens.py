@@ -9,12 +9,13 @@ from tiny_index import KNOWN
 from typer.testing import CliRunner
 from web_asking import ask
 
+from nar.base.errors import ConfigError
 from nar.cli.app import app
-from nar.client import Client
-from nar.config import ServerConfig, load_config
-from nar.errors import ConfigError
-from nar.serve.remote import ServiceError
-from nar.serve.tokens import Tokens
+from nar.client.client import Client
+from nar.client.remote import ServiceError
+from nar.config import load_config
+from nar.wire.settings import ServerConfig
+from nar.wire.tokens import Tokens
 
 
 def asked(server, token):

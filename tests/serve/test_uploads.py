@@ -10,13 +10,13 @@ from live_server import live_server
 from server_process import server_process
 from waiting import wait_for
 
-from nar.canonical import canonical
-from nar.client import Client
-from nar.serve.channel import OPTIONS
-from nar.serve.graphs import encode_graph
+from nar.client.channel import OPTIONS
+from nar.client.client import Client
+from nar.graphs.canonical import canonical
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.graphs import encode_graph
 
 MEGABYTE = 1024 * 1024
 UPLOADS = 40

@@ -13,12 +13,12 @@ from live_server import live_server
 from tiny_index import known
 from waiting import wait_for
 
-from nar.canonical import canonical
-from nar.client import Client
+from nar.client.client import Client
+from nar.graphs.canonical import canonical
 from nar.serve import stages
-from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.graphs import encode_graph
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING

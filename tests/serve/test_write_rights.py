@@ -11,19 +11,21 @@ from live_server import live_server
 from tiny_index import known, tiny_embedder, tiny_index
 from waiting import wait_for
 
+from nar.base.errors import ConfigError
 from nar.cli.serve_command import serve_atlas
-from nar.config import IndexConfig, NarConfig, ServerConfig
-from nar.errors import ConfigError
+from nar.config import NarConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import create_collection
 from nar.index.mirror import Mirror
 from nar.index.publishing import point_alias
 from nar.index.reader import Reader
+from nar.index.settings import IndexConfig
 from nar.serve.doors import check_doors
-from nar.serve.graphs import encode_graph
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.graphs import encode_graph
+from nar.wire.settings import ServerConfig
 
 CHANGE = wire.UpsertRequest(
     architectures=[wire.NewArchitecture(name="mine:a", graph=encode_graph(known("timm:plain")))]

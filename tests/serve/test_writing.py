@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from live_server import live_server
 from tiny_index import KNOWN, known, tiny_index
 
-from nar.canonical import canonical, exact_fingerprint
+from nar.graphs.canonical import canonical, exact_fingerprint
 from nar.index.rows import TEXT_BYTES, architecture_id
-from nar.serve.graphs import encode_graph
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.graphs import encode_graph
 
 CYCLE = wire.Graph(
     operators=["add"], nodes=[0, 0], edge_index=wire.EdgeIndex(sources=[0, 1], targets=[1, 0])

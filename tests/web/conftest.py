@@ -14,17 +14,18 @@ from live_server import live_server
 from onnx import TensorProto, helper, numpy_helper
 from web_browser import MISSING, executable, started
 
-from nar.config import IndexConfig, ServerConfig
+from nar.answers.map import coordinates
+from nar.answers.novelty import calibrate
+from nar.answers.uses import corpus_uses
 from nar.corpus import CorpusGraphs
 from nar.encoding.embed import Embedder
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 from nar.index.rows import index_row
+from nar.index.settings import IndexConfig
 from nar.motifs.partition import partition
-from nar.novelty import calibrate
-from nar.web.drawing import coordinates
 from nar.web.page import Drawn, page_of
-from nar.web.uses import corpus_uses
+from nar.wire.settings import ServerConfig
 
 MAX_FILE_BYTES = 100_000
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from nar.atlas import MAP, USES, Atlas, read_atlas
+from nar.answers.atlas import MAP, USES, Atlas, read_atlas
+from nar.answers.map import coordinates, read_map
+from nar.answers.uses import read_uses
+from nar.base.errors import CorpusError
 from nar.cli.app import app
 from nar.cli.atlas_commands import draw
 from nar.corpus import read_corpus
-from nar.errors import CorpusError
 from nar.motifs.partition import partition
-from nar.web.drawing import coordinates, read_map
-from nar.web.uses import read_uses
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from graphs import random_graphs
 from hypothesis import given
 
-from nar.canonical import canonical
+from nar.graphs.canonical import canonical
 from nar.motifs.macro_graph import MacroGraph, macro_graph
 from nar.motifs.partition import partition
 from nar.web.folding import fold, kinds_of

@@ -9,9 +9,9 @@ from graphs import graph_of
 from playwright.sync_api import expect
 from web_dropping import drop
 
-from nar.normal_form import normal_form
-from nar.retrieve import Retriever
-from nar.serve.graphs import encode_graph
+from nar.answers.retrieve import Retriever
+from nar.graphs.normal_form import normal_form
+from nar.wire.graphs import encode_graph
 
 
 def paste(page, text):

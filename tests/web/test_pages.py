@@ -12,14 +12,14 @@ from graphs import resnet, swin
 from live_server import live_server
 from web_asking import ask
 
-from nar.canonical import canonical
-from nar.config import ServerConfig
+from nar.answers.verdict import resemblance
+from nar.graphs.canonical import canonical
 from nar.motifs.partition import partition
-from nar.serve.answers import decode_answer
-from nar.serve.graphs import encode_graph
 from nar.v1.retrieval_pb2 import SearchResult
-from nar.verdict import resemblance
 from nar.web.page import Drawn, page_of
+from nar.wire.answers import decode_answer
+from nar.wire.graphs import encode_graph
+from nar.wire.settings import ServerConfig
 
 
 def names(server, text):

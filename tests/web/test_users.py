@@ -3,10 +3,10 @@
 from corpora import item
 from graphs import graph_of
 
+from nar.answers.uses import uses_of
 from nar.index.rows import index_entry
 from nar.web.catalogue import Catalogue
 from nar.web.users import users_of
-from nar.web.uses import uses_of
 
 CODE = 7
 

@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from nar.capture import capture_module
-from nar.fingerprints import same_at_inference, sameness
+from nar.graphs.fingerprints import same_at_inference, sameness
 from nar.zoo import capture_architecture
 
 ADAPTED_VIT = """

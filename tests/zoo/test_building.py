@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from nar.base.errors import CaptureError
 from nar.capture import CaptureInputs
-from nar.errors import CaptureError
 from nar.zoo import capture_architecture
 from nar.zoo.building import Plan, capture_plan, operating, weightless
 

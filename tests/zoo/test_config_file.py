@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nar.errors import CaptureError
+from nar.base.errors import CaptureError
 from nar.zoo import capture_architecture
 
 BERT = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.errors import InvalidInputError
+from nar.base.errors import InvalidInputError
 from nar.zoo.sources.darts.genotypes import (
     CELL_COUNT,
     GENOTYPE_COUNT,

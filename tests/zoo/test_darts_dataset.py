@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from nar.base.errors import CorpusError, InvalidInputError
 from nar.cli.app import app
-from nar.errors import CorpusError, InvalidInputError
 from nar.zoo.sources.darts.codes import distances_from, node_texts
 from nar.zoo.sources.darts.dataset import (
     DISTANCES,

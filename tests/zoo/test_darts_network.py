@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from nar.canonical import canonical, topology_fingerprint
-from nar.fingerprints import fingerprinted
-from nar.ops import ATTRIBUTES, op_name
+from nar.graphs.canonical import canonical, topology_fingerprint
+from nar.graphs.fingerprints import fingerprinted
+from nar.graphs.ops import ATTRIBUTES, op_name
 from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, genotype_at, parse_genotype
 from nar.zoo.sources.darts.network import darts_graph, darts_network
 

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from nar.errors import InvalidInputError
+from nar.base.errors import InvalidInputError
 from nar.zoo.sources.darts.edits import edit_distance
 from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT
 from nar.zoo.sources.darts.sampling import (

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from nar.errors import UnknownArchitectureError
+from nar.base.errors import UnknownArchitectureError
 from nar.zoo import capture_architecture, list_specs, resolve
 
 

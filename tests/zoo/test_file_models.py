@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from nar.errors import CaptureError, InvalidInputError, NarError, UnknownArchitectureError
-from nar.ops import op_name
+from nar.base.errors import CaptureError, InvalidInputError, NarError, UnknownArchitectureError
+from nar.graphs.ops import op_name
 from nar.zoo import capture_architecture
 
 SOURCE = """

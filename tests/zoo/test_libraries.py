@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from nar.errors import MissingLibraryError
+from nar.base.errors import MissingLibraryError
 from nar.zoo.libraries import import_library, library_version
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nar.ops import op_name
+from nar.graphs.ops import op_name
 from nar.zoo import capture_architecture, list_specs
 
 

@@ -7,13 +7,13 @@ from torch import nn
 from cluster.provenance import identity, packages
 from cluster.shards import cut
 from cluster.worker import CaptureWorker
+from nar.base.errors import UnknownArchitectureError
+from nar.base.release import DISTRIBUTION
 from nar.capture import CaptureInputs
 from nar.corpus import read_shard, write_shard
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest, Totals
-from nar.errors import UnknownArchitectureError
-from nar.ops import op_name
-from nar.release import DISTRIBUTION
+from nar.graphs.ops import op_name
 from nar.zoo import capture_architecture, list_specs, resolve, sources
 from nar.zoo.libraries import library_version
 from nar.zoo.selections import select

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nar.errors import UnknownArchitectureError
+from nar.base.errors import UnknownArchitectureError
 from nar.zoo.sources.open_clip import OPEN_CLIP
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nar.errors import UnknownArchitectureError
+from nar.base.errors import UnknownArchitectureError
 from nar.zoo import capture_architecture, list_specs, resolve
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from nar.base.release import DISTRIBUTION
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest, Totals
-from nar.release import DISTRIBUTION
 from nar.zoo import resolve
 from nar.zoo.libraries import APART
 from nar.zoo.sources import SOURCES, package_of, source_names

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from nar.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
+from nar.base.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
 from nar.zoo import list_specs, resolve, selections, source_names
 from nar.zoo.selections import select
 

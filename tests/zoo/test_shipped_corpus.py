@@ -9,8 +9,8 @@ import pytest
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import iterate_cards, read_shard, shipped_corpus
 from nar.corpus.manifest import Manifest
+from nar.graphs.normal_form import inference_fingerprint
 from nar.labels.twins import twins
-from nar.normal_form import inference_fingerprint
 from nar.zoo import capture_architecture
 
 SLICE = 3

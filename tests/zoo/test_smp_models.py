@@ -2,7 +2,7 @@
 
 import pytest
 
-from nar.errors import UnknownArchitectureError
+from nar.base.errors import UnknownArchitectureError
 from nar.zoo.sources.smp import SMP
 from nar.zoo.sources.smp_encoders import DILATED, PYRAMID, TOKENS, encoders
 from nar.zoo.sources.timm_backbones import timm_backbones

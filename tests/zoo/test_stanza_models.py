@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from nar.errors import UnknownArchitectureError
-from nar.ops import op_name
+from nar.base.errors import UnknownArchitectureError
+from nar.graphs.ops import op_name
 from nar.zoo import capture_architecture, list_specs, resolve
 
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from nar.errors import UnknownArchitectureError
-from nar.ops import op_id
+from nar.base.errors import UnknownArchitectureError
+from nar.graphs.ops import op_id
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.timm_bodies import TimmMaps
 from nar.zoo.sources.torchvision_detection import TORCHVISION_DETECTION

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nar.errors import UnknownArchitectureError
+from nar.base.errors import UnknownArchitectureError
 from nar.zoo.sources.transformers.composed import TRANSFORMERS_COMPOSED, compositions
 from nar.zoo.sources.transformers.composed_configs import (
     composed_config,

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 import torch
 
-from nar.canonical import exact_fingerprint
-from nar.errors import CaptureError
+from nar.base.errors import CaptureError
+from nar.graphs.canonical import exact_fingerprint
 from nar.zoo import capture_architecture
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.capture import capture_config

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nar.errors import UnknownArchitectureError
+from nar.base.errors import UnknownArchitectureError
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.models import TRANSFORMERS
 from nar.zoo.sources.transformers.sizes import (

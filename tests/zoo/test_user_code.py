@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from nar.errors import CaptureError
-from nar.ops import op_name
+from nar.base.errors import CaptureError
+from nar.graphs.ops import op_name
 from nar.zoo import capture_architecture
 from nar.zoo.sources.user_code import run_file
 

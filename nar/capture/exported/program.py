@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nar.base.errors import CaptureError
 from nar.capture.exported.archive import Json, Program, empty_tensor, read_program
 from nar.capture.exported.graph import GraphRunner
 from nar.capture.forward.dispatch import input_value, one_line
@@ -17,7 +18,6 @@ from nar.capture.record import Capture
 from nar.capture.torch_internals import FakeTensorMode, fake_mode
 from nar.capture.trace import Trace, TraceBuilder
 from nar.capture.values import TensorValues, by_storage
-from nar.errors import CaptureError
 
 
 def capture_exported(path: Path, *, name: str) -> Capture:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
+from nar.base.errors import CaptureError
 from nar.capture.forward.draws import undrawn
 from nar.capture.forward.opaque import OpaqueFunctions
 from nar.capture.forward.placement import Placement, flat_tensors, inference, placements, quiet
@@ -19,7 +20,6 @@ from nar.capture.graphs import to_capture
 from nar.capture.record import Capture, CaptureInputs
 from nar.capture.trace import Trace, TraceBuilder
 from nar.capture.values import TensorValues, by_storage, shape_of
-from nar.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
 _REASON_LENGTH = 300

@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from nar.canonical import exact_fingerprint
+from nar.base.errors import CaptureError
 from nar.capture.graphs import to_capture
 from nar.capture.trace import Trace
-from nar.errors import CaptureError
+from nar.graphs.canonical import exact_fingerprint
 
 # A fair choice between two paths is taken for none once in 2^7 captures.
 MORE_PASSES = 7

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from nar.base.errors import CaptureError
 from nar.capture.forward.dispatch import one_line
 from nar.capture.graphs import to_capture
 from nar.capture.onnx.emitters import OnnxCall
@@ -18,7 +19,6 @@ from nar.capture.onnx.patterns import simplified
 from nar.capture.onnx.quantised import in_standard_form
 from nar.capture.record import Capture
 from nar.capture.trace import Trace, TraceBuilder
-from nar.errors import CaptureError
 
 # Of one shape, with which a weight is compared; language models have one or two.
 _MOST_TABLES: Final = 4

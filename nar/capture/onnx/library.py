@@ -4,7 +4,7 @@ from functools import cache
 from importlib import import_module, util
 from types import ModuleType
 
-from nar.errors import MissingLibraryError
+from nar.base.errors import MissingLibraryError
 
 
 @cache

@@ -32,10 +32,10 @@ from torch.nn.functional import normalize
 from nar.encoding.default.parts import equal_halves, size_features, sketch
 from nar.encoding.default.recipe import DefaultConfig
 from nar.encoding.default.vocabulary import Mask, Vocabulary
-from nar.graph import ComputationalGraph
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ragged import offsets
 from nar.motifs.feature_sets import STREAM_KINDS, FeatureSets, feature_sets
 from nar.motifs.partition import MotifPartition
-from nar.ragged import offsets
 
 STREAMS: Final = len(STREAM_KINDS)
 

@@ -16,8 +16,8 @@ from nar.encoding.default.vocabulary import Mask
 from nar.encoding.losses import supervised_contrastive_loss
 from nar.encoding.motif_contrast import MotifPairs
 from nar.encoding.together import together
+from nar.graphs.ragged import Integers
 from nar.motifs.feature_sets import FeatureSets
-from nar.ragged import Integers
 
 _CONTEXT_STREAM = 1
 _LEAVE_OUT_STREAM = 2

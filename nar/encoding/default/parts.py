@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from nar.encoding.default.recipe import SIZE_DIM
-from nar.graph import ComputationalGraph
-from nar.hashing import WORD, Codes, salted
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.hashing import WORD, Codes, salted
 from nar.motifs.feature_sets import FeatureSets
 
 Vectors = NDArray[np.float32]

@@ -6,7 +6,6 @@ from functools import partial
 import torch
 from torch import nn
 
-from nar.architecture import Architecture
 from nar.encoding.batches import epoch_batches
 from nar.encoding.collecting import collected
 from nar.encoding.default.encoder import (
@@ -36,6 +35,7 @@ from nar.encoding.training import (
     warm_up_and_anneal,
 )
 from nar.encoding.training_state import TrainingState
+from nar.graphs.architecture import Architecture
 from nar.motifs.config import MotifConfig
 
 untrained = default_encoder

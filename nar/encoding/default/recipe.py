@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from nar.by import By
 from nar.encoding.recipe import EncoderConfig, EncoderRecipe, StageRecipe
+from nar.graphs.by import By
 from nar.motifs.config import FeatureKind, MotifConfig
 
 BlockWeights = Mapping[By, tuple[float, ...]]

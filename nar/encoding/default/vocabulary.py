@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.hashing import Codes
+from nar.graphs.hashing import Codes
+from nar.graphs.ragged import Integers
 from nar.motifs.feature_sets import FeatureSets
-from nar.ragged import Integers
 
 Mask = NDArray[np.bool_]
 

@@ -12,12 +12,12 @@ from torch import Tensor
 from nar.encoding.merged import RowGraph
 from nar.encoding.paper.networks import GraphEncoder, encode_all, operator_features
 from nar.encoding.paper.recipe import PaperConfig
-from nar.hashing import Codes
+from nar.graphs.hashing import Codes
+from nar.graphs.ops import one_hot_columns
+from nar.graphs.ragged import owners, ranks
 from nar.motifs.contexts import motif_subgraph
 from nar.motifs.macro_graph import macro_graph
 from nar.motifs.partition import MotifPartition
-from nar.ops import one_hot_columns
-from nar.ragged import owners, ranks
 
 CACHED_MOTIFS = 20_000
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nar.encoding.merged import MergedGraphs
-from nar.ragged import Integers
+from nar.graphs.ragged import Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout, relu
 
+from nar.base.errors import ConfigError
 from nar.encoding.batches import runs
 from nar.encoding.merged import RowGraph, merged
 from nar.encoding.paper.graphs import GraphBatch, collate
-from nar.errors import ConfigError
 
 NODES_A_BATCH = 65_536
 

@@ -17,7 +17,7 @@ from nar.encoding.paper.recipe import PaperMotifRecipe
 from nar.encoding.paper.samples import Samples
 from nar.encoding.recipe import Losses
 from nar.encoding.together import together
-from nar.ops import FEATURE_DIM
+from nar.graphs.ops import FEATURE_DIM
 
 _CONTEXT_STREAM = 1
 

@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from nar.architecture import Architecture
 from nar.encoding.batches import epoch_batches
 from nar.encoding.collecting import collected
 from nar.encoding.motif_contrast import MotifObjective
@@ -21,8 +20,9 @@ from nar.encoding.recipe import StageRecipe
 from nar.encoding.targets import printed_targets
 from nar.encoding.training import LONE, AfterEpoch, Stage, Worker, no_report, train
 from nar.encoding.training_state import TrainingState
+from nar.graphs.architecture import Architecture
+from nar.graphs.ops import FEATURE_DIM
 from nar.motifs.config import MotifConfig
-from nar.ops import FEATURE_DIM
 
 untrained = paper_encoder
 

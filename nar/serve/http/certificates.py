@@ -5,10 +5,10 @@ import ssl
 from collections.abc import Callable
 from typing import Any
 
-from nar.config import TlsConfig
-from nar.errors import ConfigError
-from nar.serve.tls import check_pair
-from nar.serve.tokens import stamp_of
+from nar.base.errors import ConfigError
+from nar.wire.settings import TlsConfig
+from nar.wire.tls import check_pair
+from nar.wire.tokens import stamp_of
 
 log = logging.getLogger(__name__)
 

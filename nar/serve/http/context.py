@@ -7,10 +7,10 @@ import grpc
 from google.rpc.status_pb2 import Status
 from starlette.requests import Request
 
-from nar.serve.addresses import address
 from nar.serve.calls import Context
 from nar.serve.http.bodies import read_body
-from nar.serve.tracing import REQUEST_ID
+from nar.wire.addresses import address
+from nar.wire.tracing import REQUEST_ID
 
 Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
 _DETAILS: Final = "grpc-status-details-bin"

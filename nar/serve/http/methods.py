@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nar.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError
 from nar.serve.calls import Context
 from nar.serve.dispatch import Handler
 from nar.serve.http.context import HttpContext, RefusedError

@@ -11,7 +11,7 @@ from google.rpc.status_pb2 import Status
 from starlette.responses import Response
 
 from nar.serve.status import status_of
-from nar.serve.tracing import REQUEST_ID
+from nar.wire.tracing import REQUEST_ID
 
 # As google.rpc.code has it.
 HTTP_STATUS: Final[Mapping[grpc.StatusCode, int]] = {

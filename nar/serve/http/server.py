@@ -13,12 +13,12 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from nar.config import ServerConfig
 from nar.serve.calls import Layer
 from nar.serve.http.certificates import tls_context
 from nar.serve.http.fence import Fence
 from nar.serve.http.guard import guarded
 from nar.serve.page_parts import PageParts
+from nar.wire.settings import ServerConfig
 
 _SMALLEST_GZIP_BYTES = 2_000
 _MAX_HEADER_BYTES = 32 * 1024

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nar.errors import InvalidInputError
+from nar.base.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from nar.base.files import package_yaml
 from nar.capture import CaptureInputs
-from nar.files import package_yaml
 from nar.zoo.building import for_real
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.source import Entry, Source, by_forward

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from torch import nn
 
+from nar.base.files import package_yaml
 from nar.capture import CaptureInputs
-from nar.files import package_yaml
 from nar.zoo.building import on_fake_cpu, on_meta
 from nar.zoo.example import Entry as InputEntry
 from nar.zoo.example import made

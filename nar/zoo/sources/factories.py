@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from nar.base.errors import CaptureError, UnknownArchitectureError
 from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import reason_of, trace_module
 from nar.capture.forward.placement import flat_tensors
 from nar.capture.graphs import to_capture
 from nar.capture.values import shape_of
-from nar.errors import CaptureError, UnknownArchitectureError
 from nar.zoo.building import UninitialisedOnMeta, weightless
 from nar.zoo.sources.arguments import Arguments
 from nar.zoo.sources.transformers.known_values import known_values

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from nar.architecture import UNKNOWN, Labels
+from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.capture import Capture, capture_exported, capture_onnx
-from nar.errors import InvalidInputError, UnknownArchitectureError
+from nar.graphs.architecture import UNKNOWN, Labels
 from nar.zoo.sources.arguments import read_arguments
 from nar.zoo.sources.factories import capture_factory
 from nar.zoo.sources.transformers.config_file import capture_config_file

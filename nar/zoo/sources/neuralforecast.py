@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from nar.architecture import Tier
+from nar.base.files import package_yaml
 from nar.capture import CaptureInputs
-from nar.files import package_yaml
+from nar.graphs.architecture import Tier
 from nar.zoo.building import for_real, on_meta
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nar.base.files import package_yaml
 from nar.capture import Capture, CaptureInputs
-from nar.files import package_yaml
 from nar.zoo.building import for_real, on_meta
 from nar.zoo.libraries import import_library, library_version, without_printing
 from nar.zoo.source import CaptureNamed, Entry, Source, by_forward

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from nar.files import package_lines
+from nar.base.files import package_lines
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.timm import timm_family
 

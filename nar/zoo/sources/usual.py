@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from nar.base.errors import CaptureError
 from nar.capture import CaptureInputs
 from nar.capture.forward.dispatch import reason_of
-from nar.errors import CaptureError
 from nar.zoo.sources.transformers.configs import EXPERTS, parts
 from nar.zoo.sources.transformers.inputs import example_inputs
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from torch import nn
 
+from nar.base.files import package_yaml
 from nar.capture import CaptureInputs
-from nar.files import package_yaml
 from nar.zoo.building import on_fake_cpu
 from nar.zoo.example import made
 from nar.zoo.libraries import import_library, library_version

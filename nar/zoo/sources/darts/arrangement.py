@@ -1,8 +1,8 @@
 """The canonical order of a cell's nodes, had from what its additions read and no whole graph.
 
-Each cell reads the one before it, so that the canonical order of `nar.canonical` ends every cell
-before it begins the next, with the concatenation at its end. Within a cell it goes by depth, and
-where the two operations of an addition lie equally deep, by their codes: that is a flip.
+Each cell reads the one before it, so that the canonical order of `nar.graphs.canonical` ends every
+cell before it begins the next, with the concatenation at its end. Within a cell it goes by depth,
+and where the two operations of an addition lie equally deep, by their codes: that is a flip.
 """
 
 from dataclasses import dataclass

@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nar.errors import CorpusError
-from nar.files import package_path, write_whole
+from nar.base.errors import CorpusError
+from nar.base.files import package_path, write_whole
 from nar.zoo.sources.darts.genotypes import parse_genotype
 from nar.zoo.sources.darts.models import SEED
 from nar.zoo.sources.darts.sampling import CLASSES, Member, sample_centres, sample_texts

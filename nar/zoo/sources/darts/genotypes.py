@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
-from nar.errors import InvalidInputError
+from nar.base.errors import InvalidInputError
 
-# The operator class of `nar.ops` behind each short form of a genotype's text.
+# The operator class of `nar.graphs.ops` behind each short form of a genotype's text.
 OPERATION_OF: dict[str, str] = {
     "skip": "skip_connect",
     "max3": "max_pool_3x3",

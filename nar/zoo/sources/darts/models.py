@@ -2,8 +2,8 @@
 
 from functools import partial
 
+from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.capture import Capture
-from nar.errors import InvalidInputError, UnknownArchitectureError
 from nar.zoo.source import Entry, Source
 from nar.zoo.sources.darts.genotypes import Genotype, parse_genotype
 from nar.zoo.sources.darts.network import darts_network

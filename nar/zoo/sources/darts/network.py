@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.canonical import Code, fingerprint_of_codes
-from nar.fingerprints import Fingerprinted
-from nar.graph import ComputationalGraph
-from nar.ops import ATTRIBUTES, op_id
+from nar.graphs.canonical import Code, fingerprint_of_codes
+from nar.graphs.fingerprints import Fingerprinted
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import ATTRIBUTES, op_id
 from nar.zoo.sources.darts.arrangement import Arrangement, arrangement, sources_of, undecided
 from nar.zoo.sources.darts.cost import CELLS, REDUCTIONS, cost, halves
 from nar.zoo.sources.darts.genotypes import OPERATIONS, Cell, Edge, Genotype
@@ -156,7 +156,7 @@ def _graph(
         codes: Exact codes of its nodes, in the order of drawing.
     """
     if any(_is_tied(sources, codes, number) for number, sources in enumerate(cells)):
-        # As `nar.canonical` does: equal codes that look once more tell apart who else reads them.
+        # As `nar.graphs.canonical` does: a second look tells the readers of equal codes apart.
         refined = network_codes(cells, codes)
         codes = [code + again for code, again in zip(codes, refined, strict=True)]
     arranged = [

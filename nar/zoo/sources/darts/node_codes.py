@@ -1,8 +1,9 @@
 """The codes of a network's nodes, which its fingerprints are made of, cell after cell.
 
-They are those of `nar.canonical.Wiring.codes`, which looks up who reads whom in any graph and takes
-three times as long. Here that is known: a cell is four times two operations and their addition, and
-a concatenation. Its operations read the two cells before it, or an addition above them.
+They are those of `nar.graphs.canonical.Wiring.codes`, which looks up who reads whom in any graph
+and takes three times as long. Here that is known: a cell is four times two operations and their
+addition, and a concatenation. Its operations read the
+two cells before it, or an addition above them.
 
 Nothing of them can be had once for all networks: the code of a node covers all that is above and
 below it. What is left is hashing, a thousand times a network.
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 
-from nar.canonical import CODE_BYTES, Code
+from nar.graphs.canonical import CODE_BYTES, Code
 from nar.zoo.sources.darts.genotypes import NODES
 
 # Of each addition of a cell what its two operations read, as `Edge.source` counts.

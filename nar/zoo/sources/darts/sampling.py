@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import gcd
 from random import Random
 
-from nar.errors import InvalidInputError
+from nar.base.errors import InvalidInputError
 from nar.zoo.sources.darts.codes import (
     Codes,
     code_edits,

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from nar.base.errors import CaptureError
 from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import one_line
-from nar.errors import CaptureError
-from nar.fingerprints import fingerprinted
+from nar.graphs.fingerprints import fingerprinted
 from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.configs import EXPERTS, NARROWING, Config, narrowed, parts

@@ -9,7 +9,7 @@ from functools import cache, partial
 from itertools import product
 from typing import Any
 
-from nar.files import package_yaml
+from nar.base.files import package_yaml
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source
 from nar.zoo.sources.transformers.composed_capture import capture_composed

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from nar.base.errors import CaptureError
 from nar.capture import Capture
 from nar.capture.forward.dispatch import one_line
-from nar.errors import CaptureError
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.capture import capture_config
 from nar.zoo.sources.transformers.configs import Config, parts

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nar.base.files import package_yaml
 from nar.capture import CaptureInputs
-from nar.files import package_yaml
 from nar.zoo.example import Entry, made
 from nar.zoo.sources.transformers.computed import COMPUTED
 from nar.zoo.sources.transformers.configs import Model

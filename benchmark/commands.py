@@ -1,0 +1,290 @@
+"""`nar benchmark`: one cell, the pages that are made of many, and the data that all are asked."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stderr, stdout
+from nar.base.workspace import Workspace
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from benchmark.protocol.tasks import Held
+    from benchmark.scoring.evaluate import Evaluation
+
+app = typer.Typer(
+    help="Measure retrieval: cells, pages of results, frozen data.", no_args_is_help=True
+)
+
+Results = Annotated[Path, typer.Option(help="Directory of the tables; gets a page more.")]
+Target = Annotated[Path, typer.Argument(help="File that gets the rows.")]
+
+
+@app.command()
+@reporting_errors
+def cell(
+    data: Annotated[str, typer.Argument(help="real, nas-2, nas-4, ... nas-16")],
+    split: Annotated[str, typer.Argument(help="What is learned: paper, distinct, unseen, copies")],
+    method: Annotated[str, typer.Argument(help="As a table of results/ names it: codes-2-idf")],
+    seed: Annotated[int, typer.Option(help="0 to 4")] = 0,
+    protocol: Annotated[
+        list[str] | None, typer.Option(help="Show only this; may be given again.")
+    ] = None,
+    validation: Annotated[
+        bool, typer.Option("--validation", help="Ask what is held back to select a model.")
+    ] = False,
+    work: Work = DEFAULT_WORK,
+    as_json: AsJson = False,
+) -> None:
+    """Run one cell, as `benchmark.evaluate` runs many, and show what it reached by protocol."""
+    from benchmark.cells import Cell, run_on, task_of
+    from benchmark.methods.registry import find_method
+    from benchmark.protocol.tasks import find_protocol
+    from benchmark.scoring.evaluate import summarise
+
+    held: Held = "validation" if validation else "test"
+    chosen = Cell(data, split, find_method(method).name, seed, held)
+    for name in protocol or ():
+        find_protocol(data, name)
+    with stderr.status(f"{method} on {data}/{split}"):
+        task = task_of(chosen, cache_directory=Workspace(work).evaluation)
+        ranked = run_on(chosen, task)
+        scored = {
+            name: summarise([ranked.scored(asked).scored])
+            for name, asked in task.asked.items()
+            if name in (protocol or task.asked)
+        }
+    if as_json:
+        cost = {"learned": ranked.learned, "dim": ranked.dim, "seconds": round(ranked.seconds, 1)}
+        shown = {name: whole.to_dict() for name, whole in scored.items()}
+        _print_json({**asdict(chosen), **cost, "protocols": shown})
+    else:
+        headlines = {name: find_protocol(data, name).headline for name in scored}
+        stdout.print(_scores(f"{chosen}, {ranked.seconds:.0f} s", scored, headlines))
+
+
+def _scores(
+    title: str, scored: "Mapping[str, Evaluation]", headlines: "Mapping[str, str]"
+) -> "Table":
+    """A line a protocol: its headline with interval and macro mean."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table("protocol", title=title, title_justify="left", box=SIMPLE_HEAD)
+    for name in ("queries", "families", "metric", "mean", "95%", "macro"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name, whole in scored.items():
+        score = whole.scores[headlines[name]]
+        interval = f"{score.low:.3f}-{score.high:.3f}"
+        counts = (f"{whole.queries:,}", f"{whole.clusters:,}", headlines[name])
+        table.add_row(name, *counts, f"{score.mean:.3f}", interval, f"{score.macro:.3f}")
+    return table
+
+
+@app.command()
+@reporting_errors
+def novelty(
+    results: Results,
+    work: Work = DEFAULT_WORK,
+    methods: Annotated[list[str] | None, typer.Option("--method", help="Only these.")] = None,
+) -> None:
+    """Measure how well distance tells new families from known ones."""
+    from benchmark.novelty import METHODS, write_novelty
+
+    write_novelty(results, Workspace(work).evaluation, methods or METHODS)
+
+
+@app.command()
+@reporting_errors
+def inside(results: Results, work: Work = DEFAULT_WORK) -> None:
+    """Measure what models that hold a held-out family are worth to who learns them."""
+    from benchmark.inside import write_inside
+
+    write_inside(results, Workspace(work).evaluation)
+
+
+@app.command()
+@reporting_errors
+def calibrate(results: Results, work: Work = DEFAULT_WORK) -> None:
+    """Measure how new the shipped atlas says things are that are not, from cells: a decision."""
+    from benchmark.calibration import calibrate_atlas
+
+    calibrate_atlas(Workspace(work).evaluation, results)
+
+
+@app.command()
+@reporting_errors
+def misses(results: Results, work: Work = DEFAULT_WORK) -> None:
+    """Say of which families the wrong answers of NAR default are, from its cells."""
+    from benchmark.misses import write_misses
+
+    write_misses(results, Workspace(work).evaluation)
+
+
+@app.command()
+@reporting_errors
+def targets(results: Results) -> None:
+    """Set what was aimed at beside what the tables say."""
+    from benchmark.targets import write_targets
+
+    write_targets(results)
+
+
+@app.command()
+@reporting_errors
+def tradeoff(results: Results) -> None:
+    """Draw what every method finds against the seconds it takes, from the tables."""
+    from benchmark.tradeoff import write_trade_off
+
+    write_trade_off(results)
+
+
+@app.command()
+@reporting_errors
+def verdicts(
+    results: Annotated[
+        Path | None, typer.Option(help="Directory that gets the page, both halves of it.")
+    ] = None,
+) -> None:
+    """Measure what is said of designs that are not known, and how often rightly; minutes."""
+    from benchmark.evidence.verdicts import as_markdown, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown(["validation"]))
+
+
+@app.command()
+@reporting_errors
+def parts_of(
+    results: Annotated[
+        Path | None, typer.Option(help="Directory that gets the page, both halves of it.")
+    ] = None,
+    test: Annotated[
+        bool, typer.Option("--test", help="Ask what is held back to test, not to select.")
+    ] = False,
+) -> None:
+    """Measure how often a part is told from a whole, and its family from others; minutes."""
+    from benchmark.evidence.page import as_markdown, write_page
+
+    if results is not None:
+        write_page(results)
+    else:
+        sys.stdout.write(as_markdown(["test" if test else "validation"]))
+
+
+@app.command()
+@reporting_errors
+def rewriting(
+    models: Annotated[
+        list[str] | None, typer.Argument(help="Specs; the frozen list if none is given.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many, from the first on.")] = None,
+    kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only this rewrite.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write models otherwise, capture them again, and count whose graph stays."""
+    from benchmark.rewriting.protocol import attempts, chosen_rewrites, model_names
+    from benchmark.rewriting.summary import report, summary
+
+    chosen = chosen_rewrites(kinds or [])
+    names = (models or model_names())[:limit]
+    with stderr.status(f"rewriting {len(names)} models"):
+        rows = summary(attempts(names, chosen))
+    if as_json:
+        _print_json([asdict(row) for row in rows])
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in report(rows))
+
+
+@app.command()
+@reporting_errors
+def freeze(
+    target: Target,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Directory; default: the shipped one.")
+    ] = None,
+) -> None:
+    """Draw the architectures of the benchmark and their roles anew from a corpus: a decision."""
+    from benchmark.protocol.frozen import freeze as draw
+
+    stdout.print(draw(target, corpus), soft_wrap=True)
+
+
+@app.command()
+@reporting_errors
+def rewritten(target: Target) -> None:
+    """Capture what asks under the protocol `rewrites` anew, in some ten minutes: a decision."""
+    from benchmark.rewriting.dataset import write_rewritten
+
+    stdout.print(write_rewritten(target), soft_wrap=True)
+
+
+@app.command()
+@reporting_errors
+def edited(
+    target: Target,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many, from the first on.")] = None,
+    kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only this change.")] = None,
+) -> None:
+    """Capture what asks under `edits` and `parts` anew, in some 25 minutes: a decision."""
+    from benchmark.editing.dataset import write_changed
+
+    lines = write_changed(target, limit=limit, kinds=kinds or [])
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+@app.command()
+@reporting_errors
+def draw_edited(
+    target: Target,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Directory; default: the shipped one.")
+    ] = None,
+) -> None:
+    """Draw the models that `edited` changes anew from a corpus: a decision."""
+    from benchmark.editing.selection import write_selection
+
+    stdout.print(write_selection(target, corpus), soft_wrap=True)
+
+
+@app.command()
+@reporting_errors
+def darts(
+    target: Target,
+    seed: Annotated[int, typer.Option(help="Fixes centres and members.")] = 0,
+    members: Annotated[int, typer.Option(min=1, help="Networks a distance.")] = 30_000,
+) -> None:
+    """Sample the NAS data set anew, all distances of the difficulty curve: a decision."""
+    from nar.zoo.sources.darts.dataset import generate, write
+
+    write(generate(seed, members=members), target)
+    stdout.print(f"{target}: {target.stat().st_size:,} bytes", soft_wrap=True)
+
+
+@app.command()
+@reporting_errors
+def renew(
+    target: Annotated[Path, typer.Argument(help="Directory that gets the files.")],
+) -> None:
+    """Write the models that only ask in today's columns; who answered them stays as it was."""
+    from benchmark.protocol.datasets import ASKING_FILES
+    from nar.base.files import package_path
+    from nar.corpus import read_shard, write_shard
+
+    target.mkdir(parents=True, exist_ok=True)
+    for file in ASKING_FILES:
+        items = read_shard(package_path("data", file, package="benchmark"))
+        entry = write_shard(target / file, items)
+        stdout.print(f"{entry.rows:,} models, in {target / file}")
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")

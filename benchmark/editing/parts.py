@@ -1,0 +1,158 @@
+"""Parts of a captured graph: runs of its nodes, a block, what is left without embedding or head."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from benchmark.editing.change import Change
+from benchmark.editing.cutting import Mask, cut, readers_of
+from benchmark.protocol.asking import PARTS
+from benchmark.rewriting.rewrite import NotApplicableError
+from nar.graphs.architecture import Architecture
+from nar.graphs.graph import ComputationalGraph, operand_lists
+from nar.graphs.ops import op_id
+from nar.motifs.partition import partition
+
+# Where a trunk ends: what mixes or evens out the features that a head reads.
+_TRUNK = (
+    "batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm", "attention", "add",
+    "concat", "mean", "max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool",
+)  # fmt: skip
+_LAYERS = (
+    "linear", "conv", "conv_grouped", "conv_depthwise", "conv_transpose", "matmul",
+)  # fmt: skip
+_SUMS = (op_id("add"), op_id("mul"))
+MAX_HEAD = 0.5  # a larger one is no head: the graph has no trunk to be seen
+MIN_BLOCK = 3
+
+# Name -> where a run of nodes begins and ends, in shares of the canonical order.
+_RUNS = {
+    "first_70": (0.0, 0.7),
+    "last_70": (0.3, 1.0),
+    "first_40": (0.0, 0.4),
+    "last_40": (0.6, 1.0),
+    "middle_half": (0.25, 0.75),
+}
+
+Cutting = Callable[[ComputationalGraph], ComputationalGraph]
+
+
+def graph_parts() -> tuple[Change, ...]:
+    """Every part that a captured graph is cut into."""
+    cuttings: dict[str, Cutting] = {
+        "without_embedding": without_embedding,
+        "without_head": without_head,
+        **{name: partial(run, begin=begin, end=end) for name, (begin, end) in _RUNS.items()},
+        "one_block": one_block,
+    }
+    return tuple(Change(name, PARTS, partial(_of, each)) for name, each in cuttings.items())
+
+
+def _of(cutting: Cutting, original: Architecture) -> ComputationalGraph:
+    return cutting(original.graph)
+
+
+def run(graph: ComputationalGraph, *, begin: float, end: float) -> ComputationalGraph:
+    """Consecutive nodes of the canonical order.
+
+    Args:
+        graph: In canonical order.
+        begin: Where the run begins, as a share of the nodes.
+        end: Where it ends.
+
+    Raises:
+        NotApplicableError: The run is empty, or holds nothing but inputs.
+    """
+    kept = np.zeros(graph.nodes, dtype=np.bool_)
+    kept[round(begin * graph.nodes) : round(end * graph.nodes)] = True
+    return cut(graph, kept)
+
+
+def without_embedding(graph: ComputationalGraph) -> ComputationalGraph:
+    """Embeddings go, and what only adds and scales them: features are the input.
+
+    An embedding that an attention reads, or that is only added to other values, is a bias or a
+    position of features: it stays.
+
+    Args:
+        graph: In canonical order.
+
+    Raises:
+        NotApplicableError: There is no other embedding.
+    """
+    is_embedding = graph.op_ids == op_id("embedding")
+    embedded, readers = _made_of(graph, is_embedding), readers_of(graph)
+    of_tokens = np.zeros(graph.nodes, dtype=np.bool_)
+    for node in np.flatnonzero(is_embedding).tolist():
+        is_bias = any(graph.op_ids[reader] == op_id("attention") for reader in readers[node])
+        is_position = all(
+            graph.op_ids[reader] in _SUMS and not embedded[reader] for reader in readers[node]
+        )
+        of_tokens[node] = not is_bias and not is_position
+    if not of_tokens.any():
+        raise NotApplicableError("no embedding of tokens")
+    return cut(graph, ~_made_of(graph, of_tokens))
+
+
+def _made_of(graph: ComputationalGraph, values: Mask) -> Mask:
+    """Which nodes are some values, or sums and products of nothing but those."""
+    made = values.copy()
+    for node, operands in enumerate(operand_lists(graph.nodes, graph.edge_index)):
+        if graph.op_ids[node] in _SUMS and operands:
+            made[node] = all(made[operand] for operand in operands)
+    return made
+
+
+def without_head(graph: ComputationalGraph) -> ComputationalGraph:
+    """The trunk alone: what comes after the last norm, pooling, attention or sum goes.
+
+    Args:
+        graph: In canonical order.
+
+    Raises:
+        NotApplicableError: No layer comes after those, or too much does.
+    """
+    kept = _trunk(graph)
+    if not has_head(graph):
+        raise NotApplicableError("no layer after the last norm, pooling or sum")
+    if (~kept).mean() > MAX_HEAD:
+        raise NotApplicableError("no trunk that ends in a norm, a pooling or a sum")
+    return cut(graph, kept)
+
+
+def has_head(graph: ComputationalGraph) -> bool:
+    """Whether a layer with weights comes after the last norm, pooling, attention or sum."""
+    return bool(np.isin(graph.op_ids[~_trunk(graph)], [op_id(name) for name in _LAYERS]).any())
+
+
+def _trunk(graph: ComputationalGraph) -> Mask:
+    return _leads_to(graph, np.isin(graph.op_ids, [op_id(name) for name in _TRUNK]))
+
+
+def _leads_to(graph: ComputationalGraph, wanted: Mask) -> Mask:
+    """Which nodes are wanted, or reach one that is."""
+    leads = wanted.copy()
+    by_target = np.argsort(-graph.edge_index[1], kind="stable")
+    for source, target in graph.edge_index.T[by_target].tolist():
+        leads[source] |= leads[target]
+    return leads
+
+
+def one_block(graph: ComputationalGraph) -> ComputationalGraph:
+    """One copy of the largest motif that the graph repeats.
+
+    Args:
+        graph: In canonical order.
+
+    Raises:
+        NotApplicableError: It repeats no motif of some size.
+    """
+    motifs = partition(graph)
+    sizes = np.bincount(motifs.node_to_motif, minlength=motifs.motifs)
+    counts = motifs.counts()
+    repeated = [motif for motif, code in enumerate(motifs.motif_codes.tolist()) if counts[code] > 1]
+    largest = max(repeated, key=lambda motif: int(sizes[motif]), default=None)
+    if largest is None or sizes[largest] < MIN_BLOCK:
+        raise NotApplicableError("no block that repeats")
+    return cut(graph, motifs.node_to_motif == largest)

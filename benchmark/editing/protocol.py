@@ -1,0 +1,103 @@
+"""The protocols ``edits`` and ``parts``: what became of each model of a frozen list."""
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from benchmark.editing.change import Change
+from benchmark.protocol.asking import EDITS
+from benchmark.protocol.splits import order
+from benchmark.rewriting.rewrite import NotApplicableError
+from nar.base.errors import CaptureError
+from nar.base.files import package_lines
+from nar.capture.forward.dispatch import one_line
+from nar.graphs.architecture import Architecture, architecture
+from nar.zoo import capture_architecture
+
+# So many edits of one model: kinds that suit nearly every model would ask the same again and again.
+MAX_EDITS = 5
+_SEED = 0
+
+Verdict = Literal["applied", "unchanged", "not applicable", "failed"]
+
+
+def model_names() -> list[str]:
+    """The frozen list of models that are changed."""
+    return package_lines("editing", "models.txt", package="benchmark")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One change of one model.
+
+    Attributes:
+        name: The model's.
+        change: What was tried.
+        verdict: Whether it gave another graph.
+        reason: Why not; empty where it did.
+        original: As the zoo captures it; None where it does not.
+        changed: What became of it, under the name ``<original>@<change>``; None where nothing did.
+    """
+
+    name: str
+    change: Change
+    verdict: Verdict
+    reason: str = ""
+    original: Architecture | None = None
+    changed: Architecture | None = None
+
+
+def attempts(names: Iterable[str], chosen: Sequence[Change]) -> Iterator[Outcome]:
+    """Changes of each model, model by model: some edits, drawn by a hash, and every part.
+
+    Args:
+        names: Specs.
+        chosen: The changes.
+
+    Raises:
+        UnknownArchitectureError: No such model.
+    """
+    for name in names:
+        try:
+            original = capture_architecture(name).architecture
+        except CaptureError as error:
+            reason = f"the original: {error.reason}"
+            yield from (Outcome(name, change, "failed", reason) for change in chosen)
+            continue
+        yield from _some_edits(original, [each for each in chosen if each.dataset == EDITS])
+        for change in chosen:
+            if change.dataset != EDITS:
+                yield attempt(original, change)
+
+
+def _some_edits(original: Architecture, edits: Iterable[Change]) -> Iterator[Outcome]:
+    """Edits in the order of a hash of model and edit, until enough of them were applied."""
+    name, applied = original.labels.name, 0
+    for change in sorted(edits, key=lambda change: order(_SEED, f"{name}@{change.name}")):
+        if applied == MAX_EDITS:
+            return
+        outcome = attempt(original, change)
+        applied += outcome.verdict == "applied"
+        yield outcome
+
+
+def attempt(original: Architecture, change: Change) -> Outcome:
+    """One change of one model. A graph that stays as it was is a failure of the change."""
+    name = original.labels.name
+    # Libraries raise and warn of anything where a model does not bear what was done to it.
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            graph = change.apply(original)
+    except NotApplicableError as error:
+        return Outcome(name, change, "not applicable", str(error), original)
+    except CaptureError as error:
+        return Outcome(name, change, "failed", error.reason, original)
+    except Exception as error:
+        return Outcome(name, change, "failed", one_line(error), original)
+    labels = replace(original.labels, name=f"{name}@{change.name}", source=change.dataset)
+    changed = architecture(labels, graph)
+    if changed.exact == original.exact:
+        return Outcome(name, change, "unchanged", "the graph stays as it was", original)
+    return Outcome(name, change, "applied", "", original, changed)

@@ -1,0 +1,112 @@
+"""Is what is new also far? ``nar benchmark novelty --results results``.
+
+Designs of families held out whole are told from held-out designs of the families that were learned
+from, by nothing but the distance to the nearest learned design. The area under the ROC curve is the
+chance that a new family's design is the farther of two.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from benchmark.cell_files import cell_path, read_cell
+from benchmark.cells import Cell, questions_of
+from benchmark.methods.registry import find_method
+from benchmark.protocol import frozen
+from benchmark.protocol.datasets import REAL
+from benchmark.protocol.questions import Questions
+from benchmark.reporting.markdown import markdown_table
+from benchmark.scoring.roc import Area, Asked, Floats, pooled
+
+PROTOCOL: Final = "novelty"
+METHODS: Final = (
+    "size",
+    "operators",
+    "codes-1-presence",
+    "default-untrained",
+    "linear",
+    "default",
+)
+_SAID: Final = (
+    "A fifth of the families is held out whole, with their twins and with whatever stands on one "
+    "of them, and of the other families a tenth of the designs; none is learned from. Named models "
+    "ask. Area under the ROC curve: the chance that a design of a held-out family is "
+    "farther from the nearest learned design than one of a family that was learned from (0.5: no "
+    "better than a coin). {:,} new and {:,} known designs over {} seeds; 95%: bootstrap over whole "
+    "families, 1,000 draws."
+)
+_COMMAND: Final = "nar benchmark novelty --results results"
+
+
+def measure(method: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS) -> Area:
+    """Compare distances of new and known designs, from cells; nothing is learned.
+
+    Args:
+        method: Name of a method.
+        directory: Of the evaluation.
+        seeds: Of its cells.
+
+    Raises:
+        CorpusError: A cell is missing or damaged.
+        InvalidInputError: A cell answers other questions than are asked today.
+    """
+    return pooled(method, [asked_with_distances(method, directory, seed) for seed in seeds])
+
+
+def asked_with_distances(method: str, directory: Path, seed: int) -> tuple[Floats, Asked]:
+    """Who asks with one seed, and how far each is from the nearest learned design.
+
+    Args:
+        method: Name of a method.
+        directory: Of the evaluation.
+        seed: Of the cell.
+
+    Returns:
+        Shape (designs,), 1 - cosine, and who they are.
+
+    Raises:
+        CorpusError: The cell is missing or damaged.
+        InvalidInputError: It answers other questions than are asked today.
+    """
+    cell = Cell(REAL, "unseen", method, seed)
+    asked = questions_of(cell, cache_directory=directory)[PROTOCOL]
+    ranking = read_cell(cell_path(directory, cell)).ranking(asked)
+    return 1 - ranking.nearest.astype(np.float64), asked_of(asked)
+
+
+def asked_of(asked: Questions) -> Asked:
+    """Who asks, and whether it is new: nothing that was learned is of its family."""
+    rows = np.flatnonzero(asked.queries)
+    return Asked(rows, asked.relevant() == 0, tuple(asked.cluster[row] for row in rows))
+
+
+def as_markdown(areas: Sequence[Area]) -> str:
+    """The table with what it means and how to make it again."""
+    titles = [find_method(each.method).title for each in areas]
+    lines = [
+        [title, f"{each.mean:.3f}", f"{each.low:.3f} to {each.high:.3f}"]
+        for title, each in zip(titles, areas, strict=True)
+    ]
+    said = _SAID.format(areas[-1].new, areas[-1].known, len(frozen.SEEDS))
+    title = "# Novelty: is what is new also far?"
+    table = markdown_table(("method", "area", "95%"), lines)
+    return "\n\n".join([title, f"```sh\n{_COMMAND}\n```", said, table]) + "\n"
+
+
+def write_novelty(results: Path, directory: Path, methods: Sequence[str] = METHODS) -> None:
+    """Measure how well distance tells new families from known ones, and write the table.
+
+    Args:
+        results: Directory that gets ``novelty.md`` and ``novelty.json``.
+        directory: Of the cells, which ``benchmark.evaluate unseen`` runs.
+        methods: Names of methods.
+    """
+    areas = [measure(method, directory) for method in methods]
+    results.mkdir(parents=True, exist_ok=True)
+    told: Mapping[str, object] = {"command": _COMMAND, "areas": [asdict(each) for each in areas]}
+    (results / "novelty.json").write_text(json.dumps(told, indent=2) + "\n")
+    (results / "novelty.md").write_text(as_markdown(areas))

@@ -1,0 +1,166 @@
+"""Rankings: which items answer each query first. They are what a cell keeps.
+
+A metric, what counts as relevant, or a table can change, and nothing is learned again.
+
+Two queries of five items, the second of which may not answer, ranked to depth 3:
+
+    queries    0            3
+    items      2  4  3      4  0  2       -1 where nothing more may answer
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array, issparse
+
+from benchmark.protocol.questions import Numbers, Questions, numbered
+from benchmark.scoring.metrics import DEEPEST, Judged
+from nar.base.errors import InvalidInputError
+
+Matrix = NDArray[np.float32] | csr_array
+Weights = NDArray[np.float32]
+
+DEPTH: Final = 1_000
+CHUNK_ROWS: Final = 256
+NOBODY: Final = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """The first answers to every query.
+
+    Attributes:
+        of: `Questions.digest` of what was asked.
+        queries: Shape (queries,), who asked.
+        items: Shape (queries, depth), int32, who answered, the best first; `NOBODY` after the last.
+        nearest: Shape (queries,), cosine of the first answer; -inf where nobody answers.
+    """
+
+    of: str
+    queries: Numbers
+    items: NDArray[np.int32]
+    nearest: NDArray[np.float32]
+
+    def judged(self, asked: Questions, rows: Numbers) -> Judged:
+        """Some of the rankings with what their answers are worth; rows are those of the queries."""
+        items = self.items[rows]
+        gains = np.zeros(items.shape, dtype=np.float32)
+        worth = np.zeros(len(asked.ids), dtype=np.float32)
+        for row, query in enumerate(rows.tolist()):
+            start, end = asked.gains.indptr[query : query + 2]
+            relevant = asked.gains.indices[start:end]
+            worth[relevant] = asked.gains.data[start:end]
+            gains[row] = np.where(items[row] == NOBODY, 0, worth[items[row]])
+            worth[relevant] = 0
+        families = numbered(asked.cluster)[items]
+        return Judged(
+            gains, asked.ideal(rows, DEEPEST), asked.relevant()[rows], _family_ranks(families)
+        )
+
+
+def _family_ranks(families: Numbers) -> Numbers:
+    """How many other families come before the first answer of each answer's: shape as given."""
+    ranks = np.empty_like(families)
+    for row, of_row in enumerate(families):
+        _, first, which = np.unique(of_row, return_index=True, return_inverse=True)
+        before = np.empty_like(first)
+        before[np.argsort(first)] = np.arange(len(first))
+        ranks[row] = before[which]
+    return ranks
+
+
+def rank(
+    embeddings: Matrix, asked: Questions, weights: Weights | None = None, *, depth: int = DEPTH
+) -> Ranking:
+    """Rank the gallery of every query by cosine to six decimals, equal ones by id.
+
+    Args:
+        embeddings: Shape (items, dim), dense or sparse.
+        asked: About these items, in the same order.
+        weights: Shape (dim,), what the vectors of queries are multiplied with.
+        depth: How many answers are kept.
+
+    Raises:
+        InvalidInputError: Lengths differ, or a number is not finite.
+    """
+    _check(embeddings, asked)
+    queries = np.flatnonzero(asked.queries)
+    items = np.full((len(queries), min(depth, int(asked.gallery.sum()))), NOBODY, dtype=np.int32)
+    nearest = np.full(len(queries), -np.inf, dtype=np.float32)
+    start = 0
+    unit = unit_rows(embeddings)
+    asking = unit[queries]
+    if weights is not None:
+        asking = unit_rows(np.asarray(asking) * weights)
+    for part, scores in _ranked(asking, unit, asked, items.shape[1]):
+        items[start : start + len(part)] = part
+        nearest[start : start + len(part)] = scores
+        start += len(part)
+    return Ranking(asked.digest(), queries, items, nearest)
+
+
+def _ranked(
+    asking: Matrix, unit: Matrix, asked: Questions, depth: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.floating]]]:
+    """The answers to a few queries at a time, and the cosine of the first one."""
+    answers = np.flatnonzero(asked.gallery)
+    answers = answers[np.argsort(np.array(asked.ids)[answers])]
+    others = unit[answers].T
+    queries = np.flatnonzero(asked.queries)
+    for start in range(0, len(queries), CHUNK_ROWS):
+        rows = queries[start : start + CHUNK_ROWS]
+        product = asking[start : start + CHUNK_ROWS] @ others
+        # Rounded as in the index, or equal vectors would not tie.
+        scores = np.round(product.toarray() if issparse(product) else product, 6)
+        scores[asked.apart[rows][:, None] == asked.apart[answers]] = -np.inf
+        ranked = top_ranked(scores, depth)
+        may_answer = np.take_along_axis(scores, ranked, axis=1) > -np.inf
+        yield np.where(may_answer, answers[ranked], NOBODY), scores.max(axis=1, initial=-np.inf)
+
+
+def top_ranked(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:
+    """Columns of the k highest scores of each row, score descending, then column ascending.
+
+    Args:
+        scores: Shape (queries, items), columns in the order of ids.
+        k: Depth.
+
+    Returns:
+        Shape (queries, min(k, items)).
+
+    Example:
+        >>> top_ranked(np.array([[0.1, 0.9, 0.9, 0.3]]), 3)
+        array([[1, 2, 3]])
+    """
+    k = min(k, scores.shape[1])
+    if not k:
+        return np.empty((len(scores), 0), dtype=np.int64)
+    worst = np.partition(scores, -k, axis=1)[:, -k]
+    return np.stack([_top(row, least, k) for row, least in zip(scores, worst, strict=True)])
+
+
+def _top(row: NDArray[np.floating], least: np.floating, k: int) -> NDArray[np.int64]:
+    candidates = np.flatnonzero(row >= least)
+    return candidates[np.argsort(-row[candidates], kind="stable")][:k]
+
+
+def unit_rows(embeddings: Matrix) -> Matrix:
+    """Rows scaled to length 1; a row of zeros stays one, and is far from everything."""
+    squares = embeddings.multiply(embeddings) if issparse(embeddings) else embeddings**2
+    lengths = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64)).ravel()
+    scale = (1 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+    if issparse(embeddings):
+        return csr_array(diags_array(scale) @ embeddings)
+    return embeddings * scale[:, None]
+
+
+def _check(embeddings: Matrix, asked: Questions) -> None:
+    wanted, came = len(asked.ids), embeddings.shape[0]
+    if wanted != came:
+        raise InvalidInputError("embeddings", f"wanted {wanted} rows, one an id, came {came}")
+    numbers = embeddings.data if issparse(embeddings) else embeddings
+    if not np.isfinite(numbers).all():
+        raise InvalidInputError("embeddings", "wanted finite numbers, came others")

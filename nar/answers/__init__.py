@@ -1,0 +1,1 @@
+"""The one place where an answer is made: query, retrieval, verdict, evidence, novelty."""

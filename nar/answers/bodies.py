@@ -1,0 +1,171 @@
+"""Bodies: what two networks have in common where they are not the same: embedding, body or head.
+
+A trained network gets another head for another task. Its body, the larger part of it, is known all
+the same. Parts are compared in their normal forms, with all attributes; how wide a part is, a graph
+does not say.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.answers.explanation import Drawn
+from nar.answers.roles import Role, Roles, roles
+from nar.graphs.canonical import exact_fingerprint
+from nar.graphs.fingerprints import sameness
+from nar.graphs.graph import ComputationalGraph, cut_out
+from nar.graphs.normal_form import normal_form
+from nar.motifs.borders import HAS_WEIGHTS
+
+# A body has so many layers with weights, and so large a share of all: less may be anybody's.
+MIN_LAYERS: Final = 6
+MIN_SHARE: Final = 0.5
+
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+_APART: Final[Mapping[tuple[Role, ...], str]] = {
+    (): "in widths alone",
+    ("head",): "in the head alone",
+    ("embedding",): "in the embedding alone",
+    ("embedding", "head"): "in embedding and head, and not in the body",
+    ("body",): "in the body alone",
+    ("body", "head"): "in all but the embedding",
+    ("embedding", "body"): "in all but the head",
+    ROLES: "in embedding, body and head",
+}
+_SAID: Final[Mapping[tuple[Role, ...], str]] = {
+    (): "the same embedding and head",
+    ("head",): "another head",
+    ("embedding",): "another embedding",
+    ("embedding", "head"): "another embedding and another head",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBody:
+    """A network of the same body that is not the same in any stronger way.
+
+    Attributes:
+        name: Of the network.
+        differs: Which of its ends are others; none where it has another width.
+    """
+
+    name: str
+    differs: tuple[Role, ...]
+
+    @property
+    def said(self) -> str:
+        """The sentence that says it.
+
+        Example:
+            >>> SharedBody("timm:resnet50", ("head",)).said
+            'It has the body of timm:resnet50, widths aside, with another head.'
+        """
+        return f"It has the body of {self.name}, widths aside, with {_SAID[self.differs]}."
+
+
+class Dissected:
+    """A network that is compared with several others, part by part.
+
+    Args:
+        network: The network.
+    """
+
+    def __init__(self, network: Drawn) -> None:
+        self.network = network
+        self._digests: dict[Role, str] = {}
+
+    @cached_property
+    def form(self) -> ComputationalGraph:
+        """The normal form."""
+        return normal_form(self.network.graph)
+
+    @cached_property
+    def roles(self) -> Roles:
+        """Of the nodes of the normal form."""
+        return roles(self.form)
+
+    @cached_property
+    def census(self) -> NDArray[np.int64]:
+        """How often the body has which operator. Shape (largest id + 1,)."""
+        return np.bincount(self.form.op_ids[self.roles.body])
+
+    def may_share(self, other: "Dissected") -> bool:
+        """Whether another network may have the same body, by the cheaper of its counts first.
+
+        Folding takes operators away and adds none.
+        """
+        if self.network.topology == other.network.topology:
+            return False
+        written = np.bincount(other.network.graph.op_ids, minlength=len(self.census))
+        is_larger = bool((written[: len(self.census)] >= self.census).all())
+        return is_larger and np.array_equal(self.census, other.census)
+
+    @cached_property
+    def has_body(self) -> bool:
+        """Whether the body is large enough to say something of the network."""
+        weighted = HAS_WEIGHTS[self.form.op_ids]
+        layers = int((weighted & self.roles.body).sum())
+        return layers >= max(MIN_LAYERS, MIN_SHARE * int(weighted.sum()))
+
+    def digest(self, role: Role) -> str:
+        """Sha256 (hex) of one part: operators, wiring, attributes. Empty where there is none."""
+        if role not in self._digests:
+            kept: NDArray[np.bool_] = getattr(self.roles, role)
+            self._digests[role] = exact_fingerprint(cut_out(self.form, kept)) if kept.any() else ""
+        return self._digests[role]
+
+
+def differing(first: Dissected, second: Dissected) -> tuple[Role, ...] | None:
+    """Which parts of two networks differ at inference; none where only their widths do.
+
+    Returns:
+        None where `nar.graphs.fingerprints.sameness` says more, or where one of the networks has
+        no body to speak of.
+    """
+    is_same = sameness(first.network, second.network) is not None
+    if is_same or not (first.has_body and second.has_body):
+        return None
+    return tuple(role for role in ROLES if first.digest(role) != second.digest(role))
+
+
+def apart(differs: tuple[Role, ...]) -> str:
+    """Where two networks differ, in words.
+
+    Example:
+        >>> apart(("head",))
+        'in the head alone'
+    """
+    return _APART[differs]
+
+
+def shared_bodies(network: Drawn, known: Mapping[str, Drawn]) -> tuple[SharedBody, ...]:
+    """Networks of the same body, those first of which one end alone is another.
+
+    Args:
+        network: The query.
+        known: Networks by name; equals keep their order.
+    """
+    own = Dissected(network)
+    shared = list(_shared(own, known)) if own.has_body else []
+    return tuple(sorted(shared, key=lambda each: len(each.differs)))
+
+
+def _shared(own: Dissected, known: Mapping[str, Drawn]) -> Iterable[SharedBody]:
+    # Libraries repeat each other: copies of one network are compared once.
+    compared: dict[str, tuple[Role, ...] | None] = {}
+    for name, network in known.items():
+        if network.exact not in compared:
+            compared[network.exact] = _with_own_body(own, Dissected(network))
+        differs = compared[network.exact]
+        if differs is not None:
+            yield SharedBody(name, differs)
+
+
+def _with_own_body(own: Dissected, other: Dissected) -> tuple[Role, ...] | None:
+    """Which ends of another network differ, if it has the same body."""
+    differs = differing(own, other) if own.may_share(other) else None
+    return None if differs is None or "body" in differs else differs

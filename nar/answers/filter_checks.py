@@ -1,0 +1,131 @@
+"""Checks that a filter asks for what exists: a misspelt family is no family without hits."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, Protocol
+
+from nar.base.errors import InvalidInputError
+from nar.corpus.suggestions import close_names
+from nar.index.filters import EVERYTHING, Condition, Filter, Range
+from nar.index.rows import IndexEntry
+
+# Of fingerprints an index may well have none.
+_CHECKED: Final = {"name", "source", "library", "family", "block", "task", "tier"}
+_LISTED: Final = 12
+# Rows that are looked at for what a value may have been.
+_SAMPLE: Final = 1_000
+_LIKE_NOTHING: Final = "nothing in it looks like that; `nar corpus stats` shows what the atlas has"
+
+Page = Callable[[Filter, int], Iterable[IndexEntry]]
+
+
+class Values(Protocol):
+    """What is known of the columns of an index."""
+
+    def has(self, condition: Condition, value: str) -> bool:
+        """Whether some row has a value."""
+
+    def known(self, condition: Condition) -> list[str]:
+        """Values that some row has; as many as can be told cheaply."""
+
+
+class Columns(Protocol):
+    """An index in memory: an `ExactIndex`."""
+
+    def values(self, column: str) -> list[str]:
+        """The different texts of a column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The values of an index in memory: all of them are known.
+
+    Attributes:
+        index: Which.
+    """
+
+    index: Columns
+
+    def has(self, condition: Condition, value: str) -> bool:
+        """See `Values`."""
+        return value in self.known(condition)
+
+    def known(self, condition: Condition) -> list[str]:
+        """See `Values`."""
+        return self.index.values(condition.column)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The values of an index that is asked for a page of rows at a time: a Milvus, or a server.
+
+    That costs a row for each value that exists. What one that does not may have been is looked for
+    among the first rows, and in a list that the index need not have: of that only what it has.
+
+    Attributes:
+        page: The first rows, at most so many, that a filter lets pass.
+        elsewhere: The values of a column somewhere else.
+    """
+
+    page: Page
+    elsewhere: Callable[[str], Iterable[str]]
+
+    def has(self, condition: Condition, value: str) -> bool:
+        """See `Values`."""
+        fields: dict[str, Any] = {condition.field: (value,)}
+        return any(True for _ in self.page(Filter(**fields), 1))
+
+    def known(self, condition: Condition) -> list[str]:
+        """See `Values`."""
+        sample = list(islice(self.page(EVERYTHING, _SAMPLE), _SAMPLE))
+        values = {str(getattr(row, condition.column)) for row in sample}
+        return sorted(
+            values if len(sample) < _SAMPLE else values.union(self.elsewhere(condition.column))
+        )
+
+
+def as_option(condition: Condition) -> str:
+    """What a condition is called in a command."""
+    return f"--{condition.flag}"
+
+
+def as_field(condition: Condition) -> str:
+    """What it is called in Python, where a filter is the argument ``wanted``."""
+    return f"wanted.{condition.field}"
+
+
+def check_values(
+    index: Values, wanted: Filter, called: Callable[[Condition], str] = as_option
+) -> None:
+    """See that some row has each text that a filter wants or does not want.
+
+    Filters in ``all_of`` may name what an index lacks: `--among` brings lists of others.
+
+    Args:
+        index: What is known of it.
+        wanted: The filter.
+        called: What a condition is called where the filter was written.
+
+    Raises:
+        InvalidInputError: Names the condition; the nearest values are given, or all of few.
+    """
+    for condition, value in _texts(wanted):
+        if not index.has(condition, value):
+            raise InvalidInputError(called(condition), _unknown(index, condition, value))
+
+
+def _texts(wanted: Filter) -> Iterator[tuple[Condition, str]]:
+    for each in (wanted, *wanted.none_of):
+        for condition, values in each.conditions():
+            if condition.column in _CHECKED and not isinstance(values, Range):
+                yield from ((condition, value) for value in values)
+
+
+def _unknown(index: Values, condition: Condition, value: str) -> str:
+    known = index.known(condition)
+    near = sorted(known) if len(known) <= _LISTED else close_names(value, known)
+    # A list of values need not be one of this index.
+    near = [each for each in near if each and index.has(condition, each)]
+    hint = f"it has {', '.join(near)}" if near else _LIKE_NOTHING
+    return f"the index has no {value!r}; {hint}"

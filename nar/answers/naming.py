@@ -1,0 +1,165 @@
+"""Naming: what people write for a model becomes a name of the corpus, or of a file.
+
+Nothing of torch is imported, and nothing is captured: a misspelt name is told in a moment.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from nar.base.console import stderr
+from nar.base.errors import InvalidInputError, UnknownArchitectureError
+from nar.corpus import Location, iterate_names, read_named
+from nar.corpus.suggestions import close_names
+
+_CONFIG: Final = "config.json"
+_HUB: Final = "hf:"
+_HUB_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)?")
+# Suffixes of files that models are captured from.
+_CAPTURED: Final = {".py", ".pt2", ".onnx", ".json"}
+# Suffixes of files that hold weights, which do not say what is computed with them.
+_WEIGHTS: Final = {".pt", ".pth", ".bin", ".safetensors", ".ckpt", ".h5", ".gguf", ".npz"}
+_FIRST: Final = ("timm", "torchvision", "transformers")
+_BARE: Final = "Model@"
+_SHOWN: Final = 5
+
+
+def meant(name: str, corpus: Location | None) -> str:
+    """The name of the corpus, or of a file, that somebody meant.
+
+    A name of the corpus is itself. ``resnet50`` is ``timm:resnet50``, if all models of that name
+    are one design, and ``bert-base-uncased`` the model of that checkpoint without a head. A folder
+    is the ``config.json`` in it, and ``hf:ORG/NAME`` that of a model in the cache of Hugging Face.
+    What has a source or a suffix is left to those who capture it.
+
+    Args:
+        name: As it was written.
+        corpus: Directory of the corpus; None if there is none.
+
+    Raises:
+        UnknownArchitectureError: There is nothing of that name; the nearest are given.
+        InvalidInputError: It is a file or a folder from which no model can be captured.
+        CorpusError: Names what is missing or damaged.
+    """
+    if corpus and _has(corpus, name):
+        return name
+    names = [each for _, shard in iterate_names(corpus) for each in shard] if corpus else []
+    if name.startswith(_HUB):
+        return _of_hub(name)
+    path = Path(name)
+    if path.is_dir():
+        return _in_folder(path)
+    if path.is_file():
+        _check_file(path)
+    if ":" in name or path.suffix in _CAPTURED:
+        _tell_close(name, names)
+        return name
+    _check_weights(path)
+    return _short(name, names, corpus)
+
+
+def _has(corpus: Location, name: str) -> bool:
+    """Whether a corpus has a name; only shards of its source are read."""
+    source = name.partition(":")[0]
+    return any(name in names for _, names in iterate_names(corpus, {source}))
+
+
+def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
+    """The model that is called so by its source."""
+    found = sorted(next((each for each in _called(name, names) if each), []), key=_rank)
+    # Of a checkpoint, the model without a head is what its name means.
+    found = [each for each in found if _BARE in each][:1] or found
+    if not found:
+        near = close_names(name, names)
+        hint = f"did you mean {', '.join(near)}?" if near else "`nar list` prints the known ones."
+        raise UnknownArchitectureError(
+            f"{name}: neither a known architecture nor a file; {hint} For a model of your own "
+            "name path/to/file.py:factory, or a .onnx, .pt2 or config.json file"
+        )
+    sources = {each.partition(":")[0] for each in found}
+    items = read_named(corpus, found, sources) if corpus else {}
+    if len({item.topology for item in items.values()}) > 1:
+        shown = ", ".join(found[:_SHOWN])
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise UnknownArchitectureError(f"{name}: that is several designs: {shown}{more}; name one")
+    others = f", which is the same design as {', '.join(found[1:_SHOWN])}" if found[1:] else ""
+    stderr.print(f"{name} is {found[0]}{others}", style="dim")
+    return found[0]
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """Names by their source: first the libraries that such names are mostly taken from."""
+    source = name.partition(":")[0]
+    return (_FIRST.index(source) if source in _FIRST else len(_FIRST)), name
+
+
+def _called(name: str, names: Sequence[str]) -> Iterator[list[str]]:
+    """Names that end so: after their source, else after the checkpoint's or the decoder's."""
+    for separator in (":", "@", "/"):
+        ending = f"{separator}{name}".lower()
+        yield [each for each in names if each.lower().endswith(ending)]
+
+
+def _tell_close(name: str, names: Sequence[str]) -> None:
+    """Say at once what a name may have been that its library is about to be asked for."""
+    source = f"{name.partition(':')[0]}:"
+    registered = [each for each in names if each.startswith(source)]
+    near = close_names(name, registered)
+    if near:
+        stderr.print(f"{name} is not in the corpus; near: {', '.join(near)}", style="dim")
+
+
+def _in_folder(path: Path) -> str:
+    if (path / _CONFIG).is_file():
+        return str(path / _CONFIG)
+    raise InvalidInputError(
+        str(path), f"wanted a folder with a {_CONFIG} of transformers, or a file; came a folder"
+    )
+
+
+def _check_file(path: Path) -> None:
+    _check_weights(path)
+    if path.suffix == ".py":
+        functions = _functions(path)
+        shown = ", ".join(f"{path}:{each}" for each in functions[:_SHOWN])
+        there = f"it has {shown}" if functions else "it defines none"
+        reason = "wanted a file and a function that returns the model and its example inputs"
+        raise InvalidInputError(str(path), f"{reason}; {there}")
+
+
+def _check_weights(path: Path) -> None:
+    if path.suffix in _WEIGHTS:
+        raise InvalidInputError(
+            str(path),
+            f"a {path.suffix} file holds weights, and does not say what is computed with them; "
+            "wanted path/to/file.py:factory, an exported .pt2 or .onnx, or a config.json",
+        )
+
+
+def _functions(path: Path) -> list[str]:
+    """What a Python file defines at its top, without running it."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return []
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return [each.name for each in tree.body if isinstance(each, kinds) and each.name[0] != "_"]
+
+
+def _of_hub(name: str) -> str:
+    """The cached ``config.json`` of a model of Hugging Face; nothing is downloaded."""
+    repository = name.removeprefix(_HUB)
+    if not _HUB_NAME.fullmatch(repository):
+        raise InvalidInputError(name, "wanted hf:ORG/NAME, such as hf:google-bert/bert-base-cased")
+    # Whoever asks for no model of the hub does without its library.
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    cached = try_to_load_from_cache(repository, _CONFIG)
+    if isinstance(cached, str):
+        return cached
+    raise UnknownArchitectureError(
+        f"{name}: no {_CONFIG} of it in {constants.HF_HUB_CACHE}, and nothing is downloaded here; "
+        f"fetch it with `hf download {repository} {_CONFIG}`, or name a {_CONFIG} of your own"
+    )

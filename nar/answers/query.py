@@ -1,0 +1,85 @@
+"""Query and Answer: what is asked, from the command line to the index, and what comes back."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.base.errors import NarError
+from nar.graphs.architecture import Architecture
+from nar.graphs.by import By
+from nar.graphs.fingerprints import Fingerprinted
+from nar.graphs.graph import ComputationalGraph
+from nar.index.filters import Filter
+from nar.index.rows import Hit, IndexRow
+
+Target = Architecture | Fingerprinted | ComputationalGraph | IndexRow | str | NDArray[np.float32]
+Item = TypeVar("Item")
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """One question.
+
+    Attributes:
+        target: A captured architecture, a canonical graph with its fingerprints or without, a row
+            whose vector the encoder made, the name or id of an indexed architecture, or a vector
+            of shape (dim,).
+        top_k: Number of hits wanted.
+        filter: What hits must be.
+        by: What hits should share with it: the whole design, what it is for (its decoder), what it
+            stands on (its trunk), or as much as a copy would. Encoders that do not know the
+            difference answer by design.
+
+    Example:
+        >>> Query("timm:resnet50", top_k=3).filter == Filter()
+        True
+    """
+
+    target: Target
+    top_k: int = 10
+    filter: Filter = field(default_factory=Filter)
+    by: By = "design"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answer to one query; an architecture asked for by name or id is in none of its lists.
+
+    Attributes:
+        hits: Nearest first, equal scores by id.
+        same_network: Known architectures of the same exact fingerprint. Filters do not apply.
+        same_at_inference: Known ones of another topology that deployment makes the same network,
+            as `nar.graphs.fingerprints.same_at_inference` has it. Filters do not apply.
+        same_design: Further known ones of the same topology fingerprint. Filters do not apply.
+        novelty: How many of a hundred designs of known families have a nearer neighbour; 0 where
+            one of the lists of the same is not empty. None where their distances were not measured.
+            Filters do not apply.
+    """
+
+    hits: tuple[Hit, ...]
+    same_network: tuple[Hit, ...] = ()
+    same_at_inference: tuple[Hit, ...] = ()
+    same_design: tuple[Hit, ...] = ()
+    novelty: float | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether something known is the same in one way or another."""
+        return bool(self.same_network or self.same_at_inference or self.same_design)
+
+
+def in_place(
+    items: Sequence[Item | NarError], answers: Iterable[Record]
+) -> list[Record | NarError]:
+    """Answers of the items that are no errors, in order, with the errors between them.
+
+    Example:
+        >>> in_place(["a", NarError("bad"), "b"], ["A", "B"])
+        ['A', NarError('bad'), 'B']
+    """
+    remaining = iter(answers)
+    return [item if isinstance(item, NarError) else next(remaining) for item in items]

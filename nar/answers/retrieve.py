@@ -1,0 +1,296 @@
+"""Retriever: queries go in, ranked relatives come out (paper, Eq. 1)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.answers.novelty import Novelty
+from nar.answers.query import Answer, Query, Target, in_place
+from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
+from nar.graphs.architecture import Architecture
+from nar.graphs.by import By
+from nar.graphs.fingerprints import Fingerprinted, Known, Sameness, fingerprinted, sameness
+from nar.graphs.graph import ComputationalGraph
+from nar.index.filters import EVERYTHING, Filter
+from nar.index.ranking import (
+    MAX_TOP_K,
+    check_filter,
+    check_top_k,
+    check_vector,
+    check_vectors,
+    rank,
+)
+from nar.index.rows import Hit, IndexRow
+from nar.index.searches import Search
+
+
+class Embeds(Protocol):
+    """What a Retriever needs of an embedder."""
+
+    def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
+        """Shape (graphs, dim), of length 1."""
+
+    def weights(self, by: By) -> NDArray[np.float32]:
+        """What a query's vector is multiplied with, by what is asked for: shape (dim,)."""
+
+
+class Searches(Protocol):
+    """What a Retriever needs of an index: an `ArchitectureIndex`, an `ExactIndex` or a `Reader`."""
+
+    @property
+    def dim(self) -> int:
+        """Length of the vectors."""
+
+    def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
+        """Rows by name or id."""
+
+    def find_by_fingerprint(
+        self, *, topologies: Sequence[str] = (), inferences: Sequence[str] = ()
+    ) -> list[IndexRow]:
+        """Rows of these designs, or with these normal forms, by id."""
+
+    def search_all(self, searches: Sequence[Search]) -> list[list[Hit]]:
+        """The nearest rows of each search."""
+
+
+Same = dict[Sameness, tuple[Hit, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Resolved:
+    """A query whose vector is known; fingerprints and own id as far as its target has them."""
+
+    query: Query
+    vector: NDArray[np.float32]
+    network: Known | None = None
+    own_id: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether hits may be anything and share the whole design, as novelty has it."""
+        return self.query.by == "design" and self.query.filter == EVERYTHING
+
+
+class Retriever:
+    """Answers queries from an index; safe to share between threads, if the embedder is.
+
+    Args:
+        embedder: Turns graphs into vectors of the index's encoder.
+        index: Holds the known architectures.
+        novelty: How far these are from each other, if that was measured.
+    """
+
+    def __init__(self, embedder: Embeds, index: Searches, novelty: Novelty | None = None) -> None:
+        self.embedder = embedder
+        self.index = index
+        self.novelty = novelty
+
+    def search(self, target: Target, *, top_k: int = 10, wanted: Filter | None = None) -> Answer:
+        """Answer one query; see `answer`."""
+        return self.answer(Query(target, top_k, wanted or Filter()))
+
+    def answer(self, query: Query) -> Answer:
+        """Answer one query.
+
+        Raises:
+            UnknownArchitectureError: No architecture of that name or id is indexed.
+            InvalidQueryError: Names the field of the query at fault.
+        """
+        [answer] = self.answers([query])
+        return answer
+
+    def answers(self, queries: Sequence[Query]) -> list[Answer]:
+        """Answer queries together, as `search_all` does.
+
+        Raises:
+            UnknownArchitectureError: No architecture of a name or id is indexed.
+            InvalidQueryError: Names the field of a query at fault.
+        """
+        outcomes = self.search_all(queries)
+        for outcome in outcomes:
+            if isinstance(outcome, NarError):
+                raise outcome
+        return [outcome for outcome in outcomes if isinstance(outcome, Answer)]
+
+    def search_all(self, queries: Sequence[Query]) -> list[Answer | NarError]:
+        """Answer queries together: one batch embeds each graph once, equal searches run as one.
+
+        Returns:
+            For each query its answer, or the error that `answer` would raise: a query at fault
+            leaves the others alone.
+
+        Raises:
+            IndexUnavailableError: The index cannot be reached, which concerns all of them.
+        """
+        resolved = self._resolve(queries)
+        answers = self._answer([one for one in resolved if isinstance(one, _Resolved)])
+        return in_place(resolved, answers)
+
+    def _resolve(self, queries: Sequence[Query]) -> list[_Resolved | NarError]:
+        """The vector of each query, or its error."""
+        faults = [self._fault(query) for query in queries]
+        targets = [query.target for query, fault in zip(queries, faults, strict=True) if not fault]
+        graphs = {id(graph): graph for graph in map(_graph, targets) if graph is not None}
+        names = [target for target in targets if isinstance(target, str)]
+        embedded = self.embedder.embed(list(graphs.values())) if graphs else ()
+        vectors = dict(zip(graphs, embedded, strict=True))
+        rows = self.index.get(names) if names else {}
+        return [
+            fault or _resolve_one(query, vectors, rows)
+            for query, fault in zip(queries, faults, strict=True)
+        ]
+
+    def _fault(self, query: Query) -> InvalidQueryError | None:
+        """What is wrong with a query, whatever is indexed."""
+        try:
+            check_top_k(query.top_k)
+            check_filter(query.filter)
+            if isinstance(query.target, np.ndarray):
+                check_vector(query.target, self.index.dim, "target")
+        except InvalidQueryError as error:
+            return error
+        return None
+
+    def _answer(self, resolved: Sequence[_Resolved]) -> list[Answer]:
+        """Answers of one look at the fingerprints and one search."""
+        same = self._same(resolved)
+        beside = self._beside(resolved, same)
+        hits = self._search([*resolved, *beside.values()])
+        nearest = dict(enumerate(hits[: len(resolved)])) | dict(
+            zip(beside, hits[len(resolved) :], strict=True)
+        )
+        return [
+            Answer(
+                tuple(self._shown(one, hits[position])),
+                same_network=known["network"],
+                same_at_inference=known["inference"],
+                same_design=known["design"],
+                novelty=self._percentile(known, nearest[position]),
+            )
+            for position, (one, known) in enumerate(zip(resolved, same, strict=True))
+        ]
+
+    def _beside(self, resolved: Sequence[_Resolved], same: Sequence[Same]) -> dict[int, _Resolved]:
+        """What is asked beside for the novelty of queries whose own hits were chosen."""
+        if self.novelty is None:
+            return {}
+        return {
+            position: replace(one, query=Query(one.query.target, 1))
+            for position, (one, known) in enumerate(zip(resolved, same, strict=True))
+            if not (one.is_plain or any(known.values()))
+        }
+
+    def _search(self, asked: Sequence[_Resolved]) -> list[list[Hit]]:
+        """The hits of all queries without themselves, of one call to the index."""
+        own = any(one.own_id for one in asked)
+        searches = [
+            Search(self._weighed(one), min(one.query.top_k + own, MAX_TOP_K), one.query.filter)
+            for one in asked
+        ]
+        answers = self.index.search_all(searches)
+        return [
+            [hit for hit in hits if hit.id != one.own_id][: one.query.top_k]
+            for one, hits in zip(asked, answers, strict=True)
+        ]
+
+    def _weighed(self, one: _Resolved) -> NDArray[np.float32]:
+        """The vector to search by: that of the query, as far as it counts for what is asked for."""
+        weighed = one.vector * self.embedder.weights(one.query.by)
+        # A vector that has nothing of what is asked for has a design all the same.
+        return weighed if weighed.any() else one.vector
+
+    def _shown(self, one: _Resolved, hits: Sequence[Hit]) -> list[Hit]:
+        """Hits with the scores that people see: a copy has 1, whatever is asked for."""
+        weighed = self._weighed(one)
+        if np.array_equal(weighed, one.vector):
+            return list(hits)
+        copy = _cosine(weighed, one.vector)
+        if one.query.by == "design":
+            # What counts more than once must not part a design further from those that know
+            # nothing of it: they keep their cosine.
+            copy = min(copy, float(np.linalg.norm(one.vector) / np.linalg.norm(weighed)))
+        return [hit.hit(min(hit.score / copy, 1.0)) for hit in hits]
+
+    def _same(self, resolved: Sequence[_Resolved]) -> list[Same]:
+        """What is the same as each query, in one way or another."""
+        networks = [one.network for one in resolved if one.network]
+        rows: dict[str, list[IndexRow]] = {}
+        if networks:
+            indexed = self.index.find_by_fingerprint(
+                topologies=sorted({network.topology for network in networks}),
+                inferences=sorted({network.inference for network in networks}),
+            )
+            for row in indexed:
+                for fingerprint in (row.topology, row.inference):
+                    rows.setdefault(fingerprint, []).append(row)
+        return [_same_as(one, rows) for one in resolved]
+
+    def _percentile(self, known: Same, nearest: Sequence[Hit]) -> float | None:
+        """The novelty of a query: what is the same, or the nearest of all, tells."""
+        if self.novelty is None:
+            return None
+        if any(known.values()) or not nearest:
+            return 0.0
+        return self.novelty.percentile(nearest[0].score)
+
+
+def unknown(name: str) -> UnknownArchitectureError:
+    """The error of a name or id that nothing in the index has."""
+    return UnknownArchitectureError(f"no architecture of the name or id {name!r} is indexed")
+
+
+def _graph(target: Target) -> ComputationalGraph | None:
+    if isinstance(target, Architecture | Fingerprinted):
+        return target.graph
+    return target if isinstance(target, ComputationalGraph) else None
+
+
+def _resolve_one(
+    query: Query, vectors: Mapping[int, NDArray[np.float32]], rows: dict[str, IndexRow]
+) -> _Resolved | NarError:
+    """A query that is not at fault, with the vectors of graphs by identity, and rows by name."""
+    match query.target:
+        case Architecture() | Fingerprinted() as item:
+            return _Resolved(query, vectors[id(item.graph)], item)
+        case IndexRow() as known:
+            return _Resolved(query, known.embedding, known)
+        case ComputationalGraph() as graph:
+            return _Resolved(query, vectors[id(graph)], fingerprinted(graph))
+        case str(name):
+            row = rows.get(name)
+            if row is None:
+                return unknown(name)
+            return _Resolved(query, row.embedding, row, row.id)
+        case vector:
+            # Weighed as it came, the largest and smallest numbers would leave the range of a float.
+            [direction] = check_vectors(vector[None], len(vector))
+            return _Resolved(query, direction)
+
+
+def _same_as(one: _Resolved, rows: Mapping[str, Sequence[IndexRow]]) -> Same:
+    """What is the same as a query, the nearest first.
+
+    Args:
+        one: The query.
+        rows: Of the index, by topology and by inference fingerprint.
+    """
+    same: dict[Sameness, list[Hit]] = {kind: [] for kind in get_args(Sameness)}
+    network = one.network
+    if network:
+        alike = [*rows.get(network.topology, ()), *rows.get(network.inference, ())]
+        others = {row.id: row for row in alike if row.id != one.own_id}
+        scored = [row.hit(_cosine(one.vector, row.embedding)) for row in others.values()]
+        for hit in rank(scored, len(scored), complete=True) or []:
+            kind = sameness(network, hit)
+            if kind:
+                same[kind].append(hit)
+    return {kind: tuple(hits) for kind, hits in same.items()}
+
+
+def _cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
+    left_exact, right_exact = left.astype(np.float64), right.astype(np.float64)
+    lengths = np.linalg.norm(left_exact) * np.linalg.norm(right_exact)
+    return float(left_exact @ right_exact / lengths)

@@ -1,0 +1,145 @@
+"""Roles: which nodes of a graph are its embedding, which its body, and which its head.
+
+The body is what a design is made of; the ends are what it is used with. A *maker* is an operator
+that gives features their form: a norm, an activation of hidden values, a recurrent layer.
+
+- The body is whatever leads to an operator that joins several values, or to a maker. A maker does
+  not count that comes after the last of those joins and after a linear layer, or an operator that
+  pools or picks, nor does a join of results alone.
+- What is not in the body is the head.
+- Of the body, the embedding is inputs, tables of words, the layers that read inputs, and what is
+  computed from those alone until the first maker.
+
+::
+
+    input ─> conv ─> relu ─> conv ─> add ─> relu ─> conv ─> relu ─> mean ─> linear ─> relu ─> linear
+    embedding        └───────────────^                      body    head
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.graphs.graph import ComputationalGraph, operand_lists
+from nar.graphs.ops import MAX_OP_ID, op_id
+from nar.motifs.borders import EMBEDDING, HAS_WEIGHTS, INPUT, first_layers
+from nar.motifs.neighbours import wiring
+
+Role = Literal["embedding", "body", "head"]
+Mask = NDArray[np.bool_]
+
+_MAKERS: Final = (
+    "batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm", "response_norm",
+    "l2_norm", "relu", "relu6", "leaky_relu", "prelu", "elu", "selu", "celu", "gelu", "silu",
+    "mish", "hard_swish", "glu", "lstm", "gru", "rnn", "attention", "state_space",
+)  # fmt: skip
+_BEGINS_HEAD: Final = (
+    "linear", "adaptive_avg_pool", "adaptive_max_pool", "mean", "max", "sum", "slice", "index",
+    "gather", "split",
+)  # fmt: skip
+
+
+def _table(names: Sequence[str]) -> Mask:
+    return np.isin(np.arange(MAX_OP_ID + 1), [op_id(name) for name in names])
+
+
+_IS_MAKER: Final = _table(_MAKERS)
+_IS_BEGIN: Final = _table(_BEGINS_HEAD)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Roles:
+    """The role of every node of a graph; each has one.
+
+    Attributes:
+        embedding: Shape (nodes,).
+        body: Shape (nodes,).
+        head: Shape (nodes,).
+    """
+
+    embedding: Mask
+    body: Mask
+    head: Mask
+
+
+def roles(graph: ComputationalGraph) -> Roles:
+    """Tell embedding, body and head apart, by structure alone; linear in nodes and edges.
+
+    Args:
+        graph: In canonical order.
+    """
+    flow = _Flow(graph)
+    kept = _kept(graph, flow)
+    embedding = _embedding(graph, flow, kept)
+    return Roles(embedding, kept & ~embedding, ~kept & ~embedding)
+
+
+class _Flow:
+    """Who reads whom in a graph, and marks carried along."""
+
+    def __init__(self, graph: ComputationalGraph) -> None:
+        self.operands = operand_lists(graph.nodes, graph.edge_index)
+        self.readers: list[list[int]] = [[] for _ in self.operands]
+        for node, sources in enumerate(self.operands):
+            for source in sources:
+                self.readers[source].append(node)
+
+    def above(self, marked: Mask) -> Mask:
+        """Nodes from which a marked one is reached, each in one step at least."""
+        marks, above = marked.tolist(), [False] * len(marked)
+        for node in reversed(range(len(marks))):
+            above[node] = any(marks[reader] or above[reader] for reader in self.readers[node])
+        return np.array(above, dtype=np.bool_)
+
+    def below(self, marked: Mask) -> Mask:
+        """Marked nodes, and those that are reached from one."""
+        below = marked.tolist()
+        for node, sources in enumerate(self.operands):
+            below[node] = below[node] or any(below[source] for source in sources)
+        return np.array(below, dtype=np.bool_)
+
+
+def _kept(graph: ComputationalGraph, flow: _Flow) -> Mask:
+    """What is not in the head."""
+    several = np.array([len(sources) > 1 for sources in flow.operands], dtype=np.bool_)
+    makers = _IS_MAKER[graph.op_ids]
+    goes_on = flow.above(several | makers | HAS_WEIGHTS[graph.op_ids])
+    joins = several & (goes_on | ~_of_results(flow))
+    late = flow.below(_IS_BEGIN[graph.op_ids] & ~joins & ~flow.above(joins))
+    features = joins | (makers & ~late)
+    return features | flow.above(features)
+
+
+def _of_results(flow: _Flow) -> Mask:
+    """Nodes whose operands nobody else reads: of a residual, one operand is read by the branch."""
+    return np.array(
+        [all(len(flow.readers[source]) == 1 for source in sources) for sources in flow.operands],
+        dtype=np.bool_,
+    )
+
+
+def _embedding(graph: ComputationalGraph, flow: _Flow, kept: Mask) -> Mask:
+    """What stands between inputs and body; what is computed from parameters alone goes with it."""
+    weighted, makers = HAS_WEIGHTS[graph.op_ids], _IS_MAKER[graph.op_ids]
+    given = np.isin(graph.op_ids, (INPUT, EMBEDDING)).tolist()
+    passes = (kept & ~makers & (~weighted | first_layers(wiring([graph])))).tolist()
+    learned = (kept & ~makers & ~weighted).tolist()
+    for node, sources in enumerate(flow.operands):
+        if given[node]:
+            learned[node] = False
+            continue
+        given[node] = (
+            passes[node]
+            and any(given[source] for source in sources)
+            and all(given[source] or learned[source] for source in sources)
+        )
+        learned[node] = learned[node] and all(learned[source] for source in sources)
+    for node in reversed(range(graph.nodes)):
+        readers = flow.readers[node]
+        given[node] = given[node] or (
+            learned[node] and bool(readers) and all(given[reader] for reader in readers)
+        )
+    return np.array(given, dtype=np.bool_)

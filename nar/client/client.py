@@ -1,0 +1,264 @@
+"""Client: asks a NAR server, and gives and raises the records and errors of the library."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from threading import Lock
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+import grpc
+import numpy as np
+from google.protobuf.message import Message
+from numpy.typing import NDArray
+
+from nar.answers.difference import MotifDifference
+from nar.answers.query import Answer, Target
+from nar.base.errors import NarError
+from nar.client.calling import Caller, Callers
+from nar.client.channel import open_channel
+from nar.client.description import Description, decode_description
+from nar.client.outcomes import value
+from nar.client.questions import (
+    DELETE,
+    EMBED,
+    GET,
+    UPSERT,
+    Question,
+    comparing,
+    matrix,
+    searching,
+)
+from nar.client.streaming import answers
+from nar.graphs.architecture import Architecture
+from nar.graphs.by import By
+from nar.graphs.graph import ComputationalGraph
+from nar.index.filters import EVERYTHING, Filter
+from nar.index.rows import Hit
+from nar.v1 import retrieval_pb2 as wire
+from nar.wire.answers import decode_architecture
+from nar.wire.explanations import Compared
+from nar.wire.pages import encode_listing, next_request
+from nar.wire.settings import ClientConfig
+
+Item = TypeVar("Item")
+Record = TypeVar("Record")
+
+PLAIN: Final = ClientConfig()
+
+
+class Client:
+    """A connection to one server; close it, or use it in a `with`.
+
+    Args:
+        target: Address: ``127.0.0.1:50051``; several: ``ipv4:10.0.0.1:50051,10.0.0.2:50051``.
+        token: What the server wants callers to bring.
+        timeout_s: How long one call may take. One that finds no server is tried again for 3 s.
+        config: Whether to speak TLS, whom to trust and what to show.
+
+    Raises:
+        ConfigError: The target, the token or a file of the configuration is at fault, or the token
+            would leave this machine in clear text.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 30.0,
+        config: ClientConfig = PLAIN,
+    ) -> None:
+        def open_caller() -> Caller:
+            channel = open_channel(target, config, token=token)
+            return Caller(channel, token, timeout_s, wants_tls=config.wants_tls)
+
+        self._callers = Callers(open_caller, config.files)
+        self._description: Description | None = None
+        self._describing = Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        for channel in self._callers.end():
+            channel.close()
+
+    def describe(self) -> Description:
+        """What the server is, and what it accepts."""
+        return decode_description(self._call("Describe", wire.DescribeRequest()))
+
+    def search(
+        self,
+        target: Target,
+        *,
+        top_k: int | None = None,
+        wanted: Filter = EVERYTHING,
+        by: By = "design",
+    ) -> Answer:
+        """The nearest architectures of one graph, name, id or vector.
+
+        Args:
+            target: A captured architecture, a graph in any numbering, the name or id of an
+                indexed architecture, or a vector of shape (dim,).
+            top_k: Number of hits; without one, the server's own default.
+            wanted: What hits must be; by default anything.
+            by: What hits should share with it: see `nar.answers.query.Query`.
+
+        Raises:
+            InvalidQueryError: Names the field at fault.
+            UnknownArchitectureError: No such name or id is indexed.
+            IndexUnavailableError: Nobody answers; the call was tried several times.
+            ServiceError: Anything else; `code` says what.
+        """
+        return value(self.search_many([target], top_k=top_k, wanted=wanted, by=by)[0])
+
+    def search_many(
+        self,
+        targets: Sequence[Target],
+        *,
+        top_k: int | None = None,
+        wanted: Filter = EVERYTHING,
+        by: By = "design",
+    ) -> list[Answer | NarError]:
+        """For each of any number of targets its answer, or the error that `search` raises."""
+        return self._ask(searching(top_k, wanted, by), targets)
+
+    def search_stream(
+        self,
+        targets: Iterable[Target],
+        *,
+        top_k: int | None = None,
+        wanted: Filter = EVERYTHING,
+        by: By = "design",
+    ) -> Iterator[Answer | NarError]:
+        """What `search_many` gives, one after the other, for targets that need not be there yet.
+
+        Targets are taken when they are about to be sent. The stream has no time limit of its own;
+        the server ends one that brings nothing for a minute. grpc makes a call again only up to the
+        first answer; after it, who asks may ask again for what was not answered.
+
+        Raises:
+            IndexUnavailableError: The server stops, or is gone.
+            ServiceError: RESOURCE_EXHAUSTED where the server is full; others as for `search`.
+        """
+        question = searching(top_k, wanted, by)
+        requests = question.requests(targets, self._server().limits)
+        start = 0
+        for response in answers(self._callers.current(), "SearchStream", requests):
+            yield from question.records(response, start=start)
+            start += len(response.results)
+
+    def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
+        """Vectors of graphs. Shape (graphs, dim), length 1.
+
+        Raises:
+            InvalidQueryError: Names the first graph at fault; others as for `search`.
+        """
+        vectors = self._ask(EMBED, graphs)
+        return matrix(vectors, self._server().dim)
+
+    def get(self, names: Sequence[str]) -> list[Hit | NarError]:
+        """What is known of each architecture, by name or id, or the error that it is unknown."""
+        return self._ask(GET, names)
+
+    def explain(self, target: Compared, others: Sequence[str]) -> list[MotifDifference | NarError]:
+        """Which motifs a graph, or an indexed architecture, shares with indexed ones: its hits.
+
+        Args:
+            target: What is compared: the first of every comparison.
+            others: Names or ids.
+
+        Returns:
+            For each of the others the comparison, or the error that it is unknown, or that the
+            server has no graph of it.
+
+        Raises:
+            UnknownArchitectureError: The target is such a one.
+            ServiceError: As for `search`.
+        """
+        return self._ask(comparing(target, others, self.get(others)), others)
+
+    def upsert(self, items: Sequence[Architecture]) -> list[Hit | NarError]:
+        """Write architectures into the index; one of the same name is replaced.
+
+        The same items twice give the same index. Many go in several calls: those before one that
+        fails are written.
+
+        Args:
+            items: Architectures of different names.
+
+        Returns:
+            How each is indexed now, or the error of its graph or of a text that is too long.
+
+        Raises:
+            ServiceError: PERMISSION_DENIED where the server takes no writes, or none with this
+                token; others as for `search`.
+        """
+        return self._ask(UPSERT, items)
+
+    def delete(self, names: Sequence[str]) -> list[Hit | NarError]:
+        """Delete architectures, by name or id.
+
+        What a call deleted whose answer was lost is said to be unknown when it is made again.
+
+        Returns:
+            How each was indexed, or the error that it is unknown.
+
+        Raises:
+            ServiceError: As for `upsert`.
+        """
+        return self._ask(DELETE, names)
+
+    def _call(self, method: str, request: Message) -> Any:  # noqa: ANN401
+        caller = self._callers.current()
+        try:
+            return caller.call(method, request)
+        except grpc.RpcError as error:
+            raise caller.error_of(error) from None
+
+    def _ask(
+        self, question: Question[Item, Record], items: Sequence[Item]
+    ) -> list[Record | NarError]:
+        """Ask for any number of items, in calls that the server's limits allow."""
+        # All are made before the first call: what cannot be encoded is said before a write.
+        requests = [*question.requests(items, self._server().limits)]
+        records: list[Record | NarError] = []
+        for request in requests:
+            records += question.records(self._call(question.method, request), start=len(records))
+        return records
+
+    def _server(self) -> Description:
+        with self._describing:
+            if self._description is None:
+                self._description = self.describe()
+            return self._description
+
+    # The last method: in what follows it, `list` is no type any more.
+    def list(self, *, wanted: Filter = EVERYTHING, page_size: int | None = None) -> Iterator[Hit]:
+        """Known architectures by id, asked for page by page while they are read.
+
+        What is written meanwhile may be among them or not; nothing comes twice, and what is there
+        all the time comes.
+
+        Args:
+            wanted: What they must be; by default anything.
+            page_size: How many to ask for at a time; without one, as many as the server gives.
+
+        Raises:
+            InvalidQueryError: Names the field at fault; others as for `search`.
+        """
+        return self._pages(encode_listing(wanted, page_size))
+
+    def _pages(self, request: wire.ListRequest | None) -> Iterator[Hit]:
+        while request is not None:
+            response = self._call("List", request)
+            yield from map(decode_architecture, response.architectures)
+            request = next_request(request, response)

@@ -1,0 +1,1 @@
+"""Computational graphs: operators, canonical order, normal form and fingerprints."""

@@ -1,0 +1,119 @@
+"""Architecture: a captured graph with its name and labels, the row of every corpus and index."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from nar.graphs.fingerprints import Fingerprinted, fingerprinted
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import op_id
+
+ATTENTION_IDS = frozenset({op_id("attention")})
+CONVOLUTION_IDS = frozenset(
+    op_id(name)
+    for name in ("conv", "conv_grouped", "conv_depthwise", "sep_conv_3x3", "dil_conv_3x3")
+)
+
+Tier = Literal["named", "composed", "swept"]
+
+# The family, and the task, of a model that nobody has said one of.
+UNKNOWN: Final = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Who an architecture is. Everything comes from the code that defines the model.
+
+    Attributes:
+        name: Unique, the spec that builds it: ``timm:resnet50``.
+        source: Who registers it: ``timm``, ``torchvision``, ``transformers``, ``darts``, ``file``.
+        library: The distribution and version that was read: ``timm 1.0.31``.
+        family: Fine class: the defining module or model type, one name across libraries
+            (`nar.labels.families`), e.g. ``resnet``. Of a composed model: of its decoder or head.
+            `UNKNOWN` where nobody states it.
+        task: What it is for, e.g. ``image-classification``.
+        tier: ``named`` where a library registers exactly this, ``composed`` where a public
+            interface combines it from parts that people do combine, ``swept`` for a grid of
+            settings.
+        backbone: Family of the encoder that a composed model stands on, else empty.
+    """
+
+    name: str
+    source: str
+    library: str
+    family: str
+    task: str
+    tier: Tier = "named"
+    backbone: str = ""
+
+    @property
+    def kin(self) -> str:
+        """Who is related to whom: the family; of a composed model that of its encoder as well.
+
+        A U-Net on a ResNet is kin to U-Nets on other ResNets. One on a ViT shares its decoder
+        with them, and little else.
+        """
+        return f"{self.family}/{self.backbone}" if self.backbone else self.family
+
+    @property
+    def trunk(self) -> str:
+        """What the largest part of it is: the family of a composed model's encoder, or its own."""
+        return self.backbone or self.family
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A named, labelled graph in canonical order.
+
+    Attributes:
+        labels: Name and labels.
+        block: Coarse class: ``attention``, ``cnn`` or ``other``.
+        graph: Canonical graph.
+        topology: Topology fingerprint, sha256 hex.
+        exact: Exact fingerprint, sha256 hex.
+        inference: Inference fingerprint, sha256 hex.
+    """
+
+    labels: Labels
+    block: str
+    graph: ComputationalGraph
+    topology: str
+    exact: str
+    inference: str
+
+    @property
+    def parameters(self) -> int:
+        """Learned scalars, tied ones once."""
+        return self.graph.parameters
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the captured forward pass."""
+        return self.graph.flops
+
+    @property
+    def nodes(self) -> int:
+        """Operators."""
+        return self.graph.nodes
+
+
+def architecture(labels: Labels, network: Fingerprinted | ComputationalGraph) -> Architecture:
+    """Complete the record of a captured model.
+
+    Args:
+        labels: Name and labels.
+        network: With its fingerprints, or a valid graph in any numbering.
+    """
+    if isinstance(network, ComputationalGraph):
+        network = fingerprinted(network)
+    block = coarse_block(network.graph)
+    return Architecture(
+        labels, block, network.graph, network.topology, network.exact, network.inference
+    )
+
+
+def coarse_block(graph: ComputationalGraph) -> str:
+    """The block a design is built from: attention if it attends, else cnn if it convolves."""
+    present = set(graph.op_ids.tolist())
+    if present & ATTENTION_IDS:
+        return "attention"
+    return "cnn" if present & CONVOLUTION_IDS else "other"

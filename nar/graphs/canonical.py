@@ -1,0 +1,265 @@
+"""One numbering and two of the fingerprints of every graph, however its nodes came numbered.
+
+Each node gets a code from everything above it and everything below it. Codes name the design: they
+do not depend on numbering, and they change with direction, operator and operand order. Operands of
+commutative operators have no order. Cost: linear in nodes and edges (operands of one node sorted).
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from hashlib import blake2b, sha256
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.graphs.graph import ComputationalGraph, operand_lists
+from nar.graphs.ops import COMMUTATIVE_IDS
+
+Code = bytes
+CODE_BYTES: Final = 16
+
+
+class Wiring:
+    """Who reads whom in a graph, looked up once for all that is made from it.
+
+    Attributes:
+        graph: A valid graph in any numbering.
+        operands: Of each node, in their order.
+        order: Nodes, each after its operands.
+        commutative: Of each node, whether its operands have no order.
+
+    Args:
+        graph: The graph.
+    """
+
+    def __init__(self, graph: ComputationalGraph) -> None:
+        self.graph = graph
+        self.operands = operand_lists(graph.nodes, graph.edge_index)
+        self.commutative = [number in COMMUTATIVE_IDS for number in graph.op_ids.tolist()]
+        self._readers = self._read()
+        source, target = graph.edge_index
+        is_ordered = bool((source < target).all())
+        self.order = list(range(graph.nodes)) if is_ordered else self._topological_order()
+
+    def _read(self) -> list[list[tuple[int, bytes]]]:
+        """Of each node its readers, each with the slot that it reads it in."""
+        readers: list[list[tuple[int, bytes]]] = [[] for _ in self.operands]
+        most = max(map(len, self.operands), default=0)
+        slots = [slot.to_bytes(4, "little") for slot in range(most)]
+        unordered = [slots[0]] * most if slots else []
+        for node, sources in enumerate(self.operands):
+            of_node = unordered if self.commutative[node] else slots
+            for source, slot in zip(sources, of_node, strict=False):
+                readers[source].append((node, slot))
+        return readers
+
+    def _topological_order(self) -> list[int]:
+        waiting = [len(sources) for sources in self.operands]
+        ready = [node for node, count in enumerate(waiting) if not count]
+        order: list[int] = []
+        while ready:
+            node = ready.pop()
+            order.append(node)
+            for reader, _ in self._readers[node]:
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    ready.append(reader)
+        return order
+
+    def codes(self, initial: list[Code]) -> list[Code]:
+        """Code of each node from its whole past (ordered operands), then from its whole future.
+
+        Args:
+            initial: What is known of each node by itself.
+        """
+        operands, commutative = self.operands, self.commutative
+        past: list[Code] = [b""] * len(initial)
+        for node in self.order:
+            sources = operands[node]
+            if len(sources) == 1:  # as most nodes: this is where captures spend their time
+                past[node] = _digest(initial[node] + past[sources[0]])
+                continue
+            read = [past[source] for source in sources]
+            if commutative[node]:
+                read.sort()
+            past[node] = _digest(initial[node] + b"".join(read))
+        whole: list[Code] = [b""] * len(initial)
+        for node in reversed(self.order):
+            readers = self._readers[node]
+            if len(readers) == 1:
+                [(reader, slot)] = readers
+                whole[node] = _digest(past[node] + whole[reader] + slot)
+                continue
+            future = [whole[reader] + slot for reader, slot in readers]
+            future.sort()
+            whole[node] = _digest(past[node] + b"".join(future))
+        return whole
+
+    def topology(self) -> str:
+        """Topology fingerprint of the graph."""
+        initial = self.graph.op_ids.astype("<u2")[:, None]
+        return fingerprint_of_codes(self.codes(_bytes_of_rows(initial)), "topology")
+
+    def coded(self) -> "Coded":
+        """The exact code of each node."""
+        ids, rows = self.graph.op_ids.astype("<u2"), self.graph.attributes.astype("<i2")
+        initial = np.concatenate([ids[:, None].view("<i2"), rows], axis=1)
+        return Coded(self, self.codes(_bytes_of_rows(initial)))
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A graph with the exact code of each node: its order and its exact fingerprint come of them.
+
+    Attributes:
+        wiring: Of the graph, in whatever numbering it came.
+        codes: Of each node, from operators, wiring and attributes.
+    """
+
+    wiring: Wiring
+    codes: list[Code]
+
+    def canonical(self) -> ComputationalGraph:
+        """The graph in canonical order."""
+        return _ordered(self.wiring, self.codes)
+
+    def exact(self, parameters: int) -> str:
+        """Exact fingerprint of the graph, as if this were its parameter total."""
+        return fingerprint_of_codes(self.codes, f"exact:{parameters}")
+
+
+def canonical(graph: ComputationalGraph) -> ComputationalGraph:
+    """The same graph in its canonical topological order; calling it again changes nothing.
+
+    The order is a depth-first post-order from the outputs that descends into the deepest operand
+    first, so the nodes of one block stand together and a shortcut follows the branch it joins.
+
+    Args:
+        graph: A valid graph in any numbering.
+    """
+    return Wiring(graph).coded().canonical()
+
+
+def topology_fingerprint(graph: ComputationalGraph) -> str:
+    """Sha256 (hex) of operators and wiring: equal for "the same design"."""
+    return Wiring(graph).topology()
+
+
+def exact_fingerprint(graph: ComputationalGraph) -> str:
+    """Sha256 (hex) of operators, wiring, attributes and parameter total: "the same network".
+
+    Attributes hold ratios of widths, the parameter total pins the widths themselves.
+    """
+    return Wiring(graph).coded().exact(graph.parameters)
+
+
+def fingerprint_of_codes(codes: list[Code], kind: str) -> str:
+    """Sha256 (hex) of all codes of a graph, whatever their order.
+
+    Args:
+        codes: Of the nodes.
+        kind: ``topology``, or ``exact`` with the parameter total: what the codes say.
+    """
+    return sha256(kind.encode() + b"".join(sorted(codes))).hexdigest()
+
+
+def _digest(content: bytes) -> Code:
+    return blake2b(content, digest_size=CODE_BYTES).digest()
+
+
+def _bytes_of_rows(rows: NDArray[np.integer]) -> list[bytes]:
+    """The bytes of each row of a table."""
+    content, width = rows.tobytes(), rows.shape[1] * rows.itemsize
+    return [content[start : start + width] for start in range(0, len(content), width)]
+
+
+def _ordered(wiring: Wiring, codes: list[Code]) -> ComputationalGraph:
+    graph, depths = wiring.graph, _depths(wiring)
+    outputs = set(wiring.order).difference(*wiring.operands)
+    if _are_tied(wiring, depths, codes, outputs):
+        # Equal codes that look once more tell apart operands by who else reads them.
+        refined = wiring.codes(codes)
+        codes = [code + again for code, again in zip(codes, refined, strict=True)]
+    roots = sorted(outputs, key=lambda node: (-depths[node], codes[node]))
+    order = _deepest_first_order(wiring, depths, codes, roots)
+    position = np.empty(graph.nodes, dtype=np.int32)
+    position[order] = np.arange(graph.nodes, dtype=np.int32)
+    return replace(
+        graph,
+        op_ids=np.ascontiguousarray(graph.op_ids[order]),
+        attributes=np.ascontiguousarray(graph.attributes[order]),
+        edge_index=_renumbered_edges(wiring, position),
+    )
+
+
+def _depths(wiring: Wiring) -> list[int]:
+    depths = [0] * len(wiring.order)
+    for node in wiring.order:
+        for source in wiring.operands[node]:
+            if depths[node] <= depths[source]:
+                depths[node] = depths[source] + 1
+    return depths
+
+
+def _are_tied(
+    wiring: Wiring, depths: list[int], codes: list[Code], outputs: Collection[int]
+) -> bool:
+    """Whether nodes that an order has to be found for are equal in depth and code."""
+    unordered = (
+        sources
+        for sources, is_unordered in zip(wiring.operands, wiring.commutative, strict=True)
+        if is_unordered
+    )
+    return any(
+        len({(depths[node], codes[node]) for node in nodes}) < len(nodes)
+        for nodes in (outputs, *unordered)
+    )
+
+
+def _deepest_first_order(
+    wiring: Wiring, depths: list[int], codes: list[Code], roots: list[int]
+) -> list[int]:
+    """Post-order from the outputs; ties fall to operand order, or to codes where there is none."""
+    visit = _visiting_order(wiring, depths, codes)
+    order: list[int] = []
+    seen = [False] * len(depths)
+    for root in roots:
+        stack = [(root, visit(root))]
+        seen[root] = True
+        while stack:
+            node, remaining = stack[-1]
+            while remaining and seen[remaining[-1]]:
+                remaining.pop()
+            if remaining:
+                child = remaining.pop()
+                seen[child] = True
+                stack.append((child, visit(child)))
+            else:
+                order.append(node)
+                stack.pop()
+    return order
+
+
+def _visiting_order(
+    wiring: Wiring, depths: list[int], codes: list[Code]
+) -> Callable[[int], list[int]]:
+    def visit(node: int) -> list[int]:
+        """The operands of a node, the first to visit last."""
+        sources = wiring.operands[node]
+        if len(sources) < 2:
+            return sources.copy()
+        if wiring.commutative[node]:
+            return sorted(sources, key=lambda source: (-depths[source], codes[source]))[::-1]
+        return sorted(sources, key=lambda source: -depths[source])[::-1]
+
+    return visit
+
+
+def _renumbered_edges(wiring: Wiring, position: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Edges by their targets, then in the order of operands, or by sources where there is none."""
+    sources, targets = position[wiring.graph.edge_index]
+    unordered = np.array(wiring.commutative)[wiring.graph.edge_index[1]]
+    slots = np.where(unordered, sources, np.arange(len(sources)))
+    by_target = np.lexsort((slots, targets))
+    return np.stack([sources[by_target], targets[by_target]])

@@ -1,0 +1,95 @@
+"""From a graph to its normal form: sums upwards from the inputs, then layers in their place.
+
+Cost: linear in nodes and edges. Every rule is in `nar.graphs.normal_form.rules`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from nar.graphs.canonical import Coded, Wiring, canonical
+from nar.graphs.graph import ComputationalGraph
+from nar.graphs.normal_form.linear_sums import LinearSum
+from nar.graphs.normal_form.packing import unpacked
+from nar.graphs.normal_form.rules import LinearSums
+
+
+def normal_form(graph: ComputationalGraph) -> ComputationalGraph:
+    """The graph that a deployed model shares with its source.
+
+    Parameter total and operations stay those of the graph as written: graphs hold no counts for
+    each node.
+
+    Args:
+        graph: A valid graph in any numbering.
+
+    Returns:
+        In canonical order; the graph itself where there is nothing to fold.
+    """
+    folded = _folded(Wiring(graph))
+    return graph if folded is graph else canonical(folded)
+
+
+def inference_fingerprint(graph: ComputationalGraph) -> str:
+    """Sha256 (hex) of the normal form with its attributes: "the same at inference".
+
+    The parameter total is left out, because folding changes it and graphs hold no counts for each
+    node: `nar.graphs.fingerprints.same_at_inference` compares the totals, too.
+
+    Args:
+        graph: A valid graph in any numbering.
+    """
+    return inference_fingerprint_of(Wiring(graph).coded())
+
+
+def inference_fingerprint_of(written: Coded) -> str:
+    """The same of a graph whose codes are known: they serve where there is nothing to fold."""
+    folded = _folded(written.wiring)
+    form = written if folded is written.wiring.graph else Wiring(folded).coded()
+    return form.exact(parameters=0)
+
+
+def _folded(wiring: Wiring) -> ComputationalGraph:
+    """The normal form in some numbering; the graph itself where there is nothing to fold."""
+    graph, sums = wiring.graph, LinearSums(wiring)
+    layers, gone = _layers_for_sums(sums)
+    if not gone:
+        return graph
+    parts = unpacked(sums, layers)
+    gone.difference_update(*parts.values())
+    kept = [node for node in range(graph.nodes) if node not in gone]
+    number = {node: position for position, node in enumerate(kept)}
+    edges = [
+        (number[sums.behind_norms[part]], number[node])
+        for node in kept
+        for source in ([layers[node].source] if node in layers else sums.operands[node])
+        for part in parts.get(source, (source,))
+    ]
+    op_ids, attributes = graph.op_ids.copy(), graph.attributes.copy()
+    for node, total in layers.items():
+        if total.layer is not None:
+            op_ids[node], attributes[node] = total.layer.op_id, total.layer.attributes
+    return replace(
+        graph,
+        op_ids=op_ids[kept],
+        attributes=attributes[kept],
+        edge_index=np.array(edges, dtype=np.int32).reshape(-1, 2).T.copy(),
+    )
+
+
+def _layers_for_sums(sums: LinearSums) -> tuple[dict[int, LinearSum], set[int]]:
+    """What becomes one layer, each the last node of its sum, and the nodes that go for it."""
+    layers: dict[int, LinearSum] = {}
+    gone: set[int] = set()
+    for node in reversed(sums.order):
+        if sums.behind_norms[node] != node:
+            gone.add(node)
+            continue
+        total = sums.of[node]
+        if total is None or not total.parts:
+            continue
+        if node not in gone and total.is_one_layer:
+            layers[node] = total
+        if node in gone or node in layers:
+            gone.update(total.parts)
+    return layers, gone

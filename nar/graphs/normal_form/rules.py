@@ -1,0 +1,195 @@
+"""LinearSums: which nodes of a graph give sums of linear layers, rule by rule.
+
+A value that others read as well is no part of a sum: they need it as it is. Graphs hold neither
+shapes nor numbers, so a vector is taken for one number a channel, and a batch norm for one that
+counts channels as the layer before it does.
+"""
+
+from collections.abc import Callable
+
+from nar.graphs.canonical import Wiring
+from nar.graphs.normal_form.linear_sums import Layer, LinearSum
+from nar.graphs.ops import ATTRIBUTES, op_id
+
+_LAYERS = ("conv", "conv_grouped", "conv_depthwise", "conv_transpose", "linear")
+_BATCH_NORM, _LINEAR, _MUL = map(op_id, ("batch_norm", "linear", "mul"))
+_POOLINGS = frozenset(map(op_id, ("adaptive_avg_pool", "adaptive_max_pool")))
+_HAVE_PARTS = frozenset(map(op_id, ("split", "lstm", "gru", "rnn", "topk", "sort", "var", "max")))
+_VECTORS = slice(ATTRIBUTES.index("parameter_operands"), ATTRIBUTES.index("constant_operands") + 1)
+
+
+class LinearSums:
+    """The sums of a graph.
+
+    Attributes:
+        order: Nodes, each after its operands.
+        operands: Of each node.
+        behind_norms: Each node; for a batch norm that its readers take in, the node behind it.
+        of: What each node gives, as a sum; None where it is none.
+
+    Args:
+        wiring: Of the graph.
+    """
+
+    def __init__(self, wiring: Wiring) -> None:
+        graph, self.operands, self.order = wiring.graph, wiring.operands, wiring.order
+        self.behind_norms = list(range(graph.nodes))
+        self.of: list[LinearSum | None] = [None] * graph.nodes
+        self._op_ids = graph.op_ids.tolist()
+        self._rows = graph.attributes.tolist()
+        self._vectors = graph.attributes[:, _VECTORS].sum(axis=1).tolist()
+        self._reader = [0] * graph.nodes  # the last one
+        self._read_once, self._read_by_linear = self._readers()
+        for node in self.order:
+            rule = _RULES.get(self._op_ids[node])
+            if rule is not None:
+                self.of[node] = rule(self, node)
+
+    def _readers(self) -> tuple[list[bool], list[bool]]:
+        """Of each node: whether one node reads it; whether linear layers do, and nothing else."""
+        counts = [0] * len(self.operands)
+        linear = [0] * len(self.operands)
+        for node, sources in enumerate(self.operands):
+            takes_norm = self._op_ids[node] == _LINEAR and len(sources) == 1
+            for source in sources:
+                self._reader[source] = node
+                counts[source] += 1
+                linear[source] += takes_norm
+        by_linear = [0 < count == some for count, some in zip(counts, linear, strict=True)]
+        return [count == 1 for count in counts], by_linear
+
+    def layer(self, node: int) -> LinearSum | None:
+        """A layer is a sum of one; the head of a network takes in the batch norm before it.
+
+        ``pooling -> batch_norm -> linear`` is ``pooling -> linear``: LeViT and RepViT. Elsewhere
+        the two may work along different axes.
+        """
+        if len(self.operands[node]) != 1:
+            return None  # its weights are computed
+        source = self.behind_norms[self.operands[node][0]]
+        return LinearSum(source, Layer(self._op_ids[node], tuple(self._rows[node])), layers=1)
+
+    def batch_norm(self, node: int) -> LinearSum | None:
+        """``x -> conv -> batch_norm`` is ``x -> conv``; of any other value it is a branch."""
+        if len(self.operands[node]) != 1:
+            return None
+        (value,) = self.operands[node]
+        inner = self._one_layer(value)
+        if inner is not None:
+            return inner.of(value)
+        if self._read_by_linear[node] and self._op_ids[value] in _POOLINGS:
+            self.behind_norms[node] = value
+        return LinearSum(value, norms=1)
+
+    def addition(self, node: int) -> LinearSum | None:
+        """Branches of one value, and that value itself, added up or one taken from the other.
+
+        ::
+
+            x -> conv 3x3 -> batch_norm -> add -> add    is  x -> conv 3x3
+            x -> conv 1x1 -> batch_norm --/       /
+            x -> batch_norm ---------------------/
+
+            x -> conv_depthwise -> add    is  x -> conv_depthwise
+            x -------------------/
+
+            x -> conv -> add    stays: a residual
+            x ---------/
+
+            x -> linear -----------> add    is  x -> linear
+            x -> linear -> linear --/           (LoRA: the second branch is narrow in between)
+
+        Parts of one value are several values: what follows a ``split`` stays.
+        """
+        operands = self.operands[node]
+        if len(operands) == 1:
+            return self._shifted(node)
+        if len(operands) != 2 or self._vectors[node]:
+            return None
+        first, second = operands
+        adapted = self._adapted(first, second) or self._adapted(second, first)
+        if adapted is not None:
+            return adapted
+        one, other = self._inner(first), self._inner(second)
+        total: LinearSum | None = None
+        if one is not None and other is not None:
+            total = one.added_to(other, first, second)
+        elif one is not None and one.source == second:
+            total = one.with_source(first)
+        elif other is not None and other.source == first:
+            total = other.with_source(second)
+        return None if total is None or self._has_parts(total.source) else total
+
+    def _adapted(self, value: int, change: int) -> LinearSum | None:
+        """A layer with a change of low rank, which may be scaled: ``linear -> linear -> mul``."""
+        parts = [change, *(self.operands[change] if self._is_scaled(change) else ())]
+        base, up = self._one_layer(value), self._one_layer(parts[-1])
+        down = self._one_layer(up.source) if up is not None else None
+        if base is None or up is None or down is None or base.source != down.source:
+            return None
+        is_change = (
+            base.layer and down.layer and up.layer and base.layer.takes_in(down.layer, up.layer)
+        )
+        return base.of(value, *parts, up.source) if is_change else None
+
+    def _is_scaled(self, value: int) -> bool:
+        """Whether a value is another one times a number, or times a vector."""
+        is_product = self._op_ids[value] == _MUL and len(self.operands[value]) == 1
+        return is_product and self._read_once[value] and self._vectors[value] <= 1
+
+    def _one_layer(self, value: int) -> LinearSum | None:
+        """What a value gives, where one layer stands for it and nobody else reads it."""
+        inner = self._inner(value)
+        return inner if inner is not None and inner.is_one_layer else None
+
+    def _has_parts(self, value: int) -> bool:
+        """Whether two readers of a value may read different parts of it."""
+        return self._op_ids[value] in _HAVE_PARTS
+
+    def _shifted(self, node: int) -> LinearSum | None:
+        """A bias: ``conv -> add(number)``, or ``conv -> mul(vector) -> add(vector)``.
+
+        The number is often the 0 that a sum of branches was begun with. A vector alone may be
+        anything, such as the embedding of positions.
+        """
+        (value,) = self.operands[node]
+        inner, vectors = self._inner(value), self._vectors[node]
+        if inner is None or vectors > inner.is_scaled:
+            return None
+        return inner.of(value, is_scaled=inner.is_scaled and not vectors)
+
+    def scale(self, node: int) -> LinearSum | None:
+        """``conv -> mul(vector)``: part of a larger sum, but a design of its own where it ends."""
+        if len(self.operands[node]) != 1 or self._vectors[node] != 1:
+            return None
+        (value,) = self.operands[node]
+        inner = self._one_layer(value)
+        return None if inner is None else inner.of(value, is_scaled=True)
+
+    def average(self, node: int) -> LinearSum | None:
+        """``linear + linear -> div(number)``: the mean of two heads, deployed as one of RepViT."""
+        if len(self.operands[node]) != 1 or self._vectors[node]:
+            return None
+        (value,) = self.operands[node]
+        inner = self._inner(value)
+        return None if inner is None else inner.averaged(value)
+
+    def only_reader(self, value: int, op: int) -> int | None:
+        """The node that reads a value, where nobody else does and it is of this operator."""
+        reader = self._reader[value]
+        is_only = self._read_once[value] and self._op_ids[reader] == op
+        return reader if is_only else None
+
+    def _inner(self, value: int) -> LinearSum | None:
+        """What a value gives, where nobody else reads it."""
+        return self.of[value] if self._read_once[value] else None
+
+
+_RULES: dict[int, Callable[[LinearSums, int], LinearSum | None]] = {
+    **{op_id(name): LinearSums.layer for name in _LAYERS},
+    _BATCH_NORM: LinearSums.batch_norm,
+    op_id("add"): LinearSums.addition,
+    op_id("sub"): LinearSums.addition,
+    _MUL: LinearSums.scale,
+    op_id("div"): LinearSums.average,
+}

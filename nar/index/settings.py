@@ -1,0 +1,43 @@
+"""Settings of an index: where the vectors are, and how they are searched."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from nar.base.settings import Settings
+
+# FLAT is exact and compares every row; HNSW is a graph of neighbours, faster and nearly exact.
+IndexKind = Literal["FLAT", "HNSW"]
+
+
+class IndexConfig(Settings):
+    """Where the vectors are, and how they are searched."""
+
+    uri: str = Field("work/index.db", description="a path ending in .db (Milvus Lite) or http://…")
+    token: str | None = Field(None, description="token of a Milvus server", repr=False)
+    alias: str = Field("architectures", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")
+    kind: IndexKind = Field("FLAT", description="FLAT is exact, HNSW faster")
+    is_apart: bool = Field(
+        False, description="run Milvus Lite in a process of its own, as servers do in any case"
+    )
+    batch_rows: int = Field(1_000, ge=1, le=10_000)
+    timeout_s: float = Field(10.0, gt=0)
+    reader_rows: int = Field(
+        100_000,
+        ge=0,
+        description="up to so many rows a server answers from memory, 4 bytes a dimension and "
+        "about a kilobyte each; beyond them, or with 0, Milvus searches",
+    )
+    follow_s: float = Field(
+        2.0,
+        gt=0,
+        description="how often a server looks whether the alias was switched, or rows were written",
+    )
+    compare_s: float = Field(
+        300.0, gt=0, description="how often it compares rows that nobody says were written"
+    )
+
+    @property
+    def apart(self) -> "IndexConfig":
+        """The same with Milvus Lite in a process of its own."""
+        return self.model_copy(update={"is_apart": True})

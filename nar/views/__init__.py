@@ -1,0 +1,1 @@
+"""Everything that draws an answer: tables, HTML, pictures, JSON."""

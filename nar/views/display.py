@@ -1,0 +1,262 @@
+"""What a person sees: the records of NAR as rich tables; these functions print nothing."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, groupby
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nar.answers.folding import Row
+from nar.answers.published import origin
+from nar.answers.query import Answer
+from nar.corpus.manifest import Failure, Manifest
+from nar.graphs.ops import op_name
+from nar.index.rows import Hit
+from nar.views.counts import human
+from nar.views.fitted import Fitted
+
+if TYPE_CHECKING:
+    from nar.motifs.partition import MotifPartition
+    from nar.zoo import ZooCapture
+
+# Columns of a terminal in which nothing is ever cut, and to how many texts are cut in others that
+# have no room for all.
+_WIDE = 110
+_CUT = 14
+_SHOWN_OPERATORS = 14
+_SHOWN_REASONS = 25
+_NOBODY = (
+    "No architecture in the index has what the options ask for; `nar corpus list` shows the family "
+    "of each architecture, and `nar corpus stats` shows sources and tasks."
+)
+_SHOWN_COPIES = 2
+_MEASURED = ("top-1 %", "img/s")
+_SCORES = "score: the cosine of two vectors, 1 where they are equal"
+_SAME_NETWORK = "This network is already known as {}."
+_SAME_AT_INFERENCE = (
+    "At inference this is the same network as {}: a batch norm folded or branches merged."
+)
+_SAME_DESIGN = "This design is already known, in other widths, as {}."
+
+
+def answer(
+    query: str, result: Answer, rows: Sequence[Row] = (), said: Sequence[Text] = ()
+) -> RenderableType:
+    """Whether the design is already known, and a table of the ranked relatives.
+
+    Args:
+        query: Name of what was asked.
+        result: The answer.
+        rows: What the table shows; each hit alone by default.
+        said: What else stands before the table.
+    """
+    before = [*_known(result), *said]
+    if not result.hits:
+        return Group(*before, Text(_NOBODY, "yellow"))
+    shown = rows or [Row(hit) for hit in result.hits]
+    return Group(*before, "", Fitted(partial(_tables, query, shown)))
+
+
+def _tables(query: str, rows: Sequence[Row], columns: int) -> list[Table]:
+    """The relatives with whole texts, and with cut ones for a terminal that may have no room."""
+    if columns >= _WIDE:
+        return [_relatives(query, rows, None, with_figures=True)]
+    return [_relatives(query, rows, width, with_figures=False) for width in (None, _CUT)]
+
+
+def _relatives(query: str, rows: Sequence[Row], width: int | None, *, with_figures: bool) -> Table:
+    title = f"Relatives of {query}"
+    measured = [_MEASURED] if with_figures and any(row.published for row in rows) else []
+    table = Table(
+        title=title,
+        title_style="bold",
+        title_justify="left",
+        caption=f"{_SCORES}\n{', '.join(_MEASURED)}: {origin()}" if measured else _SCORES,
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("", justify="right", no_wrap=True)
+    # A name is what the next command is given: in a narrow terminal it takes a second line, and
+    # other texts are cut.
+    table.add_column("name", overflow="fold")
+    libraries = [] if all(_names_its_library(row.hit) for row in rows) else ["library"]
+    for column in (*libraries, "family", "task"):
+        table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=width)
+    for column in ("params", *chain(*measured), "score"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for rank, row in enumerate(rows, start=1):
+        hit = row.hit
+        texts = [*([_library(hit)] if libraries else []), hit.family, hit.task]
+        figures = _published(row) if measured else ()
+        parameters = human(hit.parameters) if hit.parameters else "-"
+        table.add_row(str(rank), hit.name, *texts, parameters, *figures, f"{hit.score:.3f}")
+        for copy in _copies(row):
+            table.add_row(*copy)
+    return table
+
+
+def _copies(row: Row) -> Iterator[tuple[str, Text]]:
+    """What stands below a network: the others of its names."""
+    for name in row.copies[:_SHOWN_COPIES]:
+        yield "=", Text(name, "dim")
+    more = len(row.copies) - _SHOWN_COPIES
+    if more > 0:
+        yield "", Text(f"and {more} more", "dim")
+
+
+def _library(hit: Hit) -> str:
+    """The library of a hit, without its version."""
+    return hit.library.partition(" ")[0]
+
+
+def _names_its_library(hit: Hit) -> bool:
+    return hit.name.startswith(f"{_library(hit)}:")
+
+
+def _published(row: Row) -> tuple[str, str]:
+    """Percent of ImageNet's images, and images a second, as timm has measured them."""
+    figures = row.published
+    if figures is None:
+        return "", ""
+    speed = f"{figures.images_per_s:,.0f}" if figures.images_per_s else ""
+    return f"{figures.imagenet_top1:.1f}", speed
+
+
+def _known(result: Answer) -> Iterable[Text]:
+    """What is known of the query; of a known network, its design goes without saying."""
+    if result.same_network:
+        yield Text(_SAME_NETWORK.format(_names(result.same_network)), "bold yellow")
+    if result.same_at_inference:
+        yield Text(_SAME_AT_INFERENCE.format(_names(result.same_at_inference)), "bold yellow")
+    if result.same_network or result.same_at_inference:
+        return
+    if result.same_design:
+        yield Text(_SAME_DESIGN.format(_names(result.same_design)), "yellow")
+        return
+    yield Text("No architecture in the index has this exact design.", "green")
+    if result.novelty is not None:
+        told = f"Novelty {result.novelty:.0f}: so many of 100 designs of known families have a"
+        yield Text(f"{told} nearer relative.", "green")
+
+
+def _names(hits: Sequence[Hit]) -> str:
+    shown = ", ".join(hit.name for hit in hits[:3])
+    return shown if len(hits) <= 3 else f"{shown} and {len(hits) - 3} more"
+
+
+def capture(captured: "ZooCapture") -> RenderableType:
+    """Labels, sizes, fingerprints and the most frequent operators of one architecture."""
+    item = captured.architecture
+    labels, graph = item.labels, item.graph
+    unknown = captured.unknown_operators | captured.unknown_facts
+    census = Counter(op_name(identifier) for identifier in graph.op_ids.tolist())
+    rows = {
+        "library": labels.library,
+        "family": f"{labels.family} ({item.block})",
+        "task": labels.task,
+        "parameters": f"{graph.parameters:,}",
+        "FLOPs": f"{graph.flops:,}",
+        "nodes, edges": f"{graph.nodes:,}, {graph.edges:,}",
+        "operators": ", ".join(f"{name} {count}" for name, count in census.most_common(12)),
+        "unknown": ", ".join(f"{name} {n}" for name, n in unknown.items()) or "none",
+        "topology": item.topology,
+        "exact": item.exact,
+        "inference": item.inference,
+    }
+    return _properties(labels.name, rows)
+
+
+def motifs(name: str, cut: "MotifPartition") -> RenderableType:
+    """Motif types of one architecture, the largest share of nodes first, as `NAME#1` counts."""
+    table = Table(title=f"Motifs of {name}", title_style="bold", title_justify="left")
+    for column in ("#", "times", "nodes", "share"):
+        table.add_column(column, justify="right")
+    table.add_column("operators")
+    counts = cut.counts()
+    for number, code in enumerate(cut.by_share(), start=1):
+        operators = cut.operators(code)
+        size = len(operators)
+        share = f"{100 * counts[code] * size / cut.graph.nodes:.0f}%"
+        table.add_row(str(number), str(counts[code]), str(size), share, in_brief(operators))
+    return table
+
+
+def in_brief(operators: Sequence[str]) -> str:
+    """Operators in order, with repeated ones counted; the middle of a long list is left out.
+
+    Example:
+        >>> in_brief(["conv", "relu", "relu", "conv"])
+        'conv relux2 conv'
+    """
+    runs = [(name, len(list(run))) for name, run in groupby(operators)]
+    words = [name if times == 1 else f"{name}x{times}" for name, times in runs]
+    if len(words) <= _SHOWN_OPERATORS:
+        return " ".join(words)
+    half = _SHOWN_OPERATORS // 2
+    left_out = len(words) - 2 * half
+    return " ".join([*words[:half], f"... {left_out} more ...", *words[-half:]])
+
+
+def manifest(corpus: Manifest) -> RenderableType:
+    """Sizes by source, what failed and what is unknown."""
+    table = Table(title="Corpus", title_justify="left")
+    table.add_column("source")
+    for column in ("captured", "distinct networks", "distinct designs", "failed"):
+        table.add_column(column, justify="right")
+    for source, count in corpus.sources.items():
+        sizes = (count.raw, count.exact, count.topology, count.failed)
+        table.add_row(source, *(f"{size:,}" for size in sizes))
+    return Group(table, shortcomings(corpus))
+
+
+def shortcomings(corpus: Manifest) -> RenderableType:
+    """Sources that were skipped, operators outside the vocabulary, reasons of failures."""
+    return Group(*_shortcomings(corpus))
+
+
+def _shortcomings(corpus: Manifest) -> Iterable[RenderableType]:
+    for skipped in corpus.skipped:
+        yield Text(f"Skipped: {skipped.source} ({skipped.reason})", "yellow")
+    if corpus.unknown_operators:
+        names = ", ".join(f"{name} {count}" for name, count in corpus.unknown_operators.items())
+        yield Text(f"Operators outside the vocabulary: {names}", "yellow")
+    if corpus.failures:
+        yield _failures(corpus.failures)
+
+
+def _failures(failures: Sequence[Failure]) -> Table:
+    """Each reason with its number of models; thousands may fail for a few reasons."""
+    by_reason: dict[str, list[Failure]] = {}
+    for failure in failures:
+        by_reason.setdefault(failure.reason, []).append(failure)
+    groups = sorted(by_reason.values(), key=lambda group: (-len(group), group[0].name))
+    more = len(groups) - _SHOWN_REASONS
+    note = f", {more} more reasons in the manifest" if more > 0 else ""
+    title = f"Not captured: {len(failures):,}{note}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("models", justify="right")
+    for column in ("for example", "operator", "reason"):
+        table.add_column(column, overflow="fold")
+    for group in groups[:_SHOWN_REASONS]:
+        first = group[0]
+        table.add_row(f"{len(group):,}", first.name, first.operator, first.reason)
+    return table
+
+
+def properties(title: str, rows: Mapping[str, object]) -> RenderableType:
+    """Names and values, one a line."""
+    return _properties(title, {name: str(value) for name, value in rows.items()})
+
+
+def _properties(title: str, rows: dict[str, str]) -> Table:
+    table = Table(title=title, title_style="bold", title_justify="left", show_header=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table

@@ -1,0 +1,71 @@
+"""The plain data that `--json` prints: what a program gets instead of a table."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from nar.answers.bodies import SharedBody
+from nar.answers.query import Answer
+from nar.graphs.architecture import Architecture
+from nar.graphs.ops import op_name
+from nar.motifs.partition import MotifPartition
+
+if TYPE_CHECKING:
+    from nar.zoo import ZooCapture
+
+Report = dict[str, Any]
+
+
+def capture(captured: "ZooCapture") -> Report:
+    """One architecture, and what its capture did not know."""
+    return {
+        **architecture(captured.architecture, captured.unknown_operators),
+        "unknown_facts": captured.unknown_facts,
+    }
+
+
+def architecture(item: Architecture, unknown_operators: dict[str, int]) -> Report:
+    """Labels, sizes and fingerprints of one architecture."""
+    return {
+        **asdict(item.labels),
+        "block": item.block,
+        "parameters": item.graph.parameters,
+        "flops": item.graph.flops,
+        "nodes": item.graph.nodes,
+        "edges": item.graph.edges,
+        "operators": dict(Counter(map(op_name, item.graph.op_ids.tolist())).most_common()),
+        "unknown_operators": unknown_operators,
+        "topology": item.topology,
+        "exact": item.exact,
+        "inference": item.inference,
+    }
+
+
+def motifs(name: str, cut: MotifPartition) -> Report:
+    """Motif types in the order of first occurrence."""
+    return {
+        "name": name,
+        "nodes": cut.graph.nodes,
+        "motifs": [
+            {"code": f"{code:016x}", "times": times, "operators": cut.operators(code)}
+            for code, times in cut.counts().items()
+        ],
+    }
+
+
+def bodies(shared: Iterable[SharedBody]) -> list[Report]:
+    """Who has the body of a query, and which of its ends are others."""
+    return [asdict(each) for each in shared]
+
+
+def answer(query: str, result: Answer) -> Report:
+    """Ranked hits, and what is already known of the query's design."""
+    return {
+        "query": query,
+        "hits": [asdict(hit) for hit in result.hits],
+        "same_network": [hit.name for hit in result.same_network],
+        "same_at_inference": [hit.name for hit in result.same_at_inference],
+        "same_design": [hit.name for hit in result.same_design],
+        "novelty": result.novelty,
+    }

@@ -1,0 +1,1 @@
+"""What client and server share: the messages and the records that they carry."""

@@ -1,0 +1,179 @@
+"""Queries as messages, both ways; the limits of a query are checked here.
+
+Errors name their field by its path from the message that was given.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nar.answers.query import Query, Target
+from nar.base.errors import InvalidInputError, InvalidQueryError, NarError
+from nar.graphs.architecture import Architecture
+from nar.graphs.by import By
+from nar.graphs.fingerprints import Fingerprinted, fingerprinted
+from nar.graphs.graph import ComputationalGraph
+from nar.index.filters import MAX_VALUE_BYTES, Filter, text_fault
+from nar.index.ranking import check_vector
+from nar.v1 import retrieval_pb2
+from nar.wire.filters import decode_filter, encode_filter
+from nar.wire.graphs import Fingerprint, decode_graph, encode_graph
+from nar.wire.limits import Limits
+from nar.wire.paths import at
+
+_BY: Final[Mapping[int, By]] = {
+    retrieval_pb2.BY_UNSPECIFIED: "design",
+    retrieval_pb2.BY_DESIGN: "design",
+    retrieval_pb2.BY_FAMILY: "family",
+    retrieval_pb2.BY_TRUNK: "trunk",
+    retrieval_pb2.BY_COPY: "copy",
+}
+MAX_UINT32: Final = 2**32 - 1
+Item = TypeVar("Item")
+Record = TypeVar("Record")
+
+
+def decode_each(
+    field: str, items: Sequence[Item], decode: Callable[[Item], Record], *, max_items: int
+) -> list[Record | NarError]:
+    """Decode the items of a call: for each item its record, or the error that it deserves.
+
+    Raises:
+        InvalidQueryError: No items, or too many: a fault of the whole call.
+    """
+    if not 1 <= len(items) <= max_items:
+        raise InvalidQueryError(field, f"wanted 1 to {max_items}, came {len(items)}")
+    return [_decoded(f"{field}[{position}]", item, decode) for position, item in enumerate(items)]
+
+
+def check_totals(field: str, graphs: Iterable[retrieval_pb2.Graph], limits: Limits) -> None:
+    """See that the graphs of a call are no more work together than one call may be.
+
+    A graph that is too large by itself counts nothing: it is refused without any work.
+
+    Raises:
+        InvalidQueryError: Says how many nodes or edges came; a fault of the whole call.
+    """
+    sizes = [(len(graph.nodes), len(graph.edge_index.sources)) for graph in graphs]
+    fitting = [
+        size for size in sizes if size[0] <= limits.max_nodes and size[1] <= limits.max_edges
+    ]
+    bounds = {"nodes": limits.max_call_nodes, "edges": limits.max_call_edges}
+    for column, (kind, bound) in enumerate(bounds.items()):
+        total = sum(size[column] for size in fitting)
+        if total > bound:
+            reason = f"wanted at most {bound} {kind} in all graphs of a call, came {total}"
+            raise InvalidQueryError(field, f"{reason}; send them in several calls")
+
+
+def _decoded(path: str, item: Item, decode: Callable[[Item], Record]) -> Record | NarError:
+    try:
+        with at(path):
+            return decode(item)
+    except InvalidInputError as error:
+        return error
+
+
+def decode_query(
+    message: retrieval_pb2.Query,
+    limits: Limits,
+    dim: int,
+    fingerprint: Fingerprint = fingerprinted,
+) -> Query:
+    """The question of a message.
+
+    Args:
+        message: As it came.
+        limits: What to accept.
+        dim: Length of the encoder's vectors.
+        fingerprint: As for `decode_graph`.
+
+    Raises:
+        InvalidInputError: Its field is a path from the message: ``graph.edge_index[7]``.
+    """
+    with at("top_k"):
+        top_k = _decode_top_k(message.top_k, limits)
+    with at("filter"):
+        wanted = decode_filter(message.filter)
+    with at("by"):
+        by = decode_by(message.by)
+    return Query(_decode_target(message, limits, dim, fingerprint), top_k, wanted, by)
+
+
+def encode_query(target: Target, top_k: int | None, wanted: Filter, by: By) -> retrieval_pb2.Query:
+    """The message of a question; without ``top_k`` the server chooses.
+
+    Raises:
+        InvalidQueryError: ``top_k`` is no number that a message can hold.
+    """
+    if top_k is not None and not 1 <= top_k <= MAX_UINT32:
+        raise InvalidQueryError("top_k", f"wanted 1 to {MAX_UINT32}, came {top_k}")
+    query = retrieval_pb2.Query(
+        top_k=top_k or 0, filter=encode_filter(wanted), by=f"BY_{by.upper()}"
+    )
+    if isinstance(target, str):
+        query.architecture = target
+    elif isinstance(target, Architecture | Fingerprinted):
+        query.graph.CopyFrom(encode_graph(target.graph))
+    elif isinstance(target, ComputationalGraph):
+        query.graph.CopyFrom(encode_graph(target))
+    else:
+        query.vector.values.extend(np.asarray(target, dtype=np.float32).tolist())
+    return query
+
+
+def _decode_target(
+    message: retrieval_pb2.Query, limits: Limits, dim: int, fingerprint: Fingerprint
+) -> Target:
+    kind = message.WhichOneof("target")
+    if kind is None:
+        reason = "wanted a graph, an architecture or a vector, came none"
+        raise InvalidQueryError("target", reason)
+    with at(kind):
+        if kind == "graph":
+            return decode_graph(
+                message.graph,
+                max_nodes=limits.max_nodes,
+                max_edges=limits.max_edges,
+                fingerprint=fingerprint,
+            )
+        return (
+            decode_name(message.architecture)
+            if kind == "architecture"
+            else decode_vector(message.vector, dim)
+        )
+
+
+def decode_by(number: int) -> By:
+    """What hits should share, by its number on the wire.
+
+    Example:
+        >>> decode_by(retrieval_pb2.BY_TRUNK)
+        'trunk'
+    """
+    if number not in _BY:
+        raise InvalidQueryError("", f"wanted {', '.join(_BY.values())}, came number {number}")
+    return _BY[number]
+
+
+def _decode_top_k(top_k: int, limits: Limits) -> int:
+    if top_k > limits.max_top_k:
+        raise InvalidQueryError("", f"wanted 1 to {limits.max_top_k}, came {top_k}")
+    return top_k or limits.default_top_k
+
+
+def decode_name(name: str) -> str:
+    """A name or id that an architecture may have."""
+    fault = text_fault(name, MAX_VALUE_BYTES) if name else "wanted a name or id, came none"
+    if fault:
+        raise InvalidQueryError("", fault)
+    return name
+
+
+def decode_vector(message: retrieval_pb2.Vector, dim: int) -> NDArray[np.float32]:
+    """The vector of a message, whatever its norm. Shape (dim,)."""
+    vector = np.array(message.values, dtype=np.float32)
+    check_vector(vector, dim, "values")
+    return vector

@@ -1,0 +1,120 @@
+"""Pages of known architectures as messages: what is asked for, what comes, and where to go on.
+
+A page token holds the last id that was shown and a digest of the filter. It is no secret: another
+one begins elsewhere, with an id that has the form of one, and that is all that can be done with it.
+"""
+
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from nar.base.errors import InvalidQueryError
+from nar.index.filters import Filter
+from nar.index.rows import IndexEntry
+from nar.v1 import retrieval_pb2
+from nar.wire.answers import encode_architecture
+from nar.wire.convert import MAX_UINT32
+from nar.wire.filters import decode_filter, encode_filter
+from nar.wire.limits import Limits
+from nar.wire.paths import at
+
+_DIGEST_BYTES: Final = 16
+_ID_BYTES: Final = 16
+# Base64 without the padding of one character.
+_TOKEN_CHARS: Final = 43
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is asked for.
+
+    Attributes:
+        wanted: What architectures must be.
+        size: How many.
+        after: Id of the last one that was shown before; empty at the beginning.
+    """
+
+    wanted: Filter
+    size: int
+    after: str
+
+
+def decode_page(message: retrieval_pb2.ListRequest, limits: Limits) -> Page:
+    """The page that a request asks for.
+
+    Raises:
+        InvalidQueryError: Its field is a path from the message.
+    """
+    size = message.page_size or limits.max_page_size
+    if size > limits.max_page_size:
+        raise InvalidQueryError("page_size", f"wanted 1 to {limits.max_page_size}, came {size}")
+    with at("filter"):
+        wanted = decode_filter(message.filter)
+    with at("page_token"):
+        after = _after(message.page_token, wanted) if message.page_token else ""
+    return Page(wanted, size, after)
+
+
+def encode_listing(wanted: Filter, page_size: int | None) -> retrieval_pb2.ListRequest:
+    """The request for the first page; without a size the server chooses.
+
+    Raises:
+        InvalidQueryError: The size is no number that a message can hold.
+    """
+    if page_size is not None and not 1 <= page_size <= MAX_UINT32:
+        raise InvalidQueryError("page_size", f"wanted 1 to {MAX_UINT32}, came {page_size}")
+    return retrieval_pb2.ListRequest(filter=encode_filter(wanted), page_size=page_size or 0)
+
+
+def encode_page(asked: Page, entries: Sequence[IndexEntry]) -> retrieval_pb2.ListResponse:
+    """The answer.
+
+    Args:
+        asked: For what.
+        entries: By id, one more than the page holds where there are more.
+    """
+    shown = entries[: asked.size]
+    token = _token(shown[-1].id, asked.wanted) if len(entries) > asked.size else ""
+    architectures = map(encode_architecture, shown)
+    return retrieval_pb2.ListResponse(architectures=architectures, next_page_token=token)
+
+
+def next_request(
+    request: retrieval_pb2.ListRequest, response: retrieval_pb2.ListResponse
+) -> retrieval_pb2.ListRequest | None:
+    """The request for the page after the one that a request was answered with, if there is one."""
+    if not response.next_page_token:
+        return None
+    return retrieval_pb2.ListRequest(
+        filter=request.filter,
+        page_size=request.page_size,
+        page_token=response.next_page_token,
+    )
+
+
+def _token(last: str, wanted: Filter) -> str:
+    return urlsafe_b64encode(_digest(wanted) + bytes.fromhex(last)).rstrip(b"=").decode()
+
+
+def _after(token: str, wanted: Filter) -> str:
+    """The id that a token of this filter holds: 32 hexadecimal digits, whatever was sent."""
+    if len(token) != _TOKEN_CHARS:
+        reason = f"wanted a next_page_token, came {len(token)} characters"
+        raise InvalidQueryError("", reason)
+    try:
+        content = b64decode(f"{token}=", altchars=b"-_", validate=True)
+    except ValueError as error:
+        raise InvalidQueryError("", "wanted a next_page_token, came something else") from error
+    if content[:-_ID_BYTES] != _digest(wanted):
+        raise InvalidQueryError(
+            "", "wanted a token of the same filter, came one of another; begin without a token"
+        )
+    return content[-_ID_BYTES:].hex()
+
+
+def _digest(wanted: Filter) -> bytes:
+    """Tells filters apart; the same in every server of the contract."""
+    sent = encode_filter(wanted).SerializeToString(deterministic=True)
+    return sha256(sent).digest()[:_DIGEST_BYTES]

@@ -1,0 +1,140 @@
+"""Encryption: the certificates of a server or a client, read from files, again when they change."""
+
+import logging
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+import grpc
+
+from nar.base.errors import ConfigError
+from nar.base.files import Stamp
+from nar.wire.expiry import earliest_end_s
+from nar.wire.settings import ClientConfig, TlsConfig
+from nar.wire.tokens import stamp_of
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """A certificate and its key, as they are shown; they end at a time since 1970."""
+
+    configuration: grpc.ServerCertificateConfiguration
+    end_s: float
+
+
+class Certificates:
+    """The files of a server's certificate, read whole or not at all, again when they change.
+
+    While changed files are at fault, what they held before goes on.
+
+    Args:
+        config: Which files. With ``client_ca_file`` callers must bring a certificate that it
+            signed.
+
+    Raises:
+        ConfigError: Names the file at fault.
+    """
+
+    def __init__(self, config: TlsConfig) -> None:
+        self._config = config
+        self._lock = Lock()
+        # Before they are read: what changes meanwhile is read again, what is at fault is said once.
+        self._stamp = self._stamp_now()
+        self._held = self._shown = self._read()
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """What a port needs to speak TLS; every handshake looks whether the files have changed."""
+        return grpc.dynamic_ssl_server_credentials(
+            self._held.configuration,
+            # None is for no change, which the stubs do not know.
+            self._changed,  # type: ignore[arg-type]
+            require_client_authentication=self._config.client_ca_file is not None,
+        )
+
+    def end_s(self) -> float:
+        """When what the next caller is shown ends, in seconds since 1970."""
+        with self._lock:
+            self._refresh()
+            return self._held.end_s
+
+    def _changed(self) -> grpc.ServerCertificateConfiguration | None:
+        """What is to be shown from now on, or None for what was shown before."""
+        with self._lock:
+            self._refresh()
+            if self._held is self._shown:
+                return None
+            self._shown = self._held
+            return self._held.configuration
+
+    def _refresh(self) -> None:
+        try:
+            stamp = self._stamp_now()
+            if stamp != self._stamp:
+                self._stamp = stamp
+                self._held = self._read()
+                log.info("the certificates were read again")
+        except (ConfigError, OSError) as error:
+            log.warning("the certificates stay as they were: %s", error)
+
+    def _read(self) -> _Pair:
+        config = self._config
+        check_pair(config.certificate_file, config.key_file)
+        authority = None
+        if config.client_ca_file:
+            check_authority(config.client_ca_file)
+            authority = config.client_ca_file.read_bytes()
+        certificate = config.certificate_file.read_bytes()
+        pair = (config.key_file.read_bytes(), certificate)
+        return _Pair(
+            grpc.ssl_server_certificate_configuration([pair], authority),
+            earliest_end_s(certificate.decode("ascii", "replace")),
+        )
+
+    def _stamp_now(self) -> tuple[Stamp, ...]:
+        config = self._config
+        paths = (config.certificate_file, config.key_file, config.client_ca_file)
+        return tuple(stamp_of(path) for path in paths if path)
+
+
+def check_pair(certificate: Path, key: Path) -> None:
+    """See that a certificate and a key can be read and belong together.
+
+    Raises:
+        ConfigError: They cannot, or do not; a key with a password is none that a server can use.
+    """
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, lambda: "")
+    except (OSError, ValueError) as error:
+        files = f"{certificate.absolute()} and {key.absolute()}"
+        raise ConfigError(f"no certificate and key in {files}: {error}") from error
+
+
+def check_authority(authority: Path) -> None:
+    """See that a file holds certificates of an authority.
+
+    Raises:
+        ConfigError: It does not.
+    """
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(authority)
+    except OSError as error:
+        raise ConfigError(f"no certificates in {authority.absolute()}: {error}") from error
+
+
+def channel_credentials(config: ClientConfig) -> grpc.ChannelCredentials:
+    """What a client needs to speak TLS: whom it trusts, and its own certificate if it has one.
+
+    Raises:
+        ConfigError: Names the file at fault.
+    """
+    if bool(config.certificate_file) != bool(config.key_file):
+        raise ConfigError("wanted client.certificate_file and client.key_file, came one of them")
+    if config.ca_file:
+        check_authority(config.ca_file)
+    if config.certificate_file and config.key_file:
+        check_pair(config.certificate_file, config.key_file)
+    files = (config.ca_file, config.key_file, config.certificate_file)
+    return grpc.ssl_channel_credentials(*(path.read_bytes() if path else None for path in files))
