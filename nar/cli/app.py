@@ -27,8 +27,8 @@ from nar.cli import corpus_app, index_app, model_app
 from nar.cli.filter_options import Multiples, filtering
 from nar.cli.model_app import NAME_HELP, InputShape
 from nar.graphs.by import By
+from nar.index import IndexKind
 from nar.index.filters import Filter
-from nar.index.settings import IndexKind
 
 # Made since the last look for garbage, in a command that ends with its answer; few megabytes.
 _OBJECTS: Final = 100_000

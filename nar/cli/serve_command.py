@@ -15,9 +15,9 @@ from nar.choices import CorpusChoice, IndexChoice
 from nar.config import NarConfig
 from nar.corpus import CorpusGraphs, located
 from nar.encoding.stored import StoredEmbedder
+from nar.index import IndexKind
 from nar.index.mirror import Mirror
 from nar.index.reader import Reader
-from nar.index.settings import IndexKind
 from nar.serve.logs import log_to_stderr
 from nar.serve.run import OnReady, PageOf, serve_index
 from nar.serve.run import serve as run_server

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.base.errors import IndexMismatchError, IndexUnavailableError
+from nar.index import IndexKind
 from nar.index.expressions import any_pair, equal_any
 from nar.index.id_ranges import id_ranges
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.records import StoredRow, hit_of, record_of, stored_row
 from nar.index.rows import COLUMNS, Hit, IndexEntry, IndexRow
 from nar.index.schema import column_schema, vector_index
-from nar.index.settings import IndexKind
 
 # What a Milvus server gives at most in one answer.
 MAX_ROWS: Final = 16_384

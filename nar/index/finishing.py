@@ -7,10 +7,10 @@ from functools import partial
 from typing import Final, TypeVar
 
 from nar.base.errors import IndexUnavailableError
+from nar.index import IndexKind
 from nar.index.collection import Collection
 from nar.index.milvus import PATIENCE_S, Milvus, RefusedError, TimedOutError
 from nar.index.schema import vector_index
-from nar.index.settings import IndexKind
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -5,8 +5,8 @@ from typing import Any, Final
 from pymilvus import DataType, MilvusClient
 from pymilvus.milvus_client import IndexParams
 
+from nar.index import IndexKind
 from nar.index.rows import COUNTS, FINGERPRINTS, TEXT_BYTES
-from nar.index.settings import IndexKind
 
 # They find 0.96 to 0.99 of the ten nearest of 30,000 to a million networks: results/scale.md.
 HNSW: Final = {"M": 16, "efConstruction": 200}

@@ -1,13 +1,9 @@
 """Settings of an index: where the vectors are, and how they are searched."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from nar.base.settings import Settings
-
-# FLAT is exact and compares every row; HNSW is a graph of neighbours, faster and nearly exact.
-IndexKind = Literal["FLAT", "HNSW"]
+from nar.index import IndexKind
 
 
 class IndexConfig(Settings):
