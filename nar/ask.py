@@ -34,7 +34,8 @@ from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
-from nar.views import difference_display, display, evidence_display
+from nar.views import display, evidence_display
+from nar.views.difference import difference_html, difference_view
 from nar.views.html import fragment, html_of
 from nar.views.plots import map_of
 from nar.zoo import capture_architecture
@@ -164,7 +165,7 @@ class Compared(Shown):
 
     def view(self) -> RenderableType:
         """Verdict, sizes, operators, motifs and nodes."""
-        return difference_display.difference(self.difference)
+        return difference_view(self.difference)
 
     def rows(self) -> list[Mapping[str, Any]]:
         """A row a motif type of either."""
@@ -172,7 +173,7 @@ class Compared(Shown):
         return [asdict(each) for each in (*motifs.shared, *motifs.other)]
 
     def _repr_html_(self) -> str:
-        return fragment(*difference_display.difference_html(self.difference))
+        return fragment(*difference_html(self.difference))
 
 
 def search(

@@ -22,11 +22,21 @@ from nar.corpus.renewing import renew
 from nar.corpus.summary import summarise
 from nar.graphs.fingerprints import same_at_inference
 from nar.labels.twins import twins
-from nar.views import comparison_display, corpus_display, difference_display, reports
+from nar.views import reports
+from nar.views.corpus import (
+    LISTED,
+    Portrait,
+    comparison_view,
+    listed_lines,
+    listed_tables,
+    portrait,
+    portrait_view,
+    stats_view,
+)
+from nar.views.difference import difference_html, difference_view
 from nar.views.drawing import write_text
 from nar.views.html import document
 from nar.views.plots import write_plots
-from nar.views.portrait import Portrait, portrait
 
 
 def stats(corpus: CorpusChoice, *, plots: Path | None, as_json: bool) -> None:
@@ -35,7 +45,7 @@ def stats(corpus: CorpusChoice, *, plots: Path | None, as_json: bool) -> None:
     manifest = Manifest.read(directory)
     numbers = summarise(directory)
     result = {**manifest.model_dump(mode="json"), "summary": asdict(numbers)}
-    show(result, lambda: corpus_display.stats(manifest, numbers), as_json=as_json)
+    show(result, lambda: stats_view(manifest, numbers), as_json=as_json)
     if plots is not None:
         for path in write_plots(plots, directory, numbers, manifest.sources):
             stderr.print(f"wrote {path}", style="dim")
@@ -57,13 +67,13 @@ def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> 
         wanted = (card for card in cards if not families or card.labels.family in families)
         show_rows("architectures", map(_card, wanted))
         return
-    family = corpus_display.LISTED.index("family")
-    listed = _columns(directory, corpus_display.LISTED)
+    family = LISTED.index("family")
+    listed = _columns(directory, LISTED)
     rows = (row for row in listed if not families or row[family] in families)
     if not stdout.is_terminal:
-        sys.stdout.writelines(f"{line}\n" for line in corpus_display.listed_lines(rows))
+        sys.stdout.writelines(f"{line}\n" for line in listed_lines(rows))
         return
-    for table in corpus_display.listed_tables(rows):
+    for table in listed_tables(rows):
         stdout.print(table)
 
 
@@ -83,7 +93,7 @@ def _check_families(families: Sequence[str], known: Set[str]) -> None:
 def show_one(corpus: CorpusChoice, name: str, *, as_json: bool) -> None:
     """Show one architecture of a corpus."""
     subject = portrait(find(corpus.directory(), name), _published_twins(name))
-    show(_portrait(subject), lambda: corpus_display.portrait(subject), as_json=as_json)
+    show(_portrait(subject), lambda: portrait_view(subject), as_json=as_json)
 
 
 def diff(
@@ -98,15 +108,15 @@ def diff(
     compared = difference(*looked_up(corpus, both, input_shape))
     if html is not None:
         title = " and ".join(both)
-        write_text(html, document(title, *difference_display.difference_html(compared)))
+        write_text(html, document(title, *difference_html(compared)))
         stderr.print(f"wrote {html}", style="dim")
-    show(_difference(compared), lambda: difference_display.difference(compared), as_json=as_json)
+    show(_difference(compared), lambda: difference_view(compared), as_json=as_json)
 
 
 def compare_corpora(older: Location, newer: CorpusChoice, *, as_json: bool) -> None:
     """Show what changed from one corpus to another."""
     compared = compare(older, newer.directory())
-    show(asdict(compared), lambda: comparison_display.comparison(compared), as_json=as_json)
+    show(asdict(compared), lambda: comparison_view(compared), as_json=as_json)
 
 
 def pack_corpus(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:

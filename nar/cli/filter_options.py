@@ -1,18 +1,33 @@
 """The options of a filter: two for each condition, its least and most or what is and is not."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import Parameter, signature
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from nar.index.filters import Condition, Filter, Range, Wanted, conditions_of
-from nar.views.counts import Times, bound
 
 if TYPE_CHECKING:
     from nar.graphs.graph import ComputationalGraph
+
+# Parameters are counted in billions, operations in giga.
+_FACTORS: Final = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A bound that is so many times what the query has.
+
+    Attributes:
+        factor: Positive.
+    """
+
+    factor: float
+
 
 Given = dict[str, Any]
 # Bounds by the name of their option, such as ``max_parameters``.
@@ -128,3 +143,44 @@ def _wanted(condition: Condition, given: Given) -> Wanted:
     if not condition.is_range:
         return tuple(given.pop(condition.field) or ())
     return Range(given.pop(f"min_{condition.field}"), given.pop(f"max_{condition.field}"))
+
+
+def bound(text: str) -> int | Times:
+    """The bound of a range that a person writes: a count, or a multiple of what the query has.
+
+    Raises:
+        ValueError: It is neither.
+
+    Example:
+        >>> bound("30M"), bound("0.5x")
+        (30000000, Times(factor=0.5))
+    """
+    if not text.endswith("x"):
+        return count(text)
+    try:
+        factor = float(text[:-1])
+    except ValueError:
+        factor = -1
+    if not isfinite(factor) or factor <= 0:
+        raise ValueError(f"wanted a count such as 30M, or a multiple such as 0.5x, came {text!r}")
+    return Times(factor)
+
+
+def count(text: str) -> int:
+    """The count that a person writes.
+
+    Raises:
+        ValueError: It is none.
+
+    Example:
+        >>> count("30M"), count("1.5B"), count("12_000")
+        (30000000, 1500000000, 12000)
+    """
+    factor = _FACTORS.get(text[-1:].lower())
+    try:
+        value = float(text[:-1] if factor else text) * (factor or 1)
+    except ValueError:
+        value = -1
+    if not isfinite(value) or value < 0 or value != round(value):
+        raise ValueError(f"wanted a count such as 30000000, 30M or 1.5B, came {text!r}")
+    return round(value)

@@ -25,8 +25,7 @@ from nar.cli.motif_patterns import compiled
 from nar.corpus import Card, iterate_cards
 from nar.index.filters import EVERYTHING, Filter
 from nar.motifs.partition import partition
-from nar.views.counts import human
-from nar.views.display import in_brief
+from nar.views.display import human, in_brief
 
 _CODE: Final = re.compile(r"[0-9a-f]{16}")
 _NUMBERED: Final = re.compile(r"(\S+)#([1-9][0-9]*)")

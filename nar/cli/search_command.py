@@ -24,7 +24,8 @@ from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.index.filters import Filter
 from nar.index.ranking import MAX_TOP_K
-from nar.views import difference_display, display, evidence_display, reports
+from nar.views import display, evidence_display, reports
+from nar.views.difference import explanation_view
 
 # The motifs that a hit shares, and which of its parts differ.
 Reason: TypeAlias = tuple[MotifDifference, tuple[Role, ...] | None]
@@ -82,7 +83,7 @@ def search(
         "explanations": [_explanation(name, *reason) for name, reason in reasons.items()],
     }
     said = evidence_display.said(answer, told.resemblance, told.bodies)
-    shown = (difference_display.explanation(name, *reason) for name, reason in reasons.items())
+    shown = (explanation_view(name, *reason) for name, reason in reasons.items())
     view = (evidence_display.view(told), *shown)
     show(report, lambda: Group(display.answer(name, answer, rows, said), *view), as_json=as_json)
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -17,13 +17,13 @@ from nar.answers.query import Answer
 from nar.corpus.manifest import Failure, Manifest
 from nar.graphs.ops import op_name
 from nar.index.rows import Hit
-from nar.views.counts import human
-from nar.views.fitted import Fitted
+from nar.views.html import Fitted
 
 if TYPE_CHECKING:
     from nar.motifs.partition import MotifPartition
     from nar.zoo import ZooCapture
 
+_UNITS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 # Columns of a terminal in which nothing is ever cut, and to how many texts are cut in others that
 # have no room for all.
 _WIDE = 110
@@ -184,6 +184,19 @@ def motifs(name: str, cut: "MotifPartition") -> RenderableType:
         share = f"{100 * counts[code] * size / cut.graph.nodes:.0f}%"
         table.add_row(str(number), str(counts[code]), str(size), share, in_brief(operators))
     return table
+
+
+def human(value: float) -> str:
+    """A count with a unit.
+
+    Example:
+        >>> human(25_557_032)
+        '25.6M'
+    """
+    for size, unit in _UNITS:
+        if value >= size:
+            return f"{value / size:.1f}{unit}"
+    return f"{value:.0f}"
 
 
 def in_brief(operators: Sequence[str]) -> str:

@@ -12,9 +12,8 @@ from nar.answers.side_by_side import difference, node_lines
 from nar.cli.app import app
 from nar.corpus import find
 from nar.labels.twins import TwinGroup
-from nar.views import difference_display
-from nar.views.corpus_display import listed_tables
-from nar.views.portrait import portrait
+from nar.views import difference as difference_views
+from nar.views.corpus import listed_tables, portrait
 
 GROUP = TwinGroup("deep", "Deep", ("timm:deep", "tv:deeper", "hf:absent"), "arXiv:1", "")
 
@@ -241,9 +240,9 @@ def test_node_lines_do_not_number_the_nodes():
 
 
 def test_a_long_listing_is_cut_and_says_so(monkeypatch):
-    monkeypatch.setattr(difference_display, "_SHOWN_LINES", 4)
+    monkeypatch.setattr(difference_views, "_SHOWN_LINES", 4)
     compared = difference(item("x:a", resnet([2, 2])), item("x:b", resnet([2, 3])))
-    shown = [str(line) for line in difference_display.difference(compared).renderables[-5:]]
+    shown = [str(line) for line in difference_views.difference_view(compared).renderables[-5:]]
     assert shown[-1] == f"... {len(compared.listing) - 4} more lines; --json has them all"
 
 

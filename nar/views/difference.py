@@ -11,7 +11,7 @@ from nar.answers.bodies import apart
 from nar.answers.difference import MotifCounts, MotifDifference
 from nar.answers.roles import Role
 from nar.answers.side_by_side import Difference
-from nar.views.corpus_display import new_table
+from nar.views.corpus import new_table
 from nar.views.display import in_brief
 from nar.views.html import html_of, side_by_side
 
@@ -24,7 +24,7 @@ _LEGEND = (
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def difference(compared: Difference) -> RenderableType:
+def difference_view(compared: Difference) -> RenderableType:
     """What two architectures share, and where they differ."""
     return Group(
         Text(_verdict(compared), "bold"),
@@ -43,10 +43,10 @@ def difference_html(compared: Difference) -> tuple[str, str]:
 
     sides = ((side.labels.name, side.graph) for side in (compared.first, compared.second))
     drawn = (as_svg(drawn_motifs(*side)) for side in sides)
-    return html_of(difference(compared)), side_by_side(*drawn)
+    return html_of(difference_view(compared)), side_by_side(*drawn)
 
 
-def explanation(
+def explanation_view(
     name: str, motifs: MotifDifference, differs: tuple[Role, ...] | None
 ) -> RenderableType:
     """Why a hit is near: where it differs, the motifs of both, and those of one only."""

@@ -1,6 +1,8 @@
-"""What a person sees of a corpus: rich tables of its numbers, and of one architecture."""
+"""What a person sees of a corpus: its numbers, one of its architectures, two corpora compared."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -9,19 +11,23 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nar.corpus import Card, Found
+from nar.corpus.comparison import Change, Comparison
 from nar.corpus.manifest import Counts, Manifest, SourceCounts
 from nar.corpus.summary import PERCENTILES, Copies, Size, Summary
 from nar.corpus.summary import Group as Counted
+from nar.graphs.architecture import Architecture
+from nar.motifs.partition import MotifPartition, partition
 from nar.views import display
-from nar.views.counts import human
-from nar.views.portrait import Portrait
+from nar.views.display import human
 
 _SHOWN_GROUPS = 30
 _SHOWN_NAMES = 12
+_SHOWN_CHANGES = 30
 _PAGE_ROWS = 1_000
 
 
-def stats(manifest: Manifest, numbers: Summary) -> RenderableType:
+def stats_view(manifest: Manifest, numbers: Summary) -> RenderableType:
     """The numbers of a corpus, from its sources to its copies, and what could not be captured."""
     return Group(
         _headline(manifest.totals.headline),
@@ -145,7 +151,51 @@ def listed_tables(rows: Iterable[Sequence[Any]]) -> Iterator[Table]:
         yield table
 
 
-def portrait(subject: Portrait) -> RenderableType:
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """All that `nar corpus show` says of an architecture.
+
+    Attributes:
+        architecture: With its graph.
+        card: What else the corpus says of it.
+        cut: Its motifs.
+        aliases: Names of the same network: equal exact fingerprint.
+        twins: Names of the same design in other sources: equal topology.
+        siblings: Names of the same design in its own source, aliases left out.
+        published_twins: Names that the reviewed table calls the same published design.
+    """
+
+    architecture: Architecture
+    card: Card
+    cut: MotifPartition
+    aliases: tuple[str, ...]
+    twins: tuple[str, ...]
+    siblings: tuple[str, ...]
+    published_twins: tuple[str, ...]
+
+
+def portrait(entry: Found, published_twins: tuple[str, ...] = ()) -> Portrait:
+    """The portrait of an architecture that was found in a corpus."""
+    mine = entry.architecture
+    source = mine.labels.source
+    return Portrait(
+        architecture=mine,
+        card=entry.card,
+        cut=partition(mine.graph),
+        aliases=_sorted_names(card for card in entry.same if card.exact == mine.exact),
+        twins=_sorted_names(card for card in entry.same if card.labels.source != source),
+        siblings=_sorted_names(
+            card for card in entry.same if card.labels.source == source and card.exact != mine.exact
+        ),
+        published_twins=tuple(name for name in published_twins if name != mine.labels.name),
+    )
+
+
+def _sorted_names(cards: Iterable[Card]) -> tuple[str, ...]:
+    return tuple(sorted(card.labels.name for card in cards))
+
+
+def portrait_view(subject: Portrait) -> RenderableType:
     """Labels, sizes, who shares the design, and the motifs."""
     card, graph = subject.card, subject.architecture.graph
     labels = card.labels
@@ -178,3 +228,47 @@ def _names(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_SHOWN_NAMES]) or "none"
     more = len(names) - _SHOWN_NAMES
     return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def comparison_view(compared: Comparison) -> RenderableType:
+    """What became of a corpus: how many models, and how the graphs of others changed."""
+    common = compared.equal + len(compared.changed)
+    counts = Text.assemble(
+        f"{compared.before:,} architectures before, {compared.after:,} now; {common:,} in both: ",
+        (f"{compared.equal:,} of the same exact fingerprint", "bold"),
+        f", {len(compared.changed):,} of another one.",
+    )
+    return Group(
+        counts,
+        _changes(compared.changed),
+        _few("no longer there", compared.gone),
+        _few("new", compared.new),
+        _few("with other labels", compared.relabelled),
+        _few("with another number of parameters", compared.resized),
+    )
+
+
+def _changes(changes: Sequence[Change]) -> Table:
+    kinds = Counter((change.gained, change.lost, change.same_design) for change in changes)
+    example = {(each.gained, each.lost, each.same_design): each.name for each in reversed(changes)}
+    commonest = kinds.most_common(_SHOWN_CHANGES)
+    rest = (
+        f", the commonest {len(commonest)} of {len(kinds):,}" if len(kinds) > len(commonest) else ""
+    )
+    columns = ["gained", "lost", "design", "for example"]
+    table = new_table(f"Graphs that changed, by operators{rest}", columns, ["models"])
+    for kind, count in commonest:
+        gained, lost, same_design = kind
+        design = "the same" if same_design else "another"
+        table.add_row(_words(gained), _words(lost), design, example[kind], f"{count:,}")
+    return table
+
+
+def _words(operators: Sequence[str]) -> str:
+    return ", ".join(operators) or "-"
+
+
+def _few(title: str, names: Sequence[str]) -> Text:
+    more = ", ..." if len(names) > _SHOWN_NAMES else ""
+    shown = f": {', '.join(names[:_SHOWN_NAMES])}{more}" if names else ""
+    return Text(f"{len(names):,} {title}{shown}")
