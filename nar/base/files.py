@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-Stamp = tuple[int, int, int]
+from nar.base.errors import ConfigError
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -65,11 +65,13 @@ def package_lines(*parts: str, package: str = "nar") -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def stamp(path: Path) -> Stamp:
-    """What tells a file from the one that it was before it was written or replaced.
+def check_readable(path: Path) -> None:
+    """See that a file which somebody has named can be read.
 
     Raises:
-        OSError: It cannot be looked at.
+        ConfigError: It cannot.
     """
-    status = path.stat()
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise ConfigError(f"cannot read {path.absolute()}: {error.strerror}") from error

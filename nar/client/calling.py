@@ -1,22 +1,18 @@
 """How a client begins a call: with its token, its time, and the trace that it belongs to."""
 
-import logging
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import grpc
 from google.protobuf.message import Message
 
-from nar.base.errors import ConfigError, NarError
-from nar.base.files import Stamp, stamp
+from nar.base.errors import NarError
+from nar.base.watched import Watched
 from nar.client.remote import error_of_call
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.tracing import trace_metadata
-
-log = logging.getLogger(__name__)
 
 
 class Caller:
@@ -84,46 +80,20 @@ class Callers:
     """
 
     def __init__(self, open_caller: Callable[[], Caller], files: Sequence[Path]) -> None:
-        self._open = open_caller
-        self._files = files
-        self._lock = Lock()
-        # Before they are read: what changes meanwhile is read again.
-        self._stamps = self._stamps_now()
-        self._current = open_caller()
-        self._living = weakref.WeakSet([self._current])
+        self._living: weakref.WeakSet[Caller] = weakref.WeakSet()
+
+        def open_another() -> Caller:
+            caller = open_caller()
+            self._living.add(caller)
+            return caller
+
+        self._newest = Watched("the certificates of a client", files, open_another)
 
     def current(self) -> Caller:
         """The caller of a call that begins now; to be held until the call has ended."""
-        with self._lock:
-            stamps = self._stamps_now()
-            if stamps != self._stamps:
-                # First, so that files at fault are complained of once.
-                self._stamps = stamps
-                self._renew()
-            return self._current
+        return self._newest.content()
 
     def end(self) -> list[Any]:
         """Every channel that is open, to be closed by who calls this; none is opened any more."""
-        with self._lock:
-            self._files, self._stamps = (), ()
-            return [caller.channel for caller in self._living]
-
-    def _renew(self) -> None:
-        try:
-            self._current = self._open()
-        except (ConfigError, OSError) as error:
-            log.warning("the certificates of a client stay as they were: %s", error)
-        else:
-            self._living.add(self._current)
-            log.info("the certificates of a client were read again")
-
-    def _stamps_now(self) -> tuple[Stamp | None, ...]:
-        return tuple(map(_stamp_or_none, self._files))
-
-
-def _stamp_or_none(path: Path) -> Stamp | None:
-    try:
-        return stamp(path)
-    except OSError:
-        # Between two versions there may be none; what cannot be read is said when it is read.
-        return None
+        self._newest.stop()
+        return [caller.channel for caller in self._living]

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from nar.base.errors import IndexUnavailableError
-from nar.base.files import Stamp, stamp
+from nar.base.watched import Stamp, stamp
 
 
 class Synced:

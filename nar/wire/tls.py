@@ -1,20 +1,16 @@
 """Encryption: the certificates of a server or a client, read from files, again when they change."""
 
-import logging
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 import grpc
 
 from nar.base.errors import ConfigError
-from nar.base.files import Stamp
+from nar.base.files import check_readable
+from nar.base.watched import Watched
 from nar.wire.expiry import earliest_end_s
 from nar.wire.settings import ClientConfig, TlsConfig
-from nar.wire.tokens import stamp_of
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,15 +36,13 @@ class Certificates:
 
     def __init__(self, config: TlsConfig) -> None:
         self._config = config
-        self._lock = Lock()
-        # Before they are read: what changes meanwhile is read again, what is at fault is said once.
-        self._stamp = self._stamp_now()
-        self._held = self._shown = self._read()
+        self._pair = Watched("the certificates", files_of(config), self._read)
+        self._shown = self._pair.content()
 
     def credentials(self) -> grpc.ServerCredentials:
         """What a port needs to speak TLS; every handshake looks whether the files have changed."""
         return grpc.dynamic_ssl_server_credentials(
-            self._held.configuration,
+            self._shown.configuration,
             # None is for no change, which the stubs do not know.
             self._changed,  # type: ignore[arg-type]
             require_client_authentication=self._config.client_ca_file is not None,
@@ -56,31 +50,20 @@ class Certificates:
 
     def end_s(self) -> float:
         """When what the next caller is shown ends, in seconds since 1970."""
-        with self._lock:
-            self._refresh()
-            return self._held.end_s
+        return self._pair.content().end_s
 
     def _changed(self) -> grpc.ServerCertificateConfiguration | None:
         """What is to be shown from now on, or None for what was shown before."""
-        with self._lock:
-            self._refresh()
-            if self._held is self._shown:
-                return None
-            self._shown = self._held
-            return self._held.configuration
-
-    def _refresh(self) -> None:
-        try:
-            stamp = self._stamp_now()
-            if stamp != self._stamp:
-                self._stamp = stamp
-                self._held = self._read()
-                log.info("the certificates were read again")
-        except (ConfigError, OSError) as error:
-            log.warning("the certificates stay as they were: %s", error)
+        pair = self._pair.content()
+        if pair is self._shown:
+            return None
+        self._shown = pair
+        return pair.configuration
 
     def _read(self) -> _Pair:
         config = self._config
+        for path in files_of(config):
+            check_readable(path)
         check_pair(config.certificate_file, config.key_file)
         authority = None
         if config.client_ca_file:
@@ -93,10 +76,11 @@ class Certificates:
             earliest_end_s(certificate.decode("ascii", "replace")),
         )
 
-    def _stamp_now(self) -> tuple[Stamp, ...]:
-        config = self._config
-        paths = (config.certificate_file, config.key_file, config.client_ca_file)
-        return tuple(stamp_of(path) for path in paths if path)
+
+def files_of(config: TlsConfig) -> tuple[Path, ...]:
+    """The files that a server's certificate is read from."""
+    paths = (config.certificate_file, config.key_file, config.client_ca_file)
+    return tuple(path for path in paths if path)
 
 
 def check_pair(certificate: Path, key: Path) -> None:

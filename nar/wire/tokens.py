@@ -4,11 +4,13 @@ import hashlib
 import hmac
 import logging
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
 from nar.base.errors import ConfigError
-from nar.base.files import Stamp, stamp
+from nar.base.files import check_readable
+from nar.base.watched import Watched
 from nar.wire.settings import ServerConfig, check_token
 
 log = logging.getLogger(__name__)
@@ -39,43 +41,30 @@ class Tokens:
             "writer": config.writer_tokens_file,
             "reader": config.reader_tokens_file,
         }
-        self._paths = {role: path for role, path in paths.items() if path}
-        self._stamps = {role: stamp_of(path) for role, path in self._paths.items()}
-        self._read = {role: read_tokens(path) for role, path in self._paths.items()}
-        for role, digests in self._read.items():
-            _say(role, digests, self._paths[role])
+        self._files = {
+            role: Watched(f"the tokens of every {role}", [path], partial(_logged, role, path))
+            for role, path in paths.items()
+            if path
+        }
 
     @property
     def are_wanted(self) -> bool:
         """Whether callers must bring one."""
-        return bool(self._fixed or self._paths)
+        return bool(self._fixed or self._files)
 
     def role(self, authorization: str) -> Role | None:
         """What the sender of this metadata may do; None for a stranger.
 
         Every token is compared, in a time that does not tell how much of one was right.
         """
-        self._refresh()
         given = _digest(token_in(authorization))
         known: dict[Role, Digests] = {"reader": frozenset(), "writer": self._fixed}
-        for role, digests in self._read.items():
-            known[role] |= digests
+        for role, file in self._files.items():
+            known[role] |= file.content()
         roles = {role: _is_among(given, digests) for role, digests in known.items()}
         if roles["writer"]:
             return "writer"
         return "reader" if roles["reader"] else None
-
-    def _refresh(self) -> None:
-        for role, path in self._paths.items():
-            try:
-                current = stamp_of(path)
-                if current != self._stamps[role]:
-                    # First, so that a file at fault is complained of once.
-                    self._stamps[role] = current
-                    self._read[role] = read_tokens(path)
-                    _say(role, self._read[role], path)
-            except ConfigError as error:
-                log.warning("the tokens of every %s stay as they were: %s", role, error)
 
 
 def token_in(authorization: str) -> str:
@@ -95,9 +84,10 @@ def read_tokens(path: Path) -> Digests:
     Raises:
         ConfigError: Names file and line, never a token.
     """
+    check_readable(path)
     try:
         lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ConfigError(f"cannot read tokens from {path.absolute()}: {error}") from error
     digests = set()
     for number, line in enumerate(map(str.strip, lines), start=1):
@@ -111,20 +101,10 @@ def read_tokens(path: Path) -> Digests:
     return frozenset(digests)
 
 
-def stamp_of(path: Path) -> Stamp:
-    """What tells a file from the one that it was before.
-
-    Raises:
-        ConfigError: It cannot be read.
-    """
-    try:
-        return stamp(path)
-    except OSError as error:
-        raise ConfigError(f"cannot read {path.absolute()}: {error.strerror}") from error
-
-
-def _say(role: Role, digests: Digests, path: Path) -> None:
+def _logged(role: Role, path: Path) -> Digests:
+    digests = read_tokens(path)
     log.info("tokens of %ss: %d in %s", role, len(digests), path)
+    return digests
 
 
 def _digest(token: str) -> bytes:

@@ -1,16 +1,13 @@
 """TLS of the HTTP port: the certificate files of the gRPC port, read again when they change."""
 
-import logging
 import ssl
 from collections.abc import Callable
 from typing import Any
 
-from nar.base.errors import ConfigError
+from nar.base.files import check_readable
+from nar.base.watched import Watched
 from nar.wire.settings import TlsConfig
-from nar.wire.tls import check_pair
-from nar.wire.tokens import stamp_of
-
-log = logging.getLogger(__name__)
+from nar.wire.tls import check_pair, files_of
 
 
 def tls_context(config: TlsConfig) -> Callable[..., ssl.SSLContext]:
@@ -27,22 +24,17 @@ class _Fresh:
 
     def __init__(self, config: TlsConfig) -> None:
         self._config = config
-        self._stamp = stamp_of(config.certificate_file)
-        self._held = self._read()
-        self.context = self._held
+        self._newest = Watched("the certificates of the page", files_of(config), self._read)
+        self.context = self._newest.content()
         self.context.sni_callback = self._show  # called for every handshake, named or not
 
     def _show(self, connection: ssl.SSLObject, _name: str | None, _context: object) -> None:
-        try:
-            stamp = stamp_of(self._config.certificate_file)
-            if stamp != self._stamp:
-                self._stamp, self._held = stamp, self._read()
-        except ConfigError as error:
-            log.warning("the certificate of the page stays as it was: %s", error)
-        connection.context = self._held
+        connection.context = self._newest.content()
 
     def _read(self) -> ssl.SSLContext:
         config = self._config
+        for path in files_of(config):
+            check_readable(path)
         check_pair(config.certificate_file, config.key_file)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
