@@ -17,13 +17,13 @@ PIP     := install -qq --no-compile --disable-pip-version-check
 # Many short processes import torch here: without byte code each compiles it anew, for seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-# What a campaign has done is a line of a log, of which `campaigns.report` makes a page.
+# What a campaign has done is a line of a log, of which `make reliability` makes a page.
 LOG     ?= work/campaigns.log
 # Folders of tests that run beside the others, each of these in a process of its own.
 BESIDE  := cluster index campaigns+web
 folders  = $(addprefix tests/,$(subst +, ,$(1)))
 # What `make bench` runs; with KEEP=results/bench its figures are the stored ones from then on.
-BENCHES ?= motifs capture darts embed serve vectors cli page peers ray
+BENCHES ?= motifs capture darts embed serve vectors cli page peers jobs
 KEEP    ?=
 # Sizes of `make scale`, and where it keeps what it has.
 SIZES   ?= 30000 100000
@@ -32,7 +32,7 @@ SCALE   ?= work/scale
 RUNS    ?= 100
 SEED    ?= 1
 FAULTS  ?= work/faults.jsonl
-CAMPAIGN := PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(BIN)/python -m campaigns.
+CAMPAIGN := $(BIN)/python -m benchmark campaign
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types proto proto-check pytest faults campaigns reliability bench scale results notebook pictures lock prometheus milvus s3 chromium clean
@@ -76,7 +76,7 @@ pytest: $(STAMP) prometheus milvus s3 chromium  ## the tests, against the real P
 	@mkdir -p build
 	@beside() { $(BIN)/pytest $$2 > build/pytest-$$1.log 2>&1; echo $$? > build/pytest-$$1.rc; }; \
 	 $(foreach stream,$(BESIDE),beside $(stream) "$(call folders,$(stream))" &) \
-	 $(BIN)/pytest --doctest-modules nar; examples=$$?; \
+	 $(BIN)/pytest --doctest-modules nar benchmark; examples=$$?; \
 	 $(BIN)/pytest tests $(foreach stream,$(BESIDE),$(addprefix --ignore ,$(call folders,$(stream)))); others=$$?; \
 	 wait; \
 	 for stream in $(BESIDE); do cat build/pytest-$$stream.log; done; \
@@ -108,23 +108,23 @@ campaigns: $(STAMP) milvus  ## every reliability campaign at full size, and resu
 	$(MAKE) reliability
 
 reliability: $(STAMP)  ## results/reliability.md with the campaigns that were run since
-	$(CAMPAIGN)report $(LOG)
+	$(CAMPAIGN) report $(LOG)
 
 campaign-%: $(STAMP)  # one of them: make campaign-kills OPTIONS='--kills 10'
-	$(CAMPAIGN)$* --log $(LOG) $(OPTIONS)
+	$(CAMPAIGN) $* --log $(LOG) $(OPTIONS)
 
 bench: $(STAMP) milvus chromium  ## every benchmark beside its stored figures, in 50 minutes; BENCHES='motifs cli' are some
-	for name in $(BENCHES); do $(BIN)/python tests/bench/bench_$$name.py $(KEEP:%=%/$$name.json) || exit 1; done
+	for name in $(BENCHES); do $(BIN)/python -m benchmark speed $$name $(KEEP:%=%/$$name.json) || exit 1; done
 
 # Goes on where it was interrupted; what a size has given lies below SCALE, to be removed by hand.
 scale: $(STAMP) milvus  ## results/scale.md and scaling.md: DARTS networks drawn, embedded, indexed, searched
-	PYTHONPATH=$(CURDIR) $(BIN)/python tests/bench/scale.py $(SCALE) $(SIZES)
+	$(BIN)/python -m benchmark speed scale $(SCALE) $(SIZES)
 
 # Graph networks take and give back hundreds of megabytes at every step. Told to keep them, glibc
 # spares the kernel clearing them anew, which takes two fifths of their time.
 results: export GLIBC_TUNABLES := glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184
 results: $(STAMP)  ## every table and figure of results/ from cells in work/: hours, goes on when killed
-	$(BIN)/python -m benchmark.evaluate --work work --results results
+	$(BIN)/python -m benchmark run --work work --results results
 	$(BIN)/python -m benchmark novelty --work work --results results
 	$(BIN)/python -m benchmark misses --work work --results results
 	$(BIN)/python -m benchmark inside --work work --results results
@@ -136,7 +136,7 @@ notebook: $(STAMP)  ## run results/ask.ipynb anew, and keep what it shows
 	$(BIN)/jupyter-execute --inplace results/ask.ipynb
 
 pictures: $(STAMP) chromium  ## screenshots of the page, in build/pictures
-	$(BIN)/python tests/web/pictures.py build/pictures
+	$(BIN)/python -m benchmark pictures build/pictures
 
 # Without a local label; OpenCV without its windows, which want libraries of a desktop; and without
 # a module for Python 3.6 that Pythae names.

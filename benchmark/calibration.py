@@ -1,4 +1,4 @@
-"""What the novelty of an answer is measured by: ``nar benchmark calibrate --results results``.
+"""What novelty is measured by: ``python -m benchmark calibrate --results results``.
 
 The designs of a corpus are near copies of each other; what people bring is not. So the shipped
 atlas compares a query with three groups of the benchmark, a third each:
@@ -35,7 +35,7 @@ _QUANTILES: Final = 333
 _CHUNK_ROWS: Final = 512
 _SHARES: Final = (50, 75, 90, 95)
 _TITLE: Final = "# What a novelty is worth"
-_COMMAND: Final = "nar benchmark calibrate --results results"
+_COMMAND: Final = "python -m benchmark calibrate --results results"
 _SAID: Final = (
     "The novelty of an answer says how many of a hundred designs of known families have a nearer "
     "relative. A third of these are held-out designs, a third edits of known models, a third parts "

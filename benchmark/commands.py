@@ -1,15 +1,19 @@
-"""`nar benchmark`: one cell, the pages that are made of many, and the data that all are asked."""
+"""``python -m benchmark``: cells, the pages made of them, the frozen data, speed and campaigns."""
 
 import json
+import os
+import runpy
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from cluster.options import ClusterFile, Workers
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stderr, stdout
+from nar.base.errors import NarError
 from nar.base.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -18,12 +22,71 @@ if TYPE_CHECKING:
     from benchmark.protocol.tasks import Held
     from benchmark.scoring.evaluate import Evaluation
 
+ROOT: Final = Path(__file__).parents[1]
 app = typer.Typer(
-    help="Measure retrieval: cells, pages of results, frozen data.", no_args_is_help=True
+    help="Measure retrieval, speed and reliability.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
 )
 
 Results = Annotated[Path, typer.Option(help="Directory of the tables; gets a page more.")]
 Target = Annotated[Path, typer.Argument(help="File that gets the rows.")]
+
+
+class CellsFailedError(NarError):
+    """Some cells have no result."""
+
+
+@app.command()
+@reporting_errors
+def run(
+    sets: Annotated[
+        list[str] | None, typer.Argument(help="table1, distinct, ...; default: all of them.")
+    ] = None,
+    methods: Annotated[list[str] | None, typer.Option("--method", help="Only these.")] = None,
+    seeds: Annotated[list[int] | None, typer.Option("--seed", help="Only these.")] = None,
+    splits: Annotated[
+        list[str] | None,
+        typer.Option("--split", help="Only these; parts of a table that are of others stay."),
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Directory that gets tables (Markdown, JSON) and figures.")
+    ] = None,
+    work: Work = DEFAULT_WORK,
+    workers: Workers = None,
+    cluster_config: ClusterFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the cells of some tables on all cores, into WORK/evaluation.
+
+    Run twice, it changes nothing; killed, it goes on.
+    """
+    from benchmark.reporting.results import write_results
+    from benchmark.reporting.sets import SETS, find_set
+    from benchmark.running import chosen_cells, evaluate
+    from cluster.config import load_cluster_config
+    from cluster.resources import resized
+    from cluster.session import connect
+
+    config = load_cluster_config(cluster_config)
+    names = sets or list(SETS)
+    directory = Workspace(work).evaluation.resolve()
+    cells = chosen_cells(names, split=splits or [], method=methods or [], seed=seeds or [])
+    with connect(config):
+        report = evaluate(cells, directory, resized(config.evaluate, workers))
+    if as_json:
+        _print_json(asdict(report))
+    else:
+        stdout.print(str(report), soft_wrap=True)
+    if report.failures:
+        name, why = next(iter(report.failures.items()))
+        raise CellsFailedError(f"{len(report.failures)} cells have no result, {name}: {why}")
+    if results is None:
+        return
+    for name in dict.fromkeys(names):
+        if find_set(name).of_splits(splits or []).tasks:
+            write_results(results, name, directory, splits or [])
 
 
 @app.command()
@@ -42,7 +105,7 @@ def cell(
     work: Work = DEFAULT_WORK,
     as_json: AsJson = False,
 ) -> None:
-    """Run one cell, as `benchmark.evaluate` runs many, and show what it reached by protocol."""
+    """Run one cell, as `run` runs many, and show what it reached by protocol."""
     from benchmark.cells import Cell, run_on, task_of
     from benchmark.methods.registry import find_method
     from benchmark.protocol.tasks import find_protocol
@@ -284,6 +347,42 @@ def renew(
         items = read_shard(package_path("data", file, package="benchmark"))
         entry = write_shard(target / file, items)
         stdout.print(f"{entry.rows:,} models, in {target / file}")
+
+
+# Speed and campaigns are modules that read their own command lines.
+_OWN_OPTIONS: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
+Module = Annotated[str, typer.Argument(help="A module of the folder of this name.")]
+
+
+@app.command(context_settings=_OWN_OPTIONS, add_help_option=False)
+def speed(context: typer.Context, name: Module) -> None:
+    """Measure one thing, beside its stored figures: `speed capture [RESULTS.json]`."""
+    _run_module(f"benchmark.speed.{name}", context.args)
+
+
+@app.command(context_settings=_OWN_OPTIONS, add_help_option=False)
+def campaign(context: typer.Context, name: Module) -> None:
+    """Do one thing to it again and again: `campaign kills [OPTIONS]`."""
+    _run_module(f"benchmark.campaigns.{name}", context.args)
+
+
+@app.command(context_settings=_OWN_OPTIONS)
+def pictures(context: typer.Context) -> None:
+    """Keep screenshots of every view: `pictures DIRECTORY [OPTIONS of nar web]`."""
+    _run_module("benchmark.pictures", context.args)
+
+
+def _run_module(name: str, arguments: list[str]) -> None:
+    """What ``python -m NAME ARGUMENTS`` does, where the test bed is found as well.
+
+    Servers, nodes and browsers that are started and killed are those of the tests; processes that
+    are started on the way find them, too.
+    """
+    paths = [str(ROOT), str(ROOT / "tests")]
+    sys.path += paths
+    os.environ["PYTHONPATH"] = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])
+    sys.argv = [name, *arguments]
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
 def _print_json(value: object) -> None:

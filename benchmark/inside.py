@@ -1,9 +1,10 @@
 """What it is worth that named models hold models of other families.
 
-``nar benchmark inside --results results``. Under ``unseen`` a family is held out with all that is
-composed on one of its members. A named model may hold a model of another family, too: a language
-model in one of images and texts. It is held out with its own family alone, so that an encoder may
-learn blocks of families that it is asked about. Here the encoder learns once more without those.
+``python -m benchmark inside --results results``. Under ``unseen`` a family is held out with all
+that is composed on one of its members. A named model may hold a model of another family, too: a
+language model in one of images and texts. It is held out with its own family alone, so that an
+encoder may learn blocks of families that it is asked about. Here the encoder learns once more
+without those.
 The other way round, a model that asks may hold a family that was learned: the backbone of a
 detector. What such queries reach is set beside the others.
 """
@@ -36,7 +37,7 @@ METRIC: Final = "map@20"
 _LIBRARY: Final = "transformers"
 # Settings that name a model of timm, by the type of the configuration.
 _OF_TIMM: Final = {"timm_backbone": "backbone", "timm_wrapper": "architecture"}
-_COMMAND: Final = "nar benchmark inside --results results"
+_COMMAND: Final = "python -m benchmark inside --results results"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Whom wrong answers come from: ``nar benchmark misses --results results``.
+"""Whom wrong answers come from: ``python -m benchmark misses --results results``.
 
 What a query lacks of a MAP@20 of 1 is blamed on the wrong architectures among its first min(R, 20),
 each the same share. Summed by their families, that says what stands in the way. Some of them have
@@ -46,7 +46,7 @@ _KIND_OF_GRADE: Final = {
     SIBLINGS: "sibling",
     UNRELATED: "other",
 }
-_COMMAND: Final = "nar benchmark misses --results results"
+_COMMAND: Final = "python -m benchmark misses --results results"
 _SAID: Final = (
     "What a query lacks of a MAP@20 of 1 is blamed on the wrong architectures among its first "
     "min(R, 20), each the same share; every seed weighs the same. Who was made from whom: "

@@ -1,4 +1,4 @@
-"""Is what is new also far? ``nar benchmark novelty --results results``.
+"""Is what is new also far? ``python -m benchmark novelty --results results``.
 
 Designs of families held out whole are told from held-out designs of the families that were learned
 from, by nothing but the distance to the nearest learned design. The area under the ROC curve is the
@@ -39,7 +39,7 @@ _SAID: Final = (
     "better than a coin). {:,} new and {:,} known designs over {} seeds; 95%: bootstrap over whole "
     "families, 1,000 draws."
 )
-_COMMAND: Final = "nar benchmark novelty --results results"
+_COMMAND: Final = "python -m benchmark novelty --results results"
 
 
 def measure(method: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS) -> Area:

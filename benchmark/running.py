@@ -17,12 +17,14 @@ from benchmark.methods.registry import find_method
 from benchmark.protocol import frozen
 from benchmark.protocol.datasets import ASKING_FILES
 from benchmark.protocol.questions import QUESTIONS_VERSION
+from benchmark.reporting.sets import find_set
 from cluster.actors import ActorPool, Recruiter, starter
 from cluster.config import EvaluateConfig
 from cluster.items import Done, Item
 from cluster.ledger import digest, file_digest
 from cluster.resources import bound_memory, pool_size, worker_share
 from nar.base.console import progress
+from nar.base.errors import InvalidInputError
 from nar.base.files import package_path
 from nar.corpus import iterate_cards, read_cards, shipped_corpus
 
@@ -42,6 +44,31 @@ class EvaluateReport:
     kept: int
     failures: dict[str, str]
     seconds: float
+
+    def __str__(self) -> str:
+        """The report for a person, in one line."""
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"{self.ran} cells run{failed}, {self.kept} kept, in {self.seconds:.0f} s"
+
+
+def chosen_cells(sets: Sequence[str], **wanted: Sequence[str] | Sequence[int]) -> list[Cell]:
+    """The cells of some sets, each once, where asked for only those of some fields.
+
+    Args:
+        sets: Names of sets.
+        wanted: What some fields of a cell may be; nothing is anything: ``method=["default"]``.
+
+    Raises:
+        InvalidInputError: There is no such set, or no cell of them is of what is wanted.
+    """
+    cells = list(dict.fromkeys(cell for name in sets for cell in find_set(name).cells()))
+    for field, allowed in wanted.items():
+        there = dict.fromkeys(getattr(cell, field) for cell in cells)
+        if strange := [each for each in allowed if each not in there]:
+            listed = ", ".join(map(str, there))
+            raise InvalidInputError(field, f"wanted one of {listed}, came {strange[0]!r}")
+        cells = [cell for cell in cells if not allowed or getattr(cell, field) in allowed]
+    return cells
 
 
 class EvaluateWorker:

@@ -1,4 +1,4 @@
-"""What was aimed at, beside what was reached: ``nar benchmark targets``.
+"""What was aimed at, beside what was reached: ``python -m benchmark targets``.
 
 Reads the tables of a directory of results; a table that is not there is said to be missing.
 """
@@ -117,7 +117,7 @@ CHANGES: Final = (
         {"without_embedding": 0.98, "last_40": 0.92, "middle_half": 0.80},
     ),
 )
-_COMMAND: Final = "nar benchmark targets --results results"
+_COMMAND: Final = "python -m benchmark targets --results results"
 _SAID: Final = (
     "Read off the tables beside this one, which say who asked and what answered. Numbers are "
     "compared as they are shown, with three decimals; 95%: bootstrap over whole families and "

@@ -1,4 +1,4 @@
-"""Accuracy against time, drawn from the tables: ``nar benchmark tradeoff``."""
+"""Accuracy against time, drawn from the tables: ``python -m benchmark tradeoff``."""
 
 from pathlib import Path
 from typing import Final
@@ -32,7 +32,7 @@ def _reached(results: Path, table: str, protocol: str) -> dict[str, tuple[float,
     if part is None:
         raise CorpusError(
             f"{results} lacks {protocol}; make its table with "
-            f"`python -m benchmark.evaluate {table} --results {results}`"
+            f"`python -m benchmark run {table} --results {results}`"
         )
     rows = part["rows"]
     return {row["title"]: (row["seconds"], row["scores"]["map@20"]["mean"]) for row in rows}

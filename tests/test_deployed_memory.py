@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 import yaml
-from campaigns.heavy import deployed_mb
+
+from benchmark.campaigns.heavy import deployed_mb
 
 ROOT = Path(__file__).parents[1]
 SERVER = (ROOT / "deploy/server.yaml").read_text()

@@ -1,6 +1,6 @@
 """Captures what asks under the protocols `edits` and `parts`, and counts what did not apply.
 
-``nar benchmark edited TARGET`` makes the shipped file anew, in some 25 minutes: a decision.
+``python -m benchmark edited TARGET`` makes the shipped file anew, in some 25 minutes: a decision.
 """
 
 from collections import Counter, defaultdict

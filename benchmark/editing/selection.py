@@ -1,7 +1,7 @@
 """Draws the frozen list of models that are changed: some of each of many families.
 
-``nar benchmark draw-edited TARGET`` draws it anew from a corpus: a decision. Families and models
-come in the order of a hash, so that what a corpus gets later moves little even then.
+``python -m benchmark draw-edited TARGET`` draws it anew from a corpus: a decision. Families and
+models come in the order of a hash, so that what a corpus gets later moves little even then.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ MIN_NODES, MAX_NODES = 30, 1_000
 # A family of so many designs gives one model more.
 _MORE = (4, 16)
 _SEED = 0
-_HEAD = "# One to three models a family, drawn by `nar benchmark draw-edited`. Frozen."
+_HEAD = "# One to three models a family, drawn by `python -m benchmark draw-edited`. Frozen."
 
 
 def draw(cards: Sequence[Card]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The page about parts and families: ``nar benchmark parts-of``.
+"""The page about parts and families: ``python -m benchmark parts-of``.
 
 Settings are chosen where originals select a model; how well they do is then asked once of the
 others.
@@ -18,7 +18,7 @@ from nar.answers.evidence import COMPARED
 from nar.answers.verdict import MIN_AGREEMENT, MIN_SCORE
 from nar.base.files import write_whole
 
-COMMAND: Final = "nar benchmark parts-of --results results"
+COMMAND: Final = "python -m benchmark parts-of --results results"
 _CHOSEN: Final = Setting(COMPARED)
 # What else could have been chosen, one thing at a time.
 _SETTINGS: Final[Mapping[str, Sequence[Setting]]] = {

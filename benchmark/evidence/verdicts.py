@@ -1,4 +1,4 @@
-"""The page about verdicts: ``nar benchmark verdicts``. What is said of designs that are not known.
+"""The page about verdicts on designs that are not known: ``python -m benchmark verdicts``.
 
 The bounds are chosen where originals select a model; what is said is then asked once of the others.
 """
@@ -16,7 +16,7 @@ from benchmark.reporting.markdown import markdown_table
 from nar.answers.verdict import MIN_COPY, MIN_KNOWN, Resemblance, Word, resemblance
 from nar.base.files import write_whole
 
-COMMAND: Final = "nar benchmark verdicts --results results"
+COMMAND: Final = "python -m benchmark verdicts --results results"
 _COPIES: Final = (0.7, 0.75, 0.8, 0.85, 0.9)
 _KNOWN: Final = (0.5, 0.6, 0.65, 0.7, 0.75)
 _KINDS: Final[Mapping[str, str]] = {

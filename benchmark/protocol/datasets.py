@@ -78,7 +78,7 @@ def _real() -> DataSet:
     if missing:
         raise CorpusError(
             f"the corpus lacks {len(missing)} frozen ids, {missing[0]} among them; "
-            "draw them anew with `nar benchmark freeze`"
+            "draw them anew with `python -m benchmark freeze`"
         )
     asking = [
         item

@@ -1,7 +1,7 @@
 """Frozen ids: which architectures the benchmark is made of, and the role of each in every split.
 
 The file is part of the repository, so that every method, now and later, is asked the same
-questions. ``nar benchmark freeze TARGET`` draws it anew from the shipped corpus: a decision.
+questions. ``python -m benchmark freeze TARGET`` draws it anew from the shipped corpus: a decision.
 """
 
 from collections.abc import Iterator, Sequence

@@ -45,7 +45,7 @@ def write_results(results: Path, name: str, directory: Path, splits: Collection[
     if not set(reference) <= set(present):
         raise CorpusError(
             f"{name} lacks cells of {whole.methods[-1]}; run them with "
-            f"`python -m benchmark.evaluate {name}`"
+            f"`python -m benchmark run {name}`"
         )
     chosen = replace(whole, methods=tuple(_run(whole, present)))
     cells = _read(chosen, present, directory)

@@ -99,7 +99,7 @@ def write_table(
         InvalidInputError: There is no such set, or its methods were not asked the same.
         CorpusError: A part that is to stay is not there, or other questions were asked for it.
     """
-    command = f"python -m benchmark.evaluate {name} --results results"
+    command = f"python -m benchmark run {name} --results results"
     definitions = [*DEFINITIONS, *([PRINTED.format(chosen.printed)] if chosen.printed else [])]
     listed = "\n".join(f"- {each}" for each in definitions)
     whole = find_set(name)

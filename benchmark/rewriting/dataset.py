@@ -1,6 +1,6 @@
 """Captures what asks under the protocol `rewrites`: models, and what became of them.
 
-``nar benchmark rewritten TARGET`` makes the shipped file anew, in some ten minutes: a decision.
+``python -m benchmark rewritten TARGET`` makes the shipped file anew, in ten minutes: a decision.
 """
 
 from collections.abc import Sequence

@@ -29,7 +29,7 @@ from nar.motifs.neighbours import Wiring, refine_upwards, wiring
 Where = Literal["the beginning", "the middle", "the end", ""]
 Mask = NDArray[np.bool_]
 
-# Chosen on validation data: `nar benchmark parts-of`.
+# Chosen on validation data: `python -m benchmark parts-of`.
 RADIUS: Final = 8
 MIN_SHARE: Final = 0.9
 

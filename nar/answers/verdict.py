@@ -15,12 +15,12 @@ from typing import Final, Literal
 from nar.graphs.architecture import UNKNOWN
 from nar.index.rows import Hit
 
-# Chosen on validation data: `nar benchmark families-of`.
+# Chosen on validation data: `python -m benchmark parts-of`.
 HALVING: Final = 0.02
 MIN_AGREEMENT: Final = 0.6
 MIN_SCORE: Final = 0.75
 HITS: Final = 10
-# Chosen on validation data: `nar benchmark verdicts`.
+# Chosen on validation data: `python -m benchmark verdicts`.
 MIN_COPY: Final = 0.8
 MIN_KNOWN: Final = 0.7
 

@@ -11,25 +11,25 @@ import sys
 from dataclasses import asdict, dataclass
 
 import pytest
-from campaigns.attack import joined
-from campaigns.bare import bare
-from campaigns.campaign import Options, Tally, command_of, last, machine, option, parsed
-from campaigns.faults import Faults, Run, faults, schedule_of
-from campaigns.heavy import deployed_mb
-from campaigns.ledger import Ledger, digest_of, id_of
-from campaigns.load import REFUSED, open_loop
-from campaigns.processes import slope
 from milvus_server import free_port, is_free
 
+from benchmark.campaigns.attack import joined
+from benchmark.campaigns.bare import bare
+from benchmark.campaigns.campaign import Options, Tally, command_of, last, machine, option, parsed
+from benchmark.campaigns.faults import Faults, Run, faults, schedule_of
+from benchmark.campaigns.heavy import deployed_mb
+from benchmark.campaigns.ledger import Ledger, digest_of, id_of
+from benchmark.campaigns.load import REFUSED, open_loop
+from benchmark.campaigns.processes import slope
 from nar.v1 import retrieval_pb2 as wire
 
 COUNTING = """
 import sys
 from dataclasses import dataclass
 from threading import Event
-from campaigns.attack import joined
-from campaigns.bare import bare
-from campaigns.campaign import Options, Tally, main, option
+from benchmark.campaigns.attack import joined
+from benchmark.campaigns.bare import bare
+from benchmark.campaigns.campaign import Options, Tally, main, option
 
 @dataclass(frozen=True, kw_only=True)
 class Counting(Options):
@@ -219,7 +219,7 @@ def test_every_kind_of_fault_is_made_once_before_one_is_made_again():
 
 def test_runs_that_were_kept_are_not_made_again(tmp_path, monkeypatch):
     # Nothing is started: all runs of this seed are there, and one of another seed is passed over.
-    monkeypatch.setattr("campaigns.faults.running_nodes", None)
+    monkeypatch.setattr("benchmark.campaigns.faults.running_nodes", None)
     ends = ["equal", "repaired", "silently other"]
     made = [Run(n, 1, "disk full", "draw", 1, True, end, "", 1.0) for n, end in enumerate(ends)]
     made.append(Run(1, 2, "disk full", "draw", 1, True, "of another seed", "", 1.0))

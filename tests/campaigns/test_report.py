@@ -5,8 +5,9 @@ import sys
 
 import pytest
 import yaml
-from campaigns import report
-from campaigns.report import KEPT, PAGE, ROWS, TRACK_RECORD, page_of
+
+from benchmark.campaigns import report
+from benchmark.campaigns.report import KEPT, PAGE, ROWS, TRACK_RECORD, page_of
 
 LINE = {
     "campaign": "kills lite",

@@ -1,18 +1,19 @@
 """Every campaign at a small size, with a fixed seed."""
 
 import pytest
-from campaigns.campaign import last
-from campaigns.damage import Damage, damage
-from campaigns.faults import Faults, faults
-from campaigns.heavy import Heavy, heavy
-from campaigns.inputs import Inputs, inputs
-from campaigns.kills import Kills, kills
-from campaigns.model import Model, model
-from campaigns.overload import Overload, overload
-from campaigns.rolling import Rolling, rolling
-from campaigns.soak import Soak, soak
-from campaigns.statuses import Statuses, statuses, untold
-from campaigns.store import Store, store
+
+from benchmark.campaigns.campaign import last
+from benchmark.campaigns.damage import Damage, damage
+from benchmark.campaigns.faults import Faults, faults
+from benchmark.campaigns.heavy import Heavy, heavy
+from benchmark.campaigns.inputs import Inputs, inputs
+from benchmark.campaigns.kills import Kills, kills
+from benchmark.campaigns.model import Model, model
+from benchmark.campaigns.overload import Overload, overload
+from benchmark.campaigns.rolling import Rolling, rolling
+from benchmark.campaigns.soak import Soak, soak
+from benchmark.campaigns.statuses import Statuses, statuses, untold
+from benchmark.campaigns.store import Store, store
 
 
 def test_no_acknowledged_row_is_lost_when_its_writer_is_killed():

@@ -5,13 +5,13 @@ import time
 
 import pytest
 from asking import one_query
-from campaigns import load as load_module
-from campaigns.load import closed_loop, open_loop, serialized
-from campaigns.wire import DEFAULT_WINDOW
 from gated import Delegating, Gate
 from live_server import live_server
 from tiny_index import tiny_embedder, tiny_index
 
+from benchmark.campaigns import load as load_module
+from benchmark.campaigns.load import closed_loop, open_loop, serialized
+from benchmark.campaigns.wire import DEFAULT_WINDOW
 from nar.v1 import retrieval_pb2 as wire
 
 

@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from benchmark.cell_files import cell_path, content_of, read_cell
 from benchmark.cells import Cell, questions_of
-from benchmark.evaluate import app, chosen
+from benchmark.commands import app
 from benchmark.methods.registry import METHODS
 from benchmark.protocol.frozen import SEEDS
-from benchmark.running import content, data_digest, evaluate
+from benchmark.running import chosen_cells, content, data_digest, evaluate
 from cluster.config import EvaluateConfig
 from nar.base.errors import InvalidInputError
 
@@ -66,26 +66,26 @@ def test_a_new_metric_or_another_module_runs_no_cell_anew(monkeypatch):
 
 
 def test_the_command_takes_sets_methods_and_seeds():
-    cells = chosen(["distinct", "unseen"], method=["default"], seed=[0, 2])
+    cells = chosen_cells(["distinct", "unseen"], method=["default"], seed=[0, 2])
     assert cells == [
         Cell("real", split, "default", seed) for split in ("distinct", "unseen") for seed in (0, 2)
     ]
-    of_one = chosen(["distinct", "unseen"], split=["unseen"], method=["default"], seed=[])
+    of_one = chosen_cells(["distinct", "unseen"], split=["unseen"], method=["default"], seed=[])
     assert of_one == [Cell("real", "unseen", "default", seed) for seed in SEEDS]
     with pytest.raises(InvalidInputError, match="table1"):
-        chosen(["table9"])
+        chosen_cells(["table9"])
 
 
 def test_what_no_cell_is_of_is_refused_with_what_there_is():
     wanted = r"method: wanted one of random, .*, came 'defualt'"
     with pytest.raises(InvalidInputError, match=wanted):
-        chosen(["twins"], method=["default", "defualt"])
+        chosen_cells(["twins"], method=["default", "defualt"])
     with pytest.raises(InvalidInputError, match="split: wanted one of copies, came 'twins'"):
-        chosen(["twins", "rewrites"], split=["twins"])
+        chosen_cells(["twins", "rewrites"], split=["twins"])
 
 
 def test_an_unknown_set_is_one_line_with_the_way_out():
-    done = CliRunner().invoke(app, ["table9"])
+    done = CliRunner().invoke(app, ["run", "table9"])
     assert done.exit_code == 1
     assert "wanted one of table1" in done.stderr
 
@@ -96,7 +96,7 @@ def test_the_command_writes_a_table(tmp_path, ray_cluster, monkeypatch):
 
     small = sets.CellSet("Small", (("real", "twins"),), ("random", "size"))
     monkeypatch.setattr(sets, "SETS", {"twins": small})
-    options = ["twins", "--work", str(tmp_path), "--results", str(tmp_path / "results")]
+    options = ["run", "twins", "--work", str(tmp_path), "--results", str(tmp_path / "results")]
     done = CliRunner().invoke(app, [*options, "--workers", "1", "--json"], catch_exceptions=False)
     assert json.loads(done.stdout)["ran"] == 10
     table = json.loads((tmp_path / "results" / "twins.json").read_text())

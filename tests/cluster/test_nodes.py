@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from campaigns.bulk import corpus_digest, index_digest
 from encoding import RECIPE, small_default
 from nodes import ROOT, Nodes, running_nodes
 from waiting import wait_for
 
+from benchmark.campaigns.bulk import corpus_digest, index_digest
 from nar.base.workspace import Workspace
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.zoo.sources.darts.genotypes import genotype_at
@@ -25,7 +25,7 @@ from nar.zoo.sources.darts.genotypes import genotype_at
 pytestmark = pytest.mark.ray
 
 # Slow models, so that there is a half-way.
-MODELS = ROOT / "tests/faults/models.py"
+MODELS = ROOT / "benchmark/campaigns/faulty_models.py"
 SPECS = [f"{MODELS}:slow_{number}" for number in (1, 2, 3, 4)]
 SPECS += [f"darts:{genotype_at(number * 10**14)}" for number in range(12)]
 SIZES = """

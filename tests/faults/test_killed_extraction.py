@@ -19,7 +19,7 @@ from nar.zoo.sources.darts.genotypes import genotype_at
 pytestmark = [pytest.mark.faults, pytest.mark.ray, pytest.mark.timeout(3600)]
 
 REPOSITORY = Path(__file__).parents[2]
-MODELS = Path(__file__).with_name("models.py")
+MODELS = REPOSITORY / "benchmark/campaigns/faulty_models.py"
 GOOD = ("net_1", "net_2", "net_3", "net_4")
 BAD = {
     "refuses": "models.py:59: ValueError: no such width",

@@ -5,12 +5,12 @@ import os
 import grpc
 import pytest
 from asking import one_query, sample
-from campaigns.asked import heaviest
-from campaigns.heavy import deployed_mb
 from milvus_server import free_port
 from server_process import ATLAS, process_of
 from waiting import wait_for
 
+from benchmark.campaigns.asked import heaviest
+from benchmark.campaigns.heavy import deployed_mb
 from nar.config import NarConfig
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub

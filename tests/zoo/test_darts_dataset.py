@@ -120,7 +120,7 @@ def test_a_missing_or_damaged_file_is_named(tmp_path):
         read(path)
     write(generate(distances=[2], members=10), path)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(CorpusError, match="nar benchmark darts"):
+    with pytest.raises(CorpusError, match="python -m benchmark darts"):
         read(path)
 
 

@@ -1,6 +1,6 @@
 // The map itself: points written as pixels, a view that zooms and moves, and what lights up above.
 // Pixels are set one by one in memory: a quarter of a million points take about 5 ms, as
-// tests/bench/bench_page.py measures.
+// benchmark/speed/page.py measures.
 
 import { Grid } from "./grid.js";
 

@@ -2,7 +2,7 @@
 
 A row is the text of a genotype with its class, the centre of that class and its distance from it
 in edits, so that anyone can check the distance. Ships with the package;
-``nar benchmark darts TARGET`` makes it again.
+``python -m benchmark darts TARGET`` makes it again.
 """
 
 from collections.abc import Sequence
@@ -101,7 +101,7 @@ def read(path: Path | None = None, *, distance: int | None = None) -> pa.Table:
     """
     if path is None:
         path = package_path("zoo", "sources", "darts", "data", "curve.parquet")
-    way_out = "make it again with `nar benchmark darts`"
+    way_out = "make it again with `python -m benchmark darts`"
     try:
         table = pq.read_table(
             path, filters=None if distance is None else [("distance", "=", distance)]
