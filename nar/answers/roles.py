@@ -16,7 +16,6 @@ that gives features their form: a norm, an activation of hidden values, a recurr
     embedding        └───────────────^                      body    head
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -24,30 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.graphs.graph import ComputationalGraph, operand_lists
-from nar.graphs.ops import MAX_OP_ID, op_id
+from nar.graphs.ops import Trait, mask_of
 from nar.motifs.borders import EMBEDDING, HAS_WEIGHTS, INPUT, first_layers
 from nar.motifs.neighbours import wiring
 
 Role = Literal["embedding", "body", "head"]
 Mask = NDArray[np.bool_]
 
-_MAKERS: Final = (
-    "batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm", "response_norm",
-    "l2_norm", "relu", "relu6", "leaky_relu", "prelu", "elu", "selu", "celu", "gelu", "silu",
-    "mish", "hard_swish", "glu", "lstm", "gru", "rnn", "attention", "state_space",
-)  # fmt: skip
-_BEGINS_HEAD: Final = (
-    "linear", "adaptive_avg_pool", "adaptive_max_pool", "mean", "max", "sum", "slice", "index",
-    "gather", "split",
-)  # fmt: skip
-
-
-def _table(names: Sequence[str]) -> Mask:
-    return np.isin(np.arange(MAX_OP_ID + 1), [op_id(name) for name in names])
-
-
-_IS_MAKER: Final = _table(_MAKERS)
-_IS_BEGIN: Final = _table(_BEGINS_HEAD)
+_IS_MAKER: Final = mask_of(Trait.NORM | Trait.MAKER)
+_IS_BEGIN: Final = mask_of(Trait.BEGINS_HEAD)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

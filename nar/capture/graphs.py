@@ -11,17 +11,13 @@ from nar.capture.rewrites.rewrite import rewrite
 from nar.capture.trace import LEAVES, Operation, Trace
 from nar.graphs.fingerprints import fingerprinted
 from nar.graphs.graph import ComputationalGraph
-from nar.graphs.ops import ATTRIBUTES, op_id
+from nar.graphs.ops import ATTRIBUTES, Trait, op_id, with_any
 
 MAX_COUNT = 3
 _MAX_ATTRIBUTE = int(np.iinfo(np.int16).max)
 _COLUMN = {name: column for column, name in enumerate(ATTRIBUTES)}
 # Their parameters, statistics, states and indices belong to the operator itself.
-LAYERS = frozenset({
-    "conv", "conv_grouped", "conv_depthwise", "conv_transpose", "deform_conv", "linear", "bilinear",
-    "embedding", "lstm", "gru", "rnn", "batch_norm", "layer_norm", "rms_norm", "group_norm",
-    "instance_norm", "prelu",
-})  # fmt: skip
+LAYERS = with_any(Trait.WEIGHTED | Trait.OWN_VECTORS)
 
 
 def to_capture(trace: Trace, *, name: str) -> Capture:

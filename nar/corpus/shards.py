@@ -27,7 +27,7 @@ from nar.corpus.schema import (
     SCHEMA_VERSION,
     VERSION_KEY,
 )
-from nar.graphs.architecture import Architecture
+from nar.graphs.architecture import Architecture, coarse_block
 
 T = TypeVar("T")
 
@@ -223,9 +223,14 @@ def _whole(table: pa.Table) -> pa.Table:
 
 
 def architectures_of(table: pa.Table) -> list[Architecture]:
-    """The architectures of a table with all columns."""
+    """The architectures of a table with all columns.
+
+    Their blocks are made from their graphs, by today's operators: what is stored may be older.
+    """
     return [
-        Architecture(card.labels, card.block, graph, card.topology, card.exact, card.inference)
+        Architecture(
+            card.labels, coarse_block(graph), graph, card.topology, card.exact, card.inference
+        )
         for card, graph in zip(cards_of(table), graphs_of(table), strict=True)
     ]
 

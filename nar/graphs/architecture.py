@@ -5,13 +5,10 @@ from typing import Final, Literal
 
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
 from nar.graphs.graph import ComputationalGraph
-from nar.graphs.ops import op_id
+from nar.graphs.ops import Trait, mask_of
 
-ATTENTION_IDS = frozenset({op_id("attention")})
-CONVOLUTION_IDS = frozenset(
-    op_id(name)
-    for name in ("conv", "conv_grouped", "conv_depthwise", "sep_conv_3x3", "dil_conv_3x3")
-)
+_ATTENDS: Final = mask_of(Trait.ATTENDS)
+_CONVOLVES: Final = mask_of(Trait.CONVOLVES)
 
 Tier = Literal["named", "composed", "swept"]
 
@@ -113,7 +110,6 @@ def architecture(labels: Labels, network: Fingerprinted | ComputationalGraph) ->
 
 def coarse_block(graph: ComputationalGraph) -> str:
     """The block a design is built from: attention if it attends, else cnn if it convolves."""
-    present = set(graph.op_ids.tolist())
-    if present & ATTENTION_IDS:
+    if _ATTENDS[graph.op_ids].any():
         return "attention"
-    return "cnn" if present & CONVOLUTION_IDS else "other"
+    return "cnn" if _CONVOLVES[graph.op_ids].any() else "other"

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.graphs.graph import ComputationalGraph, operand_lists
-from nar.graphs.ops import COMMUTATIVE_IDS
+from nar.graphs.ops import Trait, ids_with_any
 
 Code = bytes
+# 128 bits: among 2^40 different codes two are equal by chance once in 2^49.
 CODE_BYTES: Final = 16
+_COMMUTATIVE_IDS: Final = ids_with_any(Trait.COMMUTATIVE)
 
 
 class Wiring:
@@ -36,7 +38,7 @@ class Wiring:
     def __init__(self, graph: ComputationalGraph) -> None:
         self.graph = graph
         self.operands = operand_lists(graph.nodes, graph.edge_index)
-        self.commutative = [number in COMMUTATIVE_IDS for number in graph.op_ids.tolist()]
+        self.commutative = [number in _COMMUTATIVE_IDS for number in graph.op_ids.tolist()]
         self._readers = self._read()
         source, target = graph.edge_index
         is_ordered = bool((source < target).all())

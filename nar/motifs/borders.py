@@ -12,18 +12,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.graphs.ops import MAX_OP_ID, op_id
+from nar.graphs.ops import Trait, mask_of, op_id
 from nar.graphs.ragged import Integers
 from nar.motifs.neighbours import Wiring
 
 # Operators without weights that may stand between a layer and the border, at most.
 REACH: Final = 4
 
-_WEIGHTED: Final = (
-    "conv", "conv_grouped", "conv_depthwise", "conv_transpose", "deform_conv", "linear",
-    "bilinear", "embedding", "lstm", "gru", "rnn",
-)  # fmt: skip
-HAS_WEIGHTS: Final = np.isin(np.arange(MAX_OP_ID + 1), [op_id(name) for name in _WEIGHTED])
+HAS_WEIGHTS: Final = mask_of(Trait.WEIGHTED)
 INPUT: Final = op_id("input")
 EMBEDDING: Final = op_id("embedding")
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import CHILD, SLOT, Codes, mix, operator_codes
-from nar.graphs.ops import COMMUTATIVE_IDS, MAX_OP_ID
+from nar.graphs.ops import Trait, mask_of
 from nar.graphs.ragged import Integers, offsets
 
 _LARGEST = np.uint64(0xFFFFFFFFFFFFFFFF)
-_IS_COMMUTATIVE = np.isin(np.arange(MAX_OP_ID + 1), list(COMMUTATIVE_IDS))
+_IS_COMMUTATIVE = mask_of(Trait.COMMUTATIVE)
 
 
 @dataclass(frozen=True, slots=True)

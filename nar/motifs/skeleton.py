@@ -13,19 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.graphs.ops import MAX_OP_ID, op_id
+from nar.graphs.ops import Trait, mask_of
 from nar.motifs.neighbours import Wiring, wired
 
-_EXCHANGED: Final = (
-    "batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm", "response_norm",
-    "l2_norm",
-    "relu", "relu6", "leaky_relu", "prelu", "elu", "selu", "celu", "gelu", "silu", "mish",
-    "sigmoid", "log_sigmoid", "tanh", "hard_swish", "hard_sigmoid", "hard_tanh", "softplus",
-    "softsign", "threshold", "erf",
-    "add", "sub", "mul", "div", "neg", "reciprocal", "pow", "sqrt", "rsqrt", "exp", "log", "abs",
-    "sign", "round", "clamp", "maximum", "minimum",
-)  # fmt: skip
-_IS_EXCHANGED: Final = np.isin(np.arange(MAX_OP_ID + 1), [op_id(name) for name in _EXCHANGED])
+_IS_EXCHANGED: Final = mask_of(Trait.NORM | Trait.ACTIVATION | Trait.ARITHMETIC)
 
 
 def skeleton(wires: Wiring) -> tuple[NDArray[np.bool_], Wiring]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nar.graphs.canonical import canonical
 from nar.graphs.hashing import mix
-from nar.graphs.ops import COMMUTATIVE_IDS
+from nar.graphs.ops import Trait, ids_with_any
 from nar.motifs.neighbours import wiring
 from nar.motifs.paths import MAX_NEIGHBOURS, levels, paths
 
@@ -26,7 +26,7 @@ def by_hand(graph):
     slots, readers = Counter(), {node: set() for node in range(graph.nodes)}
     for source, target in graph.edge_index.T.tolist():
         operator = int(graph.op_ids[target])
-        if several[target] and operator not in COMMUTATIVE_IDS:
+        if several[target] and operator not in ids_with_any(Trait.COMMUTATIVE):
             readers[source].add((operator, slots[target]))
         slots[target] += 1
     names = [(int(graph.op_ids[n]), frozenset(readers[n])) for n in range(graph.nodes)]

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from nar.capture.rewrites.match import Matcher
 from nar.capture.trace import Operation
+from nar.graphs.ops import Trait, with_any
 
-_CONVOLUTIONS = frozenset({"conv", "conv_grouped", "conv_depthwise", "conv_transpose"})
+_CONVOLUTIONS = with_any(Trait.CONVOLVES) & with_any(Trait.FOLDS_NORM)
 _AFFINE = frozenset({"add", "sub", "mul", "div"})
 _SHIFTS = frozenset({"add", "sub"})
 # From the last: add a learned bias, scale by a learned weight, by a constant, shift by a constant.

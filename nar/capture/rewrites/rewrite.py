@@ -35,11 +35,9 @@ from nar.capture.rewrites.products import (
 from nar.capture.rewrites.rotary import complex_product, turned, turned_halves, turned_in_part
 from nar.capture.rewrites.windows import linear_of_pooled, padded
 from nar.capture.trace import LEAVES, Operation, Trace
+from nar.graphs.ops import Trait, with_any
 
-_LAYERS = frozenset({
-    "linear", "conv", "conv_grouped", "conv_depthwise", "conv_transpose", "deform_conv", "bilinear",
-    "embedding", "lstm", "gru", "rnn", "attention", "layer_norm", "rms_norm", "group_norm",
-})  # fmt: skip
+_LAYERS = with_any(Trait.WEIGHTED | Trait.ON_LEARNED)
 Rule = Callable[[Matcher, Operation], Operation | None]
 
 # Operator of the last operation of a pattern -> what the pattern may be, the first match wins.

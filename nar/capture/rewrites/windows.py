@@ -6,6 +6,7 @@ from math import inf
 from nar.capture.rewrites.match import Matcher
 from nar.capture.trace import Operation
 from nar.capture.window import channel_ratio
+from nar.graphs.ops import Trait, with_any
 
 # What a window reads beyond the border, by operator.
 _BORDER = {
@@ -15,11 +16,8 @@ _BORDER = {
     "avg_pool": 0.0,
     "max_pool": -inf,
 }
-_POOLINGS = frozenset({"adaptive_avg_pool", "adaptive_max_pool"})
-_BETWEEN_POOLED = frozenset({
-    "linear", "batch_norm", "layer_norm", "relu", "relu6", "leaky_relu", "prelu", "gelu", "silu",
-    "mish", "hard_swish", "sigmoid", "hard_sigmoid", "tanh",
-})  # fmt: skip
+_POOLINGS = with_any(Trait.POOLS_TO_SIZE)
+_BETWEEN_POOLED = with_any(Trait.ON_POOLED)
 _MAX_STEPS_BELOW_POOLING = 8
 
 

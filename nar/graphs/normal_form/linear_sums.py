@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from math import log2
 
-from nar.graphs.ops import ATTRIBUTES, op_id
+from nar.graphs.ops import ATTRIBUTES, Trait, ids_with_any, op_id
 
 _SQUARE = 1  # of the attribute kernel_shape
 _LINEAR, _CONV, _DEPTHWISE = map(op_id, ("linear", "conv", "conv_depthwise"))
-_CONVOLUTIONS = frozenset({_CONV, op_id("conv_grouped"), _DEPTHWISE})
+_CONVOLUTIONS = ids_with_any(Trait.MERGES_BRANCHES)
 _THREEFOLD = round(4 * log2(3))  # of the attribute channel_ratio
 _KERNEL = ATTRIBUTES.index("kernel")
 _KERNEL_SHAPE = ATTRIBUTES.index("kernel_shape")

@@ -9,12 +9,11 @@ from collections.abc import Callable
 
 from nar.graphs.canonical import Wiring
 from nar.graphs.normal_form.linear_sums import Layer, LinearSum
-from nar.graphs.ops import ATTRIBUTES, op_id
+from nar.graphs.ops import ATTRIBUTES, Trait, ids_with_any, op_id
 
-_LAYERS = ("conv", "conv_grouped", "conv_depthwise", "conv_transpose", "linear")
 _BATCH_NORM, _LINEAR, _MUL = map(op_id, ("batch_norm", "linear", "mul"))
-_POOLINGS = frozenset(map(op_id, ("adaptive_avg_pool", "adaptive_max_pool")))
-_HAVE_PARTS = frozenset(map(op_id, ("split", "lstm", "gru", "rnn", "topk", "sort", "var", "max")))
+_POOLINGS = ids_with_any(Trait.POOLS_TO_SIZE)
+_HAVE_PARTS = ids_with_any(Trait.SEVERAL_VALUES)
 _VECTORS = slice(ATTRIBUTES.index("parameter_operands"), ATTRIBUTES.index("constant_operands") + 1)
 
 
@@ -186,7 +185,7 @@ class LinearSums:
 
 
 _RULES: dict[int, Callable[[LinearSums, int], LinearSum | None]] = {
-    **{op_id(name): LinearSums.layer for name in _LAYERS},
+    **dict.fromkeys(ids_with_any(Trait.FOLDS_NORM), LinearSums.layer),
     _BATCH_NORM: LinearSums.batch_norm,
     op_id("add"): LinearSums.addition,
     op_id("sub"): LinearSums.addition,
