@@ -16,8 +16,7 @@ from prometheus_client import generate_latest
 
 from nar.index.state import ERRORS, IndexState
 from nar.serve import telemetry
-from nar.serve.arrivals import Arrivals
-from nar.serve.store_metrics import StoreMetrics
+from nar.serve.telemetry import Arrivals, StoreMetrics
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 RULES = yaml.safe_load((DEPLOY / "rules.yml").read_text())

@@ -1,18 +1,127 @@
-"""How a client begins a call: with its token, its time, and the trace that it belongs to."""
+"""How a client calls a server: over which connection, with which token, for how long."""
 
+import asyncio
+import json
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, Final
 
 import grpc
 from google.protobuf.message import Message
 
-from nar.base.errors import NarError
+from nar.base.errors import ConfigError, NarError
 from nar.base.watched import Watched
 from nar.client.remote import error_of_call
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
+from nar.wire.addresses import hosts_of, is_loopback
+from nar.wire.settings import ClientConfig, check_token
+from nar.wire.tls import channel_credentials
 from nar.wire.tracing import trace_metadata
+
+# Every method reads, or writes the same a second time, so a call may be made again. UNAVAILABLE
+# says that it was not answered; so does CANCELLED, unless the caller did it: it is what grpc says
+# while a server closes its port, or has too many calls. RESOURCE_EXHAUSTED is tried again when the
+# server says (`nar.serve.status.pushback`). Five tries are as many as grpc makes: 3 s of waiting
+# together, longer than a server of the atlas takes to come back. grpc draws each wait at random
+# around its backoff (jitter), and `retryThrottling` is the budget: a failure costs a token, an
+# answer gives a tenth of one back, and while half of them are gone nothing is tried again.
+SERVICE_CONFIG: Final = {
+    "methodConfig": [
+        {
+            "name": [{"service": "nar.v1.ArchitectureRetrievalService"}],
+            "retryPolicy": {
+                "maxAttempts": 5,
+                "initialBackoff": "0.2s",
+                "maxBackoff": "2s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED", "RESOURCE_EXHAUSTED"],
+            },
+        }
+    ],
+    "retryThrottling": {"maxTokens": 100, "tokenRatio": 0.1},
+}
+OPTIONS: Final[tuple[tuple[str, str | int], ...]] = (
+    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
+    # Requests are kept within the server's limits; answers are as long as was asked for.
+    ("grpc.max_receive_message_length", -1),
+    # By default grpc connects anew after 1 s and again after 2.6: the tries above end before that.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 500),
+)
+
+
+def open_channel(target: str, config: ClientConfig, *, token: str | None) -> grpc.Channel:
+    """Connect to a server.
+
+    Args:
+        target: Address: ``127.0.0.1:50051``; several: ``ipv4:10.0.0.1:50051,10.0.0.2:50051``.
+        config: Whether to speak TLS, and with which files.
+        token: What calls will carry.
+
+    Raises:
+        ConfigError: The target, the token or a file is at fault, or the token would leave this
+            machine in clear text.
+    """
+    credentials = _credentials(target, config, token=token)
+    if credentials:
+        return grpc.secure_channel(target, credentials, options=_options(config))
+    return grpc.insecure_channel(target, options=OPTIONS)
+
+
+def open_async_channel(target: str, config: ClientConfig, *, token: str | None) -> grpc.aio.Channel:
+    """As `open_channel`, for calls that are awaited in the event loop that runs now."""
+    credentials = _credentials(target, config, token=token)
+    if credentials:
+        return grpc.aio.secure_channel(target, credentials, options=_options(config))
+    return grpc.aio.insecure_channel(target, options=OPTIONS)
+
+
+def _options(config: ClientConfig) -> tuple[tuple[str, str | int], ...]:
+    """Those of a channel that encrypts: the name is another one, and is checked as strictly."""
+    name = config.server_name
+    return (*OPTIONS, ("grpc.ssl_target_name_override", name)) if name else OPTIONS
+
+
+def _credentials(
+    target: str, config: ClientConfig, *, token: str | None
+) -> grpc.ChannelCredentials | None:
+    """What TLS needs; None where the connection may be in clear text."""
+    hosts = hosts_of(target)
+    if token is not None:
+        _check(token)
+    if config.wants_tls:
+        _check_name(target, hosts, config)
+        return channel_credentials(config)
+    if config.server_name:
+        raise ConfigError(
+            "client.server_name is checked where TLS is spoken: set client.tls or client.ca_file"
+        )
+    if token and not config.clear_text and not all(map(is_loopback, hosts)):
+        raise ConfigError(
+            f"{target} is not loopback, and the token would be sent in clear text: "
+            "set client.tls or client.ca_file, or client.clear_text: true"
+        )
+    return None
+
+
+def _check_name(target: str, hosts: Sequence[str], config: ClientConfig) -> None:
+    """See that there is a name to check: grpc takes a list of addresses for one name."""
+    if len(hosts) > 1 and not config.server_name:
+        raise ConfigError(
+            f"{target} is several addresses: wanted client.server_name, a name that stands in "
+            "the certificates of all these servers"
+        )
+
+
+def _check(token: str) -> None:
+    """See that a token can be sent: of another one grpc says INTERNAL, with the first call."""
+    try:
+        check_token(token)
+    except ValueError as error:
+        raise ConfigError(f"token: {error}") from None
 
 
 class Caller:
@@ -97,3 +206,60 @@ class Callers:
         """Every channel that is open, to be closed by who calls this; none is opened any more."""
         self._newest.stop()
         return [caller.channel for caller in self._living]
+
+
+# Requests on their way besides the one that is worked on: so that the server need not wait for us.
+AHEAD: Final = 1
+
+
+def answers(caller: Caller, method: str, requests: Iterable[Message]) -> Iterator[Any]:
+    """The answer to each request, in order; a request is asked for when it is about to be sent.
+
+    Args:
+        caller: Begins the call.
+        method: Name on the wire; it has streams both ways.
+        requests: Taken in the thread of the caller, who gets their errors.
+
+    Raises:
+        NarError: The stream ended; what was not answered until then may be asked again.
+    """
+    sent: SimpleQueue[Message | None] = SimpleQueue()
+    call = caller.stream(method, iter(sent.get, None))
+    try:
+        for position, request in enumerate(requests):
+            sent.put(request)
+            if position >= AHEAD:
+                yield next(call)
+        sent.put(None)
+        yield from call
+    except grpc.RpcError as error:
+        raise caller.error_of(error) from None
+    finally:
+        # Or a thread of grpc would wait for requests for ever, if nobody wants further answers.
+        sent.put(None)
+        call.cancel()
+
+
+async def awaited_answers(
+    caller: Caller, method: str, requests: AsyncIterable[Message]
+) -> AsyncGenerator[Any, None]:
+    """As `answers`, with requests and answers that are awaited."""
+    call = caller.stream(method)
+    waiting = 0
+    try:
+        async for request in requests:
+            # A stream that has ended takes nothing; why it did is said where its answer is read.
+            with suppress(asyncio.InvalidStateError):
+                await call.write(request)
+            waiting += 1
+            if waiting > AHEAD:
+                yield await call.read()
+                waiting -= 1
+        with suppress(asyncio.InvalidStateError):
+            await call.done_writing()
+        while (answer := await call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
+            yield answer
+    except grpc.RpcError as error:
+        raise caller.error_of(error) from None
+    finally:
+        call.cancel()

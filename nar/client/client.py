@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from nar.answers.difference import MotifDifference
 from nar.answers.query import Answer, Target
 from nar.base.errors import NarError
-from nar.client.calling import Caller, Callers
-from nar.client.channel import open_channel
+from nar.client.calling import Caller, Callers, answers, open_channel
 from nar.client.description import Description, decode_description
-from nar.client.outcomes import value
 from nar.client.questions import (
     DELETE,
     EMBED,
@@ -26,17 +24,16 @@ from nar.client.questions import (
     comparing,
     matrix,
     searching,
+    value,
 )
-from nar.client.streaming import answers
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import Hit
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.answers import decode_architecture
-from nar.wire.explanations import Compared
 from nar.wire.pages import encode_listing, next_request
+from nar.wire.records import Compared, decode_architecture
 from nar.wire.settings import ClientConfig
 
 Item = TypeVar("Item")

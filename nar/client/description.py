@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from nar.index.state import IndexState
 from nar.v1 import retrieval_pb2
-from nar.wire.answers import decode_state
 from nar.wire.limits import Limits, decode_limits
+from nar.wire.records import decode_state
 
 
 @dataclass(frozen=True, slots=True)

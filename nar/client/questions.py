@@ -1,4 +1,4 @@
-"""What a client asks of many items: its requests, cut to the server's limits, and what they mean.
+"""What a client asks of many items: requests cut to the server's limits, and what became of each.
 
 A blocking client and one that awaits ask the same questions; they differ in how a call is waited
 for, and in nothing else.
@@ -7,32 +7,206 @@ for, and in nothing else.
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from google.protobuf.message import Message
+from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
 from nar.answers.difference import MotifDifference
 from nar.answers.query import Answer, Target
-from nar.base.errors import NarError
-from nar.client.batching import Size, batches, batches_as_they_come, size_of
-from nar.client.outcomes import outcomes, value
+from nar.base.errors import InvalidQueryError, NarError
+from nar.client.remote import error_of_status
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.index.rows import Hit
+from nar.v1 import retrieval_pb2
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.answers import decode_answer, decode_architecture
-from nar.wire.architectures import encode_new
 from nar.wire.convert import encode_query
-from nar.wire.explanations import Compared, decode_explanation, encode_request
 from nar.wire.graphs import encode_graph
 from nar.wire.limits import Limits
+from nar.wire.records import (
+    Compared,
+    decode_answer,
+    decode_architecture,
+    decode_explanation,
+    encode_new,
+    encode_request,
+)
 
 Item = TypeVar("Item")
+
+# Room for tags and lengths around the items of a request.
+ENVELOPE_BYTES: Final = 16
+
+
+class Size(NamedTuple):
+    """What an item, or a run of items, takes of a call."""
+
+    items: int = 0
+    size_bytes: int = 0
+    nodes: int = 0
+    edges: int = 0
+
+    def with_one_more(self, other: "Size") -> "Size":
+        """Both together."""
+        return Size(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+    def fits(self, limits: Limits) -> bool:
+        """Whether one call may be as large."""
+        return (
+            self.items <= limits.max_items
+            and self.size_bytes <= limits.max_message_bytes
+            and self.nodes <= limits.max_call_nodes
+            and self.edges <= limits.max_call_edges
+        )
+
+
+def size_of(item: Message | str) -> Size:
+    """What a query, a graph, an architecture or a name takes of a call."""
+    if isinstance(item, str):
+        return Size(1, len(item.encode()) + ENVELOPE_BYTES)
+    size_bytes = item.ByteSize() + ENVELOPE_BYTES
+    graph = item if isinstance(item, retrieval_pb2.Graph) else getattr(item, "graph", None)
+    if not isinstance(graph, retrieval_pb2.Graph):
+        return Size(1, size_bytes)
+    return Size(1, size_bytes, len(graph.nodes), len(graph.edge_index.sources))
+
+
+class Cutter(Generic[Item]):
+    """Cuts items into runs, each as long as one call may be.
+
+    What has too many nodes stands alone, for the server to say so; more bytes than a message may
+    have are not sent: grpc would end the call, and the client would try again.
+
+    Args:
+        limits: What the server accepts.
+        size: What an item takes.
+    """
+
+    def __init__(self, limits: Limits, size: Callable[[Item], Size]) -> None:
+        self._limits = limits
+        self._size = size
+        self._run: list[Item] = []
+        self._total = Size()
+
+    def add(self, item: Item) -> list[Item]:
+        """Take one more item; gives the run that it no longer fits into, mostly none.
+
+        Raises:
+            InvalidQueryError: It is larger than a message may be.
+        """
+        size = self._size(item)
+        self._check(size.size_bytes - ENVELOPE_BYTES)
+        longer = self._total.with_one_more(size)
+        if not self._run or longer.fits(self._limits):
+            self._run.append(item)
+            self._total = longer
+            return []
+        ended, self._run, self._total = self._run, [item], size
+        return ended
+
+    def _check(self, size_bytes: int) -> None:
+        most = self._limits.max_message_bytes
+        if size_bytes > most:
+            raise InvalidQueryError(
+                "request",
+                f"wanted at most {most:,} bytes in a message, came {size_bytes:,} of one item",
+            )
+
+    def rest(self) -> list[Item]:
+        """The last run; empty if there was no item."""
+        return self._run
+
+
+def batches(
+    items: Iterable[Item], limits: Limits, size: Callable[[Item], Size]
+) -> Iterator[list[Item]]:
+    """Cut items into runs, each as long as one call may be; what fits no call stands alone.
+
+    Args:
+        items: In their order; none is asked for before its run.
+        limits: What the server accepts.
+        size: What an item takes.
+
+    Yields:
+        Runs of items, none of them empty.
+
+    Example:
+        >>> from nar.config import ServerConfig
+        >>> from nar.wire.limits import limits_of
+        >>> limits = limits_of(ServerConfig(max_queries=2))
+        >>> list(batches(["a", "b", "c"], limits, size_of))
+        [['a', 'b'], ['c']]
+    """
+    cutter = Cutter(limits, size)
+    for item in items:
+        if run := cutter.add(item):
+            yield run
+    if run := cutter.rest():
+        yield run
+
+
+async def batches_as_they_come(
+    items: AsyncIterable[Item], limits: Limits, size: Callable[[Item], Size]
+) -> AsyncIterator[list[Item]]:
+    """As `batches`, of items that are waited for."""
+    cutter = Cutter(limits, size)
+    async for item in items:
+        if run := cutter.add(item):
+            yield run
+    if run := cutter.rest():
+        yield run
+
+
+class Answered(Protocol):
+    """The result of one item of a call."""
+
+    @property
+    def status(self) -> Status:
+        """How the item fared."""
+
+
+Result = TypeVar("Result", bound=Answered)
 Record = TypeVar("Record")
+
+
+def outcomes(
+    field: str, results: Sequence[Result], decode: Callable[[Result], Record], *, start: int
+) -> Iterator[Record | NarError]:
+    """What became of the items of one of several calls.
+
+    Args:
+        field: What the items are in the request.
+        results: Of this call.
+        decode: Makes the record of a result that is OK.
+        start: How many items other calls had before: errors count from the first of all.
+    """
+    for position, result in enumerate(results):
+        if not result.status.code:
+            yield decode(result)
+            continue
+        error = error_of_status(result.status)
+        if isinstance(error, InvalidQueryError):
+            below = error.field.removeprefix(f"{field}[{position}]")
+            error = InvalidQueryError(f"{field}[{start + position}]{below}", error.reason)
+        yield error
+
+
+def value(outcome: Record | NarError) -> Record:
+    """The record.
+
+    Raises:
+        NarError: The outcome is one.
+    """
+    if isinstance(outcome, NarError):
+        raise outcome
+    return outcome
+
+
 _Known = wire.GetResult | wire.UpsertResult | wire.DeleteResult
 
 

@@ -1,23 +1,196 @@
-"""One call under way: what the layers around it and the threads that work on it know of it."""
+"""One call under way: who asks, how long its caller waits, and where its time goes."""
 
 import asyncio
 import math
 import re
+import threading
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
 import grpc
+import numpy as np
 from google.protobuf.message import Message
+from numpy.typing import NDArray
 
-from nar.serve.patience import Patience
-from nar.serve.stages import StageClock
+from nar.encoding.batches import runs
+from nar.encoding.stored import GraphEmbedder
+from nar.graphs.by import By
+from nar.graphs.fingerprints import Fingerprinted, fingerprinted
+from nar.graphs.graph import ComputationalGraph
+from nar.serve.status import GivenUpError
+from nar.serve.telemetry import STAGES
+from nar.v1.retrieval_pb2 import StageTimings
 from nar.wire.tracing import REQUEST_ID
+
+
+class Patience:
+    """The deadline of one call and whether its caller is gone; threads and event loop share it.
+
+    A thread cannot be stopped from outside, so that it has to ask by itself.
+
+    Args:
+        seconds: How long the caller waits from now on.
+
+    Example:
+        >>> patience = Patience(60)
+        >>> patience.check()
+        >>> patience.give_up()
+        >>> patience.check()
+        Traceback (most recent call last):
+        nar.serve.status.GivenUpError: nobody waits for this call any more
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        self._gone = threading.Event()
+        self._callers: tuple[Patience, ...] = ()
+
+    @classmethod
+    def of_all(cls, callers: Sequence["Patience"]) -> Self:
+        """That of one piece of work for several callers: as long as any of them still waits."""
+        shared = cls(max(each.remaining_s for each in callers))
+        shared._callers = tuple(callers)
+        return shared
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the caller is gone, or all of them are."""
+        callers = self._callers
+        return self._gone.is_set() or (bool(callers) and all(each.is_given_up for each in callers))
+
+    @property
+    def remaining_s(self) -> float:
+        """How long the caller still waits; negative once the time is over."""
+        return self._end - time.monotonic()
+
+    def give_up(self) -> None:
+        """Say that the caller is gone."""
+        self._gone.set()
+
+    def check(self) -> None:
+        """Go on.
+
+        Raises:
+            GivenUpError: The caller is gone, or the time is over.
+        """
+        if self.is_given_up:
+            raise GivenUpError("nobody waits for this call any more")
+        if self.remaining_s <= 0:
+            raise GivenUpError("the time of this call was over before all of it was done")
+
+
+# Nodes embedded at a time: large enough that batches pay, small enough to stop soon.
+NODES_A_BATCH: Final = 10_000
+
+
+class Spell(NamedTuple):
+    """From when to when, by `time.perf_counter`."""
+
+    began: float
+    ended: float
+
+
+class StageClock:
+    """Adds up the stages of one call, however often each runs.
+
+    Args:
+        patience: Of the caller; no stage begins without it.
+    """
+
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
+        self._seconds = dict.fromkeys(STAGES, 0.0)
+        self._spells: dict[str, Spell] = {}
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Time of the stages that ran, by name."""
+        return {name: seconds for name, seconds in self._seconds.items() if seconds}
+
+    @property
+    def spells(self) -> Mapping[str, Spell]:
+        """When each stage that ran began first and ended last, by name."""
+        # A copy: the thread of a call that was given up goes on beside who reads.
+        return dict(self._spells)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time the body, without the time that it adds to other stages.
+
+        Raises:
+            GivenUpError: Nobody waits for what the body would do.
+        """
+        self.patience.check()
+        started, before = time.perf_counter(), sum(self._seconds.values())
+        try:
+            yield
+        finally:
+            elsewhere = sum(self._seconds.values()) - before
+            ended = time.perf_counter()
+            self._seconds[name] += ended - started - elsewhere
+            self._note(name, Spell(started, ended))
+
+    def fingerprint(self, graph: ComputationalGraph) -> Fingerprinted:
+        """Canonical order and fingerprints of a graph, as a stage."""
+        with self.stage("fingerprint"):
+            return fingerprinted(graph)
+
+    def add(self, name: str, seconds: float) -> None:
+        """Add time that was measured elsewhere and ends now."""
+        self._seconds[name] += seconds
+        now = time.perf_counter()
+        self._note(name, Spell(now - seconds, now))
+
+    def join(self, other: "StageClock") -> None:
+        """Add what ran by the clock of work that was done for this call, too."""
+        for name, seconds in other.seconds.items():
+            self._seconds[name] += seconds
+            self._note(name, other.spells[name])
+
+    def _note(self, name: str, spell: Spell) -> None:
+        before = self._spells.get(name, spell)
+        first, last = min(before.began, spell.began), max(before.ended, spell.ended)
+        self._spells[name] = Spell(first, last)
+
+    def timings(self) -> StageTimings:
+        """The message for the caller."""
+        nanoseconds = {f"{name}_ns": round(s * 1e9) for name, s in self._seconds.items()}
+        return StageTimings(**nanoseconds)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedEmbedder:
+    """An embedder that works in small batches and reports its stages to the clock of one call."""
+
+    embedder: GraphEmbedder
+    clock: StageClock
+
+    def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
+        """As the embedder does: shape (graphs, dim).
+
+        Raises:
+            GivenUpError: Nobody waits for the graphs that remain.
+        """
+        vectors = np.empty((len(graphs), self.embedder.dim), dtype=np.float32)
+        for batch in runs([graph.nodes for graph in graphs], NODES_A_BATCH):
+            self.clock.patience.check()
+            vectors[batch] = self.embedder.embed(graphs[batch], observe=self._observe)
+        return vectors
+
+    def weights(self, by: By) -> NDArray[np.float32]:
+        """As the embedder says: shape (dim,)."""
+        return self.embedder.weights(by)
+
+    def _observe(self, stage: str, seconds: float) -> None:
+        self.clock.add(stage, seconds)
+        self.clock.patience.check()
+
 
 _FIT_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 

@@ -16,15 +16,14 @@ from nar.serve.calls import (
     Context,
     Layer,
     Proceed,
+    StageClock,
     clock_of,
     request_id_of,
     time_remaining_s,
 )
 from nar.serve.interceptors import Admission
-from nar.serve.refusing import Refusing
-from nar.serve.resting import Resting
-from nar.serve.stages import StageClock
-from nar.serve.streams import Streams
+from nar.serve.overload import Refusing, Resting
+from nar.serve.requests import Streams
 from nar.serve.telemetry import Telemetry
 from nar.serve.together import Asked, Work, one_by_one
 from nar.serve.workers import Workers

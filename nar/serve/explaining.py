@@ -9,15 +9,14 @@ from typing import Protocol
 from nar.answers.difference import MotifDifference
 from nar.answers.explanation import Cut, Drawn, explained
 from nar.answers.query import in_place
-from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
+from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError, at
 from nar.graphs.architecture import Architecture
 from nar.index.rows import IndexRow
+from nar.serve.calls import StageClock
 from nar.serve.items import Items, Looked, rows_of
-from nar.serve.stages import StageClock
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.convert import decode_name
-from nar.wire.explanations import encode_explanation
-from nar.wire.paths import at
+from nar.wire.records import encode_explanation
 
 
 class Graphs(Protocol):

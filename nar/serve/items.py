@@ -7,7 +7,7 @@ from nar.answers.retrieve import unknown
 from nar.base.errors import NarError
 from nar.graphs.fingerprints import Fingerprinted
 from nar.index.rows import IndexRow
-from nar.serve.stages import StageClock
+from nar.serve.calls import StageClock
 from nar.serve.status import code_name, status_of
 from nar.serve.telemetry import Telemetry
 from nar.v1 import retrieval_pb2 as wire

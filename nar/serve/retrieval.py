@@ -21,19 +21,18 @@ from nar.graphs.ops import ATTRIBUTES, OPS
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry, IndexRow
 from nar.index.state import IndexState
+from nar.serve.calls import StageClock, TimedEmbedder
 from nar.serve.explaining import Explanations, Graphs
 from nar.serve.items import Items, rows_of
-from nar.serve.stages import StageClock, TimedEmbedder
-from nar.serve.store_metrics import Watched
-from nar.serve.telemetry import Telemetry
+from nar.serve.telemetry import Telemetry, Watched
 from nar.serve.together import Asked, Outcome, Work, together
 from nar.serve.writing import Writes, Written
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.answers import encode_answer, encode_architecture, encode_state
 from nar.wire.convert import check_totals, decode_name, decode_query
 from nar.wire.graphs import Fingerprint
 from nar.wire.limits import encode_limits, limits_of
 from nar.wire.pages import decode_page, encode_page
+from nar.wire.records import encode_answer, encode_architecture, encode_state
 from nar.wire.settings import ServerConfig
 
 Embedded = tuple[Fingerprinted, NDArray[np.float32]]

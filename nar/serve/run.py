@@ -3,8 +3,10 @@
 import asyncio
 import gc
 import logging
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -22,15 +24,47 @@ from nar.config import NarConfig
 from nar.encoding.stored import GraphEmbedder, StoredEmbedder
 from nar.index.reader import Reader
 from nar.serve.explaining import Graphs
-from nar.serve.last_resort import MARGIN_S, LastResort
-from nar.serve.page_parts import PageParts
+from nar.serve.http import PageParts
 from nar.serve.retrieval import Indexed, Retrieval
 from nar.serve.server import QueryServer
-from nar.serve.store_metrics import StoreMetrics
-from nar.serve.telemetry import Telemetry
+from nar.serve.telemetry import StoreMetrics, Telemetry
 from nar.wire.settings import ServerConfig
 
 log = logging.getLogger(__name__)
+
+# After the grace of the calls: for the index to close, and for threads to notice.
+MARGIN_S: Final = 5.0
+EXIT_CODE: Final = 1
+
+
+class LastResort:
+    """Ends the process some time after it was told to stop, unless it came to its end by itself.
+
+    No thread can be stopped from outside, and an interpreter waits for all of them.
+
+    Args:
+        limit_s: How long the stop may take.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._timer = threading.Timer(limit_s, self._leave)
+        self._timer.daemon = True
+
+    def begin(self) -> None:
+        """The process was told to stop; telling it twice changes nothing."""
+        if not self._timer.ident:
+            self._timer.start()
+
+    def cancel(self) -> None:
+        """Nothing is left that could keep the process."""
+        self._timer.cancel()
+
+    def _leave(self) -> None:
+        log.error("not stopped after %g s: leaving threads at their work", self._limit_s)
+        logging.shutdown()
+        os._exit(EXIT_CODE)
+
 
 OnReady = Callable[[QueryServer], None]
 PageOf = Callable[[Indexed], PageParts]

@@ -9,19 +9,17 @@ from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
 from grpc_reflection.v1alpha import reflection
 
 from nar.base.errors import ConfigError
-from nar.serve.arrivals import Arrivals
 from nar.serve.calls import Layer
 from nar.serve.dispatch import Interceptor
 from nar.serve.doors import check_doors
 from nar.serve.health import Health
+from nar.serve.http import PageParts
 from nar.serve.interceptors import Admission, Authentication, Outcome, deadline, only_reads
-from nar.serve.page_parts import PageParts
+from nar.serve.requests import Streams, Uploads
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import Servicer
 from nar.serve.spans import SERVICE
-from nar.serve.streams import Streams
-from nar.serve.telemetry import MetricsServer, Telemetry, serve_metrics
-from nar.serve.uploads import Uploads
+from nar.serve.telemetry import Arrivals, MetricsServer, Telemetry, serve_metrics
 from nar.serve.workers import Workers
 from nar.v1 import retrieval_pb2_grpc
 from nar.wire.addresses import address
@@ -117,7 +115,7 @@ class QueryServer:
         if self._config.web_port is None:
             return None
         # Its libraries take 0.1 s to import, and who wants no page does without.
-        from nar.serve.http.methods import method_routes
+        from nar.serve.http.routes import method_routes
         from nar.serve.http.server import WebServer
 
         methods = list(method_routes(interceptor, servicer, self._config.max_message_bytes))

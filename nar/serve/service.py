@@ -1,7 +1,7 @@
 """The servicer: the methods of the contract, each run by the interceptor on a thread."""
 
+from nar.serve.calls import StageClock
 from nar.serve.retrieval import Retrieval
-from nar.serve.stages import StageClock
 from nar.v1.retrieval_pb2 import (
     DeleteRequest,
     DeleteResponse,

@@ -1,12 +1,16 @@
 """Every Prometheus metric of the query server: names, units, buckets and closed label sets."""
 
+import json
 import math
 import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
-from typing import Final
+from typing import Final, Protocol
 from wsgiref.simple_server import WSGIServer
 
+from grpc._cython import cygrpc  # type: ignore[attr-defined]
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -16,6 +20,16 @@ from prometheus_client import (
     ProcessCollector,
     start_http_server,
 )
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from nar.base.errors import NarError
+from nar.index.state import ERRORS, IndexState
 
 METHODS: Final = (
     "Search",
@@ -202,3 +216,96 @@ def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> MetricsS
     """Open the metrics port; 0 takes a free one."""
     server, thread = start_http_server(port, host, registry)
     return MetricsServer(server, thread)
+
+
+class Watched(Protocol):
+    """What is shown of an index: a `Reader` or an `ArchitectureIndex`."""
+
+    @property
+    def state(self) -> IndexState:
+        """Where the rows are."""
+
+    @property
+    def agreed_s(self) -> float:
+        """When what answers was last known to be what is published; NaN before."""
+
+    @property
+    def errors(self) -> Mapping[str, int]:
+        """How many calls to the store have failed, by kind."""
+
+
+class StoreMetrics(Collector):
+    """The metrics of the store of one server.
+
+    Args:
+        index: What is asked.
+    """
+
+    def __init__(self, index: Watched) -> None:
+        self._index = index
+
+    def collect(self) -> Iterator[Metric]:
+        """One value of each metric, without a call to the store."""
+        yield self._whose_rows()
+        yield GaugeMetricFamily(
+            "nar_index_agreed_timestamp_seconds",
+            "When what answers was last found to be what the store holds; NaN before.",
+            value=self._index.agreed_s,
+        )
+        failed = CounterMetricFamily(
+            "nar_store_errors", "Calls to the store that failed, by kind.", labels=("kind",)
+        )
+        errors = self._index.errors
+        for kind in ERRORS:
+            failed.add_metric([kind], errors.get(kind, 0))
+        yield failed
+
+    def _whose_rows(self) -> Metric:
+        """Which collection is served, and what answers of it; nothing before there is one.
+
+        Kinds are ``files``, those of the atlas alone; ``memory``, which holds the rows of the
+        collection; and ``store``, which is asked for every search.
+        """
+        info = InfoMetricFamily(
+            "nar_index", "Collection that is served, and what answers of it.", labels=()
+        )
+        try:
+            state = self._index.state
+        except NarError:
+            return info
+        held = "memory" if state.is_in_memory else "store"
+        kind = held if state.collection else "files"
+        info.add_metric((), {"collection": state.collection, "kind": kind})
+        return info
+
+
+class Arrivals(Collector):
+    """The calls of the server of grpc that this process has made last, as grpc counts them.
+
+    It counts for channelz, by which it can be looked into. These functions are what the package
+    `grpcio-channelz` answers from; its own service would be one more that a server has open.
+    """
+
+    def __init__(self) -> None:
+        self._server_id = _newest_server_id()
+        self._count = 0
+
+    def collect(self) -> Iterator[Metric]:
+        """One counter, read from grpc now."""
+        with suppress(ValueError):  # a server that has stopped is gone, and its last count stays
+            data = json.loads(cygrpc.channelz_get_server(self._server_id))["server"]["data"]
+            self._count = int(data.get("callsStarted", 0))
+        yield CounterMetricFamily(
+            "nar_grpc_calls_arrived",
+            "Calls that reached grpc, of any service, whether it passed them on or dropped them.",
+            value=self._count,
+        )
+
+
+def _newest_server_id() -> int:
+    newest, is_end = 0, False
+    while not is_end:
+        page = json.loads(cygrpc.channelz_get_servers(newest + 1))
+        ids = (int(server["ref"]["serverId"]) for server in page.get("server", ()))
+        newest, is_end = max(ids, default=newest), page.get("end", False)
+    return newest

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 from google.protobuf.message import Message
 
 from nar.base.errors import NarError
-from nar.serve.patience import Patience
-from nar.serve.stages import StageClock
+from nar.serve.calls import Patience, StageClock
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")

@@ -1,18 +1,313 @@
-"""The threads that compute, so that the event loop only waits."""
+"""The threads that compute, and the calls that wait for them.
+
+The event loop only waits. A call goes through a pool of threads of its weight:
+
+    call --> Workers --> Pool: Lane (would it wait too long?) --> WaitingRoom --> thread, alone or
+                                                                                  with others
+"""
 
 import asyncio
 import math
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from threading import Event
 from typing import Final
 
 from google.protobuf.message import Message
 
 from nar.serve.calls import Call
-from nar.serve.pool import Pool
 from nar.serve.status import GivenUpError, OverloadedError
 from nar.serve.telemetry import POOLS
-from nar.serve.together import Asked, Work
+from nar.serve.together import Asked, Outcome, Work
 from nar.wire.settings import ServerConfig
+
+# Weight of the newest call in the mean of its method: about ten calls are remembered.
+NEWEST: Final = 0.1
+# What is expected is a mean: of the time that a caller has, a wait may take so much.
+SURE: Final = 0.5
+
+
+class Lane:
+    """Calls that wait for the same threads.
+
+    Args:
+        threads: How many serve them.
+        max_wait_s: Calls that would wait longer are shed, whatever their deadlines.
+    """
+
+    def __init__(self, threads: int, max_wait_s: float) -> None:
+        self._threads = threads
+        self._max_wait_s = max_wait_s
+        self._mean_s: dict[str, float] = {}
+        self._owed_s = 0.0
+
+    @property
+    def expected_wait_s(self) -> float:
+        """Work that is still owed to the calls in this lane, shared by its threads."""
+        return self._owed_s / self._threads
+
+    def refusal(self, method: str, remaining_s: float) -> OverloadedError | None:
+        """What is said to a call that would wait for too long if it came now.
+
+        Args:
+            method: Which.
+            remaining_s: How long its caller still waits.
+        """
+        # Without a wait it may try: what is expected of it was learned from others.
+        spare_s = max(remaining_s - self._mean_s.get(method, 0.0), 0)
+        wait_s = self.expected_wait_s
+        if wait_s <= min(self._max_wait_s, SURE * spare_s):
+            return None
+        return OverloadedError(
+            f"the call would wait {wait_s:.1f} s for a thread; try again", wait_s
+        )
+
+    def enter(self, call: Call) -> float:
+        """Let a call wait here.
+
+        Returns:
+            The seconds of a thread that it is expected to take, for `leave`.
+
+        Raises:
+            OverloadedError: It would wait for longer than it may, or would not be answered while
+                its caller waits.
+        """
+        if refusal := self.refusal(call.method, call.clock.patience.remaining_s):
+            raise refusal
+        expected_s = self._mean_s.get(call.method, 0.0)
+        self._owed_s += expected_s
+        return expected_s
+
+    def leave(self, call: Call, expected_s: float) -> None:
+        """No thread works on a call any more; learn how long one did."""
+        self._owed_s -= expected_s
+        if call.took_s is not None:
+            known_s = self._mean_s.get(call.method, 0.0)
+            self._mean_s[call.method] = known_s + NEWEST * (call.took_s - known_s)
+
+
+# Calls that are answered together. More would save little, and all wait for the last of them.
+MOST: Final = 16
+# Requests of no more bytes, all in all, are answered by one thread: vectors, whose product uses all
+# cores and takes little longer for many. Graphs take each its time, so threads share them.
+SMALL_BYTES: Final = 64 * 1_024
+
+
+class Waiting:
+    """A call that waits for a thread, and then for its answer.
+
+    Args:
+        call: The call.
+        asked: What it asks.
+        work: What answers calls of its method.
+        alone: Whether it is never answered together with others.
+
+    Attributes:
+        answered: Done once no thread works on it any more.
+    """
+
+    def __init__(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> None:
+        self.asked = asked
+        self.work = work
+        self.answered: Future[Message] = Future()
+        self._call = call
+        self._alone = alone
+        self._came = time.monotonic()
+
+    def may_join(self, first: "Waiting") -> bool:
+        """Whether it may be answered together with one that came before it."""
+        return not (self._alone or first._alone) and self._call.method == first._call.method
+
+    def begin(self) -> bool:
+        """Let a thread begin; false where nobody waits any more, who is told so."""
+        if not self.answered.set_running_or_notify_cancel():
+            return False
+        clock = self._call.clock
+        clock.add("queue", time.monotonic() - self._came)
+        try:
+            clock.patience.check()
+        except GivenUpError as error:
+            self.answered.set_exception(error)
+            return False
+        return True
+
+    def end(self, outcome: Outcome, took_s: float) -> None:
+        """Answer it.
+
+        Args:
+            outcome: The response, or what makes the status.
+            took_s: How long a thread was at it.
+        """
+        self._call.took_s = took_s
+        if isinstance(outcome, Exception):
+            self.answered.set_exception(outcome)
+        else:
+            self.answered.set_result(outcome)
+
+
+class WaitingRoom:
+    """Who waits, the first comer first.
+
+    Args:
+        threads: How many take calls from here: each takes its share of them.
+        max_bytes: Calls that are answered together have no more bytes, all in all.
+    """
+
+    def __init__(self, threads: int, max_bytes: int) -> None:
+        self._threads = threads
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._waiting: deque[Waiting] = deque()
+        self._is_closed = False
+
+    @property
+    def count(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def enter(self, waiting: Waiting) -> None:
+        """Wait behind the others."""
+        with self._lock:
+            self._waiting.append(waiting)
+            if self._is_closed:
+                self._send_away()
+
+    def leave(self, waiting: Waiting) -> None:
+        """Forget one that nobody waits for any more, and the bytes of its request."""
+        with self._lock:
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+
+    def called_in(self) -> list[Waiting]:
+        """Take the first, and those that may join it; nobody, if others took them along."""
+        with self._lock:
+            taken = self._take()
+        return [each for each in taken if each.begin()]
+
+    def _take(self) -> list[Waiting]:
+        if not self._waiting:
+            return []
+        share = min(MOST, -(-len(self._waiting) // self._threads))
+        first = self._waiting.popleft()
+        taken, size_bytes = [first], len(first.asked.received)
+        for each in list(self._waiting):
+            size_bytes += len(each.asked.received)
+            most = MOST if size_bytes <= SMALL_BYTES else share
+            if len(taken) >= most or size_bytes > self._max_bytes:
+                break
+            if each.may_join(first):
+                taken.append(each)
+                self._waiting.remove(each)
+        return taken
+
+    def close(self) -> None:
+        """Send everyone away, now and from now on."""
+        with self._lock:
+            self._is_closed = True
+            self._send_away()
+
+    def _send_away(self) -> None:
+        for each in self._waiting:
+            each.answered.cancel()
+        self._waiting.clear()
+
+
+# Work that is owed to callers, beyond which no further call is taken while threads have some.
+ENOUGH_S: Final = 0.1
+
+
+class Pool:
+    """Threads, each of which takes its share of the calls that wait, and answers them together.
+
+    Nobody waits for company: a call that finds a thread free is alone.
+
+    Args:
+        name: One of the pools that telemetry shows.
+        threads: How many.
+        max_wait_s: Calls that would wait longer for a thread are shed.
+        max_bytes: Calls that are answered together have no more bytes, all in all.
+
+    Attributes:
+        name: As told.
+        lane: Who waits, and for how long.
+        has_answered: Set whenever a thread has answered calls; whoever waits for that clears it.
+    """
+
+    def __init__(self, name: str, threads: int, max_wait_s: float, max_bytes: int) -> None:
+        self.name = name
+        self.lane = Lane(threads, max_wait_s)
+        self.has_answered = threading.Event()
+        self._executor = ThreadPoolExecutor(threads, name)
+        self._threads = threads
+        self._waiting = WaitingRoom(threads, max_bytes)
+        self._began: dict[int, float] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a thread is at work, be it for a caller who is gone."""
+        return bool(self._began)
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether a further call would only wait: every thread has calls to go on with."""
+        waiting = self._waiting.count
+        is_long = waiting >= self._threads and self.lane.expected_wait_s >= ENOUGH_S
+        return is_long or waiting >= MOST
+
+    @property
+    def stuck_s(self) -> float:
+        """How long no thread has come to the end of a call; 0 while one of them is free."""
+        began = list(self._began.values())
+        return time.monotonic() - max(began) if len(began) == self._threads else 0.0
+
+    async def answer(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> Message:
+        """Wait for a thread, and for its answer.
+
+        Args:
+            call: The call; `call.work` is done once no thread is at it.
+            asked: What it asks.
+            work: What answers calls of its method.
+            alone: Whether it is never answered together with others of its method.
+
+        Raises:
+            OverloadedError: The call would wait for too long before it begins.
+        """
+        expected_s = self.lane.enter(call)
+        waiting = Waiting(call, asked, work, alone=alone)
+        call.work = waiting.answered
+        try:
+            self._waiting.enter(waiting)
+            self._executor.submit(self._work)
+            return await asyncio.wrap_future(waiting.answered)
+        finally:
+            if waiting.answered.cancelled():
+                self._waiting.leave(waiting)
+            call.when_work_ends(partial(self.lane.leave, call, expected_s))
+
+    def _work(self) -> None:
+        """Answer those who have waited longest, if others have not taken them along."""
+        calls = self._waiting.called_in()
+        if not calls:
+            return
+        began, thread = time.monotonic(), threading.get_ident()
+        self._began[thread] = began
+        try:
+            outcomes = calls[0].work([each.asked for each in calls])
+        finally:
+            del self._began[thread]
+        took_s = (time.monotonic() - began) / len(calls)
+        for each, outcome in zip(calls, outcomes, strict=True):
+            each.end(outcome, took_s)
+        self.has_answered.set()
+
+    def shutdown(self) -> None:
+        """Begin nothing any more; what runs is left to itself."""
+        self._waiting.close()
+        self._executor.shutdown(wait=False)
+
 
 # Whatever the size of their requests: these wait for a store, or read many graphs.
 HEAVY: Final = frozenset({"Explain", "Upsert", "Delete"})

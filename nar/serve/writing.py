@@ -13,12 +13,11 @@ from nar.base.errors import InvalidQueryError, NarError
 from nar.encoding.stored import GraphEmbedder
 from nar.graphs.architecture import Architecture
 from nar.index.rows import IndexRow, index_row
+from nar.serve.calls import StageClock, TimedEmbedder
 from nar.serve.items import Items, Looked, rows_of
-from nar.serve.stages import StageClock, TimedEmbedder
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.answers import encode_architecture
-from nar.wire.architectures import decode_new
 from nar.wire.convert import check_totals, decode_name
+from nar.wire.records import decode_new, encode_architecture
 
 
 class Written(Looked, Protocol):

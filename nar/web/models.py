@@ -6,12 +6,11 @@ from typing import Any, Final
 from google.protobuf.json_format import ParseDict, ParseError
 
 from nar.answers.explanation import Drawn
-from nar.base.errors import InvalidQueryError, UnknownArchitectureError
+from nar.base.errors import InvalidQueryError, UnknownArchitectureError, at
 from nar.serve.explaining import Graphs
 from nar.v1.retrieval_pb2 import Graph
 from nar.web.catalogue import Catalogue
 from nar.wire.graphs import decode_graph
-from nar.wire.paths import at
 from nar.wire.settings import ServerConfig
 
 _UNNAMED: Final = "your model"

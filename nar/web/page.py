@@ -13,7 +13,7 @@ from nar.answers.map import read_map
 from nar.answers.uses import Uses, read_uses
 from nar.base.files import package_path
 from nar.serve.explaining import Graphs
-from nar.serve.page_parts import PageParts
+from nar.serve.http import PageParts
 from nar.web.catalogue import Listed
 from nar.web.pages import Pages, Sources
 from nar.wire.settings import ServerConfig

@@ -28,9 +28,9 @@ from nar.base.errors import InvalidQueryError, NarError
 from nar.graphs.fingerprints import sameness
 from nar.index.rows import Hit
 from nar.serve.explaining import Graphs
-from nar.serve.http.bodies import parts_of, read_body
+from nar.serve.http import Page
 from nar.serve.http.replies import message_reply
-from nar.serve.page_parts import Page
+from nar.serve.http.requests import parts_of, read_body
 from nar.v1.retrieval_pb2 import SearchResult
 from nar.web.alignment import aligned
 from nar.web.catalogue import Catalogue, Listed, Suggestion, read_catalogue
@@ -38,7 +38,7 @@ from nar.web.models import Models
 from nar.web.uploads import Files
 from nar.web.users import users_of
 from nar.web.views import model_view
-from nar.wire.answers import decode_answer
+from nar.wire.records import decode_answer
 from nar.wire.settings import ServerConfig
 
 _JSON: Final = "application/json"

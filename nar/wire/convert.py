@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.answers.query import Query, Target
-from nar.base.errors import InvalidInputError, InvalidQueryError, NarError
+from nar.base.errors import InvalidInputError, InvalidQueryError, NarError, at
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
@@ -21,7 +21,6 @@ from nar.v1 import retrieval_pb2
 from nar.wire.filters import decode_filter, encode_filter
 from nar.wire.graphs import Fingerprint, decode_graph, encode_graph
 from nar.wire.limits import Limits
-from nar.wire.paths import at
 
 _BY: Final[Mapping[int, By]] = {
     retrieval_pb2.BY_UNSPECIFIED: "design",

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from nar.base.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError, at
 from nar.index.filters import (
     EVERYTHING,
     Condition,
@@ -18,7 +18,6 @@ from nar.index.filters import (
 )
 from nar.index.nesting import GROUPS, check_size
 from nar.v1 import retrieval_pb2
-from nar.wire.paths import at
 
 _BOUNDS: Final = ("minimum", "maximum")
 

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from nar.base.errors import InvalidQueryError
+from nar.base.errors import InvalidQueryError, at
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry
 from nar.v1 import retrieval_pb2
-from nar.wire.answers import encode_architecture
 from nar.wire.convert import MAX_UINT32
 from nar.wire.filters import decode_filter, encode_filter
 from nar.wire.limits import Limits
-from nar.wire.paths import at
+from nar.wire.records import encode_architecture
 
 _DIGEST_BYTES: Final = 16
 _ID_BYTES: Final = 16

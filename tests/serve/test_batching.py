@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tiny_index import known
 
 from nar.base.errors import InvalidQueryError
-from nar.client.batching import ENVELOPE_BYTES, Size, batches, size_of
+from nar.client.questions import ENVELOPE_BYTES, Size, batches, size_of
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.graphs import encode_graph
 from nar.wire.limits import limits_of

@@ -15,7 +15,7 @@ from live_server import live_server
 from tiny_index import known
 from waiting import wait_for
 
-from nar.serve.resting import Resting
+from nar.serve.overload import Resting
 from nar.serve.server import SERVICE
 from nar.serve.status import PUSHBACK
 from nar.v1 import retrieval_pb2 as wire
@@ -105,8 +105,8 @@ def test_a_server_with_enough_to_do_takes_no_call_until_it_has_answered(
     embedder, index, monkeypatch
 ):
     """Its threads go on meanwhile, and grpc keeps what comes, or drops it."""
-    monkeypatch.setattr("nar.serve.pool.MOST", 1)  # a call that waits is enough
-    monkeypatch.setattr("nar.serve.resting.REST_S", 10.0)
+    monkeypatch.setattr("nar.serve.workers.MOST", 1)  # a call that waits is enough
+    monkeypatch.setattr("nar.serve.overload.REST_S", 10.0)
     gate = Gate()
     rest, rests = Resting.before_a_call, []
 

@@ -8,7 +8,7 @@ from cryptography import x509
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nar.wire.expiry import earliest_end_s
+from nar.wire.tls import earliest_end_s
 
 
 @pytest.fixture(scope="module")

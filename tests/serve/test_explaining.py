@@ -18,8 +18,8 @@ from nar.graphs.fingerprints import fingerprinted
 from nar.motifs.partition import MotifPartition
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
-from nar.wire.explanations import decode_explanation
 from nar.wire.graphs import encode_graph
+from nar.wire.records import decode_explanation
 
 # The corpus lacks one of those that are indexed, and has another version of a second one.
 ABSENT, OLD = "darts:cell", "timm:mixer"

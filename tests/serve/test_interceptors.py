@@ -3,11 +3,9 @@ import asyncio
 import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
 
-from nar.serve.calls import Call
+from nar.serve.calls import Call, Patience, StageClock
 from nar.serve.interceptors import READING, Admission, Authentication, Outcome, deadline, only_reads
-from nar.serve.patience import Patience
 from nar.serve.server import doors
-from nar.serve.stages import StageClock
 from nar.serve.status import (
     ExpiredError,
     ForbiddenError,

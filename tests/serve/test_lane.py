@@ -1,10 +1,8 @@
 import pytest
 
-from nar.serve.calls import Call
-from nar.serve.lane import Lane
-from nar.serve.patience import Patience
-from nar.serve.stages import StageClock
+from nar.serve.calls import Call, Patience, StageClock
 from nar.serve.status import OverloadedError
+from nar.serve.workers import Lane
 
 
 def call_of(method="Search", patience_s=60.0, took_s=None):

@@ -26,7 +26,7 @@ from nar.index.reader import Reader
 from nar.index.settings import IndexConfig
 from nar.serve import server as server_module
 from nar.serve.doors import check_doors
-from nar.serve.resting import Resting
+from nar.serve.overload import Resting
 from nar.serve.run import serve
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire

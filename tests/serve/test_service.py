@@ -20,8 +20,8 @@ from nar.graphs.fingerprints import fingerprinted
 from nar.graphs.normal_form import inference_fingerprint
 from nar.graphs.ops import ATTRIBUTES, OPS
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.answers import decode_answer
 from nar.wire.graphs import encode_graph
+from nar.wire.records import decode_answer
 
 CYCLE = wire.Graph(
     operators=["add"], nodes=[0, 0], edge_index=wire.EdgeIndex(sources=[0, 1], targets=[1, 0])
@@ -132,7 +132,7 @@ def test_a_slow_fingerprint_is_no_search(stub, monkeypatch):
         time.sleep(0.2)
         return fingerprinted(*graphs)
 
-    monkeypatch.setattr("nar.serve.stages.fingerprinted", slow)
+    monkeypatch.setattr("nar.serve.calls.fingerprinted", slow)
     timings = stub.Search(wire.SearchRequest(queries=[graph_query("timm:plain")])).timings
     assert timings.search_ns < 0.2e9 < timings.fingerprint_ns
 

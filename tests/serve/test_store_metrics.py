@@ -16,7 +16,7 @@ from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 from nar.index.settings import IndexConfig
 from nar.index.state import ERRORS
-from nar.serve.store_metrics import StoreMetrics
+from nar.serve.telemetry import StoreMetrics
 
 
 def test_the_collection_that_is_served_is_seen_and_what_answers(embedder, index, tmp_path):

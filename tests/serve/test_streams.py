@@ -17,7 +17,7 @@ from nar.client.remote import ServiceError, error_of_call
 from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
-from nar.wire.answers import decode_answer
+from nar.wire.records import decode_answer
 
 
 def named(*names):

@@ -13,16 +13,13 @@ from tiny_index import KNOWN, known
 from waiting import wait_for
 
 from nar.answers.retrieve import Retriever
-from nar.serve.calls import Call
-from nar.serve.patience import Patience
-from nar.serve.pool import Pool
-from nar.serve.stages import StageClock
+from nar.serve.calls import Call, Patience, StageClock
 from nar.serve.together import Asked
-from nar.serve.waiting import MOST, SMALL_BYTES, Waiting, WaitingRoom
+from nar.serve.workers import MOST, SMALL_BYTES, Pool, Waiting, WaitingRoom
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
-from nar.wire.answers import decode_answer
 from nar.wire.graphs import encode_graph
+from nar.wire.records import decode_answer
 
 
 def search_of(name, **fields):

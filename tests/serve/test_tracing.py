@@ -18,9 +18,8 @@ from server_process import server_process
 from tiny_index import known
 from waiting import wait_for
 
-from nar.serve.patience import Patience
+from nar.serve.calls import Patience, StageClock
 from nar.serve.spans import SERVICE
-from nar.serve.stages import StageClock
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
 ROOT = Path(__file__).parents[2]

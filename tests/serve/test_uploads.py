@@ -10,7 +10,7 @@ from live_server import live_server
 from server_process import server_process
 from waiting import wait_for
 
-from nar.client.channel import OPTIONS
+from nar.client.calling import OPTIONS
 from nar.client.client import Client
 from nar.graphs.canonical import canonical
 from nar.serve.server import SERVICE

@@ -15,7 +15,7 @@ from waiting import wait_for
 
 from nar.client.client import Client
 from nar.graphs.canonical import canonical
-from nar.serve import stages
+from nar.serve import calls
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.graphs import encode_graph
@@ -70,7 +70,7 @@ def test_a_graph_that_is_too_large_spends_nothing_of_the_budget(embedder, index)
 def test_a_thread_counts_until_it_ends_and_ends_when_its_caller_is_gone(
     embedder, index, leave, monkeypatch
 ):
-    monkeypatch.setattr(stages, "NODES_A_BATCH", 1)
+    monkeypatch.setattr(calls, "NODES_A_BATCH", 1)
     gate = Gate()
     with (
         live_server(Delegating(embedder, gate), index, max_in_flight=1) as server,

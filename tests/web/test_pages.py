@@ -17,8 +17,8 @@ from nar.graphs.canonical import canonical
 from nar.motifs.partition import partition
 from nar.v1.retrieval_pb2 import SearchResult
 from nar.web.page import Drawn, page_of
-from nar.wire.answers import decode_answer
 from nar.wire.graphs import encode_graph
+from nar.wire.records import decode_answer
 from nar.wire.settings import ServerConfig
 
 

@@ -2,9 +2,11 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator, Sequence
+import ssl
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -13,12 +15,50 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from nar.base.files import check_readable
+from nar.base.watched import Watched
 from nar.serve.calls import Layer
-from nar.serve.http.certificates import tls_context
+from nar.serve.http import PageParts
 from nar.serve.http.fence import Fence
-from nar.serve.http.guard import guarded
-from nar.serve.page_parts import PageParts
-from nar.wire.settings import ServerConfig
+from nar.serve.http.routes import guarded
+from nar.wire.settings import ServerConfig, TlsConfig
+from nar.wire.tls import check_pair, files_of
+
+
+def tls_context(config: TlsConfig) -> Callable[..., ssl.SSLContext]:
+    """What makes the context of a port; every handshake looks whether the files have changed."""
+
+    def make(*_: Any) -> ssl.SSLContext:  # noqa: ANN401
+        return _Fresh(config).context
+
+    return make
+
+
+class _Fresh:
+    """A context whose handshakes show the certificate that the files hold then."""
+
+    def __init__(self, config: TlsConfig) -> None:
+        self._config = config
+        self._newest = Watched("the certificates of the page", files_of(config), self._read)
+        self.context = self._newest.content()
+        self.context.sni_callback = self._show  # called for every handshake, named or not
+
+    def _show(self, connection: ssl.SSLObject, _name: str | None, _context: object) -> None:
+        connection.context = self._newest.content()
+
+    def _read(self) -> ssl.SSLContext:
+        config = self._config
+        for path in files_of(config):
+            check_readable(path)
+        check_pair(config.certificate_file, config.key_file)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(config.certificate_file, config.key_file)
+        if config.client_ca_file:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(config.client_ca_file)
+        return context
+
 
 _SMALLEST_GZIP_BYTES = 2_000
 _MAX_HEADER_BYTES = 32 * 1024

@@ -1,10 +1,11 @@
-"""The methods of the contract that read, each at a path of its own: ``POST /v1/search``."""
+"""What answers at which path: the methods of the contract that read, and the pages."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
 import grpc
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.json_format import Parse, ParseError
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
@@ -13,10 +14,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nar.base.errors import InvalidQueryError
-from nar.serve.calls import Context
+from nar.serve.calls import Call, Context, Layer, clock_of, request_id_of
 from nar.serve.dispatch import Handler
-from nar.serve.http.context import HttpContext, RefusedError
-from nar.serve.http.replies import message_reply, status_reply
+from nar.serve.http import Page
+from nar.serve.http.replies import error_reply, message_reply, status_reply
+from nar.serve.http.requests import HttpContext, RefusedError
 from nar.serve.interceptors import READING
 from nar.serve.service import Servicer
 from nar.v1 import retrieval_pb2
@@ -70,3 +72,37 @@ def _parsed(kind: Callable[[], Any], body: bytes) -> Any:  # noqa: ANN401
         return Parse(body, kind())
     except (ParseError, ValueError, RecursionError) as error:
         raise InvalidQueryError("body", f"wanted the JSON of a message, came {error}") from error
+
+
+# A method that reads, by the name that tokens and logs know.
+_METHOD: Final = "Describe"
+
+
+async def guarded(
+    layers: Sequence[Layer], max_call_s: float, page: Page, request: Request
+) -> Response:
+    """The answer of a page, if the layers let the request pass.
+
+    Args:
+        layers: Around it, outermost first; they read no body.
+        max_call_s: No request is worked on for longer.
+        page: What answers.
+        request: The request.
+    """
+    context = HttpContext(request, 0).as_context()
+    call = Call(_METHOD, context, clock_of(context, max_call_s), request_id_of(context))
+    replies: list[Response] = []
+
+    async def answer() -> Message:
+        replies.append(await page(request))
+        return Empty()
+
+    proceed: Callable[[], Awaitable[Message | None]] = answer
+    for layer in reversed(layers):
+        proceed = partial(layer, call, proceed)
+    # The last resort, as for calls of grpc: the caller learns the id of what escapes, and no more.
+    try:
+        await proceed()
+    except Exception as error:
+        return await error_reply(error, call.request_id)
+    return replies[0]

@@ -1,0 +1,219 @@
+"""Requests as they come in, of calls and of streams: how many are read, how many bytes may wait.
+
+grpc for Python offers no quota of memory. What is not asked for stays with its sender, but for a
+window of some kB, and so the memory of requests is bounded by asking for few at a time. Between two
+requests a stream holds no thread and no place among the calls in flight. A request that is too
+large ends its call or its stream by grpc itself, which tells the caller.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Final
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+
+from nar.base.errors import NarError
+from nar.serve.calls import Call, Proceed, clock_of
+from nar.serve.status import DrainingError, OverloadedError, OversizedError, SlowUploadError
+
+# How long after the end of a stream the news of its cancellation may come.
+CANCELLATION_S: Final = 0.1
+# Of the bytes that requests may hold, what large ones leave to small ones.
+SMALL_SHARE: Final = 0.25
+
+
+class Uploads:
+    """A layer that reads the one message of a call.
+
+    Args:
+        at_a_time: Messages that are read at a time; further ones wait with their senders.
+        max_held_bytes: While calls that were read hold more together, others are shed.
+        large_bytes: Requests of more are shed before that, so that small ones find room.
+        limit_s: A message that takes longer is refused.
+    """
+
+    def __init__(
+        self, at_a_time: int, max_held_bytes: int, large_bytes: int, limit_s: float
+    ) -> None:
+        self._turns = asyncio.Semaphore(at_a_time)
+        self._max_held_bytes = max_held_bytes
+        self._large_bytes = large_bytes
+        self._held_bytes = 0
+        self._limit_s = limit_s
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
+        """Read the one request of a call, and proceed.
+
+        Raises:
+            OverloadedError: Too many bytes wait already.
+            SlowUploadError: The message did not come in time.
+            DecodeError: None came at all.
+            OversizedError: It is too large.
+        """
+        async with self._turns:
+            self.check_room()
+            request = await self._read(call)
+        return await self.held(call, request, proceed)
+
+    def check_room(self) -> None:
+        """See that requests may hold more.
+
+        Raises:
+            OverloadedError: Too many bytes wait already.
+        """
+        if self._held_bytes >= self._max_held_bytes:
+            reason = f"{self._held_bytes} bytes of requests are waiting; try again"
+            raise OverloadedError(reason)
+
+    async def held(self, call: Call, request: bytes, proceed: Proceed) -> Message | None:
+        """Proceed with a request; its bytes count until no thread works on it any more.
+
+        Raises:
+            OverloadedError: It is large, and others hold as much as large ones may.
+        """
+        self._check_share(len(request))
+        self._held_bytes += len(request)
+        call.request = request
+        try:
+            return await proceed()
+        finally:
+            call.request = b""
+            call.when_work_ends(partial(self._let_go, len(request)))
+
+    def _check_share(self, size_bytes: int) -> None:
+        most = (1 - SMALL_SHARE) * self._max_held_bytes
+        is_large = size_bytes > self._large_bytes
+        # One that finds nobody is taken, however little room there is.
+        if is_large and self._held_bytes and self._held_bytes + size_bytes > most:
+            reason = f"{self._held_bytes} bytes wait, and this call has {size_bytes}; try again"
+            raise OverloadedError(reason)
+
+    async def _read(self, call: Call) -> bytes:
+        try:
+            async with asyncio.timeout(self._limit_s):
+                message = await call.context.read()
+        except TimeoutError:
+            reason = f"the request did not come within {self._limit_s:g} s"
+            raise SlowUploadError(reason) from None
+        if message is grpc.aio.EOF:  # type: ignore[attr-defined]
+            raise await _nothing_came()
+        assert isinstance(message, bytes)
+        return message
+
+    def _let_go(self, size_bytes: int) -> None:
+        self._held_bytes -= size_bytes
+
+
+async def _nothing_came() -> NarError | DecodeError:
+    """Why the stream of a call ended without a message.
+
+    What is too large grpc refuses by itself, and cancels the call in the same moment.
+    """
+    try:
+        await asyncio.sleep(CANCELLATION_S)
+    except asyncio.CancelledError:
+        return OversizedError("the request is larger than a message may be")
+    return DecodeError("no message came")
+
+
+class Streams:
+    """The open streams of a server.
+
+    Args:
+        uploads: Counts the bytes of their requests.
+        at_a_time: Streams that may be open; more are refused.
+        idle_s: A stream ends that brings no request, or takes no answer, for so long.
+        max_call_s: No request is worked on for longer.
+    """
+
+    def __init__(
+        self, uploads: Uploads, *, at_a_time: int, idle_s: float, max_call_s: float
+    ) -> None:
+        self.uploads = uploads
+        self.idle_s = idle_s
+        self.max_call_s = max_call_s
+        self.draining = asyncio.Event()
+        self._at_a_time = at_a_time
+        self._open = 0
+
+    def close(self) -> None:
+        """End every stream as soon as what it works on is answered."""
+        self.draining.set()
+
+    @contextmanager
+    def one(self) -> Iterator["Requests"]:
+        """Open one; whether there was room for it is said by its first request."""
+        self._open += 1
+        try:
+            yield Requests(self, has_room=self._open <= self._at_a_time)
+        finally:
+            self._open -= 1
+
+
+class Requests:
+    """A layer that gives the last answer of a stream away and waits for the next request.
+
+    Args:
+        streams: All of them.
+        has_room: Whether this one may stay.
+    """
+
+    def __init__(self, streams: Streams, *, has_room: bool) -> None:
+        self._streams = streams
+        self._has_room = has_room
+        self._answer: Message | None = None
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
+        """Proceed with the next request; None once there is none any more.
+
+        Raises:
+            OverloadedError: Too many streams are open, or too many bytes wait.
+            DrainingError: The server stops.
+            SlowUploadError: No request came, or nobody took the answer.
+        """
+        if not self._has_room:
+            raise OverloadedError("too many streams are open; try again")
+        await self._give_away(call)
+        request = await self._next(call)
+        if request is None:
+            return None
+        call.began = time.perf_counter()
+        call.clock = clock_of(call.context, self._streams.max_call_s)
+        self._streams.uploads.check_room()
+        self._answer = await self._streams.uploads.held(call, request, proceed)
+        return self._answer
+
+    async def _give_away(self, call: Call) -> None:
+        answer, self._answer = self._answer, None
+        if answer is None:
+            return
+        try:
+            async with asyncio.timeout(self._streams.idle_s):
+                await call.context.write(answer)
+        except TimeoutError:
+            reason = f"nobody took the answer within {self._streams.idle_s:g} s"
+            raise SlowUploadError(reason) from None
+
+    async def _next(self, call: Call) -> bytes | None:
+        reading = asyncio.ensure_future(call.context.read())
+        draining = asyncio.ensure_future(self._streams.draining.wait())
+        try:
+            await asyncio.wait(
+                {reading, draining},
+                timeout=self._streams.idle_s,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if reading.done():
+                message = reading.result()
+                return None if message is grpc.aio.EOF else message  # type: ignore[attr-defined]
+            if draining.done():
+                raise DrainingError("this server stops; go on with another, or try again")
+            reason = f"no request came within {self._streams.idle_s:g} s"
+            raise SlowUploadError(reason)
+        finally:
+            reading.cancel()
+            draining.cancel()
