@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from cluster.options import ClusterFile, Workers
+from cluster.session import ClusterFile, Workers
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stderr, stdout
 from nar.base.errors import NarError
 from nar.base.workspace import Workspace

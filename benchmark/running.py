@@ -18,9 +18,8 @@ from benchmark.protocol import frozen
 from benchmark.protocol.datasets import ASKING_FILES
 from benchmark.protocol.questions import QUESTIONS_VERSION
 from benchmark.reporting.sets import find_set
-from cluster.actors import ActorPool, Recruiter, starter
+from cluster.actors import ActorPool, Done, Item, Recruiter, starter
 from cluster.config import EvaluateConfig
-from cluster.items import Done, Item
 from cluster.ledger import digest, file_digest
 from cluster.resources import bound_memory, pool_size, worker_share
 from nar.base.console import progress

@@ -17,9 +17,8 @@ import ray
 from ray.actor import ActorHandle
 from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskError
 
+from cluster.actors import Backlog, Done, Failed, Item, ValueT, WorkerLostError, WorkerStartError
 from cluster.config import PoolConfig
-from cluster.failures import WorkerLostError, WorkerStartError
-from cluster.items import Backlog, Done, Failed, Item, ValueT
 from cluster.resources import Share, check_room, resource_table
 
 START_LIMIT_S = 300.0

@@ -7,16 +7,14 @@ of a search space by the hundred thousand are drawn in `cluster.drawing`.
 from collections import Counter
 from collections.abc import Mapping
 
-from cluster.actors import ActorPool, Recruiter, starter
+from cluster.actors import ActorPool, Done, Failed, Item, Recruiter, WorkerLostError, starter
+from cluster.capture_worker import CaptureWorker, WorkerCapture
 from cluster.config import ExtractConfig
-from cluster.failures import WorkerLostError
-from cluster.items import Done, Failed, Item
 from cluster.journal import Journal, Result, RunRecord, Scribe, captured, failed
 from cluster.progress import watching
 from cluster.provenance import labels_identity, source_name
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.telemetry import Teller
-from cluster.worker import CaptureWorker, WorkerCapture
 from nar.base.console import stderr
 from nar.base.errors import CaptureError, NarError
 from nar.corpus.manifest import Failure

@@ -14,7 +14,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from rich.table import Table
 
-from cluster.processes import Address, Step, free_address, serving
+from cluster.demo import Address, Step, free_address, serving
 from nar.base.console import Work, reporting_errors, stdout
 from nar.base.workspace import Workspace
 from nar.corpus import read_corpus

@@ -4,12 +4,10 @@ from typing import Annotated
 
 import typer
 
-from cluster.alone import alone
 from cluster.config import load_cluster_config
 from cluster.drawing import draw
-from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
-from cluster.session import connect
+from cluster.session import ClusterFile, Workers, alone, connect
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
 from nar.base.workspace import Workspace
 

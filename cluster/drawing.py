@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.actors import ActorPool, Recruiter, starter
+from cluster.actors import ActorPool, Failed, Item, Recruiter, starter
 from cluster.config import ExtractConfig
-from cluster.items import Failed, Item
 from cluster.ledger import Ledger, Record, digest, file_digest
 from cluster.provenance import files_identity, identity, packages
 from cluster.resources import cluster_totals, pool_size, worker_share

@@ -8,12 +8,10 @@ import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from cluster.alone import alone
 from cluster.config import load_cluster_config
 from cluster.embedding import EmbedReport, embed
-from cluster.options import ClusterFile, Corpus, Workers
 from cluster.resources import resized
-from cluster.session import connect
+from cluster.session import ClusterFile, Corpus, Workers, alone, connect
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
 from nar.choices import IndexChoice
 from nar.corpus import located

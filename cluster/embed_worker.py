@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.encode_worker import EncodedElsewhere
-from cluster.parts import parsed_part
+from cluster.embed_worker import EncodedElsewhere, parsed_part
 from cluster.resources import bound_memory
 from nar.corpus import Card, Location, ShardReader, card_of
 from nar.encoding.embed import Embedder
@@ -53,7 +52,7 @@ class Target:
 class EmbedWorker:
     """Reads parts of a corpus and embeds them; remembers the motifs it has encoded.
 
-    A part is some rows of a shard (`cluster.parts`). The shard that was read last is kept: parts of
+    A part is some rows of a shard (`cluster.embed_worker`). The shard that was read last is kept: parts of
     one shard come in order. Graphs are made of the rows of a part alone.
 
     Args:

@@ -18,14 +18,17 @@ from typing import Literal
 
 import ray
 
-from cluster.actors import starter
+from cluster.actors import Failed, starter
 from cluster.config import EmbedConfig
 from cluster.described import Described
-from cluster.embed_worker import EmbedWorker
-from cluster.encode_worker import EncodedElsewhere, start_encoders
-from cluster.items import Failed
+from cluster.embed_worker import (
+    EmbedWorker,
+    EncodedElsewhere,
+    missing_parts,
+    parsed_part,
+    start_encoders,
+)
 from cluster.ledger import digest
-from cluster.parts import missing_parts, parsed_part
 from cluster.resources import pool_size, worker_share
 from cluster.telemetry import Teller, telling
 from cluster.writing import Crew, by_this_process, way_into

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from ray.actor import ActorHandle
 from ray.exceptions import RayError, RayTaskError
 
-from cluster.actors import START_LIMIT_S
+from cluster.actors import START_LIMIT_S, WorkerStartError
 from cluster.config import WorkerConfig
-from cluster.failures import WorkerStartError
 from cluster.resources import check_room, worker_share
 from nar.encoding.batches import runs
 from nar.encoding.embed import NODES_A_RUN

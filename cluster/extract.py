@@ -10,12 +10,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cluster.alone import alone
 from cluster.config import load_cluster_config
 from cluster.extraction import ExtractReport, Job, extract
-from cluster.options import ClusterFile, Workers
 from cluster.resources import resized
-from cluster.session import connect
+from cluster.session import ClusterFile, Workers, alone, connect
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
 from nar.base.errors import ConfigError
 from nar.base.workspace import Workspace

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster.capturing import capture_all
 from cluster.config import ExtractConfig
+from cluster.extraction import capture_all
 from cluster.journal import Journal, Settled, merged
 from cluster.ledger import Ledger
 from cluster.provenance import identity, packages, source_name

@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from cluster.alone import alone
 from cluster.config import load_cluster_config
-from cluster.options import ClusterFile, Corpus
 from cluster.pretraining import PretrainReport, pretrain_on_cluster
-from cluster.session import connect
+from cluster.session import ClusterFile, Corpus, alone, connect
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
 from nar.base.workspace import Workspace
 from nar.config import load_config

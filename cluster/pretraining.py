@@ -33,8 +33,8 @@ from ray.util.queue import Queue
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cluster.config import PretrainConfig
+from cluster.pretraining import last_state
 from cluster.resources import check_room, cluster_totals, worker_share
-from cluster.resuming import last_state
 from cluster.telemetry import Teller, telling
 from nar.base.console import progress
 from nar.base.errors import ConfigError, NarError

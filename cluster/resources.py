@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 import ray
 
+from cluster.actors import WorkerStartError
 from cluster.config import PoolConfig, WorkerConfig
-from cluster.failures import WorkerStartError
 
 PoolT = TypeVar("PoolT", bound=PoolConfig)
 # What the table of resources shows of a node.

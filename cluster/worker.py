@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from resource import getpagesize
 
-from cluster.failures import WorkerLostError
+from cluster.actors import WorkerLostError
 from cluster.resources import bound_memory
 from nar.base.errors import CaptureError
 from nar.capture.forward.dispatch import one_line

@@ -13,12 +13,9 @@ from typing import Any, Generic, TypeAlias
 import ray
 from ray.actor import ActorHandle
 
-from cluster.actors import ActorPool, Recruiter
+from cluster.actors import ActorPool, Failed, Item, Recruiter, ValueT, WorkerStartError
 from cluster.config import EmbedConfig
-from cluster.embed_worker import EmbeddedPart, Target
-from cluster.failures import WorkerStartError
-from cluster.items import Failed, Item, ValueT
-from cluster.parts import named_part, parsed_part
+from cluster.embed_worker import EmbeddedPart, Target, named_part, parsed_part
 from cluster.telemetry import Teller
 from nar.base.console import progress
 from nar.base.errors import IndexUnavailableError, InvalidInputError

@@ -87,7 +87,7 @@ class IndexChoice:
             IndexUnavailableError: There is none.
         """
         index = self.config().index
-        if index.uri.endswith(".db") and not Path(index.uri).exists():
+        if index.is_missing:
             raise IndexUnavailableError(
                 f"there is no index at {index.uri}; make one with `nar index add`, or with "
                 "`python -m cluster.embed`"

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from prometheus_client import generate_latest
 
-from nar.index.state import ERRORS, IndexState
+from nar.index.rows import ERRORS, IndexState
 from nar.serve import telemetry
 from nar.serve.telemetry import Arrivals, StoreMetrics
 

@@ -9,10 +9,10 @@ from threading import Event
 
 import pytest
 
+from nar.answers import atlas_store
 from nar.answers.atlas import read_atlas
-from nar.cli import atlas_store
 from nar.index.collection import SCHEMA_VERSION
-from nar.index.orphans import orphans
+from nar.index.publishing import orphans
 from nar.index.settings import IndexConfig
 
 
@@ -51,7 +51,7 @@ def directory_of(config):
 def test_what_earlier_atlases_left_is_removed(
     small_atlas, cache, cached, superseded, store, caplog
 ):
-    caplog.set_level("INFO", "nar.cli.atlas_leftovers")
+    caplog.set_level("INFO", "nar.answers.atlas_store")
     opened(small_atlas, superseded).close()
     earlier = cache / "0123456789abcdef-v2-hnsw"
     shutil.copytree(directory_of(superseded), earlier)
@@ -131,7 +131,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from nar.answers.atlas import Atlas
-from nar.cli.atlas_store import open_atlas
+from nar.answers.atlas_store import open_atlas
 from nar.config import IndexConfig
 class Ending:
     left = int(sys.argv[4])

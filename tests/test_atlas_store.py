@@ -11,11 +11,11 @@ from threading import Event
 import pytest
 from waiting import wait_for
 
+from nar.answers import atlas_store
 from nar.answers.atlas import read_atlas
 from nar.base.errors import IndexUnavailableError
-from nar.cli import atlas_store
 from nar.index.collection import SCHEMA_VERSION, Collection
-from nar.index.mirror import Mirror
+from nar.index.exact import ExactIndex
 from nar.index.reader import Reader
 from nar.index.settings import IndexConfig
 
@@ -34,7 +34,7 @@ def cached(atlas, tmp_path, monkeypatch):
 
 def files_of(atlas):
     content = read_atlas(atlas)
-    return Mirror.of(content.rows, dim=content.embedder.dim)
+    return ExactIndex(content.rows, dim=content.embedder.dim)
 
 
 def reader(atlas, config):
@@ -139,7 +139,7 @@ import resource, sys
 from pathlib import Path
 from threading import Event
 from nar.answers.atlas import Atlas
-from nar.cli.atlas_store import open_apart, open_atlas
+from nar.answers.atlas_store import open_apart, open_atlas
 from nar.config import IndexConfig
 from nar.base.errors import IndexUnavailableError
 resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, 9_000))

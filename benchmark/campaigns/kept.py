@@ -10,7 +10,7 @@ from threading import Event
 from typing import Final
 
 from nar.answers.atlas import Atlas, read_atlas, shipped_atlas
-from nar.cli.atlas_store import open_atlas
+from nar.answers.atlas_store import open_atlas
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.following import Follower
 from nar.index.settings import IndexConfig
@@ -56,8 +56,8 @@ def rows_of(directory: Path) -> str:
     follower = Follower(config, None, Event())
     with ArchitectureIndex(config) as index:
         follower.look(index)
-    assert follower.mirror, "more rows than a server holds"
-    digests = sorted(row.digest() for row in follower.mirror.rows.each_row())
+    assert follower.rows, "more rows than a server holds"
+    digests = sorted(row.digest() for row in follower.rows.each_row())
     return sha256("".join(digests).encode()).hexdigest()
 
 

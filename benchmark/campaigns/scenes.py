@@ -19,7 +19,7 @@ from benchmark.campaigns.stage import UNKNOWN, VALID, Reached, Stage, asked, con
 from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import create_collection
-from nar.index.mirror import Mirror
+from nar.index.exact import ExactIndex
 from nar.index.publishing import point_alias
 from nar.index.reader import Reader
 from nar.index.settings import IndexConfig
@@ -179,7 +179,7 @@ def files_alone(stage: Stage, method: str) -> Reached:
     def refuse(_: Event) -> NoReturn:
         raise IndexUnavailableError("nobody opens it")
 
-    rows = Mirror.of(stage.index.sample(stage.index.count()), dim=stage.embedder.dim)
+    rows = ExactIndex(stage.index.sample(stage.index.count()), dim=stage.embedder.dim)
     with Reader(refuse, IndexConfig(), rows) as index:
         alone = Stage(stage.embedder, cast(ArchitectureIndex, index))
         with alone.server() as server, connected(server) as channel:

@@ -25,7 +25,7 @@ from benchmark.campaigns.campaign import Options, Tally, main, option
 from benchmark.campaigns.full_disk import full_cache_faults, full_store_faults
 from benchmark.campaigns.served import Served, served
 from nar.answers.atlas import read_atlas, shipped_atlas
-from nar.cli.atlas_store import open_atlas
+from nar.answers.atlas_store import open_atlas
 from nar.index.settings import IndexConfig
 from nar.v1 import retrieval_pb2 as wire
 

@@ -26,7 +26,7 @@ from waiting import wait_for
 from benchmark.campaigns.load import closed_loop, serialized
 from benchmark.speed.measure import report
 from nar.answers.atlas import AtlasContent, read_atlas, shipped_atlas
-from nar.cli.atlas_store import open_atlas
+from nar.answers.atlas_store import open_atlas
 from nar.config import NarConfig
 from nar.graphs.canonical import canonical
 from nar.index.settings import IndexConfig

@@ -24,9 +24,9 @@ from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint_files import read_files
 from nar.encoding.stored import StoredEmbedder
-from nar.index.columns import Column, Fingerprints, Ids, Texts
 from nar.index.exact import ExactIndex
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, IndexRow
+from nar.index.table import Column, Fingerprints, Ids, Texts
 
 ENCODER: Final = "encoder"
 VECTORS: Final = "vectors.parquet"

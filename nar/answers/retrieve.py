@@ -17,6 +17,7 @@ from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.ranking import (
     MAX_TOP_K,
+    Search,
     check_filter,
     check_top_k,
     check_vector,
@@ -24,7 +25,6 @@ from nar.index.ranking import (
     rank,
 )
 from nar.index.rows import Hit, IndexRow
-from nar.index.searches import Search
 
 
 class Embeds(Protocol):

@@ -68,7 +68,7 @@ def _with_vector(query: Query, index: ExactIndex) -> Query:
 
 def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
     from nar.index.architecture_index import ArchitectureIndex
-    from nar.index.mirror import checked
+    from nar.index.following import checked_index
 
     if choice.said:
         stderr.print(choice.said, style="yellow")
@@ -77,7 +77,7 @@ def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
     with ArchitectureIndex(config, encoder=embedder.fingerprint) as index:
         rows = index.count()
         stderr.print(f"asking the index at {config.uri}, {rows:,} architectures", style="dim")
-        reads = checked(index, config)
+        reads = checked_index(index, config)
         _check(queries, Held(reads) if isinstance(reads, ExactIndex) else of_pages(reads))
         retriever = Retriever(embedder, reads, novelty)
         return retriever.answers(queries)

@@ -6,11 +6,11 @@ from pathlib import Path
 from threading import Event
 
 from nar.answers.atlas import shipped_atlas
+from nar.answers.atlas_store import open_atlas
 from nar.answers.naming import meant
 from nar.answers.novelty import keep_novelty
 from nar.base.console import progress, show
 from nar.choices import IndexChoice
-from nar.cli.atlas_store import open_atlas
 from nar.cli.lookup import Shape, captured
 from nar.corpus import iterate_shards, shipped_corpus
 from nar.corpus.manifest import Manifest
@@ -20,11 +20,9 @@ from nar.encoding.stored import StoredEmbedder
 from nar.graphs.architecture import Architecture
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.milvus import Milvus
-from nar.index.orphans import Orphan, drop_orphans, orphans
-from nar.index.publishing import go_back
+from nar.index.publishing import Orphan, drop_orphans, go_back, orphans
 from nar.index.rows import Embedding, index_row
-from nar.index.snapshot import restore_snapshot, take_snapshot
-from nar.index.snapshot_files import Snapshot
+from nar.index.snapshot import Snapshot, restore_snapshot, take_snapshot
 from nar.views import display
 
 

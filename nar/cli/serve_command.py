@@ -16,7 +16,6 @@ from nar.config import NarConfig
 from nar.corpus import CorpusGraphs, located
 from nar.encoding.stored import StoredEmbedder
 from nar.index import IndexKind
-from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 from nar.serve.logs import log_to_stderr
 from nar.serve.run import OnReady, PageOf, serve_index
@@ -177,17 +176,17 @@ def serve_atlas(
     own = None if files_alone or not is_named else _own_index(chosen, config)
     content = read_atlas(chosen)
     embedder, novelty = content.embedder, content.novelty
-    files = None if own else Mirror(content.index)
+    files = None if own else content.index
     graphs = CorpusGraphs(located(str(corpus)) if corpus else chosen.corpus)
     page = _page(config, graphs, chosen, tuple(content.index.values("name")))
-    del content  # its rows are in the mirror, if anywhere
+    del content  # its rows are in the files' index, if anywhere
     give_back()
 
     def open_index(ending: Event) -> "ArchitectureIndex":
         if own:
             return own
         # It imports pymilvus, which takes half of a start; the files answer meanwhile.
-        from nar.cli.atlas_store import open_kept
+        from nar.answers.atlas_store import open_kept
 
         return open_kept(chosen, config.index, ending, is_named=is_named)
 
@@ -197,10 +196,9 @@ def serve_atlas(
 
 def _own_index(atlas: Atlas, config: NarConfig) -> "ArchitectureIndex | None":
     """The index that somebody chose, once there is one: the atlas alone is no answer for it."""
-    uri = config.index.uri
-    if uri.endswith(".db") and not Path(uri).exists():
-        log.warning("there is no index at %s: it is made, with the atlas in it", uri)
+    if config.index.is_missing:
+        log.warning("there is no index at %s: it is made, with the atlas in it", config.index.uri)
         return None
-    from nar.cli.atlas_store import opened_if_stored
+    from nar.answers.atlas_store import opened_if_stored
 
     return opened_if_stored(atlas, config.index.apart)

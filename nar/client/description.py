@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nar.index.state import IndexState
+from nar.index.rows import IndexState
 from nar.v1 import retrieval_pb2
 from nar.wire.limits import Limits, decode_limits
 from nar.wire.records import decode_state

@@ -2,6 +2,11 @@
 
 Readers follow an alias to one collection, whose name tells the encoder and the schema version. Bulk
 loads fill another collection (`nar.index.bulk`) and then switch the alias.
+
+When a write returns, all readers see it, and it outlives the process that wrote it and a loss of
+power. Milvus Lite hands each batch to the operating system, in a log that it reads when it is
+opened again; the disk is waited for here. A Milvus server has the batch in its message queue, and
+promises what that does.
 """
 
 import time
@@ -16,19 +21,15 @@ from numpy.typing import NDArray
 
 from nar.base.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.bulk import IndexBuild
-from nar.index.checks import check_fingerprints, check_ids, check_page
-from nar.index.collection import Collection, check_schema, find_collection
-from nar.index.expressions import expression
+from nar.index.checks import check_fingerprints, check_ids, check_page, check_rows
+from nar.index.collection import Collection, check_schema, find_collection, page
+from nar.index.dialect import expression
 from nar.index.filters import EVERYTHING, Filter
-from nar.index.listing import page
 from nar.index.milvus import PATIENCE_S, Milvus, RefusedError
-from nar.index.publishing import staging_collection, switch
-from nar.index.ranking import check_filter, check_top_k, check_vectors, settled
-from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, ids_of
-from nar.index.searches import Search, in_groups
+from nar.index.publishing import show_change, show_difference, staging_collection, switch
+from nar.index.ranking import Search, check_filter, check_top_k, check_vectors, in_groups, settled
+from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, IndexState, ids_of
 from nar.index.settings import IndexConfig
-from nar.index.state import IndexState
-from nar.index.writing import delete_rows, upsert_rows
 
 Answer = TypeVar("Answer")
 
@@ -298,3 +299,39 @@ class ArchitectureIndex:
             )
         live.load(patience_s)
         return live
+
+
+def upsert_rows(live: Collection, rows: Sequence[IndexRow], batch_rows: int) -> None:
+    """Write rows; a row of the same id is replaced.
+
+    Raises:
+        InvalidInputError: Names the row and field at fault; nothing is written.
+    """
+    check_rows(rows, live.dim)
+    show_difference(live)
+    for start in range(0, len(rows), batch_rows):
+        live.upsert(rows[start : start + batch_rows])
+    _settle(live)
+
+
+def delete_rows(live: Collection, ids: Sequence[str], batch_rows: int) -> int:
+    """Delete rows by ids that were checked.
+
+    Returns:
+        How many there were.
+    """
+    present = sorted(live.present(ids))
+    show_difference(live)
+    for start in range(0, len(present), batch_rows):
+        live.delete(present[start : start + batch_rows])
+    _settle(live)
+    return len(present)
+
+
+def _settle(live: Collection) -> None:
+    """Wait until it lasts and readers see it; let readers in other processes look."""
+    live.count(settled=True)
+    if live.milvus.embedded:
+        live.milvus.embedded.sync()
+    else:
+        show_change(live)

@@ -1,6 +1,5 @@
 """Bulk loads: a new collection is filled, verified row by row, and only then published."""
 
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -10,15 +9,15 @@ from typing import Final, Self
 
 import numpy as np
 
-from nar.base.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
+from nar.base.errors import IndexUnavailableError
 from nar.index.checks import check_rows
 from nar.index.collection import Collection, find_collection
+from nar.index.dialect import StoredRow
 from nar.index.digests import RowDigests
 from nar.index.finishing import awaits_index, build_index, load_rows
-from nar.index.marks import CORPUS, mark, show_life
 from nar.index.milvus import Milvus
-from nar.index.records import StoredRow
-from nar.index.rows import IndexRow, is_fingerprint
+from nar.index.publishing import CORPUS, mark, show_life
+from nar.index.rows import IndexRow
 from nar.index.settings import IndexConfig
 
 Advance = Callable[[int], object]
@@ -27,7 +26,6 @@ Advance = Callable[[int], object]
 LIFE_S: Final = 60.0
 # So many rows are read back whole; of more, a sample of this size.
 VERIFIED_ROWS: Final = 100_000
-_JOB: Final = re.compile(r"[a-z0-9]{1,40}")
 
 
 class IndexVerificationError(IndexUnavailableError):
@@ -265,28 +263,3 @@ def _check_same(
             raise IndexVerificationError(
                 f"row {key}{names.get(key, '')} reads back damaged; build again"
             )
-
-
-def check_names(encoder: str, job: str | None) -> None:
-    """Refuse what no build can be called.
-
-    Raises:
-        InvalidQueryError: The encoder is no fingerprint, or the job has other letters.
-    """
-    if not is_fingerprint(encoder):
-        raise InvalidQueryError("encoder", f"wanted 64 hexadecimal digits, came {encoder!r}")
-    if job is not None and not _JOB.fullmatch(job):
-        raise InvalidQueryError("job", f"wanted 1 to 40 of a-z and 0-9, came {job!r}")
-
-
-def check_same(staging: Collection, encoder: str, dim: int) -> None:
-    """Refuse to go on with a build that was begun for other vectors.
-
-    Raises:
-        IndexMismatchError: Says what it was begun for.
-    """
-    if (staging.encoder, staging.dim) != (encoder, dim):
-        raise IndexMismatchError(
-            f"build {staging.name} was begun for encoder {staging.encoder} with {staging.dim} "
-            f"dimensions, now came {encoder} with {dim}; name another job"
-        )

@@ -10,12 +10,18 @@ from numpy.typing import NDArray
 
 from nar.base.errors import IndexMismatchError, IndexUnavailableError
 from nar.index import IndexKind
-from nar.index.expressions import any_pair, equal_any
-from nar.index.id_ranges import id_ranges
+from nar.index.dialect import (
+    StoredRow,
+    any_pair,
+    column_schema,
+    equal_any,
+    hit_of,
+    record_of,
+    stored_row,
+    vector_index,
+)
 from nar.index.milvus import PATIENCE_S, Milvus
-from nar.index.records import StoredRow, hit_of, record_of, stored_row
-from nar.index.rows import COLUMNS, Hit, IndexEntry, IndexRow
-from nar.index.schema import column_schema, vector_index
+from nar.index.rows import ALL_IDS, COLUMNS, END_OF_IDS, Hit, IndexEntry, IndexRow, id_ranges
 
 # What a Milvus server gives at most in one answer.
 MAX_ROWS: Final = 16_384
@@ -216,7 +222,7 @@ class Collection:
         Args:
             vectors: Shape (queries, dim), of length 1.
             limit: Up to ``MAX_ROWS``.
-            expression: Compiled by `nar.index.expressions`.
+            expression: Compiled by `nar.index.dialect`.
         """
         with self.milvus.reaching("search"):
             answers = self.milvus.client.search(
@@ -244,7 +250,7 @@ def create_collection(
     kind: IndexKind,
     marks: Mapping[str, str] = MappingProxyType({}),
 ) -> Collection:
-    """Make an empty collection, searched by cosine, with some marks of `nar.index.marks`."""
+    """Make an empty collection, searched by cosine, with some marks of `nar.index.publishing`."""
     with milvus.reaching("create a collection"):
         milvus.client.create_collection(
             name,
@@ -291,3 +297,44 @@ def check_schema(collection: Collection) -> None:
             f"{collection.schema_version}; build it again with `nar index build` or `python -m "
             "cluster.embed`, or use the version of NAR that made it"
         )
+
+
+# An answer may hold so many times the page before it counts as cut.
+_ROOM: Final = 4
+
+
+def page(collection: Collection, after: str, limit: int, expression: str) -> list[IndexEntry]:
+    """The rows that come next by id.
+
+    Ids are hashes, so rows lie evenly over all ids: the share of them is asked for that should hold
+    the page, then twice as much if a filter let little pass, half if an answer was cut. Milvus Lite
+    gives rows in no order, so that of a cut answer nobody can say what is missing; an order by
+    the iterators of Milvus is not relied on either, which have dropped rows in several versions.
+
+    Args:
+        collection: Whose rows.
+        after: An id, checked before; empty begins.
+        limit: How many, from 1.
+        expression: What they must be, compiled by `nar.index.dialect`; empty for anything.
+    """
+    start = int(after, 16) + 1 if after else 0
+    width = max(ALL_IDS * limit // max(collection.count(), 1), 1)
+    most = min(_ROOM * limit, MAX_ROWS)
+    entries: list[IndexEntry] = []
+    while start < ALL_IDS and len(entries) < limit:
+        where = _between(start, start + width, expression)
+        records = collection.query(where, COLUMNS, limit=most)
+        if len(records) == most:
+            width //= 2
+            continue
+        columns = ({column: record[column] for column in COLUMNS} for record in records)
+        entries += sorted((IndexEntry(**each) for each in columns), key=lambda entry: entry.id)
+        start, width = start + width, 2 * width
+    return entries[:limit]
+
+
+def _between(start: int, stop: int, expression: str) -> str:
+    """The expression for rows of ids from one number up to another."""
+    end = END_OF_IDS if stop >= ALL_IDS else f"{stop:032x}"
+    ids = f"id >= '{start:032x}' and id < '{end}'"
+    return f"{ids} and ({expression})" if expression else ids

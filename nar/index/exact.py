@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.index.checks import check_page
-from nar.index.columns import Column, Mask
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.nearest import DIRECTIONS, Found, Positions, Sought, Vectors, vectors_of
-from nar.index.ranking import TIE_ROOM, check_top_k, check_vectors, ranked
+from nar.index.ranking import TIE_ROOM, Search, check_top_k, check_vectors, ranked
 from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, ids_of, is_id
-from nar.index.searches import Search
-from nar.index.table import Counts, Table
+from nar.index.table import Column, Counts, Mask, Table
 
 
 class ExactIndex:
@@ -132,11 +130,12 @@ class ExactIndex:
         """All rows, in their order; each is made when it is asked for."""
         return map(self._row, range(self.count()))
 
-    def between(self, low: str, end: str) -> Iterator[IndexRow]:
-        """The rows of the ids from ``low`` on and below ``end``, in their order."""
+    def digests_between(self, low: str, end: str) -> dict[str, str]:
+        """The digest of each row of the ids from ``low`` on and below ``end``, by its id."""
         ids, positions = self._by_id
         first, last = np.searchsorted(ids, [low.encode(), end.encode()])
-        return map(self._row, positions[first:last].tolist())
+        rows = map(self._row, positions[first:last].tolist())
+        return {row.id: row.digest() for row in rows}
 
     def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
         """The rows of the next ids, in their order.

@@ -1,25 +1,34 @@
 """Filter: what a hit must be. Each condition is one row of one table: a field of `Filter`.
 
 Every index, the wire and the command line read that table, so that a new condition is one line
-here and one field of the `Filter` message. Filters hold filters: `nar.index.terms` says what such
-a group means. No text of a caller goes into an expression unescaped;
-what cannot be escaped is refused.
+here and one field of the `Filter` message. Filters hold filters, a bounded number in all and
+bounded deep; `combined` says once for all what such a group means. No text of a caller goes into
+an expression unescaped; text that cannot be escaped is refused.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from nar.base.errors import InvalidQueryError
-from nar.index.nesting import GROUPS, check_size
 
 MAX_VALUE_BYTES: Final = 4_096
 MAX_INT64: Final = 2**63 - 1
+# Fields of a filter, and of its message on the wire, that hold filters.
+GROUPS: Final = ("all_of", "any_of", "none_of")
+MAX_FILTERS: Final = 64
+MAX_DEPTH: Final = 8
+# One list of 10,000 texts, or several that have as many together: 576,000, as 64 filters could have
+# without this bound, take a Milvus server more than a minute.
+MAX_VALUES: Final = 10_000
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ROW: Final = "nar.condition"
+
+Nested = TypeVar("Nested")
+Term = TypeVar("Term")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,7 @@ class Filter:
 
     Raises:
         InvalidQueryError: A value that no row can have or that cannot be escaped, or more filters
-            and texts than `nar.index.nesting` allows; names its field.
+            and texts than may be; names its field.
 
     Example:
         >>> wanted = Filter(families=("resnet", "vit"), parameters=Range(maximum=10_000_000))
@@ -217,5 +226,118 @@ def is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_INT64
 
 
-# What lets everything pass; nothing is asked of any row for it.
+def nested(wanted: Nested) -> Iterator[tuple[str, Nested]]:
+    """A filter or its message, and all that are in it, each with its path; it comes before them.
+
+    Args:
+        wanted: Has the fields of ``GROUPS``.
+
+    Raises:
+        InvalidQueryError: They are more than ``MAX_FILTERS``, or deeper than ``MAX_DEPTH``; what is
+            beyond is not looked at.
+
+    Example:
+        >>> from nar.index.filters import Filter
+        >>> wanted = Filter(any_of=(Filter(), Filter(none_of=(Filter(),))))
+        >>> sorted(path for path, _ in nested(wanted))
+        ['', 'any_of[0]', 'any_of[1]', 'any_of[1].none_of[0]']
+    """
+    pending = [("", wanted, 1)]
+    number = 1
+    while pending:
+        path, one, depth = pending.pop()
+        yield path, one
+        for group in GROUPS:
+            several: Sequence[Nested] = getattr(one, group)
+            if not several:
+                continue
+            at = below(path, group)
+            number += len(several)
+            if number > MAX_FILTERS:
+                reason = f"wanted at most {MAX_FILTERS} filters, nested ones counted, came more"
+                raise InvalidQueryError(at, reason)
+            if depth == MAX_DEPTH:
+                raise InvalidQueryError(at, f"wanted filters at most {MAX_DEPTH} deep, came deeper")
+            for position, each in enumerate(several):
+                pending.append((f"{at}[{position}]", each, depth + 1))
+
+
+def check_size(wanted: object, lists: Sequence[str]) -> None:
+    """Refuse a filter that would cost too much, before anything is made of it.
+
+    Args:
+        wanted: A filter or its message.
+        lists: Its fields that hold lists of texts.
+
+    Raises:
+        InvalidQueryError: Too many filters, or too deep, or too many texts in all of them together.
+    """
+    number = 0
+    for path, one in nested(wanted):
+        for each in lists:
+            number += len(getattr(one, each))
+            if number > MAX_VALUES:
+                reason = f"wanted at most {MAX_VALUES} texts in a filter with all in it, came more"
+                raise InvalidQueryError(below(path, each), reason)
+
+
+def below(path: str, field: str) -> str:
+    """The path of a field of the filter at a path.
+
+    Example:
+        >>> below("any_of[1]", "nodes"), below("", "nodes")
+        ('any_of[1].nodes', 'nodes')
+    """
+    return f"{path}.{field}" if path else field
+
+
+@dataclass(frozen=True, slots=True)
+class Terms(Generic[Term]):
+    """How something that keeps rows says which of them it means.
+
+    Attributes:
+        condition: Those that a condition lets pass.
+        every: Those that pass every one of some terms; all rows where there are no terms.
+        some: Those that pass at least one; there is one at least.
+        negated: Those that do not pass.
+    """
+
+    condition: Callable[[Condition, Wanted], Term]
+    every: Callable[[Sequence[Term]], Term]
+    some: Callable[[Sequence[Term]], Term]
+    negated: Callable[[Term], Term]
+
+
+def combined(wanted: Filter, terms: Terms[Term]) -> Term:
+    """The rows that a filter lets pass.
+
+    Args:
+        wanted: Its own conditions, all of ``all_of``, one of ``any_of`` if there are any, and none
+            of ``none_of`` hold.
+        terms: How to say it.
+
+    Example:
+        >>> words = Terms(
+        ...     condition=lambda condition, wanted: f"{condition.column} {wanted[0]}",
+        ...     every=lambda parts: " and ".join(parts) or "anything",
+        ...     some=lambda parts: f"({' or '.join(parts)})",
+        ...     negated=lambda part: f"not {part}",
+        ... )
+        >>> cnns = Filter(blocks=("cnn",), none_of=(Filter(tasks=("ocr",)), Filter(tasks=("sr",))))
+        >>> combined(cnns, words)
+        'block cnn and not (task ocr or task sr)'
+        >>> combined(Filter(any_of=(Filter(), cnns)), words)
+        '(anything or block cnn and not (task ocr or task sr))'
+    """
+    parts = [terms.condition(*each) for each in wanted.conditions()]
+    parts += [combined(each, terms) for each in wanted.all_of]
+    if wanted.any_of:
+        parts.append(terms.some([combined(each, terms) for each in wanted.any_of]))
+    if wanted.none_of:
+        refused = terms.some([combined(each, terms) for each in wanted.none_of])
+        parts.append(terms.negated(refused))
+    return terms.every(parts)
+
+
+# Every row passes; nothing is asked of any row for it. Last, because its checks stand above.
 EVERYTHING: Final = Filter()

@@ -9,8 +9,8 @@ from typing import Final, TypeVar
 from nar.base.errors import IndexUnavailableError
 from nar.index import IndexKind
 from nar.index.collection import Collection
+from nar.index.dialect import vector_index
 from nar.index.milvus import PATIENCE_S, Milvus, RefusedError, TimedOutError
-from nar.index.schema import vector_index
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

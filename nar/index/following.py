@@ -1,4 +1,7 @@
-"""Follower: keeps rows in memory the same as those of the collection that the alias names."""
+"""Follower: keeps rows in memory the same as those of the collection that the alias names.
+
+Rows are read page by page, and each is checked by the digest that it was written with.
+"""
 
 import logging
 import math
@@ -10,15 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 from nar.base.errors import IndexUnavailableError, NarError
 from nar.base.memory import give_back
-from nar.index.damage import DamagedIndexError, way_out
-from nar.index.id_ranges import id_ranges
-from nar.index.mirror import Mirror
-from nar.index.rows import IndexRow
+from nar.index.exact import ExactIndex
+from nar.index.lite_files import DamagedIndexError, way_out
+from nar.index.rows import IndexRow, id_ranges
 from nar.index.settings import IndexConfig
 
 if TYPE_CHECKING:
     from nar.index.architecture_index import ArchitectureIndex
     from nar.index.collection import Collection
+    from nar.index.dialect import StoredRow
 
 log = logging.getLogger(__name__)
 
@@ -34,19 +37,19 @@ class Follower:
 
     Args:
         config: How many rows may be held, and how often to compare them.
-        mirror: What is held before the first look.
+        rows: What is held before the first look.
         ending: Once it is set nothing more is read.
 
     Attributes:
-        mirror: The rows that are held; None while nothing is, or if they are too many.
+        rows: What is held; None while nothing is, or if the rows are too many.
         name: Name of the collection that was looked at last.
         comparing_s: How long it took last to compare or read all rows; 0 before.
         agreed_s: When the rows that are held were last known to be those of the collection that
             the alias names, in seconds since 1970; NaN before.
     """
 
-    def __init__(self, config: IndexConfig, mirror: Mirror | None, ending: Event) -> None:
-        self.mirror = mirror
+    def __init__(self, config: IndexConfig, rows: ExactIndex | None, ending: Event) -> None:
+        self.rows = rows
         self.name: str | None = None
         self.comparing_s = 0.0
         self.agreed_s = math.nan
@@ -83,13 +86,13 @@ class Follower:
         """Hold what Milvus has acknowledged; called while `writing`."""
         if self._meanwhile is not None:
             self._meanwhile.append((rows, gone))
-        if self.mirror:
-            self._hold(self.mirror.changed(rows, gone=gone))
+        if self.rows:
+            self._hold(self.rows.changed(rows, gone=gone))
 
     def prepare(self) -> None:
         """Make searches of the rows that are held from the first faster, once they are searched."""
-        if self.mirror:
-            self.mirror.rows.prepare()
+        if self.rows:
+            self.rows.prepare()
             give_back()  # a copy of the vectors
 
     def look(self, index: "ArchitectureIndex") -> None:
@@ -112,20 +115,20 @@ class Follower:
             self._look_into(live, count, is_whole=is_whole)
         self.name = live.name
         self.agreed_s = time.time()
-        if is_whole and self.mirror:
+        if is_whole and self.rows:
             self.comparing_s = time.monotonic() - began
             give_back()  # the pages that rows or digests came in
 
     def _is_doubted(self, live: "Collection", count: int) -> bool:
         """Whether any row may be another than what is held."""
         seen = (live.name, _change(live))
-        held = self.mirror.rows.count() if self.mirror else None
+        held = self.rows.count() if self.rows else None
         return self._is_doubtful or seen != (self.name, self._changed) or count != held
 
     def _look_into(self, live: "Collection", count: int, *, is_whole: bool) -> None:
         """Read all rows, or compare all or some of them; what fails is doubted."""
         parts: Iterable[tuple[str, str]] | None = None
-        if self.mirror and self.name in (None, live.name):
+        if self.rows and self.name in (None, live.name):
             parts = self._with_pauses(count) if is_whole else self._due(count)
         try:
             self._renew(live, count, parts)
@@ -167,14 +170,14 @@ class Follower:
             parts: The ranges of ids that are compared; None to read all rows.
         """
         with self._lock:
-            self._meanwhile, held = [], self.mirror
+            self._meanwhile, held = [], self.rows
         try:
             if held is None or parts is None:
-                fresh = Mirror.read(live, self._ending)
-                fresh.rows.prepare()
-                log.info("%d rows of %s answer from memory", fresh.rows.count(), live.name)
+                fresh = read_rows(live, self._ending)
+                fresh.prepare()
+                log.info("%d rows of %s answer from memory", fresh.count(), live.name)
             else:
-                fresh = held.agreeing(live, parts)
+                fresh = brought_to(held, live, parts)
             with self._lock:
                 if self._is_doubtful:
                     self._check_whole(fresh, count, live)
@@ -192,36 +195,113 @@ class Follower:
         self._to_compare = iter(())
         self._compare_at = time.monotonic() + self._compare_s
 
-    def _check_whole(self, mirror: Mirror, before: int, live: "Collection") -> None:
+    def _check_whole(self, rows: ExactIndex, before: int, live: "Collection") -> None:
         """Refuse rows of which some did not come, although nobody wrote.
 
         Raises:
             DamagedIndexError: Says how many are missing.
         """
-        count = mirror.rows.count()
+        count = rows.count()
         if not self._meanwhile and count != before == live.count(settled=True):
             raise DamagedIndexError(
                 f"{live.name} at {live.milvus.uri} says that it has {before} rows, and {count} "
                 f"came back; {way_out(live.milvus.uri)}"
             )
 
-    def _hold(self, mirror: Mirror) -> None:
-        self.mirror = mirror
-        if mirror.rows.count() > self._max_rows:
-            self._drop(mirror.rows.count())
+    def _hold(self, rows: ExactIndex) -> None:
+        self.rows = rows
+        if rows.count() > self._max_rows:
+            self._drop(rows.count())
 
     def _drop(self, count: int) -> None:
-        if self.mirror or self.name is None:
+        if self.rows or self.name is None:
             log.info(
                 "%d rows are more than index.reader_rows, %d: Milvus searches them",
                 count,
                 self._max_rows,
             )
-        self.mirror = None
+        self.rows = None
+
+
+def read_rows(collection: "Collection", ending: Event) -> ExactIndex:
+    """Read a collection into memory; what is written meanwhile may be in it or not.
+
+    Args:
+        collection: What to read.
+        ending: Once it is set no further page is read.
+
+    Raises:
+        DamagedIndexError: Names the row, the collection and the way out.
+        IndexUnavailableError: It does not answer, or reading was ended.
+    """
+    return ExactIndex(list(_checked_rows(collection, ending)), dim=collection.dim)
+
+
+def brought_to(
+    rows: ExactIndex, collection: "Collection", parts: Iterable[tuple[str, str]]
+) -> ExactIndex:
+    """Rows with those that a collection has in some ranges of ids; the same index if it has them.
+
+    Only rows that differ are read. What is written meanwhile may be in the result or not.
+
+    Args:
+        rows: What is held.
+        collection: What to compare with.
+        parts: The first id of each range, and the first one behind it.
+
+    Raises:
+        DamagedIndexError: Names the row and the collection.
+        IndexUnavailableError: It does not answer.
+    """
+    others: list[str] = []
+    gone: set[str] = set()
+    for low, end in parts:
+        there, here = collection.digests_between(low, end), rows.digests_between(low, end)
+        others += [key for key, digest in there.items() if here.get(key) != digest]
+        gone |= here.keys() - there.keys()
+    if not (others or gone):
+        return rows
+    read = [_checked_row(stored, collection) for stored in collection.rows({"id": others})]
+    log.info("%d rows of %s were read, %d went", len(read), collection.name, len(gone))
+    return rows.changed(read, gone=gone)
+
+
+def _checked_rows(collection: "Collection", ending: Event) -> Iterator[IndexRow]:
+    for page in collection.pages():
+        if ending.is_set():
+            raise IndexUnavailableError(f"{collection.name} was not read to its end: closing")
+        for stored in page:
+            yield _checked_row(stored, collection)
+
+
+def _checked_row(stored: "StoredRow", collection: "Collection") -> IndexRow:
+    if stored.row.digest() != stored.digest:
+        uri = collection.milvus.uri
+        raise DamagedIndexError(
+            f"row {stored.row.id} ({stored.row.name}) of {collection.name} at {uri} reads "
+            f"back damaged; {way_out(uri)}"
+        )
+    return stored.row
+
+
+def checked_index(
+    index: "ArchitectureIndex", config: IndexConfig
+) -> "ArchitectureIndex | ExactIndex":
+    """What to ask instead of a Milvus Lite index that nobody has checked: its rows, in memory.
+
+    Milvus Lite searches copies of the vectors, and would not notice that some were damaged. More
+    rows than may be held, and those of a Milvus server, are asked where they are.
+
+    Raises:
+        DamagedIndexError: Names the row, the directory and the way out.
+    """
+    if not config.is_lite or index.count() > config.reader_rows:
+        return index
+    return read_rows(index.live, Event())
 
 
 def _change(live: "Collection") -> str:
     """A text that is another after every write of single rows."""
-    from nar.index.marks import CHANGED
+    from nar.index.publishing import CHANGED
 
     return live.marks.get(CHANGED, "")

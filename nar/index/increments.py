@@ -18,7 +18,7 @@ from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import Advance, IndexVerificationError
 from nar.index.digests import RowDigests
 from nar.index.finishing import await_rows
-from nar.index.marks import CORPUS, mark
+from nar.index.publishing import CORPUS, mark
 from nar.index.rows import IndexRow
 
 # Changed, new and vanished rows, beside all rows, that are written in place at most.

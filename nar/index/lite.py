@@ -6,25 +6,23 @@ Run as a program it is that child.
 import fcntl
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 
 from nar.base.children import Child, say, told
-from nar.base.errors import IndexInUseError, IndexUnavailableError
-from nar.index.damage import (
+from nar.base.errors import IndexInUseError, IndexUnavailableError, NarError
+from nar.index.lite_files import (
     DamagedIndexError,
-    as_answer,
+    Synced,
     check_files,
-    of_answer,
     remove_unmade,
 )
-from nar.index.syncing import Synced
 
 if TYPE_CHECKING:
     from milvus_lite.db import MilvusLite
@@ -233,6 +231,22 @@ def _owner(pid: int) -> int:
     except OSError:
         return pid
     return int(status.rpartition(")")[2].split()[1]) if _is_child(pid) else pid
+
+
+def as_answer(error: NarError) -> dict[str, object]:
+    """An error as a child says it to its parent."""
+    return {"fault": str(error), "kind": type(error).__name__}
+
+
+def of_answer(answer: Mapping[str, Any]) -> IndexUnavailableError:
+    """The error that a child has said.
+
+    Example:
+        >>> of_answer(as_answer(DamagedIndexError("a file is missing")))
+        DamagedIndexError('a file is missing')
+    """
+    kinds = {kind.__name__: kind for kind in (DamagedIndexError, IndexInUseError)}
+    return kinds.get(answer["kind"], IndexUnavailableError)(answer["fault"])
 
 
 def main() -> None:

@@ -15,10 +15,10 @@ import grpc
 from pymilvus import MilvusClient, MilvusException
 
 from nar.base.errors import ConfigError, IndexUnavailableError
-from nar.index.damage import WAY_OUT
 from nar.index.lite import LOOPBACK, EmbeddedServer, ServerApart
+from nar.index.lite_files import WAY_OUT
+from nar.index.rows import ERRORS
 from nar.index.settings import IndexConfig
-from nar.index.state import ERRORS
 
 # Building and loading an index takes longer than a call; a dead server is still noticed.
 PATIENCE_S: Final = 120.0
@@ -66,7 +66,7 @@ class Milvus:
         self._counting = Lock()
         self._errors = dict.fromkeys(ERRORS, 0)
         self._embedded: EmbeddedServer | ServerApart | None = None
-        if config.uri.endswith(".db"):
+        if config.is_lite:
             start = ServerApart if config.is_apart else EmbeddedServer
             self._embedded = start(Path(config.uri))
         elif not config.uri.startswith(("http://", "https://")):

@@ -1,9 +1,22 @@
-"""How collections come and go: one is filled, the alias names it, the old one goes or is kept."""
+"""How collections come and go: one is filled, the alias names it, the old one goes or is kept.
 
+What is noted of a collection stands in Milvus itself, so that others can tell whether it is needed.
+A collection that no alias leads to was left by a killed build or publisher. It is dead for certain
+if another was published in its place, or, in Milvus Lite, which one process owns at a time, if it
+is a build without a name that another owner began. Of any other nobody can tell but by its age: a
+build shows life while it writes.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from secrets import token_hex
+from typing import Final
 
-from nar.base.errors import IndexUnavailableError
-from nar.index.bulk import check_names, check_same
+from nar.base.errors import IndexMismatchError, IndexUnavailableError, InvalidQueryError
+from nar.index import IndexKind
 from nar.index.collection import (
     SCHEMA_VERSION,
     Collection,
@@ -12,10 +25,64 @@ from nar.index.collection import (
     find_collection,
 )
 from nar.index.finishing import is_built_late
-from nar.index.marks import SUPERSEDED, begun, mark
-from nar.index.milvus import Milvus
-from nar.index.orphans import collect, is_dropped
-from nar.index.settings import IndexConfig, IndexKind
+from nar.index.milvus import Milvus, RefusedError
+from nar.index.rows import is_fingerprint
+from nar.index.settings import IndexConfig
+
+log = logging.getLogger(__name__)
+
+# The job of a build, if it has a name; the connection that began it; when it last showed life, in
+# seconds since 1970; and the collection that was published in its place, or nothing.
+JOB: Final = "nar.job"
+BUILDER: Final = "nar.builder"
+WRITTEN: Final = "nar.written"
+# Another text after every write of single rows: their number may be as before.
+CHANGED: Final = "nar.changed"
+SUPERSEDED: Final = "nar.superseded"
+# Digest of the corpus whose rows it has, no more and no fewer; nothing where that is not known.
+CORPUS: Final = "nar.corpus"
+# A server of Milvus before 2.3.6 keeps over a restart what was noted before its last note (issue
+# 30144 of milvus-io/milvus): what is noted twice is kept.
+_NOTES: Final = 2
+_JOB_NAME: Final = re.compile(r"[a-z0-9]{1,40}")
+
+
+def begun(milvus: Milvus, job: str | None) -> dict[str, str]:
+    """The marks of a build that begins now."""
+    return {JOB: job or "", BUILDER: milvus.session, **_alive()}
+
+
+def show_life(collection: Collection) -> None:
+    """Note that somebody still fills it, whatever was published in its place before."""
+    mark(collection, _alive())
+
+
+def show_change(collection: Collection) -> None:
+    """Let readers in other processes see that rows were written."""
+    mark(collection, {CHANGED: token_hex(8)})
+
+
+def show_difference(collection: Collection) -> None:
+    """Note that it is about to have other rows than a corpus, if it has had those of one."""
+    if collection.marks.get(CORPUS):
+        mark(collection, {CORPUS: ""})
+
+
+def mark(collection: Collection, marks: Mapping[str, str]) -> None:
+    """Note something of a collection, to last; where Milvus takes no notes, work goes on."""
+    milvus = collection.milvus
+    try:
+        for _ in range(1 if milvus.embedded else _NOTES):
+            with milvus.reaching("mark the collection"):
+                milvus.client.alter_collection_properties(
+                    collection.name, dict(marks), timeout=milvus.timeout_s
+                )
+    except RefusedError as error:
+        log.warning("nobody can tell later whether this is needed: %s", error)
+
+
+def _alive() -> dict[str, str]:
+    return {WRITTEN: f"{time.time():.0f}", SUPERSEDED: ""}
 
 
 def staging_collection(
@@ -27,7 +94,7 @@ def staging_collection(
         InvalidQueryError: No build can be called so.
         IndexMismatchError: The job was begun for other vectors.
     """
-    check_names(encoder, job)
+    _check_names(encoder, job)
     name = f"arch_{encoder[:16]}_v{SCHEMA_VERSION}_{job or token_hex(6)}"
     staging = find_collection(milvus, name)
     if staging and not is_made(staging):
@@ -38,8 +105,33 @@ def staging_collection(
         staging = create_collection(
             milvus, name, encoder=encoder, dim=dim, kind=kind, marks=begun(milvus, job)
         )
-    check_same(staging, encoder, dim)
+    _check_same(staging, encoder, dim)
     return staging
+
+
+def _check_names(encoder: str, job: str | None) -> None:
+    """Refuse what no build can be called.
+
+    Raises:
+        InvalidQueryError: The encoder is no fingerprint, or the job has other letters.
+    """
+    if not is_fingerprint(encoder):
+        raise InvalidQueryError("encoder", f"wanted 64 hexadecimal digits, came {encoder!r}")
+    if job is not None and not _JOB_NAME.fullmatch(job):
+        raise InvalidQueryError("job", f"wanted 1 to 40 of a-z and 0-9, came {job!r}")
+
+
+def _check_same(staging: Collection, encoder: str, dim: int) -> None:
+    """Refuse to go on with a build that was begun for other vectors.
+
+    Raises:
+        IndexMismatchError: Says what it was begun for.
+    """
+    if (staging.encoder, staging.dim) != (encoder, dim):
+        raise IndexMismatchError(
+            f"build {staging.name} was begun for encoder {staging.encoder} with {staging.dim} "
+            f"dimensions, now came {encoder} with {dim}; name another job"
+        )
 
 
 def is_made(collection: Collection) -> bool:
@@ -109,3 +201,104 @@ def point_alias(milvus: Milvus, alias: str, name: str) -> None:
         known = milvus.client.has_collection(alias, timeout=milvus.timeout_s)
         switch = milvus.client.alter_alias if known else milvus.client.create_alias
         switch(name, alias, timeout=milvus.timeout_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A collection of NAR that no alias leads to.
+
+    Attributes:
+        collection: Which.
+        job: Name of the build that can be taken up again; empty where it cannot.
+        is_dead: Whether nobody fills or reads it, for certain.
+        idle_s: How long ago a build last showed life.
+    """
+
+    collection: Collection
+    job: str
+    is_dead: bool
+    idle_s: float
+
+
+def orphans(milvus: Milvus) -> list[Orphan]:
+    """Every collection that no alias leads to, by name; a running build is one, too.
+
+    Raises:
+        IndexUnavailableError: Milvus does not answer.
+    """
+    with milvus.reaching("list the collections"):
+        names = sorted(milvus.client.list_collections(timeout=milvus.timeout_s))
+    described = [_described(milvus, name) for name in names]
+    # Afterwards: what was published meanwhile is none.
+    published = _named_by_aliases(milvus)
+    return [_orphan(each) for each in described if each and each.name not in published]
+
+
+def _named_by_aliases(milvus: Milvus) -> set[str]:
+    """Names of the collections that some alias leads to."""
+    # Milvus Lite does not tell them with the collection.
+    with milvus.reaching("list the aliases"):
+        aliases = milvus.client.list_aliases(timeout=milvus.timeout_s)["aliases"]
+        descriptions = [
+            milvus.client.describe_collection(alias, timeout=milvus.timeout_s) for alias in aliases
+        ]
+    return {description["collection_name"] for description in descriptions}
+
+
+def _described(milvus: Milvus, name: str) -> Collection | None:
+    """A collection of NAR; None for those of others, and for what has gone meanwhile."""
+    try:
+        return find_collection(milvus, name)
+    except IndexUnavailableError as error:
+        log.info("%s is left alone: %s", name, error)
+        return None
+
+
+def _orphan(collection: Collection) -> Orphan:
+    marks, milvus = collection.marks, collection.milvus
+    job = marks.get(JOB, "")
+    is_abandoned = milvus.embedded is not None and BUILDER in marks and not job
+    return Orphan(
+        collection,
+        job,
+        bool(marks.get(SUPERSEDED)) or (is_abandoned and marks[BUILDER] != milvus.session),
+        time.time() - float(marks.get(WRITTEN, 0)),
+    )
+
+
+def drop_orphans(milvus: Milvus, *, idle_s: float) -> list[Orphan]:
+    """Drop what is dead for certain, and builds that have shown no life for so long.
+
+    Args:
+        milvus: Where.
+        idle_s: A running build shows life every minute while it writes. Between two writes it may
+            compute for longer.
+
+    Returns:
+        What was dropped.
+
+    Raises:
+        IndexUnavailableError: Milvus does not answer.
+    """
+    chosen = [each for each in orphans(milvus) if each.is_dead or each.idle_s >= idle_s]
+    return [each for each in chosen if is_dropped(each.collection)]
+
+
+def collect(milvus: Milvus) -> None:
+    """Drop what is dead for certain, and go on where that fails: the next publisher tries again."""
+    try:
+        for each in orphans(milvus):
+            if each.is_dead and is_dropped(each.collection):
+                log.info("dropped %s, which nobody reads any more", each.collection.name)
+    except IndexUnavailableError as error:
+        log.warning("what killed publishers have left was not dropped: %s", error)
+
+
+def is_dropped(collection: Collection) -> bool:
+    """Drop a collection; whether it was there to drop, and not dropped by another meanwhile."""
+    try:
+        collection.drop()
+    except RefusedError as error:
+        log.info("%s was not dropped: %s", collection.name, error)
+        return False
+    return True

@@ -24,15 +24,13 @@ from nar.base.errors import (
     IndexUnavailableError,
     NarError,
 )
-from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.following import Follower
-from nar.index.mirror import Mirror
-from nar.index.rows import Hit, IndexEntry, IndexRow
-from nar.index.searches import Search
+from nar.index.lite_files import DamagedIndexError
+from nar.index.ranking import Search
+from nar.index.rows import Hit, IndexEntry, IndexRow, IndexState
 from nar.index.settings import IndexConfig
-from nar.index.state import IndexState
 
 # It imports pymilvus, which takes half of the start of a server that files answer for.
 if TYPE_CHECKING:
@@ -62,7 +60,7 @@ class Reader:
     """
 
     def __init__(
-        self, open_index: Open | None, config: IndexConfig, files: Mirror | None = None
+        self, open_index: Open | None, config: IndexConfig, files: ExactIndex | None = None
     ) -> None:
         assert open_index or files, "nothing would answer"
         self._ending = Event()
@@ -105,7 +103,7 @@ class Reader:
     @property
     def holds_rows(self) -> bool:
         """Whether rows in memory answer."""
-        return self._follower.mirror is not None
+        return self._follower.rows is not None
 
     @property
     def agreed_s(self) -> float:
@@ -218,8 +216,8 @@ class Reader:
 
     @property
     def _reads(self) -> "ExactIndex | ArchitectureIndex":
-        mirror = self._follower.mirror
-        return mirror.rows if mirror else self._opened
+        rows = self._follower.rows
+        return self._opened if rows is None else rows
 
     @property
     def _opened(self) -> "ArchitectureIndex":

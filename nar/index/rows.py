@@ -5,9 +5,10 @@ A column is one field of `IndexEntry`, which both share; whoever changes the col
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
@@ -213,3 +214,48 @@ def _columns(item: Described) -> dict[str, Any]:
         "exact": item.exact,
         "inference": item.inference,
     }
+
+
+ALL_IDS: Final = 16**32
+# Above every id: no digit is as large.
+END_OF_IDS: Final = "g"
+
+
+def id_ranges(rows: int, page_rows: int) -> Iterator[tuple[str, str]]:
+    """Ranges that have about so many rows each.
+
+    Args:
+        rows: How many there are in all.
+        page_rows: How many a range should have.
+
+    Yields:
+        The first id of a range, and the first one behind it.
+
+    Example:
+        >>> [(low[0], end[0]) for low, end in id_ranges(2_000, 500)]
+        [('0', '4'), ('4', '8'), ('8', 'c'), ('c', 'g')]
+    """
+    pages = -(-rows // page_rows) or 1
+    return pairwise([*(f"{number * ALL_IDS // pages:032x}" for number in range(pages)), END_OF_IDS])
+
+
+# Why a call to Milvus fails: it could not do it, or did not answer.
+ERRORS: Final = ("refused", "unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """Where an index keeps its rows.
+
+    Attributes:
+        collection: Name of the collection that was looked at last; empty where files alone answer.
+        is_in_memory: Whether rows in memory answer searches; else the collection does.
+        is_writable: Whether rows can be written.
+        visible_within_s: How long it takes at most until rows that others wrote answer, by the
+            last time that all rows were compared; 0 where every search asks the collection.
+    """
+
+    collection: str
+    is_in_memory: bool
+    is_writable: bool
+    visible_within_s: float

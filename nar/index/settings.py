@@ -1,9 +1,20 @@
 """Settings of an index: where the vectors are, and how they are searched."""
 
+from pathlib import Path
+from typing import Final
+
 from pydantic import Field
 
 from nar.base.settings import Settings
 from nar.index import IndexKind
+
+# Milvus Lite takes no directory of another ending.
+LITE_SUFFIX: Final = ".db"
+
+
+def is_lite(uri: str) -> bool:
+    """Whether an index is a directory of Milvus Lite, and no address of a Milvus server."""
+    return uri.endswith(LITE_SUFFIX)
 
 
 class IndexConfig(Settings):
@@ -32,6 +43,16 @@ class IndexConfig(Settings):
     compare_s: float = Field(
         300.0, gt=0, description="how often it compares rows that nobody says were written"
     )
+
+    @property
+    def is_lite(self) -> bool:
+        """Whether it is a directory of Milvus Lite, and no address of a Milvus server."""
+        return is_lite(self.uri)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it is a directory of Milvus Lite that is not there: to open it would make it."""
+        return self.is_lite and not Path(self.uri).exists()
 
     @property
     def apart(self) -> "IndexConfig":

@@ -1,16 +1,208 @@
-"""Table: what the rows of an index in memory say besides their vectors, column by column."""
+"""Table: what the rows of an index in memory say besides their vectors, column by column.
+
+A search compares numbers in columns and looks at no row.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.index.columns import Column, Mask, Texts, within
-from nar.index.filters import Condition, Filter, Range, Wanted
+from nar.index.filters import Condition, Filter, Range, Terms, Wanted, combined
 from nar.index.ranking import check_filter
-from nar.index.rows import COLUMNS, COUNTS, IndexEntry, IndexRow
-from nar.index.terms import Terms, combined
+from nar.index.rows import COLUMNS, COUNTS, IndexEntry, IndexRow, architecture_id, is_fingerprint
+
+Mask = NDArray[np.bool_]
+
+# Texts that no row has any more are kept until they are as many as the rows and so many more.
+_SPARE: Final = 1_000
+
+
+class Column(Protocol):
+    """A column of texts, however it is kept."""
+
+    @property
+    def values(self) -> list[str]:
+        """The different texts; some may be of rows that are gone."""
+
+    def every(self) -> list[str]:
+        """The text of each row."""
+
+    def at(self, position: int) -> str:
+        """The text of one row."""
+
+    def equal_any(self, texts: Iterable[str]) -> Mask:
+        """Which rows have one of the texts. Shape (rows,)."""
+
+    def changed(self, kept: Mask, texts: Sequence[str]) -> "Column":
+        """The column without some rows, and with others behind them.
+
+        Args:
+            kept: Shape (rows,), which rows stay.
+            texts: Those of the rows that come.
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """A column of texts as numbers: equal texts have equal numbers.
+
+    Attributes:
+        values: The text of each number.
+        numbers: The number of each text.
+        column: Shape (rows,), the number of each row's text.
+
+    Example:
+        >>> families = Texts.of(["resnet", "vit", "resnet"])
+        >>> families.equal_any(["resnet", "mlp"]), families.at(1)
+        (array([ True, False,  True]), 'vit')
+    """
+
+    values: list[str]
+    numbers: dict[str, int]
+    column: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """The column of the texts of all rows."""
+        every = list(texts)
+        values = list(dict.fromkeys(every))
+        numbers = {text: number for number, text in enumerate(values)}
+        column = np.fromiter(map(numbers.__getitem__, every), np.int32, len(every))
+        return cls(values, numbers, column)
+
+    def every(self) -> list[str]:
+        """See `Column`."""
+        return [self.values[number] for number in self.column.tolist()]
+
+    def at(self, position: int) -> str:
+        """See `Column`."""
+        return self.values[int(self.column[position])]
+
+    def equal_any(self, texts: Iterable[str]) -> Mask:
+        """See `Column`."""
+        return np.isin(self.column, [self.numbers[text] for text in texts if text in self.numbers])
+
+    def changed(self, kept: Mask, texts: Sequence[str]) -> Self:
+        """See `Column`."""
+        column = self.column[kept]
+        if len(self.values) > 2 * (len(column) + len(texts)) + _SPARE:
+            return self.of([*(self.values[number] for number in column.tolist()), *texts])
+        numbers = dict(self.numbers)
+        added = [numbers.setdefault(text, len(numbers)) for text in texts]
+        return type(self)(
+            list(numbers), numbers, np.concatenate([column, np.array(added, dtype=np.int32)])
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprints:
+    """A column of fingerprints as bytes: of tens of thousands, few are ever shown.
+
+    Attributes:
+        digests: Shape (rows,), 32 bytes each.
+
+    Example:
+        >>> column = Fingerprints(np.array([b"a" * 32, b"b" * 32], dtype="V32"))
+        >>> column.at(1) == (b"b" * 32).hex(), column.equal_any([column.at(0)])
+        (True, array([ True, False]))
+    """
+
+    digests: NDArray[np.void]
+
+    @property
+    def values(self) -> list[str]:
+        """See `Column`."""
+        return list(dict.fromkeys(self.every()))
+
+    def every(self) -> list[str]:
+        """See `Column`."""
+        return [each.hex() for each in self.digests.tolist()]
+
+    def at(self, position: int) -> str:
+        """See `Column`."""
+        return bytes(self.digests[position]).hex()
+
+    def equal_any(self, texts: Iterable[str]) -> Mask:
+        """See `Column`."""
+        wanted = _digests(filter(is_fingerprint, texts))
+        # All are of one length: the zeros that numpy drops at their ends tell none apart.
+        return np.isin(self.digests.view("S32"), wanted.view("S32"))
+
+    def changed(self, kept: Mask, texts: Sequence[str]) -> Self:
+        """See `Column`."""
+        return type(self)(np.concatenate([self.digests[kept], _digests(texts)]))
+
+
+def _digests(texts: Iterable[str]) -> NDArray[np.void]:
+    """The bytes of fingerprints. Shape (texts,)."""
+    return np.frombuffer(b"".join(map(bytes.fromhex, texts)), dtype="V32")
+
+
+class Ids:
+    """The column of ids, which are digests of names: all of them are made once one is looked for.
+
+    Args:
+        names: The column of names.
+
+    Example:
+        >>> column = Ids(Texts.of(["timm:resnet50"]))
+        >>> column.at(0) == architecture_id("timm:resnet50"), column.equal_any([column.at(0)])
+        (True, array([ True]))
+    """
+
+    def __init__(self, names: Texts) -> None:
+        self._names = names
+
+    @cached_property
+    def _made(self) -> Texts:
+        ids = [architecture_id(name) for name in self._names.values]
+        numbers = {each: number for number, each in enumerate(ids)}
+        return Texts(ids, numbers, self._names.column)
+
+    @property
+    def values(self) -> list[str]:
+        """See `Column`."""
+        return self._made.values
+
+    def every(self) -> list[str]:
+        """See `Column`."""
+        return list(map(architecture_id, self._names.every()))
+
+    def at(self, position: int) -> str:
+        """See `Column`."""
+        return architecture_id(self._names.at(position))
+
+    def equal_any(self, texts: Iterable[str]) -> Mask:
+        """See `Column`."""
+        return self._made.equal_any(texts)
+
+    def changed(self, kept: Mask, texts: Sequence[str]) -> Texts:
+        """See `Column`."""
+        return self._made.changed(kept, texts)
+
+
+def within(column: NDArray[np.int64], wanted: Range) -> Mask:
+    """Which rows lie within both bounds.
+
+    Args:
+        column: Shape (rows,).
+        wanted: The bounds.
+
+    Example:
+        >>> within(np.array([1, 5, 9]), Range(minimum=5))
+        array([False,  True,  True])
+    """
+    mask = np.ones(len(column), dtype=np.bool_)
+    if wanted.minimum is not None:
+        mask &= column >= wanted.minimum
+    if wanted.maximum is not None:
+        mask &= column <= wanted.maximum
+    return mask
+
 
 Counts = NDArray[np.int64]
 

@@ -19,8 +19,7 @@ from nar.encoding.stored import GraphEmbedder
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.ops import ATTRIBUTES, OPS
 from nar.index.filters import Filter
-from nar.index.rows import IndexEntry, IndexRow
-from nar.index.state import IndexState
+from nar.index.rows import IndexEntry, IndexRow, IndexState
 from nar.serve.calls import StageClock, TimedEmbedder
 from nar.serve.explaining import Explanations, Graphs
 from nar.serve.items import Items, rows_of

@@ -29,7 +29,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from nar.base.errors import NarError
-from nar.index.state import ERRORS, IndexState
+from nar.index.rows import ERRORS, IndexState
 
 METHODS: Final = (
     "Search",

@@ -9,14 +9,15 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from nar.base.errors import InvalidQueryError, at
 from nar.index.filters import (
     EVERYTHING,
+    GROUPS,
     Condition,
     Filter,
     Range,
     Wanted,
+    check_size,
     conditions_of,
     lists_of,
 )
-from nar.index.nesting import GROUPS, check_size
 from nar.v1 import retrieval_pb2
 
 _BOUNDS: Final = ("minimum", "maximum")

@@ -2,8 +2,7 @@
 
 from dataclasses import asdict, dataclass, fields
 
-from nar.index.filters import MAX_VALUE_BYTES
-from nar.index.nesting import MAX_DEPTH, MAX_FILTERS, MAX_VALUES
+from nar.index.filters import MAX_DEPTH, MAX_FILTERS, MAX_VALUE_BYTES, MAX_VALUES
 from nar.v1 import retrieval_pb2
 from nar.wire.graphs import MAX_OPERATOR_CHARS
 from nar.wire.settings import ServerConfig

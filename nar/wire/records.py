@@ -10,8 +10,7 @@ from nar.graphs.architecture import Architecture, Labels, Tier
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import text_fault
-from nar.index.rows import TEXT_BYTES, Hit, IndexEntry
-from nar.index.state import IndexState
+from nar.index.rows import TEXT_BYTES, Hit, IndexEntry, IndexState
 from nar.v1 import retrieval_pb2
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.graphs import encode_graph

@@ -19,7 +19,7 @@ from nar.encoding.checkpoint import save_checkpoint
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.marks import WRITTEN, mark
+from nar.index.publishing import WRITTEN, mark
 from nar.index.settings import IndexConfig
 from nar.motifs.config import MotifConfig
 from nar.zoo import capture_architecture

@@ -9,10 +9,16 @@ import ray
 from waiting import wait_for
 
 from cluster import actors
-from cluster.actors import ActorPool, Recruiter
+from cluster.actors import (
+    ActorPool,
+    Done,
+    Failed,
+    Item,
+    Recruiter,
+    WorkerLostError,
+    WorkerStartError,
+)
 from cluster.config import PoolConfig
-from cluster.failures import WorkerLostError, WorkerStartError
-from cluster.items import Done, Failed, Item
 from nar.base.errors import CaptureError
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from cluster.alone import JobRunsError, alone
+from cluster.session import JobRunsError, alone
 from nar.base.errors import ConfigError
 from nar.base.workspace import Workspace
 
 HOLDING = """
 import sys
 from pathlib import Path
-from cluster.alone import alone
+from cluster.session import alone
 from nar.base.workspace import Workspace
 
 with alone(Workspace(Path(sys.argv[1])), "corpus"):

@@ -1,6 +1,6 @@
 """The order in which workers take what waits."""
 
-from cluster.items import Backlog, Item
+from cluster.actors import Backlog, Item
 
 
 def test_backlog_keeps_to_a_group_while_it_lasts():

@@ -11,7 +11,7 @@ import pytest
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 
-from cluster.processes import Step, StepFailedError, free_address, serving, wait_until_serving
+from cluster.demo import Step, StepFailedError, free_address, serving, wait_until_serving
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 from torch import nn
 
-from cluster.resuming import newest_whole
+from cluster.pretraining import newest_whole
 from nar.base.errors import CheckpointError
 from nar.encoding.training_state import TrainingState, save_state
 

@@ -9,9 +9,8 @@ from milvus_server import free_port
 from s3_server import upload
 
 from cluster.config import EmbedConfig
-from cluster.embed_worker import EmbedWorker, Target
+from cluster.embed_worker import EmbedWorker, Target, named_part
 from cluster.embedding import embed
-from cluster.parts import named_part
 from nar.base.errors import IndexUnavailableError
 from nar.base.workspace import Workspace
 from nar.corpus import located, read_corpus

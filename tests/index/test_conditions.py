@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 from nar.base.errors import InvalidQueryError
 from nar.cli.filter_options import filtering
-from nar.index.filters import Filter, Range, Texts, conditions_of, on
-from nar.index.nesting import GROUPS
+from nar.index.filters import GROUPS, Filter, Range, Texts, conditions_of, on
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.filters import decode_filter, decode_kind, filter_fields
 

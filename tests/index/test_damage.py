@@ -15,8 +15,8 @@ from oracle import DIM, row
 
 from nar.base.errors import IndexUnavailableError, NarError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.damage import WAY_OUT, DamagedIndexError
-from nar.index.mirror import Mirror, checked
+from nar.index.following import checked_index, read_rows
+from nar.index.lite_files import WAY_OUT, DamagedIndexError
 from nar.index.settings import IndexConfig
 
 ROWS = [row(f"row {number}", 1, number, number % 7) for number in range(300)]
@@ -64,7 +64,9 @@ def answers(path):
     """Names of all rows as a search gives them, which reads and checks them first."""
     config = IndexConfig(uri=str(path))
     with ArchitectureIndex(config, encoder=ENCODER) as index:
-        return sorted(hit.name for hit in checked(index, config).search(EAST, len(ROWS) + 1)[0])
+        return sorted(
+            hit.name for hit in checked_index(index, config).search(EAST, len(ROWS) + 1)[0]
+        )
 
 
 def answers_or_error(path):
@@ -196,6 +198,6 @@ def test_vectors_that_changed_on_disk_are_named(copy):
         stored[0]["embedding"] = [3.0] * DIM
         index.live.milvus.client.upsert(index.live.name, stored)
         with pytest.raises(DamagedIndexError, match=f"{path} reads back damaged; {WAY_OUT}"):
-            Mirror.read(index.live, Event())
+            read_rows(index.live, Event())
     with pytest.raises(DamagedIndexError, match=str(Path(path))):
         answers(path)

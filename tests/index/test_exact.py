@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 from oracle import DIM, Oracle, row
 
 from nar.base.errors import InvalidQueryError
-from nar.index.columns import Fingerprints, Ids, Texts
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter, Range
+from nar.index.ranking import Search
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, IndexRow
-from nar.index.searches import Search
-from nar.index.table import Table
+from nar.index.table import Fingerprints, Ids, Table, Texts
 
 NAMES = [f"timm:{number}" for number in range(40)]
 

@@ -8,9 +8,8 @@ from milvus_lite.search.filter.tokens import TokenKind, tokenize
 from oracle import DIM, passes, row
 
 from nar.base.errors import InvalidQueryError
-from nar.index.expressions import equal_any, expression
-from nar.index.filters import Filter, Range, conditions_of
-from nar.index.nesting import GROUPS, MAX_DEPTH, MAX_VALUES
+from nar.index.dialect import equal_any, expression
+from nar.index.filters import GROUPS, MAX_DEPTH, MAX_VALUES, Filter, Range, conditions_of
 from nar.index.rows import FINGERPRINTS
 
 HOSTILE = [

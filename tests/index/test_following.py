@@ -9,10 +9,10 @@ from oracle import DIM, row
 from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
-from nar.index.damage import DamagedIndexError
+from nar.index.exact import ExactIndex
 from nar.index.following import Follower
-from nar.index.marks import CHANGED
-from nar.index.mirror import Mirror
+from nar.index.lite_files import DamagedIndexError
+from nar.index.publishing import CHANGED
 from nar.index.rows import architecture_id
 from nar.index.settings import IndexConfig
 
@@ -48,11 +48,11 @@ def test_a_look_compares_a_part_of_the_rows(index, monkeypatch):
     monkeypatch.setattr("nar.index.following._ROWS_A_LOOK", 2)
     follower = following()
     follower.look(index)
-    held = follower.mirror
-    assert held.rows.count() == len(ROWS)
+    held = follower.rows
+    assert held.count() == len(ROWS)
     compared = []
     monkeypatch.setattr(Collection, "digests_between", lambda _, *part: compared.append(part) or {})
-    monkeypatch.setattr(Mirror, "digests_between", lambda *_: {})
+    monkeypatch.setattr(ExactIndex, "digests_between", lambda *_: {})
     follower.look(index)
     assert not compared  # they were just read
     monkeypatch.setattr(follower, "_compare_at", 0.0)
@@ -65,7 +65,7 @@ def test_a_look_compares_a_part_of_the_rows(index, monkeypatch):
     compared.clear()
     follower.look(index)
     assert (compared[0][0], compared[-1][1]) == ("0" * 32, "g")  # all
-    assert follower.mirror is held
+    assert follower.rows is held
 
 
 def test_a_write_of_its_own_lets_no_look_compare(index, monkeypatch):
@@ -89,8 +89,8 @@ def test_a_write_of_its_own_lets_no_look_compare(index, monkeypatch):
 def test_of_rows_that_others_wrote_only_these_are_read(index, monkeypatch):
     follower = following()
     follower.look(index)
-    before = follower.mirror
-    monkeypatch.setattr(Mirror, "read", refuse)
+    before = follower.rows
+    monkeypatch.setattr("nar.index.following.read_rows", refuse)
     asked = []
     rows = Collection.rows
     monkeypatch.setattr(Collection, "rows", lambda *wanted: asked.append(wanted) or rows(*wanted))
@@ -98,10 +98,10 @@ def test_of_rows_that_others_wrote_only_these_are_read(index, monkeypatch):
     index.live.delete([architecture_id("n2")])
     mark(index, "of another process")
     follower.look(index)
-    kept = follower.mirror.rows
+    kept = follower.rows
     assert kept.get(["n1"])["n1"].family == "renamed"
     assert kept.get(["n2", "new"]).keys() == {"new"}
-    assert kept.count() == before.rows.count() == len(ROWS)
+    assert kept.count() == before.count() == len(ROWS)
     [(_, wanted)] = asked
     assert len(wanted["id"]) == 2
 
@@ -117,9 +117,9 @@ def test_files_that_answered_before_are_compared_with_pauses(index, monkeypatch,
     monkeypatch.setattr("nar.index.following._ROWS_A_LOOK", 10)
     files = [row("n1", 1, 1, family=family), *(each for each in ROWS if each.name != "n1")]
     ending = Pauses()
-    follower = following(Mirror.of(files, dim=DIM), ending)
+    follower = following(ExactIndex(files, dim=DIM), ending)
     follower.look(index)
-    assert follower.mirror.rows.get(["n1"])["n1"].family == ROWS[1].family
+    assert follower.rows.get(["n1"])["n1"].family == ROWS[1].family
     if family == ROWS[1].family:
         assert ending.count == 4  # as many parts of ten rows
 
@@ -134,7 +134,7 @@ def test_what_could_not_be_read_anew_is_found_again(index, monkeypatch):
         with pytest.raises(IndexUnavailableError):
             follower.look(index)
     follower.look(index)
-    assert follower.mirror.rows.get(["n1"])["n1"].family == "renamed"
+    assert follower.rows.get(["n1"])["n1"].family == "renamed"
 
 
 def refuse(*_):

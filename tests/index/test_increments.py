@@ -12,8 +12,7 @@ from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexVerificationError
 from nar.index.increments import Comparison, Increment, descriptions, is_of_corpus
-from nar.index.marks import show_difference
-from nar.index.publishing import go_back
+from nar.index.publishing import go_back, show_difference
 from nar.index.settings import IndexConfig
 
 ROWS = [row(f"row {number}", 1, number) for number in range(40)]

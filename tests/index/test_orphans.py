@@ -11,9 +11,8 @@ from oracle import DIM, row
 
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import find_collection
-from nar.index.marks import SUPERSEDED, WRITTEN, mark
 from nar.index.milvus import Milvus
-from nar.index.orphans import drop_orphans, orphans
+from nar.index.publishing import SUPERSEDED, WRITTEN, drop_orphans, mark, orphans
 
 DAY_S = 86_400.0
 ROWS = [row(f"row {number}", 1, number) for number in range(4)]

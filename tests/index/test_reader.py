@@ -14,14 +14,13 @@ from waiting import wait_for
 from nar.base.errors import IndexMismatchError, IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import create_collection
-from nar.index.damage import DamagedIndexError
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter, Range
-from nar.index.mirror import Mirror
+from nar.index.lite_files import DamagedIndexError
 from nar.index.publishing import point_alias
+from nar.index.ranking import Search
 from nar.index.reader import Reader
 from nar.index.rows import architecture_id
-from nar.index.searches import Search
 from nar.index.settings import IndexConfig
 
 EAST = np.eye(1, DIM, dtype=np.float32)
@@ -247,7 +246,7 @@ def test_a_fault_of_our_own_in_the_first_look_leaves_files_alone(uri, monkeypatc
     closed = []
     monkeypatch.setattr(index, "follow", lambda: 1 / 0)
     monkeypatch.setattr(index, "close", lambda: closed.append(1))
-    with Reader(lambda _: index, IndexConfig(uri=uri), Mirror.of(OLD, dim=DIM)) as reader:
+    with Reader(lambda _: index, IndexConfig(uri=uri), ExactIndex(OLD, dim=DIM)) as reader:
         wait_for(lambda: "the index is no longer followed" in caplog.text)
         assert (closed, reader.count(), names(reader)) == ([1], 3, names_of(OLD))
 
@@ -273,7 +272,7 @@ def test_files_answer_until_the_index_is_there(uri, prepared):
         load(index, NEW)
         return index
 
-    with Reader(open_late, config, Mirror.of(OLD, dim=DIM)) as reader:
+    with Reader(open_late, config, ExactIndex(OLD, dim=DIM)) as reader:
         assert (names(reader), reader.count(), reader.collection) == (names_of(OLD), 3, None)
         assert (isnan(reader.agreed_s), reader.errors) == (True, {})
         with pytest.raises(IndexUnavailableError, match="files alone"):
@@ -291,6 +290,6 @@ def test_files_answer_for_good_where_no_index_can_be_opened(caplog):
     def refuse(_ending):
         raise IndexUnavailableError("no room")
 
-    with Reader(refuse, IndexConfig(), Mirror.of(OLD, dim=DIM)) as reader:
+    with Reader(refuse, IndexConfig(), ExactIndex(OLD, dim=DIM)) as reader:
         wait_for(lambda: "answering from files alone: no room" in caplog.text)
         assert names(reader) == names_of(OLD)

@@ -14,8 +14,7 @@ from nar.base.errors import IndexMismatchError, IndexUnavailableError
 from nar.index import collection, snapshot
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.settings import IndexConfig
-from nar.index.snapshot import restore_snapshot, take_snapshot
-from nar.index.snapshot_files import MANIFEST, Snapshot, SnapshotError
+from nar.index.snapshot import MANIFEST, Snapshot, SnapshotError, restore_snapshot, take_snapshot
 
 OTHER_ENCODER = "f" * 64
 ROWS = [

@@ -12,12 +12,11 @@ from waiting import wait_for
 
 from nar.base.errors import IndexUnavailableError
 from nar.base.workspace import Workspace
-from nar.index.architecture_index import ArchitectureIndex
+from nar.index.architecture_index import ArchitectureIndex, upsert_rows
 from nar.index.publishing import point_alias
 from nar.index.reader import Reader
 from nar.index.rows import index_row
 from nar.index.settings import IndexConfig
-from nar.index.writing import upsert_rows
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.graphs import encode_graph

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nar.index.nesting import MAX_DEPTH
+from nar.index.filters import MAX_DEPTH
 from nar.index.rows import TEXT_BYTES
 from nar.v1 import retrieval_pb2
 from nar.wire.graphs import MAX_OPERATOR_CHARS

@@ -12,8 +12,8 @@ from live_server import live_server
 from tiny_index import KNOWN
 
 from nar.base.errors import InvalidQueryError
+from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter, Range
-from nar.index.mirror import Mirror
 from nar.index.reader import Reader
 from nar.index.settings import IndexConfig
 from nar.v1 import retrieval_pb2 as wire
@@ -158,7 +158,7 @@ def test_describe_tells_whether_writes_are_taken(embedder, index, open_client):
 
 def test_describe_tells_of_rows_in_memory(embedder, index, open_client):
     config = IndexConfig(follow_s=0.5)
-    rows = Mirror.of(list(index.get(list(KNOWN)).values()), dim=embedder.dim)
+    rows = ExactIndex(list(index.get(list(KNOWN)).values()), dim=embedder.dim)
 
     def open_late(ending):
         ending.wait()

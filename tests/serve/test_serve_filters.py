@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.base.errors import InvalidQueryError
-from nar.index.filters import EVERYTHING, Filter, Range
-from nar.index.nesting import GROUPS, MAX_DEPTH, MAX_FILTERS, MAX_VALUES
+from nar.index.filters import EVERYTHING, GROUPS, MAX_DEPTH, MAX_FILTERS, MAX_VALUES, Filter, Range
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.filters import decode_filter, encode_filter
 

@@ -12,15 +12,15 @@ from waiting import wait_for
 
 from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.mirror import Mirror
+from nar.index.exact import ExactIndex
 from nar.index.reader import Reader
+from nar.index.rows import ERRORS
 from nar.index.settings import IndexConfig
-from nar.index.state import ERRORS
 from nar.serve.telemetry import StoreMetrics
 
 
 def test_the_collection_that_is_served_is_seen_and_what_answers(embedder, index, tmp_path):
-    rows = Mirror.of(list(index.get(list(KNOWN)).values()), dim=embedder.dim)
+    rows = ExactIndex(list(index.get(list(KNOWN)).values()), dim=embedder.dim)
     opening = Event()
 
     def open_later(ending):

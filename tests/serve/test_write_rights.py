@@ -16,7 +16,7 @@ from nar.cli.serve_command import serve_atlas
 from nar.config import NarConfig
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import create_collection
-from nar.index.mirror import Mirror
+from nar.index.exact import ExactIndex
 from nar.index.publishing import point_alias
 from nar.index.reader import Reader
 from nar.index.settings import IndexConfig
@@ -121,7 +121,7 @@ def test_files_alone_take_no_writes(embedder, tmp_path):
         return ArchitectureIndex(config)
 
     with (
-        Reader(open_late, config, Mirror.of(rows, dim=embedder.dim)) as reader,
+        Reader(open_late, config, ExactIndex(rows, dim=embedder.dim)) as reader,
         live_server(embedder, reader, writable=True) as server,
     ):
         for change in (CHANGE, GONE):

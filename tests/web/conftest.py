@@ -19,7 +19,7 @@ from nar.answers.novelty import calibrate
 from nar.answers.uses import corpus_uses
 from nar.corpus import CorpusGraphs
 from nar.encoding.embed import Embedder
-from nar.index.mirror import Mirror
+from nar.index.exact import ExactIndex
 from nar.index.reader import Reader
 from nar.index.rows import index_row
 from nar.index.settings import IndexConfig
@@ -43,7 +43,7 @@ def indexed(items, tmp_path_factory):
     embedder = Embedder(small_default())
     vectors = embedder.embed([each.graph for each in items])
     rows_of_items = [index_row(*pair) for pair in zip(items, vectors, strict=True)]
-    with Reader(None, IndexConfig(), Mirror.of(rows_of_items, dim=embedder.dim)) as index:
+    with Reader(None, IndexConfig(), ExactIndex(rows_of_items, dim=embedder.dim)) as index:
         yield directory, embedder, vectors, index
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from cluster.capture_worker import CaptureWorker
 from torch import nn
 
 from cluster.provenance import identity, packages
 from cluster.shards import cut
-from cluster.worker import CaptureWorker
 from nar.base.errors import UnknownArchitectureError
 from nar.base.release import DISTRIBUTION
 from nar.capture import CaptureInputs

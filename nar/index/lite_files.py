@@ -1,12 +1,18 @@
-"""What is damaged on disk is found before Milvus Lite reads it, which would go on with less."""
+"""The files of a Milvus Lite index: damage is found before they are read, writes reach the disk.
+
+Milvus Lite would go on with fewer rows where a file is damaged, and waits for no disk.
+"""
 
 import json
+import os
 import shutil
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any, Final
 
-from nar.base.errors import IndexInUseError, IndexUnavailableError, NarError
+from nar.base.errors import IndexUnavailableError
+from nar.base.watched import Stamp, stamp
+from nar.index.settings import is_lite
 
 _AGAIN: Final = "build the index again or restore a snapshot of it"
 WAY_OUT: Final = f"delete that directory, then {_AGAIN}"
@@ -31,23 +37,7 @@ def way_out(uri: str) -> str:
         >>> way_out("http://127.0.0.1:19530")
         'build the index again or restore a snapshot of it'
     """
-    return WAY_OUT if uri.endswith(".db") else _AGAIN
-
-
-def as_answer(error: NarError) -> dict[str, object]:
-    """An error as a child says it to its parent."""
-    return {"fault": str(error), "kind": type(error).__name__}
-
-
-def of_answer(answer: Mapping[str, Any]) -> IndexUnavailableError:
-    """The error that a child has said.
-
-    Example:
-        >>> of_answer(as_answer(DamagedIndexError("a file is missing")))
-        DamagedIndexError('a file is missing')
-    """
-    kinds = {kind.__name__: kind for kind in (DamagedIndexError, IndexInUseError)}
-    return kinds.get(answer["kind"], IndexUnavailableError)(answer["fault"])
+    return WAY_OUT if is_lite(uri) else _AGAIN
 
 
 def check_files(database: Path) -> None:
@@ -121,3 +111,41 @@ def _json(path: Path, keys: Set[str] = frozenset()) -> dict[str, Any]:
 
 def _damaged(database: Path, reason: str) -> DamagedIndexError:
     return DamagedIndexError(f"the index at {database} is damaged ({reason}); {WAY_OUT}")
+
+
+class Synced:
+    """The directory of an embedded index, whichever process writes there.
+
+    Args:
+        path: Which.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._synced: dict[Path, Stamp] = {}
+
+    def sync(self) -> None:
+        """Return when the disk has what was written.
+
+        Raises:
+            IndexUnavailableError: The disk refuses.
+        """
+        for path in self._path.rglob("*"):
+            try:
+                current = stamp(path)
+                if self._synced.get(path) != current:
+                    _sync(path)
+                    self._synced[path] = current
+            except FileNotFoundError:
+                continue  # Milvus Lite compacts in the background
+            except OSError as error:
+                reason = f"{path} cannot be written to its disk: {error.strerror}"
+                raise IndexUnavailableError(reason) from error
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,10 +1,12 @@
-"""The atlas as a collection of Milvus: where it is kept, and how it comes there.
+"""The atlas as a collection of Milvus: where it is kept, how it comes there, what goes for it.
 
 It imports nothing that captures models: a server waits for it. Run as a program it is the child of
 a server that stores an atlas.
 """
 
 import logging
+import re
+import shutil
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
@@ -14,17 +16,21 @@ from nar.answers.atlas import VECTORS, Atlas, atlas_encoder, read_atlas
 from nar.base.children import Child, say, told
 from nar.base.errors import FilesSufficeError, IndexInUseError, IndexUnavailableError, NarError
 from nar.base.workspace import ELSEWHERE, cache_directory
-from nar.cli.atlas_leftovers import INDEX, remove_superseded
 from nar.corpus.manifest import FILE_NAME
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import SCHEMA_VERSION
-from nar.index.damage import as_answer, of_answer
+from nar.index.lite import as_answer, holding, of_answer
 from nar.index.milvus import RefusedError
 from nar.index.settings import IndexConfig
 
 log = logging.getLogger(__name__)
 
-_MODULE: Final = "nar.cli.atlas_store"
+INDEX: Final = "index.db"
+_OTHER_KIND: Final = "-hnsw"
+_REMOVED: Final = ".removed"
+# As `atlas_config` names them: bytes of the atlas, schema, kind of index.
+_NAME: Final = re.compile(rf"[0-9a-f]{{16}}-v[0-9]+({_OTHER_KIND})?({re.escape(_REMOVED)})?")
+_MODULE: Final = "nar.answers.atlas_store"
 _NOT_YET: Final = "the atlas is not stored yet; the next start goes on"
 
 
@@ -71,7 +77,7 @@ def open_atlas(atlas: Atlas, config: IndexConfig, ending: Event) -> Architecture
 
 
 def _opened(atlas: Atlas, config: IndexConfig) -> ArchitectureIndex:
-    if config.uri.endswith(".db"):
+    if config.is_lite:
         directory = Path(config.uri).parent
         _make_directory(directory)
         remove_superseded(directory)
@@ -166,18 +172,6 @@ def _store_apart(atlas: Atlas, config: IndexConfig, ending: Event) -> None:
     log.info("the atlas is stored at %s", config.uri)
 
 
-def main() -> None:
-    """Store an atlas, or go on with it, until the parent ends."""
-    task, ending = told()
-    atlas = Atlas(Path(task["directory"]), Path(task["corpus"]))
-    try:
-        open_atlas(atlas, IndexConfig(**task["config"]), ending).close()
-    except NarError as error:
-        say(as_answer(error))
-    else:
-        say({})
-
-
 def _make_directory(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -209,6 +203,79 @@ def _digest(atlas: Atlas) -> str:
     """Tells atlases apart by their bytes."""
     parts = (atlas.directory / VECTORS, atlas.corpus / FILE_NAME)
     return sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()[:16]
+
+
+def remove_superseded(opened: Path) -> None:
+    """Remove what the cache holds of other atlases, and of this one in another schema.
+
+    What a process has open stays until the next time, and so does the index of the other kind,
+    which may be opened again at any moment. Nothing is removed that NAR has not made, and nothing
+    outside of the cache. What cannot be removed does no harm: the log says it.
+
+    Args:
+        opened: Directory of the collection that is opened now.
+    """
+    if not _is_cached(opened):
+        return
+    kept = opened.name.removesuffix(_OTHER_KIND)
+    removed = []
+    # In reverse, what is half removed comes before the directory that would get its name.
+    for each in sorted(opened.parent.iterdir(), reverse=True):
+        if not _NAME.fullmatch(each.name) or each.name.removesuffix(_OTHER_KIND) == kept:
+            continue
+        try:
+            if _remove(each):
+                removed.append(each.name)
+        except OSError as error:
+            log.warning("%s, which an earlier atlas left, cannot be removed: %s", each, error)
+    if removed:
+        names = ", ".join(removed)
+        log.info("removed what earlier atlases left in %s: %s", opened.parent, names)
+
+
+def _is_cached(directory: Path) -> bool:
+    try:
+        return directory.parent == cache_directory()
+    except IndexUnavailableError:
+        # Whoever has no home has no cache.
+        return False
+
+
+def _remove(directory: Path) -> bool:
+    """Remove one directory; gives whether it was NAR's, and nobody's."""
+    gone = directory
+    if not directory.name.endswith(_REMOVED):
+        if not _is_made_by_nar(directory):
+            return False
+        gone = directory.with_name(f"{directory.name}{_REMOVED}")
+        with holding(directory / INDEX) as is_held_by_nobody:
+            if not is_held_by_nobody:
+                return False
+            # Whoever opens it from now on finds nothing rather than half of it, and one of these
+            # that is killed leaves a name that the next one knows.
+            directory.rename(gone)
+    shutil.rmtree(gone)
+    return True
+
+
+def _is_made_by_nar(directory: Path) -> bool:
+    """Whether an index is all that is there; links are no directories of NAR."""
+    paths = (directory, directory / INDEX, directory / INDEX / "collections")
+    if not all(path.is_dir() and not path.is_symlink() for path in paths):
+        return False
+    return [each.name for each in directory.iterdir()] == [INDEX]
+
+
+def main() -> None:
+    """Store an atlas, or go on with it, until the parent ends."""
+    task, ending = told()
+    atlas = Atlas(Path(task["directory"]), Path(task["corpus"]))
+    try:
+        open_atlas(atlas, IndexConfig(**task["config"]), ending).close()
+    except NarError as error:
+        say(as_answer(error))
+    else:
+        say({})
 
 
 if __name__ == "__main__":
