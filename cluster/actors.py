@@ -9,17 +9,121 @@ memory than it may, gets another try in a fresh process first: the fault may hav
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import ray
 from ray.actor import ActorHandle
 from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskError
 
-from cluster.actors import Backlog, Done, Failed, Item, ValueT, WorkerLostError, WorkerStartError
 from cluster.config import PoolConfig
-from cluster.resources import Share, check_room, resource_table
+from cluster.resources import Share, WorkerStartError, check_room, resource_table
+from nar.base.errors import NarError
+
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One call of a worker.
+
+    Attributes:
+        key: Name of the item, unique in the run.
+        group: Items of one group share what a worker has to load; a worker stays in its group
+            as long as it can.
+    """
+
+    key: str
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[ValueT]):
+    """What a worker returned for an item.
+
+    Attributes:
+        key: Name of the item.
+        value: What came back.
+        seconds: Worker time that it took, tries that failed included.
+    """
+
+    key: str
+    value: ValueT
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why an item has no value.
+
+    Attributes:
+        key: Name of the item.
+        error: What its last try raised, or how its worker was lost.
+        seconds: Worker time that all its tries took.
+    """
+
+    key: str
+    error: Exception
+    seconds: float = field(default=0.0, compare=False)
+
+
+class Backlog:
+    """Items that wait, by group."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._groups: dict[str, deque[Item]] = {}
+        for item in items:
+            self._groups.setdefault(item.group, deque()).append(item)
+
+    def __len__(self) -> int:
+        """Number of items that wait."""
+        return sum(map(len, self._groups.values()))
+
+    def take(self, group: str, others: Collection[str] = ()) -> Item:
+        """The next item of a group; where that one is empty, of the longest other.
+
+        Args:
+            group: Where the worker is.
+            others: Where the other workers are: groups left to them while there is anything else.
+        """
+        waiting = self._groups.get(group) or self._longest(others) or self._longest(())
+        return waiting.popleft()
+
+    def _longest(self, others: Collection[str]) -> deque[Item]:
+        free = (waiting for group, waiting in self._groups.items() if group not in others)
+        return max(free, key=len, default=deque())
+
+    def put_back(self, items: Sequence[Item]) -> None:
+        """Return items, to be taken next in their order."""
+        for item in reversed(items):
+            self._groups[item.group].appendleft(item)
+
+
+Loss = Literal["died", "timeout", "memory"]
+
+
+class WorkerLostError(NarError):
+    """An item took its worker down, or longer or more memory than it may.
+
+    Attributes:
+        kind: ``died``, ``timeout`` or ``memory``.
+        reason: The same in words.
+    """
+
+    def __init__(self, kind: Loss, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type["WorkerLostError"], tuple[Loss, str]]:
+        """Cross process borders whole: the default would pass the message as one argument."""
+        return type(self), (self.kind, self.reason)
+
+    def after(self, tries: int) -> "WorkerLostError":
+        """The same, with how often it was tried."""
+        return type(self)(self.kind, f"{self.reason} ({tries} tries)")
+
 
 START_LIMIT_S = 300.0
 Outcomes = Iterator[Done[ValueT] | Failed]

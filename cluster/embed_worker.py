@@ -1,22 +1,168 @@
-"""The process that embeds: it reads its own rows, and writes them or gives them back."""
+"""The processes that embed: each reads its own rows, and writes them or gives them back.
 
-from collections.abc import Iterator
+One worker cuts graphs and encodes them, unless `embed: encoders:` of the cluster's sizes says who
+encodes. Which nodes those are, its labels and GPUs say.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import ray
+import torch
 from numpy.typing import NDArray
+from ray.actor import ActorHandle
+from ray.exceptions import RayError, RayTaskError
 
-from cluster.embed_worker import EncodedElsewhere, parsed_part
-from cluster.resources import bound_memory
+from cluster.actors import START_LIMIT_S
+from cluster.config import WorkerConfig
+from cluster.resources import WorkerStartError, bound_memory, check_room, worker_share
 from nar.corpus import Card, Location, ShardReader, card_of
-from nar.encoding.embed import Embedder
+from nar.corpus.manifest import ShardEntry
+from nar.encoding.batches import runs
+from nar.encoding.embed import NODES_A_RUN, Embedder
 from nar.encoding.encoder import Encoder
+from nar.graphs.graph import ComputationalGraph
 from nar.index.rows import IndexRow, index_row
 from nar.index.settings import IndexConfig
+from nar.motifs.config import MotifConfig
+from nar.motifs.partition import MotifPartition
+from nar.motifs.splitting import split_all
 
 if TYPE_CHECKING:
     from nar.index.collection import Collection
+
+
+def named_part(file: str, rows: Sequence[int]) -> str:
+    """Name of rows of a shard, given in ascending order: their runs, each end left out.
+
+    Example:
+        >>> named_part("timm-00000.parquet", [0, 1, 2, 7])
+        'timm-00000.parquet#0:3,7:8'
+    """
+    breaks = [0, *(at + 1 for at, (one, next_) in enumerate(pairwise(rows)) if next_ > one + 1)]
+    runs = pairwise([*breaks, len(rows)])
+    return f"{file}#{','.join(f'{rows[low]}:{rows[high - 1] + 1}' for low, high in runs)}"
+
+
+def parsed_part(part: str) -> tuple[str, list[int]]:
+    """File and rows of a part's name.
+
+    Example:
+        >>> parsed_part("timm-00000.parquet#0:3,7:8")
+        ('timm-00000.parquet', [0, 1, 2, 7])
+    """
+    file, _, runs = part.rpartition("#")
+    ends = (run.split(":") for run in runs.split(","))
+    return file, [row for low, high in ends for row in range(int(low), int(high))]
+
+
+def missing_parts(
+    shards: Iterable[tuple[ShardEntry, Sequence[bool]]], part_rows: int
+) -> Iterator[tuple[str, int]]:
+    """Parts of what is missing, and how many rows each has.
+
+    Args:
+        shards: Of each row, whether it is there.
+        part_rows: Rows of a part, at most.
+    """
+    for entry, are_there in shards:
+        rows = [row for row, is_there in enumerate(are_there) if not is_there]
+        for low in range(0, len(rows), part_rows):
+            part = rows[low : low + part_rows]
+            yield named_part(entry.file, part), len(part)
+
+
+class EncodeWorker:
+    """Encodes graphs that others have cut; on a GPU where its node gives it one.
+
+    Args:
+        encoder: What encodes.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        encoder.to(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+        self._encoder = encoder
+
+    def encode(self, partitions: Sequence[MotifPartition]) -> NDArray[np.float32]:
+        """Unit vectors of cut graphs: shape (graphs, dim)."""
+        return self._encoder.encode(partitions)
+
+
+def start_encoders(
+    encoder: "ray.ObjectRef[Encoder]", config: WorkerConfig, count: int
+) -> list[ActorHandle[Any]]:
+    """Start processes that encode. They keep nothing, so Ray itself begins a lost one again.
+
+    Args:
+        encoder: What encodes.
+        config: What each of them reserves, and the labels of its node.
+        count: How many.
+
+    Raises:
+        NoRoomError: The nodes with these labels cannot hold them.
+        WorkerStartError: They do not start, or others have their places.
+    """
+    share = worker_share(config)
+    check_room(share, count)
+    options = {**share.options(), "max_restarts": -1, "max_task_retries": -1}
+    actor: Any = ray.remote(EncodeWorker).options(**options)
+    encoders = [actor.remote(encoder) for _ in range(count)]
+    try:
+        # Those that cut would take their places, and then wait for them.
+        ray.get([each.__ray_ready__.remote() for each in encoders], timeout=START_LIMIT_S)
+    except RayError as error:
+        raise WorkerStartError(
+            f"the processes that encode do not start; free the cluster: {error}"
+        ) from error
+    return encoders
+
+
+class EncodedElsewhere:
+    """Embeds as an `Embedder` does: cuts graphs here, and has them encoded by other processes.
+
+    Args:
+        motifs: How the encoder wants graphs cut.
+        encoder: A process that is started again reads it again, so it is held here.
+        encoders: `start_encoders` has started them; they are asked in turn.
+    """
+
+    def __init__(
+        self,
+        motifs: MotifConfig,
+        encoder: "ray.ObjectRef[Encoder]",
+        encoders: Sequence[ActorHandle[Any]],
+    ) -> None:
+        self._motifs, self._encoder = motifs, encoder
+        self._encoders = tuple(encoders)
+        self._turn = 0
+
+    def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
+        """Shape (graphs, dim), every row of length 1.
+
+        Raises:
+            WorkerStartError: A process that encodes was lost and does not start again.
+        """
+        # The next run is cut while the one before is encoded.
+        encoded = [
+            self._next().encode.remote(split_all(graphs[part], self._motifs))
+            for part in runs([graph.nodes for graph in graphs], NODES_A_RUN)
+        ]
+        try:
+            return np.concatenate(ray.get(encoded))
+        except RayTaskError:
+            raise  # what the encoder says of these graphs
+        except RayError as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise WorkerStartError(
+                f"a process that encodes does not start: {reason}; run again"
+            ) from error
+
+    def _next(self) -> ActorHandle[Any]:
+        self._turn = (self._turn + 1) % len(self._encoders)
+        return self._encoders[self._turn]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,8 +198,8 @@ class Target:
 class EmbedWorker:
     """Reads parts of a corpus and embeds them; remembers the motifs it has encoded.
 
-    A part is some rows of a shard (`cluster.embed_worker`). The shard that was read last is kept: parts of
-    one shard come in order. Graphs are made of the rows of a part alone.
+    A part is some rows of a shard. The shard that was read last is kept: parts of one shard come in
+    order. Graphs are made of the rows of a part alone.
 
     Args:
         corpus: Where the corpus lies, the same on every node.

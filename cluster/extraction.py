@@ -1,7 +1,9 @@
 """Capture on the cluster: a selection of models into the shards of a corpus.
 
-Actors capture; the driver keeps every result in a journal and, at the end, makes the corpus from
-it. So any number of workers, and a job that was killed and goes on, make the same files.
+Actors capture, each model by a call of its own, for each may fail in its own way and take its
+worker down. The driver keeps every result in a journal and, at the end, makes the corpus from it.
+So any number of workers, and a job that was killed and goes on, make the same files. Networks of a
+search space by the hundred thousand are drawn in `cluster.drawing`.
 """
 
 from collections import Counter
@@ -9,18 +11,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cluster.actors import ActorPool, Done, Failed, Item, Recruiter, WorkerLostError, starter
+from cluster.capture_worker import CaptureWorker, WorkerCapture
 from cluster.config import ExtractConfig
-from cluster.extraction import capture_all
-from cluster.journal import Journal, Settled, merged
+from cluster.journal import Journal, Result, RunRecord, Scribe, Settled, captured, failed, merged
 from cluster.ledger import Ledger
-from cluster.provenance import identity, packages, source_name
+from cluster.progress import watching
+from cluster.provenance import identity, labels_identity, packages, source_name
+from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.shards import Published, Publisher, ShardRecord, cut
 from cluster.telemetry import Teller, telling
-from nar.base.errors import ConfigError, CorpusError
+from nar.base.console import stderr
+from nar.base.errors import CaptureError, ConfigError, CorpusError, NarError
 from nar.base.workspace import Workspace
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import read_cards
-from nar.corpus.manifest import FILE_NAME, Manifest, Skipped, count_corpus
+from nar.corpus.manifest import FILE_NAME, Failure, Manifest, Skipped, count_corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +192,53 @@ def _steps(settled: Mapping[str, Settled]) -> dict[str, dict[str, float]]:
         rest = max(0.0, record.seconds - sum(record.steps.values()))
         by_source.setdefault(source_name(record.name), []).append({**record.steps, "rest": rest})
     return {source: merged(steps) for source, steps in sorted(by_source.items())}
+
+
+def capture_all(
+    identities: Mapping[str, str], journal: Journal, config: ExtractConfig, teller: Teller
+) -> None:
+    """Capture models into the journal; what was finished is in it, whatever ends this.
+
+    Args:
+        identities: Of each model by its name, the digest of what decides its capture.
+        journal: Where to.
+        config: Sizes of workers and batches.
+        teller: Is told what became of each.
+
+    Raises:
+        WorkerStartError: The cluster has no room.
+    """
+    share = worker_share(config)
+    workers = pool_size(config, share)
+    cores = int(cluster_totals().get("CPU", 0.0))
+    run = RunRecord(seconds=0.0, workers=workers, cores=cores, labels=labels_identity())
+    scribe = Scribe(journal, config.batch_size, config.batch_s, run)
+    recruiter: Recruiter[WorkerCapture] = Recruiter(
+        start=starter(CaptureWorker, share, config.memory_limit_bytes),
+        ask=lambda worker, name: worker.capture.remote(name),
+        is_spent=lambda value: value.resident_bytes > config.resident_limit_bytes,
+    )
+    items = [Item(name, group=source_name(name)) for name in identities]
+    try:
+        with watching(Counter(map(source_name, identities)), stderr) as advance:
+            for outcome in ActorPool(recruiter, workers, config).run(items):
+                result = _result(outcome, identities[outcome.key])
+                scribe.add(result)
+                advance(source_name(outcome.key), result.row is not None)
+                teller.count("failed" if result.row is None else "captured")
+    finally:
+        scribe.close()
+
+
+def _result(outcome: Done[WorkerCapture] | Failed, identity: str) -> Result:
+    if isinstance(outcome, Done):
+        return captured(outcome.value.capture, identity, outcome.seconds)
+    return failed(_failure(outcome.key, outcome.error), identity, outcome.seconds)
+
+
+def _failure(name: str, error: Exception) -> Failure:
+    if isinstance(error, CaptureError):
+        return Failure(name=name, operator=error.operator, reason=error.reason)
+    text = str(error) if isinstance(error, NarError) else f"{type(error).__name__}: {error}"
+    kind = error.kind if isinstance(error, WorkerLostError) else "capture"
+    return Failure(name=name, operator="-", reason=text.strip().partition("\n")[0], kind=kind)

@@ -4,6 +4,7 @@ A run is named by its settings and its corpus: started again, it goes on after i
 once finished it only writes its checkpoint anew.
 """
 
+import logging
 import os
 import tempfile
 import time
@@ -33,11 +34,10 @@ from ray.util.queue import Queue
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cluster.config import PretrainConfig
-from cluster.pretraining import last_state
 from cluster.resources import check_room, cluster_totals, worker_share
 from cluster.telemetry import Teller, telling
 from nar.base.console import progress
-from nar.base.errors import ConfigError, NarError
+from nar.base.errors import CheckpointError, ConfigError, NarError
 from nar.base.workspace import Workspace
 from nar.config import NarConfig
 from nar.corpus import Location, iterate_corpus
@@ -47,7 +47,7 @@ from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoin
 from nar.encoding.pretraining import pretrain
 from nar.encoding.recipe import EncoderRecipe
 from nar.encoding.training import EpochReport, Worker
-from nar.encoding.training_state import TrainingState, save_state
+from nar.encoding.training_state import TrainingState, load_state, save_state
 from nar.graphs.ragged import offsets
 from nar.motifs.config import MotifConfig
 
@@ -286,3 +286,31 @@ def _shown(recipe: EncoderRecipe, teller: Teller) -> Iterator[tuple[Queue, dict[
             queue.put(None)
             reader.join()
             queue.shutdown()
+
+
+def last_state() -> TrainingState | None:
+    """The newest state that is whole: of one that is damaged, the one before."""
+    newest = ray.train.get_checkpoint()
+    return None if newest is None else newest_whole(Path(newest.path))
+
+
+def newest_whole(newest: Path) -> TrainingState:
+    """The state in a directory or, where it is damaged, in the latest before that is whole.
+
+    Args:
+        newest: Named by Ray Train after the time at which it was written, as those beside it.
+
+    Raises:
+        CheckpointError: None of those that are kept is whole.
+    """
+    beside = newest.parent.glob("checkpoint_*")
+    before = sorted((each for each in beside if each.name < newest.name), reverse=True)
+    damage: CheckpointError | None = None
+    for directory in (newest, *before):
+        try:
+            return load_state(directory)
+        except CheckpointError as error:
+            logging.getLogger(__name__).warning("%s; taking the one before", error)
+            damage = damage or error
+    assert damage is not None, "the newest was tried"
+    raise damage

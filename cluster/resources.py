@@ -9,13 +9,17 @@ from typing import Any, Final, TypeVar
 
 import ray
 
-from cluster.actors import WorkerStartError
 from cluster.config import PoolConfig, WorkerConfig
+from nar.base.errors import NarError
 
 PoolT = TypeVar("PoolT", bound=PoolConfig)
 # What the table of resources shows of a node.
 SHOWN: Final = ("CPU", "GPU", "memory")
 _ANY: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class WorkerStartError(NarError):
+    """No worker could be started: too little room in the cluster, or its state does not load."""
 
 
 class NoRoomError(WorkerStartError):

@@ -13,9 +13,10 @@ from typing import Any, Generic, TypeAlias
 import ray
 from ray.actor import ActorHandle
 
-from cluster.actors import ActorPool, Failed, Item, Recruiter, ValueT, WorkerStartError
+from cluster.actors import ActorPool, Failed, Item, Recruiter, ValueT
 from cluster.config import EmbedConfig
 from cluster.embed_worker import EmbeddedPart, Target, named_part, parsed_part
+from cluster.resources import WorkerStartError
 from cluster.telemetry import Teller
 from nar.base.console import progress
 from nar.base.errors import IndexUnavailableError, InvalidInputError

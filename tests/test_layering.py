@@ -40,7 +40,7 @@ OWNERS = {
     **{library: ("nar/zoo/",) for each in MODELS for library in (each.library, *each.parts)},
     "ray": ("cluster/",),
     "grpc": ("nar/wire/", "nar/client/", "nar/serve/", "nar/v1/", "nar/index/", "cluster/"),
-    **dict.fromkeys(("grpc_health", "grpc_reflection"), ("nar/serve/", "cluster/processes.py")),
+    **dict.fromkeys(("grpc_health", "grpc_reflection"), ("nar/serve/", "cluster/demo.py")),
     "prometheus_client": ("nar/serve/", "cluster/demo.py"),
     "grpc_status": ("nar/serve/", "nar/client/"),
     "opentelemetry": ("nar/serve/", "nar/wire/"),

@@ -12,10 +12,10 @@ import statistics
 from collections.abc import Callable
 
 import torch
-from cluster.capture_worker import uncollected
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from benchmark.speed.measure import one_run, peak_memory_mib, report
+from cluster.capture_worker import uncollected
 from nar.capture import CaptureInputs, capture_module
 from nar.zoo.building import Plan, UninitialisedOnMeta, capture_plan
 from nar.zoo.libraries import import_library

@@ -9,16 +9,9 @@ import ray
 from waiting import wait_for
 
 from cluster import actors
-from cluster.actors import (
-    ActorPool,
-    Done,
-    Failed,
-    Item,
-    Recruiter,
-    WorkerLostError,
-    WorkerStartError,
-)
+from cluster.actors import ActorPool, Done, Failed, Item, Recruiter, WorkerLostError
 from cluster.config import PoolConfig
+from cluster.resources import WorkerStartError
 from nar.base.errors import CaptureError
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]

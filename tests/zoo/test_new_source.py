@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from cluster.capture_worker import CaptureWorker
 from torch import nn
 
+from cluster.capture_worker import CaptureWorker
 from cluster.provenance import identity, packages
 from cluster.shards import cut
 from nar.base.errors import UnknownArchitectureError
