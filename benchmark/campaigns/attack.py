@@ -17,7 +17,7 @@ from benchmark.campaigns.judging import fault_of
 from benchmark.campaigns.messages import SERVICE, UNARY, broken
 from benchmark.campaigns.served import UNBOUNDED
 from nar.index.rows import IndexRow
-from nar.serve.interceptors import READING
+from nar.serve.doors import READING
 from nar.serve.workers import HEAVY
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub as Stub

@@ -25,7 +25,7 @@ from nar.base.errors import (
     InvalidInputError,
     UnknownArchitectureError,
 )
-from nar.serve.interceptors import READING
+from nar.serve.doors import READING
 from nar.serve.status import (
     CODES,
     DrainingError,

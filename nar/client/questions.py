@@ -25,9 +25,9 @@ from nar.index.filters import Filter
 from nar.index.rows import Hit
 from nar.v1 import retrieval_pb2
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.convert import encode_query
 from nar.wire.graphs import encode_graph
 from nar.wire.limits import Limits
+from nar.wire.queries import encode_query
 from nar.wire.records import (
     Compared,
     decode_answer,

@@ -25,8 +25,13 @@ from nar.graphs.fingerprints import Fingerprinted, fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.serve.status import GivenUpError
 from nar.serve.telemetry import STAGES
+from nar.v1 import retrieval_pb2
 from nar.v1.retrieval_pb2 import StageTimings
 from nar.wire.tracing import REQUEST_ID
+
+SERVICE: Final[str] = retrieval_pb2.DESCRIPTOR.services_by_name[
+    "ArchitectureRetrievalService"
+].full_name
 
 
 class Patience:

@@ -15,7 +15,7 @@ from nar.index.rows import IndexRow
 from nar.serve.calls import StageClock
 from nar.serve.items import Items, Looked, rows_of
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.convert import decode_name
+from nar.wire.queries import decode_name
 from nar.wire.records import encode_explanation
 
 

@@ -1,23 +1,139 @@
-"""The items of a call: each is decoded, answered and counted by itself, under its own status."""
+"""The items of calls: each is decoded, answered and counted by itself, under its own status.
+
+Calls of one method that waited for a thread may be answered together, which takes little longer:
+only the step between decoding and encoding is shared. What is wrong with one call is said to it
+alone, and a caller who leaves does not stop the work while others wait for it.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from google.protobuf.message import Message
 
 from nar.answers.retrieve import unknown
 from nar.base.errors import NarError
 from nar.graphs.fingerprints import Fingerprinted
 from nar.index.rows import IndexRow
-from nar.serve.calls import StageClock
+from nar.serve.calls import Patience, StageClock
 from nar.serve.status import code_name, status_of
 from nar.serve.telemetry import Telemetry
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.convert import decode_each
 from nar.wire.graphs import decode_graph
 from nar.wire.limits import Limits
+from nar.wire.queries import decode_each
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")
 Result = TypeVar("Result")
+# The response to a call, or what makes its status.
+Reply: TypeAlias = Message | Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The request of one call, as it came.
+
+    Attributes:
+        body: Its bytes.
+        parse: Makes the message of them.
+        clock: Of the call.
+    """
+
+    body: bytes
+    parse: Callable[[bytes], Message]
+    clock: StageClock
+
+    def reply(self, step: Callable[[Any, StageClock], Result]) -> Result | Exception:
+        """The result of a step with the message, or what the step raises."""
+        return _result(lambda: step(self.parse(self.body), self.clock))
+
+
+# Answers requests of one method: a reply for each.
+Work = Callable[[Sequence[Received]], Sequence[Reply]]
+
+
+def one_by_one(behaviour: Callable[[Any, StageClock], Message]) -> Work:
+    """The work of a method that answers every call by itself."""
+    return lambda requests: [each.reply(behaviour) for each in requests]
+
+
+def together(
+    requests: Sequence[Received],
+    decode: Callable[[Any, StageClock], list[Item | NarError]],
+    answer: Callable[[Sequence[Item], StageClock], Sequence[Record | NarError]],
+    encode: Callable[[Sequence[Record | NarError], StageClock], Message],
+) -> list[Reply]:
+    """The reply to each request, by one answer to the items of all of them.
+
+    Args:
+        requests: Of several calls of one method.
+        decode: Makes the items of a message, or errors in their places.
+        answer: Answers items, in order; an error of NAR that it raises concerns all of them.
+        encode: Makes a response of the answers to the items of a call.
+    """
+    decoded = [each.reply(decode) for each in requests]
+    calls = [
+        (each.clock, items)
+        for each, items in zip(requests, decoded, strict=True)
+        if not isinstance(items, Exception)
+    ]
+    answers = iter(_answers(calls, answer))
+    replies: list[Reply] = []
+    for each, items in zip(requests, decoded, strict=True):
+        records = items if isinstance(items, Exception) else next(answers)
+        if isinstance(records, Exception):
+            replies.append(records)
+        else:
+            replies.append(_result(partial(encode, records, each.clock)))
+    return replies
+
+
+def _result(step: Callable[[], Result]) -> Result | Exception:
+    try:
+        return step()
+    # Whatever it is: it concerns one call and none of the others.
+    except Exception as error:
+        return error
+
+
+Calls: TypeAlias = Sequence[tuple[StageClock, list[Item | NarError]]]
+Answers: TypeAlias = list[list[Record | NarError] | Exception]
+
+
+def _answers(
+    calls: Calls[Item],
+    answer: Callable[[Sequence[Item], StageClock], Sequence[Record | NarError]],
+) -> Answers[Record]:
+    """The records of each call, or what it is refused with."""
+    try:
+        return list(_shared(calls, answer)) if calls else []
+    except NarError as error:
+        return [error for _ in calls]
+    except Exception as error:
+        if len(calls) == 1:
+            return [error]
+        # Whose fault it is shows when each of them is alone.
+        return [result for call in calls for result in _answers([call], answer)]
+
+
+def _shared(
+    calls: Calls[Item],
+    answer: Callable[[Sequence[Item], StageClock], Sequence[Record | NarError]],
+) -> Answers[Record]:
+    """The records of each call, of one answer; every call spends the time that all of it takes."""
+    clock = StageClock(Patience.of_all([own.patience for own, _ in calls]))
+    good = [item for _, items in calls for item in items if not isinstance(item, NarError)]
+    try:
+        records = iter(answer(good, clock))
+    finally:
+        for own, _ in calls:
+            own.join(clock)
+    return [
+        [item if isinstance(item, NarError) else next(records) for item in items]
+        for _, items in calls
+    ]
 
 
 class Looked(Protocol):

@@ -1,18 +1,26 @@
-"""Calls beyond what the server can do: for a while none is taken, others are refused at once."""
+"""Calls beyond what the server can do in time: none is taken for a while, or they are refused."""
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Event
 from time import monotonic
 from typing import Any, Final, NoReturn
 
 import grpc
+from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
+from prometheus_client import Gauge
 
-from nar.serve.calls import Context, request_id_of
-from nar.serve.status import OverloadedError, pushback, status_of
+from nar.serve.calls import Call, Context, Proceed, request_id_of, time_remaining_s
+from nar.serve.status import (
+    DrainingError,
+    ExpiredError,
+    OverloadedError,
+    pushback,
+    status_of,
+)
 from nar.serve.telemetry import Telemetry
 from nar.wire.tracing import REQUEST_ID
 
@@ -97,3 +105,52 @@ def _status(reason: str, retry_after_s: int) -> tuple[Status, grpc.Status]:
     """One status serves many calls, but for their ids."""
     told = status_of(OverloadedError(reason, retry_after_s))
     return told, rpc_status.to_status(told)
+
+
+class Admission:
+    """Sheds calls beyond a bound at once, rather than let all of them wait.
+
+    A call counts for as long as a thread works on it, whether its caller is there or not.
+
+    Attributes:
+        is_closed: Whether every further call is turned away.
+    """
+
+    def __init__(self, max_in_flight: int, gauge: Gauge) -> None:
+        self._max_in_flight = max_in_flight
+        self._in_flight = 0
+        self._gauge = gauge
+        self.is_closed = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a further call is shed."""
+        return self._in_flight >= self._max_in_flight and not self.is_closed
+
+    def close(self) -> None:
+        """Turn every further call away: the server ends."""
+        self.is_closed = True
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
+        """Proceed, or raise OverloadedError or DrainingError."""
+        if self.is_closed:
+            raise DrainingError("this server stops; ask another, or try again")
+        if self.is_full:
+            raise OverloadedError(f"{self._in_flight} calls are in flight; try again")
+        self._count(1)
+        try:
+            return await proceed()
+        finally:
+            call.when_work_ends(partial(self._count, -1))
+
+    def _count(self, change: int) -> None:
+        self._in_flight += change
+        self._gauge.set(self._in_flight)
+
+
+async def deadline(call: Call, proceed: Proceed) -> Message | None:
+    """Proceed while there is time, or raise ExpiredError."""
+    remaining = time_remaining_s(call.context)
+    if remaining is not None and remaining <= 0:
+        raise ExpiredError("the deadline had passed before work began")
+    return await proceed()

@@ -22,15 +22,14 @@ from nar.index.filters import Filter
 from nar.index.rows import IndexEntry, IndexRow, IndexState
 from nar.serve.calls import StageClock, TimedEmbedder
 from nar.serve.explaining import Explanations, Graphs
-from nar.serve.items import Items, rows_of
+from nar.serve.items import Items, Received, Reply, rows_of, together
 from nar.serve.telemetry import Telemetry, Watched
-from nar.serve.together import Asked, Outcome, Work, together
 from nar.serve.writing import Writes, Written
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.convert import check_totals, decode_name, decode_query
 from nar.wire.graphs import Fingerprint
 from nar.wire.limits import encode_limits, limits_of
 from nar.wire.pages import decode_page, encode_page
+from nar.wire.queries import check_totals, decode_name, decode_query
 from nar.wire.records import encode_answer, encode_architecture, encode_state
 from nar.wire.settings import ServerConfig
 
@@ -94,59 +93,15 @@ class Retrieval:
         """Architectures in the index, asked of the index itself."""
         return self._index.count()
 
-    @property
-    def shared(self) -> dict[str, Work]:
-        """The methods that answer several calls together; each counts its items by its own name."""
-        return {
-            "Search": partial(self.search, method="Search"),
-            "SearchStream": partial(self.search, method="SearchStream"),
-            "Embed": self.embed,
-        }
-
-    def search(self, calls: Sequence[Asked], method: str) -> list[Outcome]:
+    def search(self, requests: Sequence[Received], method: str) -> list[Reply]:
         """Find the nearest architectures of each query, those of all calls together.
 
         Args:
-            calls: What they ask.
+            requests: Of several calls.
             method: What the queries are counted under.
         """
         encode = partial(self._encode_answers, method=method)
-        return together(calls, self._decode_queries, self._answer, encode)
-
-    def embed(self, calls: Sequence[Asked]) -> list[Outcome]:
-        """Turn graphs into vectors, those of all calls together."""
-        return together(calls, self._decode_graphs, self._embed, self._encode_embeddings)
-
-    def get(self, request: wire.GetRequest, clock: StageClock) -> wire.GetResponse:
-        """Look architectures up."""
-        names = self._items.decode("architectures", request.architectures, decode_name, clock)
-        known = rows_of(names, self._index)
-        results = self._items.encode("Get", known, _encode_row, wire.GetResult)
-        return wire.GetResponse(results=results)
-
-    def listed(self, request: wire.ListRequest, clock: StageClock) -> wire.ListResponse:
-        """Show a page of the known architectures, by id."""
-        with clock.stage("parse"):
-            asked = decode_page(request, self._limits)
-        with clock.stage("search"):
-            # One more than is shown tells whether there is another page.
-            entries = self._index.page(asked.after, asked.size + 1, asked.wanted)
-        return encode_page(asked, entries)
-
-    def describe(self) -> wire.DescribeResponse:
-        """Say what this server holds and accepts."""
-        embedder = self._embedder
-        return wire.DescribeResponse(
-            version=version(),
-            encoder=wire.Encoder(
-                name=embedder.name, fingerprint=embedder.fingerprint, dim=embedder.dim
-            ),
-            index_rows=self._index.rows_answering(),
-            limits=encode_limits(self._limits),
-            operators=OPS,
-            attribute_names=ATTRIBUTES,
-            index=encode_state(self._index.state, takes_writes=self.takes_writes),
-        )
+        return together(requests, self._decode_queries, self._answer, encode)
 
     def _decode_queries(
         self, request: wire.SearchRequest, clock: StageClock
@@ -171,6 +126,10 @@ class Retrieval:
         results = self._items.encode(method, answers, encode_answer, wire.SearchResult)
         return wire.SearchResponse(results=results, timings=clock.timings())
 
+    def embed(self, requests: Sequence[Received]) -> list[Reply]:
+        """Turn graphs into vectors, those of all calls together."""
+        return together(requests, self._decode_graphs, self._embed, self._encode_embeddings)
+
     def _decode_graphs(
         self, request: wire.EmbedRequest, clock: StageClock
     ) -> list[Fingerprinted | NarError]:
@@ -188,6 +147,37 @@ class Retrieval:
     ) -> wire.EmbedResponse:
         results = self._items.encode("Embed", embedded, _encode_embedding, wire.EmbedResult)
         return wire.EmbedResponse(results=results, timings=clock.timings())
+
+    def get(self, request: wire.GetRequest, clock: StageClock) -> wire.GetResponse:
+        """Look architectures up."""
+        names = self._items.decode("architectures", request.architectures, decode_name, clock)
+        known = rows_of(names, self._index)
+        results = self._items.encode("Get", known, _encode_row, wire.GetResult)
+        return wire.GetResponse(results=results)
+
+    def listed(self, request: wire.ListRequest, clock: StageClock) -> wire.ListResponse:
+        """Show a page of the known architectures, by id."""
+        with clock.stage("parse"):
+            asked = decode_page(request, self._limits)
+        with clock.stage("search"):
+            # One more than is shown tells whether there is another page.
+            entries = self._index.page(asked.after, asked.size + 1, asked.wanted)
+        return encode_page(asked, entries)
+
+    def describe(self, _request: wire.DescribeRequest, _clock: StageClock) -> wire.DescribeResponse:
+        """Say what this server holds and accepts."""
+        embedder = self._embedder
+        return wire.DescribeResponse(
+            version=version(),
+            encoder=wire.Encoder(
+                name=embedder.name, fingerprint=embedder.fingerprint, dim=embedder.dim
+            ),
+            index_rows=self._index.rows_answering(),
+            limits=encode_limits(self._limits),
+            operators=OPS,
+            attribute_names=ATTRIBUTES,
+            index=encode_state(self._index.state, takes_writes=self.takes_writes),
+        )
 
 
 def _encode_row(row: IndexRow) -> wire.GetResult:

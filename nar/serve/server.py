@@ -9,23 +9,20 @@ from grpc_health.v1.health import SERVICE_NAME as HEALTH_SERVICE
 from grpc_reflection.v1alpha import reflection
 
 from nar.base.errors import ConfigError
-from nar.serve.calls import Layer
-from nar.serve.dispatch import Interceptor
-from nar.serve.doors import check_doors
+from nar.serve.calls import SERVICE
+from nar.serve.dispatch import Dispatch
+from nar.serve.doors import check_doors, doors, locks
 from nar.serve.health import Health
 from nar.serve.http import PageParts
-from nar.serve.interceptors import Admission, Authentication, Outcome, deadline, only_reads
+from nar.serve.overload import Admission, deadline
 from nar.serve.requests import Streams, Uploads
 from nar.serve.retrieval import Retrieval
-from nar.serve.service import Servicer
-from nar.serve.spans import SERVICE
+from nar.serve.service import methods_of
 from nar.serve.telemetry import Arrivals, MetricsServer, Telemetry, serve_metrics
 from nar.serve.workers import Workers
-from nar.v1 import retrieval_pb2_grpc
 from nar.wire.addresses import address
 from nar.wire.settings import ServerConfig
 from nar.wire.tls import Certificates
-from nar.wire.tokens import Tokens
 
 if TYPE_CHECKING:
     from nar.serve.http.server import WebServer
@@ -79,38 +76,32 @@ class QueryServer:
             idle_s=config.max_idle_s,
             max_call_s=config.max_call_s,
         )
-        interceptor = Interceptor(
-            SERVICE,
+        dispatch = Dispatch(
+            methods_of(retrieval),
             doors(config, telemetry),
             self._admission,
             (deadline,),
-            retrieval.shared,
             self._streams,
             self._workers,
             telemetry,
         )
         self._server = grpc.aio.server(
-            interceptors=[interceptor],
+            interceptors=[dispatch.interceptor],
             options=[*OPTIONS, *_bounds(config)],
         )
         telemetry.registry.register(Arrivals())
-        servicer = Servicer(retrieval)
-        self._add_services(servicer)
-        self._web = self._web_server(interceptor, servicer, page)
+        self._add_services(dispatch)
+        self._web = self._web_server(dispatch, page)
         self._metrics: MetricsServer | None = None
         self._watching: list[asyncio.Task[None]] = []
 
-    def _add_services(self, servicer: Servicer) -> None:
-        retrieval_pb2_grpc.add_ArchitectureRetrievalServiceServicer_to_server(
-            servicer, self._server
-        )
+    def _add_services(self, dispatch: Dispatch) -> None:
+        self._server.add_generic_rpc_handlers((dispatch.handlers(),))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
 
-    def _web_server(
-        self, interceptor: Interceptor, servicer: Servicer, page: PageParts | None
-    ) -> "WebServer | None":
+    def _web_server(self, dispatch: Dispatch, page: PageParts | None) -> "WebServer | None":
         """The HTTP port, where the configuration asks for one."""
         if self._config.web_port is None:
             return None
@@ -118,7 +109,7 @@ class QueryServer:
         from nar.serve.http.routes import method_routes
         from nar.serve.http.server import WebServer
 
-        methods = list(method_routes(interceptor, servicer, self._config.max_message_bytes))
+        methods = list(method_routes(dispatch, self._config.max_message_bytes))
         layers = (*locks(self._config), self._admission)
         return WebServer(self._config, methods, page or PageParts(), layers)
 
@@ -235,22 +226,3 @@ def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
         ("grpc.http2.bdp_probe", 0),
         ("grpc.max_allowed_incoming_connections", config.max_connections),
     ]
-
-
-def doors(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
-    """What stands around every call before its request is read, outermost first.
-
-    Raises:
-        ConfigError: The tokens cannot be read.
-    """
-    return [Outcome(telemetry), *locks(config), *([] if config.writable else [only_reads])]
-
-
-def locks(config: ServerConfig) -> list[Layer]:
-    """What lets only those pass who bring a token, where tokens are wanted.
-
-    Raises:
-        ConfigError: The tokens cannot be read.
-    """
-    tokens = Tokens(config)
-    return [Authentication(tokens)] if tokens.are_wanted else []

@@ -1,56 +1,54 @@
-"""The servicer: the methods of the contract, each run by the interceptor on a thread."""
+"""The methods of the contract: which request each takes, and what answers it.
 
-from nar.serve.calls import StageClock
+A call comes to `nar.serve.dispatch`, which finds its method here, and a thread runs the work of the
+method: it decodes the request, calls the library and encodes the response.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from google.protobuf.message import Message
+
+from nar.serve.items import Work, one_by_one
 from nar.serve.retrieval import Retrieval
-from nar.v1.retrieval_pb2 import (
-    DeleteRequest,
-    DeleteResponse,
-    DescribeRequest,
-    DescribeResponse,
-    ExplainRequest,
-    ExplainResponse,
-    GetRequest,
-    GetResponse,
-    ListRequest,
-    ListResponse,
-    UpsertRequest,
-    UpsertResponse,
-)
-from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceServicer
+from nar.v1 import retrieval_pb2 as wire
 
 
-class Servicer(ArchitectureRetrievalServiceServicer):
-    """Gives each method its name on the wire; in place of grpc's context comes the call's clock.
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of the contract.
 
-    Those that several calls share are no methods of it: `Retrieval.shared`.
-
-    Args:
-        retrieval: Does the work.
+    Attributes:
+        name: On the wire.
+        request: Kind of the message that it takes.
+        work: Answers requests of it.
+        is_shared: Whether the requests of several calls are answered together.
+        is_stream: Whether one call brings many requests, each of which is answered.
     """
 
-    def __init__(self, retrieval: Retrieval) -> None:
-        self._retrieval = retrieval
+    name: str
+    request: type[Message]
+    work: Work
+    is_shared: bool = False
+    is_stream: bool = False
 
-    def Get(self, request: GetRequest, clock: StageClock) -> GetResponse:
-        """Look architectures up."""
-        return self._retrieval.get(request, clock)
 
-    def Describe(self, request: DescribeRequest, clock: StageClock) -> DescribeResponse:
-        """Say what this server holds and accepts."""
-        return self._retrieval.describe()
-
-    def Upsert(self, request: UpsertRequest, clock: StageClock) -> UpsertResponse:
-        """Embed architectures and write them."""
-        return self._retrieval.writes.upsert(request, clock)
-
-    def Delete(self, request: DeleteRequest, clock: StageClock) -> DeleteResponse:
-        """Delete architectures."""
-        return self._retrieval.writes.delete(request, clock)
-
-    def Explain(self, request: ExplainRequest, clock: StageClock) -> ExplainResponse:
-        """Say which motifs architectures share."""
-        return self._retrieval.explanations.explain(request, clock)
-
-    def List(self, request: ListRequest, clock: StageClock) -> ListResponse:
-        """Show a page of the known architectures."""
-        return self._retrieval.listed(request, clock)
+def methods_of(retrieval: Retrieval) -> Mapping[str, Method]:
+    """Every method by its name; those that search count their items by their own names."""
+    search = partial(retrieval.search, method="Search")
+    search_stream = partial(retrieval.search, method="SearchStream")
+    explain = one_by_one(retrieval.explanations.explain)
+    upsert, delete = one_by_one(retrieval.writes.upsert), one_by_one(retrieval.writes.delete)
+    methods = (
+        Method("Search", wire.SearchRequest, search, is_shared=True),
+        Method("SearchStream", wire.SearchRequest, search_stream, is_shared=True, is_stream=True),
+        Method("Embed", wire.EmbedRequest, retrieval.embed, is_shared=True),
+        Method("Get", wire.GetRequest, one_by_one(retrieval.get)),
+        Method("List", wire.ListRequest, one_by_one(retrieval.listed)),
+        Method("Describe", wire.DescribeRequest, one_by_one(retrieval.describe)),
+        Method("Explain", wire.ExplainRequest, explain),
+        Method("Upsert", wire.UpsertRequest, upsert),
+        Method("Delete", wire.DeleteRequest, delete),
+    )
+    return {method.name: method for method in methods}

@@ -19,9 +19,9 @@ from typing import Final
 from google.protobuf.message import Message
 
 from nar.serve.calls import Call
+from nar.serve.items import Received, Reply, Work
 from nar.serve.status import GivenUpError, OverloadedError
 from nar.serve.telemetry import POOLS
-from nar.serve.together import Asked, Outcome, Work
 from nar.wire.settings import ServerConfig
 
 # Weight of the newest call in the mean of its method: about ten calls are remembered.
@@ -101,7 +101,7 @@ class Waiting:
 
     Args:
         call: The call.
-        asked: What it asks.
+        received: Its request.
         work: What answers calls of its method.
         alone: Whether it is never answered together with others.
 
@@ -109,8 +109,8 @@ class Waiting:
         answered: Done once no thread works on it any more.
     """
 
-    def __init__(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> None:
-        self.asked = asked
+    def __init__(self, call: Call, received: Received, work: Work, *, alone: bool) -> None:
+        self.received = received
         self.work = work
         self.answered: Future[Message] = Future()
         self._call = call
@@ -134,18 +134,18 @@ class Waiting:
             return False
         return True
 
-    def end(self, outcome: Outcome, took_s: float) -> None:
+    def end(self, reply: Reply, took_s: float) -> None:
         """Answer it.
 
         Args:
-            outcome: The response, or what makes the status.
+            reply: The response, or what makes the status.
             took_s: How long a thread was at it.
         """
         self._call.took_s = took_s
-        if isinstance(outcome, Exception):
-            self.answered.set_exception(outcome)
+        if isinstance(reply, Exception):
+            self.answered.set_exception(reply)
         else:
-            self.answered.set_result(outcome)
+            self.answered.set_result(reply)
 
 
 class WaitingRoom:
@@ -192,9 +192,9 @@ class WaitingRoom:
             return []
         share = min(MOST, -(-len(self._waiting) // self._threads))
         first = self._waiting.popleft()
-        taken, size_bytes = [first], len(first.asked.received)
+        taken, size_bytes = [first], len(first.received.body)
         for each in list(self._waiting):
-            size_bytes += len(each.asked.received)
+            size_bytes += len(each.received.body)
             most = MOST if size_bytes <= SMALL_BYTES else share
             if len(taken) >= most or size_bytes > self._max_bytes:
                 break
@@ -263,12 +263,12 @@ class Pool:
         began = list(self._began.values())
         return time.monotonic() - max(began) if len(began) == self._threads else 0.0
 
-    async def answer(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> Message:
+    async def answer(self, call: Call, received: Received, work: Work, *, alone: bool) -> Message:
         """Wait for a thread, and for its answer.
 
         Args:
             call: The call; `call.work` is done once no thread is at it.
-            asked: What it asks.
+            received: Its request.
             work: What answers calls of its method.
             alone: Whether it is never answered together with others of its method.
 
@@ -276,7 +276,7 @@ class Pool:
             OverloadedError: The call would wait for too long before it begins.
         """
         expected_s = self.lane.enter(call)
-        waiting = Waiting(call, asked, work, alone=alone)
+        waiting = Waiting(call, received, work, alone=alone)
         call.work = waiting.answered
         try:
             self._waiting.enter(waiting)
@@ -295,12 +295,12 @@ class Pool:
         began, thread = time.monotonic(), threading.get_ident()
         self._began[thread] = began
         try:
-            outcomes = calls[0].work([each.asked for each in calls])
+            replies = calls[0].work([each.received for each in calls])
         finally:
             del self._began[thread]
         took_s = (time.monotonic() - began) / len(calls)
-        for each, outcome in zip(calls, outcomes, strict=True):
-            each.end(outcome, took_s)
+        for each, reply in zip(calls, replies, strict=True):
+            each.end(reply, took_s)
         self.has_answered.set()
 
     def shutdown(self) -> None:
@@ -360,7 +360,7 @@ class Workers:
         """
         return None if method in HEAVY else self._small.lane.refusal(method, remaining_s)
 
-    async def run(self, call: Call, asked: Asked, work: Work, *, alone: bool) -> Message:
+    async def run(self, call: Call, received: Received, work: Work, *, alone: bool) -> Message:
         """Work on a call in a thread.
 
         When its caller leaves, the thread goes on up to its next look at the patience of the call:
@@ -368,7 +368,7 @@ class Workers:
 
         Args:
             call: The call.
-            asked: What it asks.
+            received: Its request.
             work: What answers calls of its method.
             alone: Whether it is never answered together with others of its method.
 
@@ -379,9 +379,9 @@ class Workers:
         patience = call.clock.patience
         try:
             async with asyncio.timeout(max(patience.remaining_s, 0)) as limit:
-                if len(asked.received) > self._heavy_bytes or call.method in HEAVY:
-                    return await self._run_heavy(call, asked, work)
-                return await self._small.answer(call, asked, work, alone=alone)
+                if len(received.body) > self._heavy_bytes or call.method in HEAVY:
+                    return await self._run_heavy(call, received, work)
+                return await self._small.answer(call, received, work, alone=alone)
         except TimeoutError:
             if limit.expired():
                 reason = "the time of this call was over before it was answered"
@@ -390,13 +390,13 @@ class Workers:
         finally:
             patience.give_up()
 
-    async def _run_heavy(self, call: Call, asked: Asked, work: Work) -> Message:
+    async def _run_heavy(self, call: Call, received: Received, work: Work) -> Message:
         if self._heavy_calls >= self._max_heavy:
             reason = "as many heavy calls are in flight as may be; try again"
             raise OverloadedError(reason, self._heavy.lane.expected_wait_s)
         self._heavy_calls += 1
         try:
-            return await self._heavy.answer(call, asked, work, alone=True)
+            return await self._heavy.answer(call, received, work, alone=True)
         finally:
             self._heavy_calls -= 1
 

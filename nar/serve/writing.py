@@ -16,7 +16,7 @@ from nar.index.rows import IndexRow, index_row
 from nar.serve.calls import StageClock, TimedEmbedder
 from nar.serve.items import Items, Looked, rows_of
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.convert import check_totals, decode_name
+from nar.wire.queries import check_totals, decode_name
 from nar.wire.records import decode_new, encode_architecture
 
 

@@ -14,9 +14,9 @@ from nar.base.errors import InvalidQueryError, at
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry
 from nar.v1 import retrieval_pb2
-from nar.wire.convert import MAX_UINT32
 from nar.wire.filters import decode_filter, encode_filter
 from nar.wire.limits import Limits
+from nar.wire.queries import MAX_UINT32
 from nar.wire.records import encode_architecture
 
 _DIGEST_BYTES: Final = 16

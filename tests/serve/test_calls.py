@@ -15,8 +15,8 @@ from live_server import live_server
 from tiny_index import known
 from waiting import wait_for
 
+from nar.serve.calls import SERVICE
 from nar.serve.overload import Resting
-from nar.serve.server import SERVICE
 from nar.serve.status import PUSHBACK
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub

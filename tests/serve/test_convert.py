@@ -7,8 +7,8 @@ from nar.base.errors import InvalidInputError, InvalidQueryError
 from nar.graphs.by import By
 from nar.index.filters import Filter
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.convert import decode_each, decode_query, encode_query
 from nar.wire.limits import decode_limits, encode_limits, limits_of
+from nar.wire.queries import decode_each, decode_query, encode_query
 from nar.wire.settings import ServerConfig
 
 LIMITS = limits_of(ServerConfig(max_top_k=20, default_top_k=7, max_nodes=3, max_edges=3))

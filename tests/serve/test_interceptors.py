@@ -4,8 +4,9 @@ import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from nar.serve.calls import Call, Patience, StageClock
-from nar.serve.interceptors import READING, Admission, Authentication, Outcome, deadline, only_reads
-from nar.serve.server import doors
+from nar.serve.doors import READING, Authentication, doors, only_reads
+from nar.serve.outcome import Outcome
+from nar.serve.overload import Admission, deadline
 from nar.serve.status import (
     ExpiredError,
     ForbiddenError,

@@ -18,7 +18,7 @@ from nar.index.reader import Reader
 from nar.index.settings import IndexConfig
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
-from nar.wire.convert import MAX_UINT32
+from nar.wire.queries import MAX_UINT32
 
 TIMM = Filter(sources=("timm",))
 MIXER_OR_CELL = Filter(any_of=(Filter(families=("mixer",)), Filter(sources=("darts",))))

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from live_server import live_server
 from waiting import wait_for
 
+from nar.serve.calls import SERVICE
 from nar.serve.logs import BURST_LINES, MAX_KINDS, JsonFormatter, RateLimit, TextFormatter
-from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 

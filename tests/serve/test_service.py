@@ -19,9 +19,14 @@ from nar.graphs.canonical import Wiring, exact_fingerprint, topology_fingerprint
 from nar.graphs.fingerprints import fingerprinted
 from nar.graphs.normal_form import inference_fingerprint
 from nar.graphs.ops import ATTRIBUTES, OPS
+from nar.serve.retrieval import Retrieval
+from nar.serve.service import methods_of
+from nar.serve.telemetry import Telemetry
+from nar.serve.workers import HEAVY
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.graphs import encode_graph
 from nar.wire.records import decode_answer
+from nar.wire.settings import ServerConfig
 
 CYCLE = wire.Graph(
     operators=["add"], nodes=[0, 0], edge_index=wire.EdgeIndex(sources=[0, 1], targets=[1, 0])
@@ -38,6 +43,18 @@ def violation(status):
     bad = BadRequest()
     assert packed.Unpack(bad)
     return bad.field_violations[0].field
+
+
+def test_the_table_of_methods_is_that_of_the_contract(embedder, index):
+    retrieval = Retrieval(
+        embedder, index, novelty=None, config=ServerConfig(), telemetry=Telemetry()
+    )
+    methods = methods_of(retrieval)
+    contract = wire.DESCRIPTOR.services_by_name["ArchitectureRetrievalService"].methods
+    assert {name: (each.request.DESCRIPTOR, each.is_stream) for name, each in methods.items()} == {
+        each.name: (each.input_type, each.client_streaming) for each in contract
+    }
+    assert methods.keys() > HEAVY
 
 
 def test_a_served_answer_is_the_library_s(stub, embedder, index):

@@ -14,7 +14,7 @@ from waiting import wait_for
 
 from nar.base.errors import IndexUnavailableError, InvalidQueryError, UnknownArchitectureError
 from nar.client.remote import ServiceError, error_of_call
-from nar.serve.server import SERVICE
+from nar.serve.calls import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.records import decode_answer

@@ -14,7 +14,7 @@ from waiting import wait_for
 
 from nar.answers.retrieve import Retriever
 from nar.serve.calls import Call, Patience, StageClock
-from nar.serve.together import Asked
+from nar.serve.items import Received
 from nar.serve.workers import MOST, SMALL_BYTES, Pool, Waiting, WaitingRoom
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
@@ -139,7 +139,7 @@ def call_of(method="Search", patience_s=60.0):
 
 def asked_of(size_bytes=1, patience_s=60.0):
     clock = StageClock(Patience(patience_s))
-    return Asked(bytes(size_bytes), wire.SearchRequest.FromString, clock)
+    return Received(bytes(size_bytes), wire.SearchRequest.FromString, clock)
 
 
 def waiting_of(method="Search", size_bytes=1, alone=False, patience_s=60.0):

@@ -18,8 +18,7 @@ from server_process import server_process
 from tiny_index import known
 from waiting import wait_for
 
-from nar.serve.calls import Patience, StageClock
-from nar.serve.spans import SERVICE
+from nar.serve.calls import SERVICE, Patience, StageClock
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from waiting import wait_for
 from nar.client.calling import OPTIONS
 from nar.client.client import Client
 from nar.graphs.canonical import canonical
-from nar.serve.server import SERVICE
+from nar.serve.calls import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.graphs import encode_graph

@@ -20,8 +20,8 @@ from nar.index.exact import ExactIndex
 from nar.index.publishing import point_alias
 from nar.index.reader import Reader
 from nar.index.settings import IndexConfig
+from nar.serve.calls import SERVICE
 from nar.serve.doors import check_doors
-from nar.serve.server import SERVICE
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.graphs import encode_graph

@@ -1,62 +1,56 @@
 """What answers at which path: the methods of the contract that read, and the pages."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
-import grpc
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.json_format import Parse, ParseError
 from google.protobuf.message import Message
-from google.protobuf.message_factory import GetMessageClass
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from nar.base.errors import InvalidQueryError
 from nar.serve.calls import Call, Context, Layer, clock_of, request_id_of
-from nar.serve.dispatch import Handler
+from nar.serve.doors import READING
 from nar.serve.http import Page
 from nar.serve.http.replies import error_reply, message_reply, status_reply
 from nar.serve.http.requests import HttpContext, RefusedError
-from nar.serve.interceptors import READING
-from nar.serve.service import Servicer
-from nar.v1 import retrieval_pb2
-
-_METHODS: Final = retrieval_pb2.DESCRIPTOR.services_by_name["ArchitectureRetrievalService"].methods
+from nar.serve.service import Method
 
 
 class Answers(Protocol):
-    """What brings a call through the layers to a thread: an `Interceptor`."""
+    """What brings a call through the layers to a thread: a `Dispatch`."""
 
-    async def answer(self, method: str, handler: Handler, context: Context) -> Message:
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """Every method by its name."""
+
+    async def answer(
+        self, method: Method, parse: Callable[[bytes], Message], context: Context
+    ) -> Message:
         """The response, or whatever the context raises when it is aborted."""
 
 
-def method_routes(answers: Answers, servicer: Servicer, max_bytes: int) -> Iterator[Route]:
+def method_routes(answers: Answers, max_bytes: int) -> Iterator[Route]:
     """A route for each method that reads; a stream has none.
 
     Args:
         answers: Brings calls through the layers.
-        servicer: Has the methods.
         max_bytes: Of a request.
     """
-    for method in _METHODS:
-        if method.name in READING and not method.client_streaming:
-            handler = grpc.unary_unary_rpc_method_handler(
-                getattr(servicer, method.name),
-                request_deserializer=partial(_parsed, GetMessageClass(method.input_type)),
-            )
-            endpoint = partial(_answer, answers, method.name, handler, max_bytes)
-            yield Route(f"/v1/{method.name.lower()}", endpoint, methods=["POST"])
+    for name, method in answers.methods.items():
+        if name in READING and not method.is_stream:
+            endpoint = partial(_answer, answers, method, max_bytes)
+            yield Route(f"/v1/{name.lower()}", endpoint, methods=["POST"])
 
 
-async def _answer(
-    answers: Answers, method: str, handler: Handler, max_bytes: int, request: Request
-) -> Response:
+async def _answer(answers: Answers, method: Method, max_bytes: int, request: Request) -> Response:
     context = HttpContext(request, max_bytes)
+    parse = partial(_parsed, method.request)
     try:
-        message = await answers.answer(method, handler, context.as_context())
+        message = await answers.answer(method, parse, context.as_context())
     except RefusedError as refused:
         return await status_reply(refused.status, context.request_id)
     return await message_reply(message, context.request_id)
