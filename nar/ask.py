@@ -16,15 +16,14 @@ from rich.console import Console, RenderableType
 
 from nar.answers.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.answers.bodies import SharedBody, shared_bodies
+from nar.answers.conditions import MemoryValues, as_field, check_values
+from nar.answers.difference import Difference, difference, motif_times
 from nar.answers.evidence import looked_at, questions
-from nar.answers.explanation import motif_times
-from nar.answers.filter_checks import Held, as_field, check_values
 from nar.answers.folding import folded
 from nar.answers.map import read_map
-from nar.answers.naming import meant
+from nar.answers.naming import resolve_name
 from nar.answers.query import Answer, Query
 from nar.answers.retrieve import Retriever
-from nar.answers.side_by_side import Difference, difference
 from nar.answers.verdict import Resemblance, resemblance
 from nar.base.errors import CorpusError, InvalidQueryError
 from nar.capture import capture_module
@@ -207,7 +206,7 @@ def search(
         ['id', 'name']
     """
     conditions = wanted or Filter()
-    check_values(Held(_content().index), conditions, as_field)
+    check_values(MemoryValues(_content().index), conditions, as_field)
     item = architecture_of(model, example)
     query, beside = Query(item, top_k, conditions, by), questions(item)
     asked = (query, beside["design"], beside["copy"])
@@ -227,7 +226,7 @@ def architecture_of(model: Model, example: object = None) -> Architecture:
     if isinstance(model, Architecture):
         return model
     if isinstance(model, str):
-        name = meant(model, shipped_corpus())
+        name = resolve_name(model, shipped_corpus())
         return _known([name]).get(name) or capture_architecture(name).architecture
     if isinstance(model, ComputationalGraph):
         return architecture(_labels("graph"), model)

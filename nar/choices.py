@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nar.base.console import DEFAULT_WORK, stderr
-from nar.base.errors import IndexUnavailableError
+from nar.base.errors import CorpusError, IndexUnavailableError
 from nar.base.workspace import Workspace
 from nar.corpus import Location, default_corpus, located
 
@@ -132,6 +132,15 @@ class CorpusChoice:
         chosen = located(str(self.corpus)) if self.corpus else self._unnamed()
         _say(chosen)
         return chosen
+
+    def directory_if_any(self) -> Location | None:
+        """The same; None if no corpus was named and none came with the package."""
+        try:
+            return self.directory()
+        except CorpusError:
+            if self.is_named:
+                raise
+            return None
 
     @property
     def is_named(self) -> bool:

@@ -16,7 +16,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from nar import ask
-from nar.answers.naming import meant
+from nar.answers.naming import resolve_name
 from nar.base.errors import InvalidInputError, NarError
 from nar.base.release import version
 from nar.corpus import shipped_corpus
@@ -86,12 +86,12 @@ def mcp_server() -> MCPServer:
 
 
 def _named(name: str) -> str:
-    """The name that is meant.
+    """The whole name of what was asked.
 
     Raises:
         InvalidInputError: It means a Python file, which would be run.
     """
-    whole = meant(name, shipped_corpus())
+    whole = resolve_name(name, shipped_corpus())
     if ".py:" in whole:
         reason = "wanted a known name, or a file that is only read; a Python file would be run"
         raise InvalidInputError("model", reason)

@@ -6,7 +6,7 @@ from corpora import corpus
 from encoding import small_default
 
 from nar.answers.atlas import Atlas
-from nar.cli import atlas_commands
+from nar.answers.atlas_making import pack
 from nar.encoding.checkpoint import save_checkpoint
 from nar.zoo import capture_architecture
 from nar.zoo.selections import select
@@ -22,6 +22,6 @@ def twenty_networks(root: Path) -> Path:
 
 def packed(work: Path, target: Path) -> Atlas:
     """The atlas of what `twenty_networks` has written."""
-    atlas, rows = atlas_commands.pack(work, target)
+    atlas, rows = pack(work, target)
     assert rows == 20
     return atlas

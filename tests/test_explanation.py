@@ -1,7 +1,7 @@
 from corpora import item
 from graphs import graph_of
 
-from nar.answers.explanation import Cut, explained, motif_difference
+from nar.answers.difference import Cut, compare_motifs, motif_difference, motif_times
 from nar.graphs.fingerprints import fingerprinted
 from nar.motifs.partition import partition
 
@@ -18,18 +18,18 @@ def blocks(count):
 
 
 def test_normal_forms_are_compared_where_only_these_are_equal():
-    told = explained(Cut(DEPLOYED), Cut(TRAINED))
+    told = motif_difference(Cut(DEPLOYED), Cut(TRAINED))
     assert (told.at_inference, told.other, told.in_shared) == (True, (), (1, 1))
     for second in (OTHER, DEPLOYED):
-        as_written = explained(Cut(DEPLOYED), Cut(second))
+        as_written = motif_difference(Cut(DEPLOYED), Cut(second))
         cuts = (partition(DEPLOYED.graph), partition(second.graph))
-        assert as_written == motif_difference(*cuts)
+        assert as_written == compare_motifs(*map(motif_times, cuts))
         assert not as_written.at_inference
 
 
 def test_what_is_shared_and_what_is_not():
     two, three = (fingerprinted(blocks(count)) for count in (2, 3))
-    told = explained(Cut(two), Cut(three))
+    told = motif_difference(Cut(two), Cut(three))
     [block] = [each for each in told.shared if len(each.operators) == 5]
     assert (block.first, block.second) == (2, 3)
     assert sorted(block.operators) == ["add", "conv", "conv", "relu", "relu"]
@@ -37,7 +37,7 @@ def test_what_is_shared_and_what_is_not():
 
 
 def test_nothing_is_shared():
-    told = explained(Cut(DEPLOYED), Cut(fingerprinted(graph_of("input; gelu 0; gelu 1"))))
+    told = motif_difference(Cut(DEPLOYED), Cut(fingerprinted(graph_of("input; gelu 0; gelu 1"))))
     assert (told.shared, told.in_shared) == ((), (0, 0))
     assert all(not (each.first and each.second) for each in told.other)
 

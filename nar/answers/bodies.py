@@ -13,10 +13,9 @@ from typing import Final, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.answers.explanation import Drawn
 from nar.answers.roles import Role, Roles, roles
 from nar.graphs.canonical import exact_fingerprint
-from nar.graphs.fingerprints import sameness
+from nar.graphs.fingerprints import Network, sameness
 from nar.graphs.graph import ComputationalGraph, cut_out
 from nar.graphs.normal_form import normal_form
 from nar.motifs.borders import HAS_WEIGHTS
@@ -74,7 +73,7 @@ class Dissected:
         network: The network.
     """
 
-    def __init__(self, network: Drawn) -> None:
+    def __init__(self, network: Network) -> None:
         self.network = network
         self._digests: dict[Role, str] = {}
 
@@ -142,7 +141,7 @@ def apart(differs: tuple[Role, ...]) -> str:
     return _APART[differs]
 
 
-def shared_bodies(network: Drawn, known: Mapping[str, Drawn]) -> tuple[SharedBody, ...]:
+def shared_bodies(network: Network, known: Mapping[str, Network]) -> tuple[SharedBody, ...]:
     """Networks of the same body, those first of which one end alone is another.
 
     Args:
@@ -154,7 +153,7 @@ def shared_bodies(network: Drawn, known: Mapping[str, Drawn]) -> tuple[SharedBod
     return tuple(sorted(shared, key=lambda each: len(each.differs)))
 
 
-def _shared(own: Dissected, known: Mapping[str, Drawn]) -> Iterable[SharedBody]:
+def _shared(own: Dissected, known: Mapping[str, Network]) -> Iterable[SharedBody]:
     # Libraries repeat each other: copies of one network are compared once.
     compared: dict[str, tuple[Role, ...] | None] = {}
     for name, network in known.items():

@@ -1,7 +1,31 @@
-"""The records of which motifs two architectures share; a client knows them without any library."""
+"""How two models differ: what is the same, operators, motifs, and node by node.
 
+The records are those of a client as well: no library of an index or of learning is imported.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
+from functools import cached_property
+from typing import Final
+
+from nar.answers.bodies import Dissected, apart, differing
+from nar.answers.roles import Role
+from nar.graphs.architecture import Architecture
+from nar.graphs.fingerprints import Network, Sameness, sameness
+from nar.graphs.graph import ComputationalGraph, operand_lists
+from nar.graphs.normal_form import normal_form
+from nar.graphs.ops import ATTRIBUTES, op_name
+from nar.motifs.partition import MotifPartition, partition
+
+# Share of the nodes that must be alike before a listing of the rest says anything; chosen: below it
+# most lines of a diff are of one side only.
+_NEARLY_EQUAL: Final = 0.6
+# Matching lines takes the product of both lengths where few are alike: seconds at this many.
+_MAX_LISTED_NODES: Final = 5_000
+# Chosen: lines around a change, as few as still show where it stands.
+_CONTEXT_LINES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +82,7 @@ class MotifDifference:
         return first, second
 
 
-def beside(
+def compare_motifs(
     first: Sequence[MotifTimes], second: Sequence[MotifTimes], *, at_inference: bool = False
 ) -> MotifDifference:
     """Put the motifs of two architectures side by side.
@@ -66,7 +90,7 @@ def beside(
     Example:
         >>> block = MotifTimes("0" * 16, ("conv", "relu"), 3)
         >>> stem = MotifTimes("1" * 16, ("input",), 1)
-        >>> compared = beside([stem, block], [block])
+        >>> compared = compare_motifs([stem, block], [block])
         >>> [(each.first, each.second) for each in compared.shared + compared.other]
         [(3, 3), (1, 0)]
     """
@@ -92,4 +116,168 @@ def _nodes_in(motifs: Sequence[MotifCounts]) -> tuple[int, int]:
     return (
         sum(len(motif.operators) * motif.first for motif in motifs),
         sum(len(motif.operators) * motif.second for motif in motifs),
+    )
+
+
+class Cut:
+    """A network that is compared with several others: it is cut into motifs once.
+
+    Args:
+        network: The network.
+    """
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+
+    @cached_property
+    def written(self) -> MotifPartition:
+        """The motifs of the graph as it is written."""
+        return partition(self.network.graph)
+
+    @cached_property
+    def deployed(self) -> MotifPartition:
+        """The motifs of its normal form."""
+        return partition(normal_form(self.network.graph))
+
+
+def motif_difference(first: Cut, second: Cut) -> MotifDifference:
+    """Compare the motifs of two networks; by those of normal forms where these alone are equal."""
+    if sameness(first.network, second.network) == "inference":
+        deployed = (motif_times(cut.deployed) for cut in (first, second))
+        return compare_motifs(*deployed, at_inference=True)
+    return compare_motifs(motif_times(first.written), motif_times(second.written))
+
+
+def motif_times(cut: MotifPartition) -> tuple[MotifTimes, ...]:
+    """The motif types of a graph, in the order of first occurrence."""
+    return tuple(
+        MotifTimes(f"{code:016x}", tuple(cut.operators(code)), times)
+        for code, times in cut.counts().items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCounts:
+    """How often an operator occurs in each of two architectures."""
+
+    operator: str
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two architectures side by side.
+
+    Attributes:
+        first: One of them.
+        second: The other.
+        operators: Every operator of either, the largest difference first.
+        motifs: Which they share, and which one of them has alone.
+        alike: Share of the nodes that have a counterpart with the same operator, attributes and
+            operands at the same distances, 0 to 1.
+        differs: Which of embedding, body and head are not the same at inference; None where one
+            has no body to speak of.
+    """
+
+    first: Architecture
+    second: Architecture
+    operators: tuple[OperatorCounts, ...]
+    motifs: MotifDifference
+    alike: float
+    differs: tuple[Role, ...] | None
+
+    @property
+    def sameness(self) -> Sameness | None:
+        """What both have in common, as `nar.graphs.fingerprints.sameness` has it."""
+        return sameness(self.first, self.second)
+
+    @property
+    def verdict(self) -> str:
+        """In what way they are the same, or else in which of their parts they differ."""
+        alike = f"{100 * self.alike:.0f}% of the nodes are alike"
+        where = "" if self.differs is None else f", and differ {apart(self.differs)}"
+        return {
+            "network": "They are the same network: equal exact fingerprint.",
+            "design": "They have the same design in other widths: equal topology, other "
+            "attributes.",
+            "inference": "They are the same network at inference: equal normal forms, where batch "
+            f"norms are folded and branches merged. As they are written, {alike}.",
+            None: f"They are different designs{where}; {alike}.",
+        }[self.sameness]
+
+    @property
+    def shared(self) -> str:
+        """How much of each stands in motifs that both have, as a sentence."""
+        sides = zip(self.motifs.in_shared, (self.first, self.second), strict=True)
+        shares = " and ".join(f"{100 * share:.0f}% of {side.labels.name}" for share, side in sides)
+        return f"{shares} stand in motifs that both have."
+
+    @property
+    def listing(self) -> tuple[str, ...]:
+        """Unified diff of the nodes; empty where too few are alike or too many to list.
+
+        It is made when it is read: thousands of nodes take seconds.
+        """
+        left, right = node_lines(self.first.graph), node_lines(self.second.graph)
+        if self.alike < _NEARLY_EQUAL or max(len(left), len(right)) > _MAX_LISTED_NODES:
+            return ()
+        names = (self.first.labels.name, self.second.labels.name)
+        return tuple(unified_diff(left, right, *names, n=_CONTEXT_LINES, lineterm=""))
+
+
+def difference(first: Architecture, second: Architecture) -> Difference:
+    """Compare two architectures, node by node and by their motifs, as they are written."""
+    return Difference(
+        first=first,
+        second=second,
+        operators=operator_counts(first.graph, second.graph),
+        motifs=compare_motifs(*(motif_times(partition(side.graph)) for side in (first, second))),
+        alike=likeness(node_lines(first.graph), node_lines(second.graph)),
+        differs=differing(Dissected(first), Dissected(second)),
+    )
+
+
+def node_lines(graph: ComputationalGraph) -> list[str]:
+    """One line a node; operands are named by how many nodes back they stand, not by number."""
+    rows = zip(
+        graph.op_ids.tolist(),
+        graph.attributes.tolist(),
+        operand_lists(graph.nodes, graph.edge_index),
+        strict=True,
+    )
+    return [_line(node, *row) for node, row in enumerate(rows)]
+
+
+def _line(node: int, identifier: int, values: list[int], operands: list[int]) -> str:
+    reads = ", ".join(str(source - node) for source in operands)
+    named = zip(ATTRIBUTES, values, strict=True)
+    attributes = " ".join(f"{name}={value}" for name, value in named if value)
+    return f"{op_name(identifier)}({reads})  {attributes}".rstrip()
+
+
+def likeness(first: Sequence[str], second: Sequence[str]) -> float:
+    """Share of the lines of the longer of two lists that the other has as well, 0 to 1."""
+    common = (Counter(first) & Counter(second)).total()
+    return common / max(len(first), len(second), 1)
+
+
+def operator_counts(
+    first: ComputationalGraph, second: ComputationalGraph
+) -> tuple[OperatorCounts, ...]:
+    """Every operator of either graph, the largest difference first."""
+    left, right = (Counter(graph.op_ids.tolist()) for graph in (first, second))
+    counts = (
+        OperatorCounts(op_name(identifier), left[identifier], right[identifier])
+        for identifier in left | right
+    )
+    return tuple(
+        sorted(
+            counts,
+            key=lambda count: (
+                -abs(count.first - count.second),
+                -count.first - count.second,
+                count.operator,
+            ),
+        )
     )

@@ -5,11 +5,10 @@ hits that a corpus has: graphs, backbones ──┴── evidence_of ──> Ev
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from nar.answers.bodies import SharedBody, shared_bodies
-from nar.answers.explanation import Drawn
 from nar.answers.part_of import Whole, wholes_of
 from nar.answers.query import Answer, Query, Target
 from nar.answers.verdict import (
@@ -20,8 +19,10 @@ from nar.answers.verdict import (
     family_verdict,
     resemblance,
 )
+from nar.corpus import Location, read_backbones, read_named
+from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
-from nar.graphs.fingerprints import Known
+from nar.graphs.fingerprints import Known, Network
 from nar.index.rows import Hit
 
 # So many first hits are compared with the query, node by node.
@@ -90,9 +91,9 @@ def labelled(answers: Mapping[By, Answer]) -> list[Hit]:
 
 
 def evidence_of(
-    asked: Drawn,
+    asked: Network,
     answers: Mapping[By, Answer],
-    near: Mapping[str, Drawn],
+    near: Mapping[str, Network],
     backbones: Mapping[str, str],
 ) -> Evidence:
     """What the answers to `questions` say of a network.
@@ -123,3 +124,41 @@ def _is_composed(answer: Answer, backbones: Mapping[str, str]) -> bool:
     first = answer.hits[:HITS]
     composed = [bool(backbones.get(hit.name)) for hit in first]
     return 2 * sum(composed) > len(first)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHits:
+    """What a corpus has of some hits, by name; nothing is captured for it.
+
+    Attributes:
+        networks: With their graphs.
+        backbones: Families of the encoders that they stand on (`nar.graphs.architecture.Labels`).
+    """
+
+    networks: Mapping[str, Architecture] = field(default_factory=dict)
+    backbones: Mapping[str, str] = field(default_factory=dict)
+
+
+def known_hits(
+    corpus: Location | None, with_graphs: Sequence[Hit], with_backbones: Sequence[Hit]
+) -> KnownHits:
+    """What the corpus has of some hits.
+
+    Args:
+        corpus: Where it may be; None if there is no corpus.
+        with_graphs: The hits whose graphs are wanted.
+        with_backbones: The hits whose backbones are wanted.
+
+    Raises:
+        CorpusError: The corpus is missing or damaged.
+    """
+    if corpus is None:
+        return KnownHits()
+    return KnownHits(
+        read_named(corpus, *_names_and_sources(with_graphs)),
+        read_backbones(corpus, *_names_and_sources(with_backbones)),
+    )
+
+
+def _names_and_sources(hits: Sequence[Hit]) -> tuple[list[str], set[str]]:
+    return [hit.name for hit in hits], {hit.source for hit in hits}

@@ -1,18 +1,23 @@
-"""Naming: what people write for a model becomes a name of the corpus, or of a file.
+"""Naming: what people write for a model becomes its name, and then the architecture itself.
 
-Nothing of torch is imported, and nothing is captured: a misspelt name is told in a moment.
+Nothing of torch is imported where a name is known, and a misspelt name is refused in a moment.
 """
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from nar.base.console import stderr
-from nar.base.errors import InvalidInputError, UnknownArchitectureError
+from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
 from nar.corpus import Location, iterate_names, read_named
 from nar.corpus.suggestions import close_names
+from nar.graphs.architecture import Architecture
+
+if TYPE_CHECKING:
+    from nar.zoo import ZooCapture
+
 
 _CONFIG: Final = "config.json"
 _HUB: Final = "hf:"
@@ -26,8 +31,8 @@ _BARE: Final = "Model@"
 _SHOWN: Final = 5
 
 
-def meant(name: str, corpus: Location | None) -> str:
-    """The name of the corpus, or of a file, that somebody meant.
+def resolve_name(name: str, corpus: Location | None) -> str:
+    """The name of the corpus, or of a file, for what somebody wrote.
 
     A name of the corpus is itself. ``resnet50`` is ``timm:resnet50``, if all models of that name
     are one design, and ``bert-base-uncased`` the model of that checkpoint without a head. A folder
@@ -54,7 +59,7 @@ def meant(name: str, corpus: Location | None) -> str:
     if path.is_file():
         _check_file(path)
     if ":" in name or path.suffix in _CAPTURED:
-        _tell_close(name, names)
+        _warn_of_close(name, names)
         return name
     _check_weights(path)
     return _short(name, names, corpus)
@@ -102,7 +107,7 @@ def _called(name: str, names: Sequence[str]) -> Iterator[list[str]]:
         yield [each for each in names if each.lower().endswith(ending)]
 
 
-def _tell_close(name: str, names: Sequence[str]) -> None:
+def _warn_of_close(name: str, names: Sequence[str]) -> None:
     """Say at once what a name may have been that its library is about to be asked for."""
     source = f"{name.partition(':')[0]}:"
     registered = [each for each in names if each.startswith(source)]
@@ -163,3 +168,71 @@ def _of_hub(name: str) -> str:
         f"{name}: no {_CONFIG} of it in {constants.HF_HUB_CACHE}, and nothing is downloaded here; "
         f"fetch it with `hf download {repository} {_CONFIG}`, or name a {_CONFIG} of your own"
     )
+
+
+def captured(name: str, input_shape: Sequence[int] | None = None) -> "ZooCapture":
+    """Capture one model, showing that something happens.
+
+    Args:
+        name: Of the model, as its source or its file has it.
+        input_shape: Of a tensor that the module of a user's factory is given.
+
+    Raises:
+        CaptureError: The model could not be captured.
+    """
+    # The libraries that build and capture models take seconds to import.
+    from nar.zoo import capture_architecture
+
+    with stderr.status(f"capturing {name}"):
+        return capture_architecture(name, input_shape)
+
+
+def known_or_captured(
+    corpus: Location | None,
+    written: str,
+    *,
+    fresh: bool = False,
+    input_shape: Sequence[int] | None = None,
+) -> Architecture:
+    """An architecture as the corpus has it; what it does not have, or cannot give, is captured.
+
+    Args:
+        corpus: Where it may be; None if there is no corpus.
+        written: What somebody wrote for it.
+        fresh: Whether to capture it even if the corpus has it.
+        input_shape: Of a tensor that the module of a user's factory is given.
+
+    Raises:
+        UnknownArchitectureError: There is nothing of that name; the nearest are given.
+        CaptureError: The model could not be captured.
+    """
+    try:
+        written = resolve_name(written, corpus)
+        known = None if fresh or corpus is None else _in_corpus(corpus, written)
+    except CorpusError:
+        known = None
+    return known or captured(written, input_shape).architecture
+
+
+def architectures_of(
+    corpus: Location | None, written: Iterable[str], input_shape: Sequence[int] | None = None
+) -> Iterator[Architecture]:
+    """Several architectures; in contrast to `known_or_captured`, a damaged corpus is an error.
+
+    Args:
+        corpus: Where they may be; None if there is no corpus.
+        written: What somebody wrote for them.
+        input_shape: Of a tensor that the modules of users' factories are given.
+
+    Raises:
+        CorpusError: The corpus is missing or damaged.
+        CaptureError: A model could not be captured.
+    """
+    for each in written:
+        name = resolve_name(each, corpus)
+        known = _in_corpus(corpus, name) if corpus is not None else None
+        yield known or captured(name, input_shape).architecture
+
+
+def _in_corpus(corpus: Location, name: str) -> Architecture | None:
+    return read_named(corpus, [name], {name.partition(":")[0]}).get(name)

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from nar.base.errors import ConfigError
+from nar.base.errors import ConfigError, InvalidInputError
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -32,6 +32,18 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         # A disk that is full needs the room.
         part.unlink(missing_ok=True)
         raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text, whole or not at all, where a user wants it.
+
+    Raises:
+        InvalidInputError: It cannot be written.
+    """
+    try:
+        write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInputError(str(path), f"cannot be written: {error.strerror}") from error
 
 
 def package_path(*parts: str, package: str = "nar") -> Path:

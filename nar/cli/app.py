@@ -5,6 +5,7 @@ The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cl
 
 import gc
 import sys
+from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Final
@@ -20,8 +21,9 @@ from nar.base.console import (
     Version,
     Work,
     reporting_errors,
+    stderr,
 )
-from nar.base.errors import MissingLibraryError
+from nar.base.errors import InvalidInputError, MissingLibraryError
 from nar.base.libraries import tell_libraries
 from nar.cli import corpus_app, index_app, model_app
 from nar.cli.filter_options import Multiples, filtering
@@ -32,6 +34,8 @@ from nar.index.filters import Filter
 
 # Made since the last look for garbage, in a command that ends with its answer; few megabytes.
 _OBJECTS: Final = 100_000
+# Chosen: a warning is one line.
+_SHOWN_NAMES: Final = 3
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -110,23 +114,35 @@ def search(
 
     choice = IndexChoice(work, uri, config)
     if among is not None:
-        from nar.cli import among as names
+        from nar.answers import conditions
 
-        if server is None:
-            names.warn_of_unknown(among, choice)
-        wanted = names.among(among, wanted)
+        names = conditions.listed_names(among)
+        if server is None and not choice.has_own_rows:
+            _warn_of_unknown(among, conditions.unknown_to_atlas(names))
+        wanted = conditions.among(names, wanted)
     if motif or not name:
         if relative:
             raise typer.BadParameter("a multiple such as 0.5x is of a model, and none is named")
-        from nar.cli.motif_search import search_blocks
+        if name or not motif:
+            raise InvalidInputError("search", "wanted either the name of a model or --motif")
+        from nar.cli.model_commands import search_blocks
 
-        search_blocks(name, motif, top_k, wanted, choice, server=server, as_json=as_json)
+        search_blocks(motif, top_k, wanted, choice, server=server, as_json=as_json)
         return
     from nar.cli.search_command import search as run_search
 
     how = {"explain": explain, "fresh": fresh, "copies": copies, "as_json": as_json}
-    conditions = (wanted, relative)
-    run_search(name, top_k, conditions, by, choice, server=server, input_shape=input_shape, **how)
+    wanted_hits = (wanted, relative)
+    run_search(name, top_k, wanted_hits, by, choice, server=server, input_shape=input_shape, **how)
+
+
+def _warn_of_unknown(path: Path, unknown: Sequence[str]) -> None:
+    """Say on stderr which names of a file the atlas lacks."""
+    if unknown:
+        shown = ", ".join(unknown[:_SHOWN_NAMES])
+        more = len(unknown) - _SHOWN_NAMES
+        rest = f" and {more:,} more" if more > 0 else ""
+        stderr.print(f"{path}: not in the atlas: {shown}{rest}", style="yellow")
 
 
 @app.command()

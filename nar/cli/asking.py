@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nar.answers.atlas import atlas_novelty, read_atlas, shipped_atlas
-from nar.answers.filter_checks import Asked, Held, Values, check_values
+from nar.answers.conditions import MemoryValues, PagedValues, Values, check_values
 from nar.answers.novelty import Novelty, read_novelty
 from nar.answers.query import Answer, Query
 from nar.answers.retrieve import Retriever
@@ -49,7 +49,7 @@ def _ask_atlas(queries: Sequence[Query]) -> list[Answer]:
     content = read_atlas(shipped_atlas())
     rows = content.index.count()
     stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim")
-    _check(queries, Held(content.index))
+    _check(queries, MemoryValues(content.index))
     retriever = Retriever(content.embedder, content.index, content.novelty)
     return retriever.answers([_with_vector(query, content.index) for query in queries])
 
@@ -78,7 +78,7 @@ def _ask_index(queries: Sequence[Query], choice: IndexChoice) -> list[Answer]:
         rows = index.count()
         stderr.print(f"asking the index at {config.uri}, {rows:,} architectures", style="dim")
         reads = checked_index(index, config)
-        _check(queries, Held(reads) if isinstance(reads, ExactIndex) else of_pages(reads))
+        _check(queries, MemoryValues(reads) if isinstance(reads, ExactIndex) else of_pages(reads))
         retriever = Retriever(embedder, reads, novelty)
         return retriever.answers(queries)
 
@@ -124,19 +124,19 @@ def _check(queries: Sequence[Query], index: Values) -> None:
         check_values(index, wanted)
 
 
-def of_pages(index: "ArchitectureIndex") -> Asked:
+def of_pages(index: "ArchitectureIndex") -> PagedValues:
     """The values of an index in Milvus."""
-    return Asked(lambda wanted, limit: index.page("", limit, wanted), _shipped_values)
+    return PagedValues(lambda wanted, limit: index.page("", limit, wanted), _shipped_values)
 
 
-def of_server(client: "Client") -> Asked:
+def of_server(client: "Client") -> PagedValues:
     """The values of the index behind a server."""
 
     def page(wanted: Filter, limit: int) -> Iterable[IndexEntry]:
         most = client.describe().limits.max_page_size
         return client.list(wanted=wanted, page_size=min(limit, most))
 
-    return Asked(page, _shipped_values)
+    return PagedValues(page, _shipped_values)
 
 
 def _shipped_values(column: str) -> Iterable[str]:

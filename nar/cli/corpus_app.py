@@ -119,11 +119,11 @@ def atlas_pack(
     draw: Annotated[bool, typer.Option(help="Draw its map, too, as `nar atlas draw` does.")] = True,
 ) -> None:
     """Embed the corpus of --work with its checkpoint; keep vectors and encoder as an atlas."""
-    from nar.cli import atlas_commands
+    from nar.answers.atlas_making import lay_out, pack
 
-    atlas, rows = atlas_commands.pack(work, target)
+    atlas, rows = pack(work, target)
     if draw:
-        atlas_commands.draw(atlas)
+        lay_out(atlas)
     typer.echo(f"{rows:,} architectures, in {target}")
 
 
@@ -136,10 +136,10 @@ def atlas_draw(
 ) -> None:
     """Add to an atlas what the page shows: a map, and who contains which block. Minutes."""
     from nar.answers.atlas import Atlas
+    from nar.answers.atlas_making import lay_out
     from nar.choices import CorpusChoice
-    from nar.cli import atlas_commands
 
-    rows = atlas_commands.draw(Atlas(directory, CorpusChoice(work, corpus).directory()))
+    rows = lay_out(Atlas(directory, CorpusChoice(work, corpus).directory()))
     typer.echo(f"{rows:,} architectures, in {directory}")
 
 

@@ -8,34 +8,28 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from nar.answers.side_by_side import Difference, difference
 from nar.base.console import show, show_rows, stderr, stdout
 from nar.base.errors import InvalidInputError
 from nar.base.files import write_whole
 from nar.choices import CorpusChoice
-from nar.cli.lookup import Shape, looked_up
-from nar.corpus import Card, Location, find, iterate_card_columns, iterate_cards
+from nar.corpus import Location, find, iterate_card_columns, iterate_cards
 from nar.corpus.comparison import compare
 from nar.corpus.manifest import Manifest
 from nar.corpus.packing import pack
 from nar.corpus.renewing import renew
 from nar.corpus.summary import summarise
-from nar.graphs.fingerprints import same_at_inference
 from nar.labels.twins import twins
-from nar.views import reports
 from nar.views.corpus import (
     LISTED,
-    Portrait,
+    card_report,
     comparison_view,
     listed_lines,
     listed_tables,
     portrait,
+    portrait_report,
     portrait_view,
     stats_view,
 )
-from nar.views.difference import difference_html, difference_view
-from nar.views.drawing import write_text
-from nar.views.html import document
 from nar.views.plots import write_plots
 
 
@@ -65,7 +59,7 @@ def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> 
     if as_json:
         cards = iterate_cards(directory)
         wanted = (card for card in cards if not families or card.labels.family in families)
-        show_rows("architectures", map(_card, wanted))
+        show_rows("architectures", map(card_report, wanted))
         return
     family = LISTED.index("family")
     listed = _columns(directory, LISTED)
@@ -93,24 +87,7 @@ def _check_families(families: Sequence[str], known: Set[str]) -> None:
 def show_one(corpus: CorpusChoice, name: str, *, as_json: bool) -> None:
     """Show one architecture of a corpus."""
     subject = portrait(find(corpus.directory(), name), _published_twins(name))
-    show(_portrait(subject), lambda: portrait_view(subject), as_json=as_json)
-
-
-def diff(
-    corpus: CorpusChoice,
-    both: tuple[str, str],
-    input_shape: Shape,
-    *,
-    html: Path | None,
-    as_json: bool,
-) -> None:
-    """Show what two architectures share; what the corpus does not have is captured."""
-    compared = difference(*looked_up(corpus, both, input_shape))
-    if html is not None:
-        title = " and ".join(both)
-        write_text(html, document(title, *difference_html(compared)))
-        stderr.print(f"wrote {html}", style="dim")
-    show(_difference(compared), lambda: difference_view(compared), as_json=as_json)
+    show(portrait_report(subject), lambda: portrait_view(subject), as_json=as_json)
 
 
 def compare_corpora(older: Location, newer: CorpusChoice, *, as_json: bool) -> None:
@@ -145,35 +122,3 @@ def _finish(written: Manifest, target: Path, *, as_json: bool) -> None:
 def _published_twins(name: str) -> tuple[str, ...]:
     groups = (group.implementations for group in twins())
     return tuple(dict.fromkeys(chain.from_iterable(each for each in groups if name in each)))
-
-
-def _card(card: Card) -> reports.Report:
-    row = asdict(card)
-    return {**row.pop("labels"), **row}
-
-
-def _portrait(subject: Portrait) -> reports.Report:
-    return {
-        **_card(subject.card),
-        "aliases": subject.aliases,
-        "twins": subject.twins,
-        "siblings": subject.siblings,
-        "published_twins": subject.published_twins,
-        "motifs": reports.motifs(subject.card.labels.name, subject.cut)["motifs"],
-    }
-
-
-def _difference(compared: Difference) -> reports.Report:
-    sides = {"first": compared.first, "second": compared.second}
-    return {
-        **{name: reports.architecture(side, {}) for name, side in sides.items()},
-        "same_exact": compared.first.exact == compared.second.exact,
-        "same_topology": compared.first.topology == compared.second.topology,
-        "same_at_inference": same_at_inference(compared.first, compared.second),
-        "alike": round(compared.alike, 4),
-        "differs": compared.differs,
-        "operators": [asdict(count) for count in compared.operators],
-        "shared_motifs": [asdict(motif) for motif in compared.motifs.shared],
-        "other_motifs": [asdict(motif) for motif in compared.motifs.other],
-        "listing": compared.listing,
-    }

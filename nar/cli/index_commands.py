@@ -1,27 +1,25 @@
 """What the commands of `nar index` do: make the index of a workspace here, or show it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from threading import Event
 
 from nar.answers.atlas import shipped_atlas
+from nar.answers.atlas_making import embedded
 from nar.answers.atlas_store import open_atlas
-from nar.answers.naming import meant
+from nar.answers.naming import captured, resolve_name
 from nar.answers.novelty import keep_novelty
 from nar.base.console import progress, show
 from nar.choices import IndexChoice
-from nar.cli.lookup import Shape, captured
-from nar.corpus import iterate_shards, shipped_corpus
-from nar.corpus.manifest import Manifest
+from nar.corpus import shipped_corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.encoding.stored import StoredEmbedder
-from nar.graphs.architecture import Architecture
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.milvus import Milvus
 from nar.index.publishing import Orphan, drop_orphans, go_back, orphans
-from nar.index.rows import Embedding, index_row
+from nar.index.rows import index_row
 from nar.index.snapshot import Snapshot, restore_snapshot, take_snapshot
 from nar.views import display
 
@@ -43,7 +41,11 @@ def build(choice: IndexChoice, *, as_json: bool) -> None:
 
 
 def add(
-    names: Sequence[str], choice: IndexChoice, input_shape: Shape = None, *, as_json: bool
+    names: Sequence[str],
+    choice: IndexChoice,
+    input_shape: Sequence[int] | None = None,
+    *,
+    as_json: bool,
 ) -> None:
     """Put models beside those of an index; the first of an own index makes it, with the atlas.
 
@@ -51,7 +53,7 @@ def add(
         CaptureError: A model could not be captured; nothing is written.
         IndexUnavailableError: Another process has the index, or it cannot be written.
     """
-    models = (captured(meant(name, shipped_corpus()), input_shape) for name in names)
+    models = (captured(resolve_name(name, shipped_corpus()), input_shape) for name in names)
     items = [model.architecture for model in models]
     config = choice.config().index
     if choice.wants_atlas_encoder:
@@ -66,21 +68,8 @@ def add(
         index.upsert([index_row(*pair) for pair in zip(items, vectors, strict=True)])
         rows = index.count()
     added = [item.labels.name for item in items]
-    told = {"added": ", ".join(added), "rows": rows, "uri": config.uri}
-    show({**told, "added": added}, lambda: display.properties("Index", told), as_json=as_json)
-
-
-def embedded(corpus: Path, embedder: Embedder) -> Iterator[tuple[Architecture, Embedding]]:
-    """Every architecture of a corpus with its vector of shape (dim,); shows how far it is.
-
-    Raises:
-        CorpusError: Names what is missing or damaged.
-    """
-    total = sum(entry.rows for entry in Manifest.read(corpus).shards)
-    with progress("embedding", total) as advance:
-        for _, items in iterate_shards(corpus):
-            yield from zip(items, embedder.embed([item.graph for item in items]), strict=True)
-            advance(len(items))
+    result = {"added": ", ".join(added), "rows": rows, "uri": config.uri}
+    show({**result, "added": added}, lambda: display.properties("Index", result), as_json=as_json)
 
 
 def info(choice: IndexChoice, *, as_json: bool) -> None:
@@ -139,15 +128,15 @@ def _show_snapshot(title: str, taken: Snapshot, directory: Path, *, as_json: boo
 
 
 def show_orphans(choice: IndexChoice, *, drop: bool, idle_hours: float, as_json: bool) -> None:
-    """Show the collections that no alias leads to; drop those that nobody needs, where told."""
+    """Show the collections that no alias leads to; drop those that nobody needs, where result."""
     config = choice.existing()
     with closing(Milvus(config)) as milvus:
         idle_s = idle_hours * 3_600
         chosen = drop_orphans(milvus, idle_s=idle_s) if drop else orphans(milvus)
-    told = {each.collection.name: _orphan(each) for each in chosen}
+    result = {each.collection.name: _orphan(each) for each in chosen}
     title = "Dropped" if drop else "Collections that no alias leads to"
     none = f"{title}: none in the index at {config.uri}"
-    show(told, lambda: display.properties(title, told) if told else none, as_json=as_json)
+    show(result, lambda: display.properties(title, result) if result else none, as_json=as_json)
 
 
 def _orphan(orphan: Orphan) -> str:

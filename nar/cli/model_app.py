@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from nar.answers.change_kinds import ChangeKind
 from nar.base.console import DEFAULT_WORK, AsJson, Verbose, Work, reporting_errors
-from nar.cli.change_kinds import Kind
 from nar.cli.filter_options import filtering
 from nar.index.filters import Filter
 
@@ -104,10 +104,10 @@ def diff(
 ) -> None:
     """Show what two architectures share; a model that the corpus lacks is captured."""
     from nar.choices import CorpusChoice
-    from nar.cli import corpus_commands
+    from nar.cli import model_commands
 
     chosen, both = CorpusChoice(work, corpus), (first, second)
-    corpus_commands.diff(chosen, both, input_shape, html=html, as_json=as_json)
+    model_commands.diff(chosen, both, input_shape, html=html, as_json=as_json)
 
 
 @app.command()
@@ -131,7 +131,8 @@ def check(
     names: Names = None,
     lock_file: Annotated[Path, typer.Option("--lock", help="File that `nar lock` wrote.")] = _LOCK,
     allow: Annotated[
-        list[Kind] | None, typer.Option(help="Accept changes of this kind; may be given again.")
+        list[ChangeKind] | None,
+        typer.Option(help="Accept changes of this kind; may be given again."),
     ] = None,
     input_shape: InputShape = None,
     as_json: AsJson = False,
@@ -162,11 +163,8 @@ def export(
 ) -> None:
     """Draw a model: its motifs and how they are linked, or every operator."""
     from nar.choices import CorpusChoice
-    from nar.cli.lookup import looked_up
-    from nar.views import drawing
+    from nar.cli import model_commands
 
-    drawing.check_suffix(output)
-    [item] = looked_up(CorpusChoice(work, corpus), [name], input_shape)
-    drawn = drawing.drawn_operators if operators else drawing.drawn_motifs
-    drawing.write_drawing(output, drawn(name, item.graph))
+    chosen = CorpusChoice(work, corpus)
+    model_commands.export(chosen, name, output, input_shape, operators=operators)
     typer.echo(f"wrote {output}")

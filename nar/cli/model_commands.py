@@ -1,15 +1,20 @@
-"""What `nar list`, `nar capture` and `nar motifs` do: names, and one model."""
+"""What the commands that look at models do: names, one model, two, who contains a block."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from nar.answers.atlas import read_atlas, shipped_atlas
-from nar.answers.filter_checks import Held, check_values
-from nar.answers.naming import meant
-from nar.base.console import DEFAULT_WORK, show
-from nar.choices import CorpusChoice
-from nar.cli.lookup import Shape, captured, fresh_or_known
+from nar.answers.conditions import MemoryValues, check_values
+from nar.answers.naming import architectures_of, captured, known_or_captured, resolve_name
+from nar.base.console import DEFAULT_WORK, show, stderr
+from nar.base.errors import InvalidInputError
+from nar.base.files import write_text
+from nar.base.workspace import cache_directory
+from nar.choices import CorpusChoice, IndexChoice
 from nar.corpus import shipped_corpus
+from nar.graphs.architecture import Architecture
 from nar.index.filters import Filter
 from nar.motifs.partition import partition
 from nar.views import display, reports
@@ -26,14 +31,14 @@ def known_names(pattern: str, wanted: Filter) -> Iterator[str]:
         InvalidInputError: The filter asks for a value that nothing has.
     """
     index = read_atlas(shipped_atlas()).index
-    check_values(Held(index), wanted)
+    check_values(MemoryValues(index), wanted)
     names = sorted(entry.name for entry in index.page("", index.count(), wanted))
     return (name for name in names if fnmatchcase(name.lower(), pattern.lower()))
 
 
-def capture(name: str, input_shape: Shape, *, graph: bool, as_json: bool) -> None:
+def capture(name: str, input_shape: Sequence[int] | None, *, graph: bool, as_json: bool) -> None:
     """Show a captured model, or every node of it."""
-    model = captured(meant(name, shipped_corpus()), input_shape)
+    model = captured(resolve_name(name, shipped_corpus()), input_shape)
     show(
         reports.capture(model),
         lambda: str(model.architecture.graph) if graph else display.capture(model),
@@ -41,8 +46,84 @@ def capture(name: str, input_shape: Shape, *, graph: bool, as_json: bool) -> Non
     )
 
 
-def motifs(name: str, input_shape: Shape, *, as_json: bool) -> None:
+def motifs(name: str, input_shape: Sequence[int] | None, *, as_json: bool) -> None:
     """Show the motif types of a model."""
-    model = fresh_or_known(CorpusChoice(DEFAULT_WORK), name, fresh=False, input_shape=input_shape)
+    corpus = CorpusChoice(DEFAULT_WORK).directory_if_any()
+    model = known_or_captured(corpus, name, input_shape=input_shape)
     name, cut = model.labels.name, partition(model.graph)
     show(reports.motifs(name, cut), lambda: display.motifs(name, cut), as_json=as_json)
+
+
+def search_blocks(
+    motif: str,
+    top_k: int,
+    wanted: Filter,
+    choice: IndexChoice,
+    *,
+    server: str | None,
+    as_json: bool,
+) -> None:
+    """Show who contains a block.
+
+    Raises:
+        InvalidInputError: The block is none, or something else than the atlas is asked.
+    """
+    # Here and below: each command imports what it alone needs.
+    from nar.answers.blocks import atlas_block_users
+
+    if server or choice.names_index or choice.work != DEFAULT_WORK:
+        raise InvalidInputError(
+            "motif", "blocks are counted in the atlas only: leave out --server, --uri and --work"
+        )
+
+    def find(name: str) -> Architecture:
+        return next(architectures_of(CorpusChoice(choice.work).directory_if_any(), [name]))
+
+    users = atlas_block_users(shipped_atlas(), motif, wanted, find, cache_directory())
+    report = {
+        "motif": motif,
+        "architectures": len(users.users),
+        "blocks": [asdict(block) for block in users.blocks],
+        "families": users.families,
+        "users": [asdict(user) for user in users.users[:top_k]],
+    }
+    show(report, lambda: display.block_users(motif, users, top_k), as_json=as_json)
+
+
+def diff(
+    corpus: CorpusChoice,
+    both: tuple[str, str],
+    input_shape: Sequence[int] | None,
+    *,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Show what two architectures share; what the corpus does not have is captured."""
+    from nar.answers.difference import difference
+    from nar.views.difference import difference_html, difference_report, difference_view
+    from nar.views.html import document
+
+    compared = difference(*architectures_of(corpus.directory_if_any(), both, input_shape))
+    if html is not None:
+        title = " and ".join(both)
+        write_text(html, document(title, *difference_html(compared)))
+        stderr.print(f"wrote {html}", style="dim")
+    show(difference_report(compared), lambda: difference_view(compared), as_json=as_json)
+
+
+def export(
+    corpus: CorpusChoice,
+    name: str,
+    output: Path,
+    input_shape: Sequence[int] | None,
+    *,
+    operators: bool,
+) -> None:
+    """Draw a model into a file."""
+    # Its library takes 0.2 s to import.
+    from nar.views import drawing
+
+    drawing.check_suffix(output)
+    [item] = architectures_of(corpus.directory_if_any(), [name], input_shape)
+    draw = drawing.drawn_operators if operators else drawing.drawn_motifs
+    drawing.write_drawing(output, draw(name, item.graph))

@@ -7,10 +7,18 @@ from typing import TypeAlias
 from rich.console import Group
 
 from nar.answers.bodies import Dissected, differing
-from nar.answers.difference import MotifDifference
-from nar.answers.evidence import Evidence, evidence_of, labelled, looked_at, questions
-from nar.answers.explanation import Cut, explained
+from nar.answers.difference import Cut, MotifDifference, motif_difference
+from nar.answers.evidence import (
+    Evidence,
+    KnownHits,
+    evidence_of,
+    known_hits,
+    labelled,
+    looked_at,
+    questions,
+)
 from nar.answers.folding import Row, folded
+from nar.answers.naming import architectures_of, known_or_captured
 from nar.answers.published import origin
 from nar.answers.query import Answer, Query
 from nar.answers.roles import Role
@@ -19,7 +27,7 @@ from nar.base.errors import CorpusError, NarError
 from nar.choices import CorpusChoice, IndexChoice
 from nar.cli.asking import ask
 from nar.cli.filter_options import Multiples, resolved
-from nar.cli.lookup import AtHand, Shape, at_hand, fresh_or_known, looked_up
+from nar.corpus import Location
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.index.filters import Filter
@@ -45,7 +53,7 @@ def search(
     explain: bool,
     fresh: bool,
     copies: bool,
-    input_shape: Shape,
+    input_shape: Sequence[int] | None,
     as_json: bool,
 ) -> None:
     """Ask with a model, and show who is nearest.
@@ -63,8 +71,8 @@ def search(
         input_shape: Of a tensor that the module of a user's factory is given.
         as_json: Whether a program reads the answer.
     """
-    corpus = CorpusChoice(choice.work)
-    asked = fresh_or_known(corpus, name, fresh=fresh, input_shape=input_shape)
+    corpus = CorpusChoice(choice.work).directory_if_any()
+    asked = known_or_captured(corpus, name, fresh=fresh, input_shape=input_shape)
     name, wanted = asked.labels.name, resolved(*conditions, asked.graph)
     asked_beside = questions(asked)
     wide = top_k if copies else min(_COPIES * top_k, MAX_TOP_K)
@@ -93,13 +101,15 @@ def _hit(row: Row) -> reports.Report:
     return {**asdict(row.hit), "copies": row.copies, "published": figures}
 
 
-def _evidence(asked: Architecture, answers: Mapping[By, Answer], corpus: CorpusChoice) -> Evidence:
+def _evidence(
+    asked: Architecture, answers: Mapping[By, Answer], corpus: Location | None
+) -> Evidence:
     """What the hits say of the query, as far as the corpus has their graphs."""
     try:
-        known = at_hand(corpus, looked_at(asked, answers), labelled(answers))
+        known = known_hits(corpus, looked_at(asked, answers), labelled(answers))
     except CorpusError as error:
         stderr.print(f"the hits were not compared node by node: {error}", style="yellow")
-        known = AtHand()
+        known = KnownHits()
     return evidence_of(asked, answers, known.networks, known.backbones)
 
 
@@ -110,14 +120,16 @@ def _explained(rows: Sequence[Row], told: Evidence) -> list[str]:
     return list(dict.fromkeys([*names, *(body.name for body in told.bodies[:1])]))
 
 
-def _reasons(asked: Architecture, names: Sequence[str], corpus: CorpusChoice) -> dict[str, Reason]:
+def _reasons(
+    asked: Architecture, names: Sequence[str], corpus: Location | None
+) -> dict[str, Reason]:
     """The query compared with each of some hits, up to the first that cannot be looked at."""
     reasons: dict[str, Reason] = {}
     cut, parts = Cut(asked), Dissected(asked)
     try:
-        for item in looked_up(corpus, names):
+        for item in architectures_of(corpus, names):
             differs = differing(parts, Dissected(item))
-            reasons[item.labels.name] = explained(cut, Cut(item)), differs
+            reasons[item.labels.name] = motif_difference(cut, Cut(item)), differs
     except NarError as error:
         stderr.print(f"{names[len(reasons)]} is not explained: {error}", style="yellow")
     return reasons

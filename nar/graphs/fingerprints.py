@@ -38,6 +38,14 @@ class Known(Protocol):
         """Learned scalars."""
 
 
+class Network(Known, Protocol):
+    """A network with its graph: a `Fingerprinted` or an `Architecture`."""
+
+    @property
+    def graph(self) -> ComputationalGraph:
+        """Canonical graph."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fingerprinted:
     """A graph in canonical order with its fingerprints.

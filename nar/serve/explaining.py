@@ -6,11 +6,11 @@ The index holds no graphs: they come from a corpus, as far as it has those of th
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from nar.answers.difference import MotifDifference
-from nar.answers.explanation import Cut, Drawn, explained
+from nar.answers.difference import Cut, MotifDifference, motif_difference
 from nar.answers.query import in_place
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError, at
 from nar.graphs.architecture import Architecture
+from nar.graphs.fingerprints import Network
 from nar.index.rows import IndexRow
 from nar.serve.calls import StageClock
 from nar.serve.items import Items, Looked, rows_of
@@ -59,7 +59,7 @@ class Explanations:
         )
         return wire.ExplainResponse(results=results, timings=clock.timings())
 
-    def _target(self, request: wire.ExplainRequest, clock: StageClock) -> Drawn:
+    def _target(self, request: wire.ExplainRequest, clock: StageClock) -> Network:
         """The graph that is compared.
 
         Raises:
@@ -124,7 +124,7 @@ class Explanations:
         shares = {}
         for key, (_, architecture) in drawn.items():
             with clock.stage("motifs"):
-                shares[key] = explained(target, Cut(architecture))
+                shares[key] = motif_difference(target, Cut(architecture))
         return [(each[0], shares[each[0].id]) for each in others if not isinstance(each, NarError)]
 
 

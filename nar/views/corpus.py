@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
 
@@ -20,6 +20,7 @@ from nar.graphs.architecture import Architecture
 from nar.motifs.partition import MotifPartition, partition
 from nar.views import display
 from nar.views.display import human
+from nar.views.reports import Report, motifs
 
 _SHOWN_GROUPS = 30
 _SHOWN_NAMES = 12
@@ -193,6 +194,24 @@ def portrait(entry: Found, published_twins: tuple[str, ...] = ()) -> Portrait:
 
 def _sorted_names(cards: Iterable[Card]) -> tuple[str, ...]:
     return tuple(sorted(card.labels.name for card in cards))
+
+
+def card_report(card: Card) -> Report:
+    """What a corpus says of one architecture, for a program."""
+    row = asdict(card)
+    return {**row.pop("labels"), **row}
+
+
+def portrait_report(subject: Portrait) -> Report:
+    """The same as the portrait for a person, for a program."""
+    return {
+        **card_report(subject.card),
+        "aliases": subject.aliases,
+        "twins": subject.twins,
+        "siblings": subject.siblings,
+        "published_twins": subject.published_twins,
+        "motifs": motifs(subject.card.labels.name, subject.cut)["motifs"],
+    }
 
 
 def portrait_view(subject: Portrait) -> RenderableType:

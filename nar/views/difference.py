@@ -1,6 +1,8 @@
 """What a person sees of two architectures: what they share, where they differ, why one is near."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -8,12 +10,18 @@ from rich.table import Table
 from rich.text import Text
 
 from nar.answers.bodies import apart
-from nar.answers.difference import MotifCounts, MotifDifference
+from nar.answers.change_kinds import MEANING, ChangeKind
+from nar.answers.difference import Difference, MotifCounts, MotifDifference
 from nar.answers.roles import Role
-from nar.answers.side_by_side import Difference
+from nar.graphs.fingerprints import same_at_inference
 from nar.views.corpus import new_table
 from nar.views.display import in_brief
 from nar.views.html import html_of, side_by_side
+from nar.views.reports import Report, architecture
+
+if TYPE_CHECKING:
+    # It needs what captures models, and who asks for a difference does without.
+    from nar.answers.lock import LockedChange
 
 _SHOWN_OPERATORS = 20
 _SHOWN_MOTIFS = 12
@@ -27,13 +35,31 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 def difference_view(compared: Difference) -> RenderableType:
     """What two architectures share, and where they differ."""
     return Group(
-        Text(_verdict(compared), "bold"),
+        Text(compared.verdict, "bold"),
+        Text(compared.shared),
         _side_by_side(compared),
         _operators(compared),
         _motifs("Motifs of both", compared.motifs.shared),
         _motifs("Motifs of one only", compared.motifs.other),
-        *_listing(compared),
+        *_listed(compared.listing),
     )
+
+
+def difference_report(compared: Difference) -> Report:
+    """The same for a program."""
+    sides = {"first": compared.first, "second": compared.second}
+    return {
+        **{name: architecture(side, {}) for name, side in sides.items()},
+        "same_exact": compared.first.exact == compared.second.exact,
+        "same_topology": compared.first.topology == compared.second.topology,
+        "same_at_inference": same_at_inference(compared.first, compared.second),
+        "alike": round(compared.alike, 4),
+        "differs": compared.differs,
+        "operators": [asdict(count) for count in compared.operators],
+        "shared_motifs": [asdict(motif) for motif in compared.motifs.shared],
+        "other_motifs": [asdict(motif) for motif in compared.motifs.other],
+        "listing": compared.listing,
+    }
 
 
 def difference_html(compared: Difference) -> tuple[str, str]:
@@ -60,18 +86,6 @@ def explanation_view(
         _motifs(f"Motifs that {name} shares{form}: {shares}", motifs.shared, heads),
         _motifs(f"Motifs of the query or of {name} only{form}", motifs.other, heads),
     )
-
-
-def _verdict(compared: Difference) -> str:
-    alike = f"{100 * compared.alike:.0f}% of the nodes are alike"
-    where = "" if compared.differs is None else f", and differ {apart(compared.differs)}"
-    return {
-        "network": "They are the same network: equal exact fingerprint.",
-        "design": "They have the same design in other widths: equal topology, other attributes.",
-        "inference": "They are the same network at inference: equal normal forms, where batch "
-        f"norms are folded and branches merged. As they are written, {alike}.",
-        None: f"They are different designs{where}; {alike}.",
-    }[compared.sameness]
 
 
 def _side_by_side(compared: Difference) -> Table:
@@ -130,12 +144,42 @@ def _motifs(
     return table
 
 
-def _listing(compared: Difference) -> Iterable[Text]:
+def _listed(listing: Sequence[str]) -> Iterator[Text]:
     """The unified diff, cut; an operand is written as so many nodes back."""
-    if compared.listing:
+    if listing:
         yield Text(_LEGEND, "dim")
-    for line in compared.listing[:_SHOWN_LINES]:
+    for line in listing[:_SHOWN_LINES]:
         yield Text(line, _DIFF_STYLES.get(line[:1], ""))
-    more = len(compared.listing) - _SHOWN_LINES
+    more = len(listing) - _SHOWN_LINES
     if more > 0:
         yield Text(f"... {more:,} more lines; --json has them all", "dim")
+
+
+def change_report(each: "LockedChange | None", allowed: Collection[ChangeKind]) -> Report:
+    """How a model differs from what is locked of it, for a program; None where it does not."""
+    if each is None:
+        return {"kind": None, "allowed": True}
+    return {
+        "kind": each.kind,
+        "allowed": each.kind in allowed,
+        "before": each.before.model_dump(exclude={"motifs"}),
+        "now": each.now.model_dump(exclude={"motifs"}),
+        "motifs": [asdict(motif) for motif in each.changed_motifs],
+    }
+
+
+def change_lines(
+    name: str, each: "LockedChange | None", allowed: Collection[ChangeKind]
+) -> Iterator[RenderableType]:
+    """The same for a person, a line each."""
+    if each is None:
+        yield Text(f"{name}: as locked", "green")
+        return
+    verdict, style = ("allowed", "yellow") if each.kind in allowed else ("refused", "bold red")
+    yield Text(f"{name}: {each.kind.value}, {verdict}: {MEANING[each.kind]}", style)
+    if each.before.parameters != each.now.parameters:
+        yield Text(f"  parameters {each.before.parameters:,} -> {each.now.parameters:,}")
+    if each.before.nodes != each.now.nodes:
+        yield Text(f"  operators {each.before.nodes:,} -> {each.now.nodes:,}")
+    for motif in each.changed_motifs:
+        yield Text(f"  {motif.first} -> {motif.second} times: {in_brief(motif.operators)}")

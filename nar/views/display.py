@@ -20,6 +20,7 @@ from nar.index.rows import Hit
 from nar.views.html import Fitted
 
 if TYPE_CHECKING:
+    from nar.answers.blocks import Block, BlockUsers
     from nar.motifs.partition import MotifPartition
     from nar.zoo import ZooCapture
 
@@ -30,6 +31,7 @@ _WIDE = 110
 _CUT = 14
 _SHOWN_OPERATORS = 14
 _SHOWN_REASONS = 25
+_SHOWN_BLOCKS = 10
 _NOBODY = (
     "No architecture in the index has what the options ask for; `nar corpus list` shows the family "
     "of each architecture, and `nar corpus stats` shows sources and tasks."
@@ -183,6 +185,57 @@ def motifs(name: str, cut: "MotifPartition") -> RenderableType:
         size = len(operators)
         share = f"{100 * counts[code] * size / cut.graph.nodes:.0f}%"
         table.add_row(str(number), str(counts[code]), str(size), share, in_brief(operators))
+    return table
+
+
+def block_users(motif: str, users: "BlockUsers", top_k: int) -> RenderableType:
+    """Who contains a block: how many of which families, which blocks these are, and names.
+
+    Args:
+        motif: What was asked.
+        users: Who contains it.
+        top_k: How many architectures are named.
+    """
+    if not users.users:
+        return Text(f"No architecture that the options ask for contains {motif}.", "yellow")
+    times = sum(user.occurrences for user in users.users)
+    families = ", ".join(
+        f"{name} {n:,}" for name, n in list(users.families.items())[:_SHOWN_BLOCKS]
+    )
+    head = f"{len(users.users):,} architectures contain {motif}, {times:,} times in all."
+    return Group(
+        Text(head, "bold"),
+        Text(f"Families: {families}"),
+        _blocks(users.blocks),
+        _most_users(users, top_k),
+    )
+
+
+def _blocks(blocks: Sequence["Block"]) -> Table:
+    more = f", the first {_SHOWN_BLOCKS} of {len(blocks):,}" if len(blocks) > _SHOWN_BLOCKS else ""
+    table = _numbers_first(f"Blocks{more}", ("architectures", "times"))
+    for column in ("code", "operators"):
+        table.add_column(column, overflow="fold")
+    for block in blocks[:_SHOWN_BLOCKS]:
+        numbers = (f"{block.architectures:,}", f"{block.occurrences:,}")
+        table.add_row(*numbers, block.code, in_brief(block.operators))
+    return table
+
+
+def _most_users(users: "BlockUsers", top_k: int) -> Table:
+    table = _numbers_first("Architectures with most of them", ("times", "params"))
+    for column in ("name", "family", "task"):
+        table.add_column(column, overflow="fold")
+    for user in users.users[:top_k]:
+        numbers = (f"{user.occurrences:,}", human(user.parameters))
+        table.add_row(*numbers, user.name, user.family, user.task)
+    return table
+
+
+def _numbers_first(title: str, numbers: Sequence[str]) -> Table:
+    table = Table(title=title, title_style="bold", title_justify="left", box=SIMPLE_HEAD)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import networkx as nx
 
 from nar.base.errors import InvalidInputError
-from nar.base.files import write_whole
+from nar.base.files import write_text
 from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.graphs.ops import ATTRIBUTES, op_name
 from nar.motifs.macro_graph import macro_graph
@@ -117,18 +117,6 @@ def write_drawing(path: Path, drawing: Drawing) -> None:
     """
     check_suffix(path)
     write_text(path, _WRITERS[path.suffix](drawing))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all.
-
-    Raises:
-        InvalidInputError: It cannot be written.
-    """
-    try:
-        write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInputError(str(path), f"cannot be written: {error.strerror}") from error
 
 
 def _listed(data: Mapping[str, Any]) -> str:

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from google.protobuf.json_format import ParseDict, ParseError
 
-from nar.answers.explanation import Drawn
 from nar.base.errors import InvalidQueryError, UnknownArchitectureError, at
+from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
 from nar.serve.explaining import Graphs
 from nar.v1.retrieval_pb2 import Graph
 from nar.web.catalogue import Catalogue
@@ -14,6 +14,8 @@ from nar.wire.graphs import decode_graph
 from nar.wire.settings import ServerConfig
 
 _UNNAMED: Final = "your model"
+# Chosen: longer names are cut, as no heading shows more.
+_NAME_LETTERS: Final = 200
 
 
 class Models:
@@ -28,8 +30,8 @@ class Models:
         self._graphs = graphs
         self._config = config
 
-    def find(self, asked: Mapping[str, Any], catalogue: Catalogue) -> tuple[str, Drawn]:
-        """The name and graph of a model.
+    def find(self, asked: Mapping[str, Any], catalogue: Catalogue) -> Architecture:
+        """A model.
 
         Args:
             asked: `architecture`, a name; or `graph`, the JSON of that message, and its `name`.
@@ -41,22 +43,24 @@ class Models:
             UnknownArchitectureError: Nothing of the name is indexed, or has a graph here.
         """
         if "graph" in asked:
-            return str(asked.get("name", _UNNAMED))[:200], self._sent(asked["graph"])
+            return self._sent(str(asked.get("name", _UNNAMED))[:_NAME_LETTERS], asked["graph"])
         name = asked.get("architecture")
         if not isinstance(name, str):
             raise InvalidQueryError("architecture", "wanted a name, or a graph, came neither")
-        return name, self._known(name, catalogue)
+        return self._known(name, catalogue)
 
-    def _sent(self, graph: Any) -> Drawn:  # noqa: ANN401
+    def _sent(self, name: str, graph: Any) -> Architecture:  # noqa: ANN401
         with at("graph"):
             try:
                 message = ParseDict(graph, Graph())
             except (ParseError, AttributeError, TypeError) as error:
                 raise InvalidQueryError("", f"wanted a Graph, came {error}") from error
             config = self._config
-            return decode_graph(message, max_nodes=config.max_nodes, max_edges=config.max_edges)
+            network = decode_graph(message, max_nodes=config.max_nodes, max_edges=config.max_edges)
+        labels = Labels(name, source="page", library="-", family=UNKNOWN, task=UNKNOWN)
+        return architecture(labels, network)
 
-    def _known(self, name: str, catalogue: Catalogue) -> Drawn:
+    def _known(self, name: str, catalogue: Catalogue) -> Architecture:
         entry = catalogue.names.get(name)
         if entry is None:
             raise UnknownArchitectureError(f"no architecture of the name {name!r} is indexed")

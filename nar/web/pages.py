@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
-from nar.answers.explanation import Cut, motif_difference
-from nar.answers.side_by_side import likeness, node_lines, operator_counts
+from nar.answers.blocks import block_code, users_of_blocks
+from nar.answers.difference import difference
 from nar.answers.uses import Uses
 from nar.answers.verdict import resemblance
-from nar.base.errors import InvalidQueryError, NarError
-from nar.graphs.fingerprints import sameness
+from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.index.rows import Hit
 from nar.serve.explaining import Graphs
 from nar.serve.http import Page
@@ -36,7 +35,6 @@ from nar.web.alignment import aligned
 from nar.web.catalogue import Catalogue, Listed, Suggestion, read_catalogue
 from nar.web.models import Models
 from nar.web.uploads import Files
-from nar.web.users import users_of
 from nar.web.views import model_view
 from nar.wire.records import decode_answer
 from nar.wire.settings import ServerConfig
@@ -46,6 +44,10 @@ _JSON: Final = "application/json"
 _LOOK_S: Final = 30.0
 # Stands in a sentence for the name of a model: no name holds it.
 _NAME: Final = "\0"
+_SIDES: Final = ("first", "second")
+# Chosen: users of a block that the page names, those with most occurrences first; further users are
+# counted.
+_NAMED: Final = 300
 Asked = Mapping[str, Any]
 
 
@@ -126,27 +128,39 @@ class Pages:
         return _reply(await self._in_thread(lambda: compute(_asked(body))))
 
     def _model(self, asked: Asked) -> object:
-        name, model = self._models.find(asked, self._known)
-        return asdict(model_view(name, model, self._uses))
+        return asdict(model_view(self._models.find(asked, self._known), self._uses))
 
     def _diff(self, asked: Asked) -> object:
-        pair = [self._models.find(_part(asked, side), self._known) for side in ("first", "second")]
-        first, second = (model_view(*named, self._uses) for named in pair)
-        graphs = [model.graph for _, model in pair]
-        cuts = [Cut(model) for _, model in pair]
+        sides = [self._models.find(_part(asked, side), self._known) for side in _SIDES]
+        compared = difference(*sides)
+        first, second = (model_view(side, self._uses) for side in sides)
         return {
             "first": asdict(first),
             "second": asdict(second),
             "rows": [(row.first, row.second) for row in aligned(first, second)],
-            "sameness": sameness(*(model for _, model in pair)),
-            "alike": likeness(*map(node_lines, graphs)),
-            "in_shared": motif_difference(*(cut.written for cut in cuts)).in_shared,
-            "operators": [asdict(each) for each in operator_counts(*graphs)],
+            "verdict": compared.verdict,
+            "shared": compared.shared,
+            "operators": [asdict(each) for each in compared.operators],
         }
 
     def _users(self, asked: Asked) -> object:
-        code, family = (str(asked.get(name, "")) for name in ("code", "family"))
-        return asdict(users_of(code, self._sources.uses, self._known, family))
+        text, family = (str(asked.get(name, "")) for name in ("code", "family"))
+        code = block_code(text)
+        if code is None:
+            raise InvalidQueryError("code", f"wanted 16 hexadecimal digits, came {text[:40]!r}")
+        if self._sources.uses is None:
+            raise UnknownArchitectureError(
+                "nobody has counted who uses which block of this index; `nar atlas draw` does"
+            )
+        uses, names = self._sources.uses
+        found = users_of_blocks([code], uses, [self._known.names.get(name) for name in names])
+        users = found.of_family(family)
+        return {
+            "code": text,
+            "total": len(users),
+            "families": list(found.families.items()),
+            "users": [asdict(user) for user in users[:_NAMED]],
+        }
 
     async def _file(self, request: Request) -> Response:
         name = request.query_params.get("name", "")[:200]

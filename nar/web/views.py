@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nar.answers.explanation import Drawn
 from nar.answers.uses import Uses
+from nar.graphs.architecture import Architecture
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, op_name
 from nar.motifs.macro_graph import macro_graph
@@ -73,19 +73,18 @@ class ModelView:
     repeats: tuple[int, ...]
 
 
-def model_view(name: str, model: Drawn, uses: Uses | None) -> ModelView:
+def model_view(model: Architecture, uses: Uses | None) -> ModelView:
     """Cut a model into motifs and fold what repeats.
 
     Args:
-        name: What it is called.
-        model: With its canonical graph.
+        model: Which.
         uses: Who uses which motif, if that was counted.
     """
     graph = model.graph
     cut = partition(graph)
     folding = fold(macro_graph(cut))
     return ModelView(
-        name,
+        model.labels.name,
         graph.parameters,
         graph.flops,
         graph.nodes,

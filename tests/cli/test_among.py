@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from nar.answers.conditions import among, listed_names
 from nar.base.errors import InvalidInputError
-from nar.cli.among import among, listed_names
 from nar.cli.app import app
 from nar.index.filters import Filter
 
@@ -15,7 +15,7 @@ def test_names_stand_one_a_line(tmp_path):
     path = tmp_path / "names.txt"
     path.write_text("# supported\n\ntimm:a # since May\n  timm:b\ntimm:a\nfolder#1/x.py:f\n")
     assert listed_names(path) == ["timm:a", "timm:b", "folder#1/x.py:f"]
-    wanted = among(path, Filter(families=("resnet",)))
+    wanted = among(listed_names(path), Filter(families=("resnet",)))
     assert wanted.families == ("resnet",)
     assert wanted.all_of == (Filter(names=("timm:a", "timm:b", "folder#1/x.py:f")),)
 

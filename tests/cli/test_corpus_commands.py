@@ -8,7 +8,7 @@ from graphs import bert, graph_of, resnet
 from typer.testing import CliRunner
 
 from nar import choices
-from nar.answers.side_by_side import difference, node_lines
+from nar.answers.difference import difference, node_lines
 from nar.cli.app import app
 from nar.corpus import find
 from nar.labels.twins import TwinGroup

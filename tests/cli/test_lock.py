@@ -9,10 +9,10 @@ from graphs import graph_of
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from nar.answers.change_kinds import MEANING, ChangeKind
+from nar.answers.lock import change, locked, read_lock, write_lock
 from nar.base.errors import InvalidInputError
 from nar.cli.app import app
-from nar.cli.change_kinds import MEANING, Kind
-from nar.cli.lock import change, locked, read_lock, write_lock
 from nar.graphs.architecture import Labels, architecture
 from nar.graphs.ops import ATTRIBUTES
 
@@ -56,11 +56,14 @@ def model(tmp_path):
     ("now", "kind"),
     [
         (drawn(BLOCKS), None),
-        (drawn(BLOCKS, parameters=200), Kind.WIDTH),
-        (drawn(BLOCKS, parameters=200, channel_ratio=8), Kind.WIDTH),
-        (drawn(BLOCKS, kernel=5), Kind.ATTRIBUTES),
-        (drawn("input; conv 0; relu 1; conv 2; relu 3; conv 4; relu 5; linear 6"), Kind.DEPTH),
-        (drawn("input; conv 0; gelu 1; conv 2; gelu 3; linear 4"), Kind.DESIGN),
+        (drawn(BLOCKS, parameters=200), ChangeKind.WIDTH),
+        (drawn(BLOCKS, parameters=200, channel_ratio=8), ChangeKind.WIDTH),
+        (drawn(BLOCKS, kernel=5), ChangeKind.ATTRIBUTES),
+        (
+            drawn("input; conv 0; relu 1; conv 2; relu 3; conv 4; relu 5; linear 6"),
+            ChangeKind.DEPTH,
+        ),
+        (drawn("input; conv 0; gelu 1; conv 2; gelu 3; linear 4"), ChangeKind.DESIGN),
     ],
 )
 def test_a_change_has_one_kind(now, kind):
@@ -71,7 +74,7 @@ def test_a_change_has_one_kind(now, kind):
 def test_a_folded_batch_norm_is_the_same_network_at_inference():
     plain = drawn("input; conv 0; relu 1; linear 2")
     changed = change(drawn("input; conv 0; batch_norm 1; relu 2; linear 3"), plain)
-    assert changed.kind == Kind.INFERENCE
+    assert changed.kind == ChangeKind.INFERENCE
 
 
 def test_a_change_counts_motifs_before_and_now():
@@ -128,7 +131,7 @@ def test_a_name_that_is_not_locked_is_an_error(tmp_path, model):
 
 
 def test_every_kind_is_explained():
-    assert set(MEANING) == set(Kind)
+    assert set(MEANING) == set(ChangeKind)
 
 
 @pytest.mark.parametrize("path", [".pre-commit-hooks.yaml", "deploy/github/architectures.yml"])

@@ -7,13 +7,12 @@ from corpora import corpus, rows
 from typer.testing import CliRunner
 
 from nar.answers.atlas import Atlas
-from nar.answers.blocks import operators_of_blocks
+from nar.answers.blocks import block_pattern, operators_of_blocks, users_of_blocks
 from nar.answers.uses import corpus_uses, read_uses, write_uses
 from nar.base.errors import InvalidInputError
 from nar.cli.app import app
-from nar.cli.motif_patterns import compiled
-from nar.cli.motif_search import counted
 from nar.corpus import iterate_cards
+from nar.index.rows import index_entry
 from nar.motifs.partition import partition
 
 
@@ -40,13 +39,13 @@ def atlas(tmp_path_factory):
     ],
 )
 def test_a_pattern_finds_operators_that_follow_each_other(pattern, operators, matches):
-    assert bool(compiled(pattern).search(operators)) is matches
+    assert bool(block_pattern(pattern).search(operators)) is matches
 
 
 @pytest.mark.parametrize("pattern", ["norm", "conv [a", "...", "conv$"])
 def test_a_pattern_without_operators_is_refused(pattern):
     with pytest.raises(InvalidInputError, match="motif"):
-        compiled(pattern)
+        block_pattern(pattern)
 
 
 def test_the_operators_of_every_block_are_read_and_kept(atlas, tmp_path):
@@ -65,16 +64,18 @@ def test_blocks_are_read_where_nothing_can_be_kept(atlas, tmp_path):
 
 def test_users_are_counted_over_blocks_and_filtered(atlas, tmp_path):
     uses = read_uses(atlas)
-    cards = list(iterate_cards(atlas.corpus))
+    entries = [index_entry(card) for card in iterate_cards(atlas.corpus)]
     operators = operators_of_blocks(atlas, uses, tmp_path)
     cut = partition(rows()[0].graph)
-    users = counted(list(cut.counts()), operators, uses, cards, None)
+    users = users_of_blocks(cut.counts(), uses, entries, operators)
     assert [(user.name, user.occurrences) for user in users.users] == [
         ("timm:a", cut.motifs),
         ("timm:b", cut.motifs),
     ]
     assert users.families == {"family": 2}
-    alone = counted(list(cut.counts()), operators, uses, cards, {"timm:b"})
+    alone = users_of_blocks(
+        cut.counts(), uses, [None, entries[1], *[None] * (len(entries) - 2)], operators
+    )
     assert [user.name for user in alone.users] == ["timm:b"]
     assert all(block.architectures == 1 for block in alone.blocks)
 

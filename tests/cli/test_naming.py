@@ -1,4 +1,4 @@
-"""What people write for a model, and what is meant by it."""
+"""What people write for a model, and what its name is."""
 
 import json
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from nar.answers.naming import meant
+from nar.answers.naming import resolve_name
 from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.cli.app import app
 from nar.corpus import shipped_corpus
@@ -28,40 +28,40 @@ WRITTEN = {
 
 @pytest.mark.parametrize(("written", "name"), WRITTEN.items())
 def test_names_mean_one_model(written, name):
-    assert meant(written, shipped_corpus()) == name
+    assert resolve_name(written, shipped_corpus()) == name
 
 
 def test_a_misspelt_name_is_told_with_those_near_it():
     with pytest.raises(UnknownArchitectureError, match=r"did you mean timm:resnet50, "):
-        meant("resnet5O", shipped_corpus())
+        resolve_name("resnet5O", shipped_corpus())
 
 
 def test_a_name_of_several_designs_is_not_guessed():
     said = "several designs: timm:dla169, pytorchcv:dla169; name one"
     with pytest.raises(UnknownArchitectureError, match=said):
-        meant("dla169", shipped_corpus())
+        resolve_name("dla169", shipped_corpus())
 
 
 def test_without_a_corpus_a_short_name_is_unknown():
     with pytest.raises(UnknownArchitectureError, match="neither a known architecture nor a file"):
-        meant("resnet50", None)
+        resolve_name("resnet50", None)
 
 
 def test_a_folder_is_the_configuration_in_it(tmp_path):
     with pytest.raises(InvalidInputError, match=r"wanted a folder with a config\.json"):
-        meant(str(tmp_path), None)
+        resolve_name(str(tmp_path), None)
     (tmp_path / "config.json").write_text("{}")
-    assert meant(str(tmp_path), None) == str(tmp_path / "config.json")
+    assert resolve_name(str(tmp_path), None) == str(tmp_path / "config.json")
 
 
 def test_a_python_file_without_a_function_is_told_what_it_has(tmp_path):
     path = tmp_path / "models.py"
     path.write_text("def small(): ...\ndef _hidden(): ...\nclass Large: ...\n")
     with pytest.raises(InvalidInputError, match=r"models\.py:small, .*models\.py:Large$"):
-        meant(str(path), None)
+        resolve_name(str(path), None)
     path.write_text("this is no Python")
     with pytest.raises(InvalidInputError, match="it defines none"):
-        meant(str(path), None)
+        resolve_name(str(path), None)
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".pth", ".safetensors", ".bin", ".ckpt"])
@@ -69,18 +69,18 @@ def test_weights_are_no_architecture(tmp_path, suffix):
     path = tmp_path / f"model{suffix}"
     for _ in range(2):
         with pytest.raises(InvalidInputError, match="holds weights"):
-            meant(str(path), None)
+            resolve_name(str(path), None)
         path.touch()
 
 
 def test_a_model_of_the_hub_is_its_cached_configuration(monkeypatch):
     cached = {("org/known", "config.json"): "/cache/config.json"}
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *key: cached.get(key))
-    assert meant("hf:org/known", None) == "/cache/config.json"
+    assert resolve_name("hf:org/known", None) == "/cache/config.json"
     with pytest.raises(UnknownArchitectureError, match=r"hf download org/other config\.json"):
-        meant("hf:org/other", None)
+        resolve_name("hf:org/other", None)
     with pytest.raises(InvalidInputError, match="wanted hf:ORG/NAME"):
-        meant("hf:../../etc/passwd", None)
+        resolve_name("hf:../../etc/passwd", None)
 
 
 @given(st.lists(st.text(min_size=1), max_size=20), st.data())

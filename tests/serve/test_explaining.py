@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from live_server import live_server
 from tiny_index import KNOWN, known
 
-from nar.answers.explanation import Cut, explained
+from nar.answers.difference import Cut, motif_difference
 from nar.base.errors import InvalidQueryError, UnknownArchitectureError
 from nar.corpus import CorpusGraphs
 from nar.graphs.fingerprints import fingerprinted
@@ -31,7 +31,7 @@ LIMITS = {"max_queries": 6, "max_nodes": 8, "max_call_nodes": 21}
 def graphs(tmp_path_factory):
     items = [item(name, known(name)) for name in AT_HAND]
     items.append(item(OLD, graph_of("input; linear 0; gelu 1")))
-    return CorpusGraphs(corpus(tmp_path_factory.mktemp("explained"), items))
+    return CorpusGraphs(corpus(tmp_path_factory.mktemp("motif_difference"), items))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_an_explanation_is_the_library_s(stub, by_name):
     target = {"architecture": name} if by_name else {"graph": encode_graph(known(name))}
     results = explain(stub, *AT_HAND, **target)
     for other, result in zip(AT_HAND, results, strict=True):
-        wanted = explained(Cut(drawn(name)), Cut(drawn(other)))
+        wanted = motif_difference(Cut(drawn(name)), Cut(drawn(other)))
         assert decode_explanation(result) == wanted
         assert (result.target_share, result.other_share) == wanted.in_shared
         assert (result.status.code, result.architecture.name) == (OK, other)
@@ -173,7 +173,7 @@ def test_the_client_explains_any_number(live, open_client):
         others = [*AT_HAND, "timm:nobody", *AT_HAND, ABSENT]
         told = client.explain(known("timm:residual"), others)
         assert [type(each) for each in (told[3], told[7])] == [UnknownArchitectureError] * 2
-        wanted = explained(Cut(drawn("timm:residual")), Cut(drawn("timm:plain")))
+        wanted = motif_difference(Cut(drawn("timm:residual")), Cut(drawn("timm:plain")))
         assert told[0] == told[4] == wanted
         by_name = client.explain("timm:residual", others)
         assert by_name[:3] == told[:3]

@@ -3,7 +3,7 @@
 import pytest
 from tiny_index import KNOWN
 
-from nar.answers.filter_checks import Held, check_values
+from nar.answers.conditions import MemoryValues, check_values
 from nar.answers.query import Query
 from nar.base.errors import CorpusError, InvalidInputError
 from nar.choices import IndexChoice
@@ -37,7 +37,7 @@ MISSED = {
 def values(request, index, client):
     if request.param == "memory":
         rows = [index.get([name])[name] for name in KNOWN]
-        return Held(ExactIndex(rows, dim=index.dim))
+        return MemoryValues(ExactIndex(rows, dim=index.dim))
     return asking.of_server(client) if request.param == "server" else asking.of_pages(index)
 
 
@@ -54,7 +54,7 @@ def test_what_nothing_has_is_told_with_what_there_is(values, said, wanted):
 
 
 def test_of_many_rows_the_shipped_values_are_tried(index, monkeypatch):
-    monkeypatch.setattr("nar.answers.filter_checks._SAMPLE", 2)
+    monkeypatch.setattr("nar.answers.conditions._SAMPLE", 2)
     with pytest.raises(InvalidInputError) as caught:
         check_values(asking.of_pages(index), Filter(sources=("torchvison", "tim")))
     # The corpus has torchvision, which looks like it; the index has not.
@@ -69,7 +69,7 @@ def test_without_a_corpus_the_first_rows_alone_are_looked_at(index, monkeypatch)
         raise CorpusError("none")
 
     monkeypatch.setattr(asking, "shipped_corpus", missing)
-    monkeypatch.setattr("nar.answers.filter_checks._SAMPLE", 2)
+    monkeypatch.setattr("nar.answers.conditions._SAMPLE", 2)
     with pytest.raises(InvalidInputError, match="the index has no 'tim'"):
         check_values(asking.of_pages(index), Filter(sources=("tim",)))
     assert shipped_corpus().is_dir()

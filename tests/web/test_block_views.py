@@ -69,4 +69,4 @@ def test_two_models_are_compared(visit):
 
 def test_equal_networks_are_told(visit):
     page = visit("diff/timm%3Aa/timm%3Ab")
-    assert "The same network." in page.locator(".verdict").inner_text()
+    assert "They are the same network" in page.locator(".verdict").inner_text()

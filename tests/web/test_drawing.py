@@ -7,11 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from nar.answers.atlas import MAP, USES, Atlas, read_atlas
+from nar.answers.atlas_making import lay_out
 from nar.answers.map import coordinates, read_map
 from nar.answers.uses import read_uses
 from nar.base.errors import CorpusError
 from nar.cli.app import app
-from nar.cli.atlas_commands import draw
 from nar.corpus import read_corpus
 from nar.motifs.partition import partition
 
@@ -21,7 +21,7 @@ def atlas(small_atlas, tmp_path_factory):
     """An atlas with a map; read only."""
     drawn = Atlas(tmp_path_factory.mktemp("drawn") / "atlas", small_atlas.corpus)
     copytree(small_atlas.directory, drawn.directory)
-    assert draw(drawn) == 20
+    assert lay_out(drawn) == 20
     return drawn
 
 

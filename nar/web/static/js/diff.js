@@ -4,15 +4,10 @@ import { post } from "./api.js";
 import { kindOf, nameOf } from "./blocks.js";
 import { combobox } from "./combobox.js";
 import { el } from "./dom.js";
-import { human, percent, whole } from "./format.js";
+import { human, whole } from "./format.js";
 import { link } from "./links.js";
 import { label, targetOf } from "./models.js";
 
-const SAME = {
-  network: "The same network.",
-  inference: "The same network at inference: a batch norm is folded, or branches are merged.",
-  design: "The same design in other widths.",
-};
 const SIDES = ["first", "second"];
 
 export async function diffView(main, { parts: [first, second] }, signal) {
@@ -33,10 +28,7 @@ export async function diffView(main, { parts: [first, second] }, signal) {
 }
 
 function verdict(told) {
-  const [one, two] = told.in_shared;
-  const said = SAME[told.sameness] ?? `${percent(told.alike)} of the operators have a counterpart that reads the same.`;
-  const shared = `${percent(one)} of ${told.first.name} and ${percent(two)} of ${told.second.name} stand in blocks that both have.`;
-  return el("section", { class: "verdict", "aria-label": "Verdict" }, el("p", { class: "lead" }, el("strong", {}, said), " ", shared));
+  return el("section", { class: "verdict", "aria-label": "Verdict" }, el("p", { class: "lead" }, el("strong", {}, told.verdict), " ", told.shared));
 }
 
 function facts(told) {

@@ -77,5 +77,5 @@ function table({ users, code, total }) {
     el("tbody", {}, users.map((each) => el("tr", {},
       el("th", { scope: "row" }, el("a", { class: "name", href: link("model", each.name, { block: code }) }, each.name)),
       el("td", { "data-label": "Family" }, each.family), el("td", { "data-label": "Task" }, each.task),
-      el("td", { class: "number", "data-label": "Parameters" }, human(each.parameters)), el("td", { class: "number", "data-label": "Times" }, whole(each.count))))));
+      el("td", { class: "number", "data-label": "Parameters" }, human(each.parameters)), el("td", { class: "number", "data-label": "Times" }, whole(each.occurrences))))));
 }

@@ -1,11 +1,13 @@
-"""Checks that a filter asks for what exists: a misspelt family is no family without hits."""
+"""What a user writes of the hits that are wanted: lists of names, and values that exist."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from nar.base.errors import InvalidInputError
+from nar.corpus import iterate_cards, shipped_corpus
 from nar.corpus.suggestions import close_names
 from nar.index.filters import EVERYTHING, Condition, Filter, Range
 from nar.index.rows import IndexEntry
@@ -38,7 +40,7 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class MemoryValues:
     """The values of an index in memory: all of them are known.
 
     Attributes:
@@ -57,7 +59,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PagedValues:
     """The values of an index that is asked for a page of rows at a time: a Milvus, or a server.
 
     That costs a row for each value that exists. What one that does not may have been is looked for
@@ -129,3 +131,39 @@ def _unknown(index: Values, condition: Condition, value: str) -> str:
     near = [each for each in near if each and index.has(condition, each)]
     hint = f"it has {', '.join(near)}" if near else _LIKE_NOTHING
     return f"the index has no {value!r}; {hint}"
+
+
+def among(names: Iterable[str], wanted: Filter) -> Filter:
+    """A filter that lets pass only some names, besides what it wants.
+
+    Raises:
+        InvalidQueryError: There are more names than a filter may have.
+    """
+    return replace(wanted, all_of=(*wanted.all_of, Filter(names=tuple(names))))
+
+
+def listed_names(path: Path) -> list[str]:
+    """The names in a file, each once, in their order.
+
+    Args:
+        path: One name a line; empty lines and what follows a ``#`` after a space are left out.
+
+    Raises:
+        InvalidInputError: It cannot be read, or names nothing.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(str(path), f"cannot be read: {error}") from error
+    # Not any `#`: it may stand in a name, as it does in a path.
+    names = [f" {line}".partition(" #")[0].strip() for line in lines]
+    known = list(dict.fromkeys(name for name in names if name))
+    if not known:
+        raise InvalidInputError(str(path), "wanted names of architectures, one a line; came none")
+    return known
+
+
+def unknown_to_atlas(names: Iterable[str]) -> list[str]:
+    """The names that the atlas of the package lacks, in their order."""
+    known = {card.labels.name for card in iterate_cards(shipped_corpus())}
+    return [name for name in names if name not in known]

@@ -10,11 +10,17 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from nar.answers.difference import MotifDifference, MotifTimes, beside
-from nar.answers.explanation import motif_times
+from nar.answers.change_kinds import ChangeKind
+from nar.answers.difference import (
+    MotifCounts,
+    MotifDifference,
+    MotifTimes,
+    compare_motifs,
+    motif_times,
+)
 from nar.base.errors import InvalidInputError
+from nar.base.files import write_text
 from nar.capture import CAPTURE_VERSION
-from nar.cli.change_kinds import Kind
 from nar.graphs.architecture import Architecture
 from nar.graphs.canonical import Wiring
 from nar.graphs.fingerprints import sameness
@@ -22,7 +28,6 @@ from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form import NORMAL_FORM_VERSION
 from nar.graphs.ops import ATTRIBUTES
 from nar.motifs.partition import partition
-from nar.views.drawing import write_text
 
 _RATIO: Final = ATTRIBUTES.index("channel_ratio")
 _VERSION: Final = f"{CAPTURE_VERSION}.{NORMAL_FORM_VERSION}"
@@ -75,7 +80,7 @@ class Lock(_Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LockedChange:
     """How a model differs from what is locked of it.
 
     Attributes:
@@ -85,10 +90,16 @@ class Change:
         motifs: Of both, the locked one first.
     """
 
-    kind: Kind
+    kind: ChangeKind
     before: Locked
     now: Locked
     motifs: MotifDifference
+
+    @property
+    def changed_motifs(self) -> tuple[MotifCounts, ...]:
+        """The motif types that occur more or less often than before."""
+        both = (*self.motifs.shared, *self.motifs.other)
+        return tuple(motif for motif in both if motif.first != motif.second)
 
 
 def locked(item: Architecture) -> Locked:
@@ -150,6 +161,25 @@ def locked_names(path: Path) -> list[str]:
     return list(_read(path).models)
 
 
+def locked_of(lock: Lock, name: str, path: Path) -> Locked:
+    """What a lock says of a model.
+
+    Args:
+        lock: The content of the file.
+        name: Of the model.
+        path: Where the lock stands, for who reads the error.
+
+    Raises:
+        InvalidInputError: The lock has no such model.
+    """
+    if name not in lock.models:
+        known = ", ".join(lock.models) or "nothing"
+        raise InvalidInputError(
+            name, f"{path} locks {known}; `nar lock` writes it with other names"
+        )
+    return lock.models[name]
+
+
 def _read(path: Path) -> Lock:
     try:
         return Lock.model_validate_json(path.read_bytes())
@@ -162,21 +192,21 @@ def _read(path: Path) -> Lock:
         raise InvalidInputError(str(path), f"no lock: {field} {fault['msg']}") from error
 
 
-def change(before: Locked, now: Locked) -> Change | None:
+def change(before: Locked, now: Locked) -> LockedChange | None:
     """What changed since a model was locked; None if it is the same network."""
     if before.exact == now.exact:
         return None
-    motifs = beside(_times(before.motifs), _times(now.motifs))
-    return Change(_kind(before, now, motifs), before, now, motifs)
+    motifs = compare_motifs(_times(before.motifs), _times(now.motifs))
+    return LockedChange(_kind(before, now, motifs), before, now, motifs)
 
 
-def _kind(before: Locked, now: Locked, motifs: MotifDifference) -> Kind:
+def _kind(before: Locked, now: Locked, motifs: MotifDifference) -> ChangeKind:
     match sameness(before, now):
         case "design":
-            return Kind.WIDTH if before.settings == now.settings else Kind.ATTRIBUTES
+            return ChangeKind.WIDTH if before.settings == now.settings else ChangeKind.ATTRIBUTES
         case "inference":
-            return Kind.INFERENCE
-    return Kind.DESIGN if motifs.other else Kind.DEPTH
+            return ChangeKind.INFERENCE
+    return ChangeKind.DESIGN if motifs.other else ChangeKind.DEPTH
 
 
 def _times(motifs: Iterable[LockedMotif]) -> list[MotifTimes]:

@@ -1,5 +1,6 @@
-"""What `nar atlas` does: it packs one, and draws its map."""
+"""How an atlas is made: a corpus is embedded and packed, and laid out on a map."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
 
@@ -9,10 +10,27 @@ from nar.answers.atlas import ENCODER, Atlas, keep_atlas_novelty, read_atlas, wr
 from nar.answers.map import coordinates, write_map
 from nar.answers.novelty import calibrate
 from nar.answers.uses import corpus_uses, write_uses
+from nar.base.console import progress
 from nar.base.workspace import Workspace
-from nar.cli.index_commands import embedded
+from nar.corpus import iterate_shards
+from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
+from nar.graphs.architecture import Architecture
+from nar.index.rows import Embedding
+
+
+def embedded(corpus: Path, embedder: Embedder) -> Iterator[tuple[Architecture, Embedding]]:
+    """Every architecture of a corpus with its vector of shape (dim,); shows how far it is.
+
+    Raises:
+        CorpusError: Names what is missing or damaged.
+    """
+    total = sum(entry.rows for entry in Manifest.read(corpus).shards)
+    with progress("embedding", total) as advance:
+        for _, items in iterate_shards(corpus):
+            yield from zip(items, embedder.embed([item.graph for item in items]), strict=True)
+            advance(len(items))
 
 
 def pack(work: Path, target: Path) -> tuple[Atlas, int]:
@@ -35,7 +53,7 @@ def pack(work: Path, target: Path) -> tuple[Atlas, int]:
     return atlas, len(designs)
 
 
-def draw(atlas: Atlas) -> int:
+def lay_out(atlas: Atlas) -> int:
     """Lay an atlas out on a map, and note who contains which motif: what the page shows.
 
     Returns:
