@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -14,16 +15,21 @@ from numpy.typing import NDArray
 from nar.answers.difference import MotifDifference
 from nar.answers.query import Answer, Target
 from nar.base.errors import NarError
-from nar.client.calling import Caller, Callers, awaited_answers, open_async_channel
-from nar.client.client import PLAIN
-from nar.client.description import Description, decode_description
+from nar.client.calling import (
+    PLAIN,
+    awaited_answers,
+    callers_of,
+    open_async_channel,
+)
 from nar.client.questions import (
     DELETE,
     EMBED,
     GET,
     UPSERT,
+    Description,
     Question,
     comparing,
+    decode_description,
     matrix,
     searching,
     value,
@@ -67,11 +73,7 @@ class AsyncClient:
         timeout_s: float = 30.0,
         config: ClientConfig = PLAIN,
     ) -> None:
-        def open_caller() -> Caller:
-            channel = open_async_channel(target, config, token=token)
-            return Caller(channel, token, timeout_s, wants_tls=config.wants_tls)
-
-        self._callers = Callers(open_caller, config.files)
+        self._callers = callers_of(partial(open_async_channel, target), config, token, timeout_s)
         self._description: Description | None = None
         self._describing = asyncio.Lock()
 

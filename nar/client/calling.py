@@ -43,6 +43,8 @@ SERVICE_CONFIG: Final = {
     ],
     "retryThrottling": {"maxTokens": 100, "tokenRatio": 0.1},
 }
+# A connection in clear text.
+PLAIN: Final = ClientConfig()
 OPTIONS: Final[tuple[tuple[str, str | int], ...]] = (
     ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
     # Requests are kept within the server's limits; answers are as long as was asked for.
@@ -210,6 +212,25 @@ class Callers:
 
 # Requests on their way besides the one that is worked on: so that the server need not wait for us.
 AHEAD: Final = 1
+
+
+def callers_of(
+    open_channel: Callable[..., Any], config: ClientConfig, token: str | None, timeout_s: float
+) -> Callers:
+    """The callers of a client; arguments and errors are those of the client.
+
+    Args:
+        open_channel: `open_channel` or `open_async_channel`, for one server.
+        config: Whether to speak TLS, whom to trust and what to show.
+        token: What the server wants callers to bring.
+        timeout_s: How long one call may take.
+    """
+
+    def open_caller() -> Caller:
+        channel = open_channel(config, token=token)
+        return Caller(channel, token, timeout_s, wants_tls=config.wants_tls)
+
+    return Callers(open_caller, config.files)
 
 
 def answers(caller: Caller, method: str, requests: Iterable[Message]) -> Iterator[Any]:

@@ -1,9 +1,10 @@
 """Client: asks a NAR server, and gives and raises the records and errors of the library."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from threading import Lock
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import grpc
 import numpy as np
@@ -13,15 +14,16 @@ from numpy.typing import NDArray
 from nar.answers.difference import MotifDifference
 from nar.answers.query import Answer, Target
 from nar.base.errors import NarError
-from nar.client.calling import Caller, Callers, answers, open_channel
-from nar.client.description import Description, decode_description
+from nar.client.calling import PLAIN, answers, callers_of, open_channel
 from nar.client.questions import (
     DELETE,
     EMBED,
     GET,
     UPSERT,
+    Description,
     Question,
     comparing,
+    decode_description,
     matrix,
     searching,
     value,
@@ -38,8 +40,6 @@ from nar.wire.settings import ClientConfig
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")
-
-PLAIN: Final = ClientConfig()
 
 
 class Client:
@@ -64,11 +64,7 @@ class Client:
         timeout_s: float = 30.0,
         config: ClientConfig = PLAIN,
     ) -> None:
-        def open_caller() -> Caller:
-            channel = open_channel(target, config, token=token)
-            return Caller(channel, token, timeout_s, wants_tls=config.wants_tls)
-
-        self._callers = Callers(open_caller, config.files)
+        self._callers = callers_of(partial(open_channel, target), config, token, timeout_s)
         self._description: Description | None = None
         self._describing = Lock()
 

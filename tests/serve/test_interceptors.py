@@ -4,7 +4,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from nar.serve.calls import Call, Patience, StageClock
-from nar.serve.doors import READING, Authentication, doors, only_reads
+from nar.serve.doors import READING, Authentication, Tokens, doors, only_reads
 from nar.serve.outcome import Outcome
 from nar.serve.overload import Admission, deadline
 from nar.serve.status import (
@@ -16,7 +16,6 @@ from nar.serve.status import (
 from nar.serve.telemetry import Telemetry
 from nar.v1 import retrieval_pb2
 from nar.wire.settings import ServerConfig
-from nar.wire.tokens import Tokens
 
 
 class Context:

@@ -14,8 +14,8 @@ from nar.cli.app import app
 from nar.client.client import Client
 from nar.client.remote import ServiceError
 from nar.config import load_config
+from nar.serve.doors import Tokens
 from nar.wire.settings import ServerConfig
-from nar.wire.tokens import Tokens
 
 
 def asked(server, token):
