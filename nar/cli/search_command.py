@@ -26,7 +26,7 @@ from nar.base.console import show, stderr
 from nar.base.errors import CorpusError, NarError
 from nar.choices import CorpusChoice, IndexChoice
 from nar.cli.asking import ask
-from nar.cli.filter_options import Multiples, resolved
+from nar.cli.options import Multiples, resolved
 from nar.corpus import Location
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By

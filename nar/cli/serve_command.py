@@ -121,9 +121,9 @@ def _page(
     if config.server.web_port is None:
         return None
     # Its libraries take 0.2 s to import, and who wants no page does without.
-    from nar.web.page import Drawn, drawn, page_of
+    from nar.web.pages import AtlasExtras, atlas_extras, page_of
 
-    return page_of(config.server, graphs, drawn(atlas, names) if atlas else Drawn())
+    return page_of(config.server, graphs, atlas_extras(atlas, names) if atlas else AtlasExtras())
 
 
 def _graphs(corpus: CorpusChoice) -> CorpusGraphs | None:

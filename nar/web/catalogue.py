@@ -1,17 +1,24 @@
-"""Catalogue: what the page knows of every architecture of an index, as columns and as names."""
+"""Where the page gets models from: the catalogue of an index, or a graph that a request brings."""
 
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
+from google.protobuf.json_format import ParseDict, ParseError
 from numpy.typing import NDArray
 
+from nar.base.errors import InvalidQueryError, UnknownArchitectureError, at
+from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import IndexEntry
+from nar.serve.explaining import Graphs
+from nar.v1.retrieval_pb2 import Graph
+from nar.wire.graphs import decode_graph
+from nar.wire.settings import ServerConfig
 
 _PAGE: Final = 10_000
 _LABELS: Final = ("family", "block", "task", "tier", "source")
@@ -111,9 +118,9 @@ class Catalogue:
         """What the map draws."""
         entries = list(self._entries.values())
         labels = {label: _column([getattr(each, label) for each in entries]) for label in _LABELS}
-        return Columns(tuple(self._entries), labels, self._drawn())
+        return Columns(tuple(self._entries), labels, self._encoded_points())
 
-    def _drawn(self) -> str | None:
+    def _encoded_points(self) -> str | None:
         if not self._points:
             return None
         middle = np.zeros(2, dtype=np.float32)
@@ -146,3 +153,63 @@ def _column(values: Sequence[str]) -> Column:
 
 def _base64(numbers: NDArray[np.generic]) -> str:
     return b64encode(numbers.astype("<u2").tobytes()).decode()
+
+
+_UNNAMED: Final = "your model"
+# Chosen: longer names are cut, as no heading shows more.
+_NAME_LETTERS: Final = 200
+
+
+class Models:
+    """Finds the graphs of models.
+
+    Args:
+        graphs: Has those of the index; None where the server reads no corpus.
+        config: How large graphs may be.
+    """
+
+    def __init__(self, graphs: Graphs | None, config: ServerConfig) -> None:
+        self._graphs = graphs
+        self._config = config
+
+    def find(self, asked: Mapping[str, Any], catalogue: Catalogue) -> Architecture:
+        """A model.
+
+        Args:
+            asked: `architecture`, a name; or `graph`, the JSON of that message, and its `name`.
+            catalogue: Of the index.
+
+        Raises:
+            InvalidQueryError: It is neither.
+            InvalidGraphError: Names the field at fault.
+            UnknownArchitectureError: Nothing of the name is indexed, or has a graph here.
+        """
+        if "graph" in asked:
+            return self._sent(str(asked.get("name", _UNNAMED))[:_NAME_LETTERS], asked["graph"])
+        name = asked.get("architecture")
+        if not isinstance(name, str):
+            raise InvalidQueryError("architecture", "wanted a name, or a graph, came neither")
+        return self._known(name, catalogue)
+
+    def _sent(self, name: str, graph: Any) -> Architecture:  # noqa: ANN401
+        with at("graph"):
+            try:
+                message = ParseDict(graph, Graph())
+            except (ParseError, AttributeError, TypeError) as error:
+                raise InvalidQueryError("", f"wanted a Graph, came {error}") from error
+            config = self._config
+            network = decode_graph(message, max_nodes=config.max_nodes, max_edges=config.max_edges)
+        labels = Labels(name, source="page", library="-", family=UNKNOWN, task=UNKNOWN)
+        return architecture(labels, network)
+
+    def _known(self, name: str, catalogue: Catalogue) -> Architecture:
+        entry = catalogue.names.get(name)
+        if entry is None:
+            raise UnknownArchitectureError(f"no architecture of the name {name!r} is indexed")
+        read = self._graphs.read([name], {entry.source}) if self._graphs else {}
+        if name not in read:
+            raise UnknownArchitectureError(
+                f"{name!r} is indexed without a graph: the corpus that this server reads, if any, "
+                "has none of it"
+            )
+        return read[name]

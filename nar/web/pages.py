@@ -9,9 +9,9 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, Final
 
 import numpy as np
@@ -20,25 +20,27 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
+from nar.answers.atlas import Atlas
 from nar.answers.blocks import block_code, users_of_blocks
 from nar.answers.difference import difference
-from nar.answers.uses import Uses
+from nar.answers.map import read_map
+from nar.answers.uses import Uses, read_uses
 from nar.answers.verdict import resemblance
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
+from nar.base.files import package_path
 from nar.index.rows import Hit
 from nar.serve.explaining import Graphs
-from nar.serve.http import Page
+from nar.serve.http import Page, PageParts
 from nar.serve.http.replies import message_reply
 from nar.serve.http.requests import parts_of, read_body
 from nar.v1.retrieval_pb2 import SearchResult
-from nar.web.alignment import aligned
-from nar.web.catalogue import Catalogue, Listed, Suggestion, read_catalogue
-from nar.web.models import Models
+from nar.web.catalogue import Catalogue, Listed, Models, Suggestion, read_catalogue
+from nar.web.model_views import aligned, model_view
 from nar.web.uploads import Files
-from nar.web.views import model_view
 from nar.wire.records import decode_answer
 from nar.wire.settings import ServerConfig
 
+STATIC: Final = package_path("web", "static")
 _JSON: Final = "application/json"
 # How often the number of rows is compared.
 _LOOK_S: Final = 30.0
@@ -52,20 +54,31 @@ Asked = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AtlasExtras:
+    """What was computed of an atlas for the page alone; nothing of another index.
+
+    Attributes:
+        points: Where architectures stand on the map, by name.
+        uses: Who contains which motif, and the names of its rows.
+    """
+
+    points: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    uses: tuple[Uses, tuple[str, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sources:
     """What the pages read.
 
     Attributes:
         index: The architectures.
         graphs: Their graphs; None where the server reads no corpus.
-        points: Where they stand on the map, by name; empty without one.
-        uses: Who contains which motif, and the names of the rows; None where nobody has counted.
+        extras: What was computed of them beforehand.
     """
 
     index: Listed
     graphs: Graphs | None
-    points: Mapping[str, NDArray[np.float32]]
-    uses: tuple[Uses, tuple[str, ...]] | None
+    extras: AtlasExtras
 
 
 class Pages:
@@ -137,7 +150,7 @@ class Pages:
         return {
             "first": asdict(first),
             "second": asdict(second),
-            "rows": [(row.first, row.second) for row in aligned(first, second)],
+            "rows": [(pair.first, pair.second) for pair in aligned(first, second)],
             "verdict": compared.verdict,
             "shared": compared.shared,
             "operators": [asdict(each) for each in compared.operators],
@@ -148,11 +161,11 @@ class Pages:
         code = block_code(text)
         if code is None:
             raise InvalidQueryError("code", f"wanted 16 hexadecimal digits, came {text[:40]!r}")
-        if self._sources.uses is None:
+        if self._sources.extras.uses is None:
             raise UnknownArchitectureError(
                 "nobody has counted who uses which block of this index; `nar atlas draw` does"
             )
-        uses, names = self._sources.uses
+        uses, names = self._sources.extras.uses
         found = users_of_blocks([code], uses, [self._known.names.get(name) for name in names])
         users = found.of_family(family)
         return {
@@ -173,7 +186,7 @@ class Pages:
 
     @property
     def _uses(self) -> Uses | None:
-        return self._sources.uses[0] if self._sources.uses else None
+        return self._sources.extras.uses[0] if self._sources.extras.uses else None
 
     @property
     def _known(self) -> Catalogue:
@@ -182,7 +195,7 @@ class Pages:
             index, now = self._sources.index, time.monotonic()
             if self._catalogue is None or now - self._looked_s > _LOOK_S:
                 if self._catalogue is None or index.count() != len(self._catalogue.names):
-                    self._catalogue = read_catalogue(index, self._sources.points)
+                    self._catalogue = read_catalogue(index, self._sources.extras.points)
                 self._looked_s = now
             return self._catalogue
 
@@ -234,3 +247,34 @@ def _object(given: object, field: str) -> Asked:
 
 def _reply(report: object) -> Response:
     return Response(json.dumps(report), media_type=_JSON)
+
+
+def atlas_extras(atlas: Atlas, names: tuple[str, ...]) -> AtlasExtras:
+    """What lies beside the vectors of an atlas.
+
+    Args:
+        atlas: Which.
+        names: Of its architectures, in the order of the corpus.
+
+    Raises:
+        CorpusError: It is damaged.
+    """
+    points, uses = read_map(atlas), read_uses(atlas)
+    return AtlasExtras(
+        {} if points is None else dict(zip(names, points, strict=True)),
+        None if uses is None else (uses, names),
+    )
+
+
+def page_of(
+    config: ServerConfig, graphs: Graphs | None, extras: AtlasExtras
+) -> Callable[[Listed], PageParts]:
+    """What makes the parts of the page for an index, once that is open."""
+
+    def make(index: Listed) -> PageParts:
+        sources = Sources(index, graphs, extras)
+        pages = Pages(sources, config)
+        Thread(target=pages.warm_up, name="page", daemon=True).start()
+        return PageParts(pages.by_path(), STATIC)
+
+    return make

@@ -10,7 +10,7 @@ from oracle import DIM, row
 from typer.testing import CliRunner
 
 from nar.base.errors import InvalidQueryError
-from nar.cli.filter_options import filtering
+from nar.cli.options import filtering
 from nar.index.filters import GROUPS, Filter, Range, Texts, conditions_of, on
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.filters import decode_filter, decode_kind, filter_fields

@@ -24,7 +24,7 @@ from nar.index.reader import Reader
 from nar.index.rows import index_row
 from nar.index.settings import IndexConfig
 from nar.motifs.partition import partition
-from nar.web.page import Drawn, page_of
+from nar.web.pages import AtlasExtras, page_of
 from nar.wire.settings import ServerConfig
 
 MAX_FILE_BYTES = 100_000
@@ -63,11 +63,11 @@ def novelty(items, indexed):
 def server(items, indexed, novelty):
     directory, embedder, vectors, index = indexed
     names = tuple(each.labels.name for each in items)
-    drawn = Drawn(
+    extras = AtlasExtras(
         dict(zip(names, coordinates(vectors), strict=True)), (corpus_uses(directory), names)
     )
     graphs = CorpusGraphs(directory)
-    page = page_of(ServerConfig(max_file_bytes=MAX_FILE_BYTES), graphs, drawn)
+    page = page_of(ServerConfig(max_file_bytes=MAX_FILE_BYTES), graphs, extras)
     parts = {"novelty": novelty, "graphs": graphs, "page": page}
     with live_server(embedder, index, **parts, web_port=0) as live:
         yield live
@@ -77,7 +77,7 @@ def server(items, indexed, novelty):
 def bare_server(indexed):
     """Without a map, graphs, or who uses which block: all that a workspace may lack."""
     _, embedder, _, index = indexed
-    page = page_of(ServerConfig(), None, Drawn())
+    page = page_of(ServerConfig(), None, AtlasExtras())
     with live_server(embedder, index, page=page, web_port=0) as live:
         yield live
 

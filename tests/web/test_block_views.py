@@ -12,8 +12,8 @@ ALONE = CODES.replace('(".card")', '(".card.alone") && cell.innerText.endsWith("
 def test_a_block_opens_and_says_who_uses_it(visit):
     page = visit("model/timm%3Adeep")
     page.wait_for_selector(".block")
-    folded = page.locator(".block:has(.times)")
-    folded.first.focus()
+    repeated = page.locator(".block:has(.times)")
+    repeated.first.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".opened svg")
     page.get_by_text("Used by").click()

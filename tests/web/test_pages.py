@@ -16,7 +16,7 @@ from nar.answers.verdict import resemblance
 from nar.graphs.canonical import canonical
 from nar.motifs.partition import partition
 from nar.v1.retrieval_pb2 import SearchResult
-from nar.web.page import Drawn, page_of
+from nar.web.pages import AtlasExtras, page_of
 from nar.wire.graphs import encode_graph
 from nar.wire.records import decode_answer
 from nar.wire.settings import ServerConfig
@@ -147,7 +147,7 @@ def test_a_large_model_is_drawn_short(server):
 
 def test_pages_want_the_token_that_calls_want(indexed):
     _, embedder, _, index = indexed
-    page = page_of(ServerConfig(), None, Drawn())
+    page = page_of(ServerConfig(), None, AtlasExtras())
     with live_server(embedder, index, page=page, web_port=0, token="t") as server:
         for path in ("/page/names?text=a", "/page/map", "/page/model", "/page/file?name=a.onnx"):
             assert ask(server, path)[0] == 401

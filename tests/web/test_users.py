@@ -18,7 +18,7 @@ from nar.cli.app import app
 from nar.index.reader import Reader
 from nar.index.rows import index_entry
 from nar.index.settings import IndexConfig
-from nar.web.page import drawn, page_of
+from nar.web.pages import atlas_extras, page_of
 from nar.wire.settings import ServerConfig
 
 CODE = 7
@@ -57,7 +57,7 @@ def page_server(counted_atlas):
     """The page over that atlas, as `nar web` shows it."""
     content = read_atlas(counted_atlas)
     names = tuple(content.index.values("name"))
-    page = page_of(ServerConfig(), None, drawn(counted_atlas, names))
+    page = page_of(ServerConfig(), None, atlas_extras(counted_atlas, names))
     with (
         Reader(None, IndexConfig(), content.index) as index,
         live_server(content.embedder, index, page=page, web_port=0) as live,

@@ -1,4 +1,7 @@
-"""The options of a filter: two for each condition, its least and most or what is and is not."""
+"""Options that several commands share: a model, a corpus, and the filter of what hits must be.
+
+A filter has two options for each condition: its least and most, or what is and what is not.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,8 +17,38 @@ from nar.index.filters import Condition, Filter, Range, Wanted, conditions_of
 if TYPE_CHECKING:
     from nar.graphs.graph import ComputationalGraph
 
+
 # Parameters are counted in billions, operations in giga.
 _FACTORS: Final = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}
+
+
+NAME_HELP: Final = (
+    "timm:resnet50, resnet50, path/to/file.py:factory(64), model.onnx, model.pt2, hf:ORG/NAME, ..."
+)
+Name = Annotated[str, typer.Argument(help=NAME_HELP)]
+Corpus = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR|URI",
+        help="Where a corpus lies; by default that of --work, or else the shipped one.",
+    ),
+]
+
+
+def _shape(text: str) -> list[int]:
+    """The sizes in a text such as ``1,3,224,224``."""
+    sizes = text.replace("x", ",").split(",")
+    if not all(size.strip().isdecimal() and int(size) for size in sizes):
+        raise typer.BadParameter(f"wanted sizes such as 1,3,224,224, came {text!r}")
+    return [int(size) for size in sizes]
+
+
+InputShape = Annotated[
+    Any,
+    typer.Option(
+        parser=_shape, metavar="1,3,224,224", help="Of a tensor for the module of FILE:FUNCTION."
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Folding: what repeats is drawn once, and nothing is lost."""
+"""A macro graph in short: what repeats is drawn once, and nothing is lost."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given
 from nar.graphs.canonical import canonical
 from nar.motifs.macro_graph import MacroGraph, macro_graph
 from nar.motifs.partition import partition
-from nar.web.folding import fold, kinds_of
+from nar.web.model_views import condensed, kinds_of
 
 
 def chain(letters):
@@ -29,33 +29,33 @@ def chain(letters):
     ],
 )
 def test_chains(letters, drawn, repeats):
-    folding = fold(chain(letters))
+    short = condensed(chain(letters))
     first = list(dict.fromkeys(letters))
-    assert [f"{first[node.kind]}{node.count}" for node in folding.nodes] == drawn
-    assert list(folding.repeats) == repeats
-    assert all(node.is_chain for node in folding.nodes)
-    assert folding.links == tuple((at, at + 1) for at in range(len(drawn) - 1))
+    assert [f"{first[node.kind]}{node.count}" for node in short.nodes] == drawn
+    assert list(short.repeats) == repeats
+    assert all(node.is_chain for node in short.nodes)
+    assert short.links == tuple((at, at + 1) for at in range(len(drawn) - 1))
 
 
 def test_equal_motifs_side_by_side_are_no_chain():
     codes = np.array([1, 2, 2, 3], dtype=np.uint64)
     links = np.array([[0, 0, 1, 2], [1, 2, 3, 3]], dtype=np.int32)
-    folding = fold(MacroGraph(codes, links))
-    assert [(node.count, node.is_chain) for node in folding.nodes] == [
+    short = condensed(MacroGraph(codes, links))
+    assert [(node.count, node.is_chain) for node in short.nodes] == [
         (1, True),
         (2, False),
         (1, True),
     ]
-    assert folding.links == ((0, 1), (1, 2))
+    assert short.links == ((0, 1), (1, 2))
 
 
 @given(random_graphs(max_nodes=40))
-def test_what_is_drawn_unfolds_to_the_motifs(graph):
+def test_what_is_drawn_repeats_to_the_motifs(graph):
     macro = macro_graph(partition(canonical(graph)))
-    folding = fold(macro)
-    unfolded = []
-    for group, repeats in enumerate(folding.repeats):
-        body = [node for node in folding.nodes if node.group == group]
-        unfolded += [node.kind for _ in range(repeats) for node in body for _ in range(node.count)]
-    assert unfolded == kinds_of(macro)
-    assert all(source < target < len(folding.nodes) for source, target in folding.links)
+    short = condensed(macro)
+    repeated = []
+    for group, repeats in enumerate(short.repeats):
+        body = [node for node in short.nodes if node.group == group]
+        repeated += [node.kind for _ in range(repeats) for node in body for _ in range(node.count)]
+    assert repeated == kinds_of(macro)
+    assert all(source < target < len(short.nodes) for source, target in short.links)
