@@ -3,10 +3,12 @@
 An entry is one of these; `known` is what its names stand for, mostly settings of the model:
 
 =============================  ====================================================================
-``[1, channels, side*2]``      a tensor of that shape, floats, all 1
+``[1, channels, side*2]``      a tensor of that shape, floats, all 1 (see `made`)
 ``{long: [1, 16]}``            the same of integers; ``{bool: ...}`` and ``{float: ...}`` likewise
 ``{long: [1, 2], value: 0}``   filled with another number, or with rows of them; all may be named
 ``{long: [9], value: range}``  filled with 0, 1, 2, ...
+``{words: [1, 16]}``           integers, filled with the number of a word
+``{numbers: [1, 2]}``          a tensor of these numbers
 ``{each: [entry, ...]}``       a list
 ``{named: {name: entry}}``     a dictionary
 ``{value: anything}``          just that
@@ -30,6 +32,7 @@ of the ``dims`` axes of an image.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any, cast
 
@@ -43,6 +46,8 @@ Entry = Any
 Extent = int | str | Mapping[str, Any]
 Shape = Sequence[Extent]
 
+# Below it libraries have padding, what is unknown, beginnings and ends.
+A_WORD = 4
 _DTYPES = {"float": torch.float, "long": torch.long, "bool": torch.bool}
 
 
@@ -50,8 +55,13 @@ def _nothing(_name: str) -> None:
     """Where no entry names anything."""
 
 
-def made(entry: Entry, known: Known = _nothing) -> object:
+def made(entry: Entry, known: Known = _nothing, *, fill: int = 1) -> object:
     """What an entry stands for, tensors on the default device.
+
+    Args:
+        entry: See above.
+        known: What its names stand for.
+        fill: The number in tensors whose entry names none.
 
     Raises:
         ValueError: None of the names that an expression wants is known, or a mark is not.
@@ -59,22 +69,25 @@ def made(entry: Entry, known: Known = _nothing) -> object:
     if isinstance(entry, str):
         return known(entry)
     if isinstance(entry, list):
-        return _filled("float", entry, 1, known)
+        return _filled("float", entry, fill, known)
     if not isinstance(entry, Mapping):
         return entry
     mark, content = next(iter(entry.items()))
     if mark in _DTYPES:
-        return _filled(mark, content, entry.get("value", 1), known)
+        return _filled(mark, content, entry.get("value", fill), known)
     make = _MARKS.get(mark)
     if make is None:
         raise ValueError(f"{mark}: wanted one of {', '.join((*_DTYPES, *_MARKS))}, came {entry}")
-    return make(content, known)
+    return make(content, partial(made, known=known, fill=fill))
 
 
-_MARKS: Mapping[str, Callable[[Any, Known], object]] = {
-    "each": lambda entries, known: [made(entry, known) for entry in entries],
-    "named": lambda entries, known: {name: made(entry, known) for name, entry in entries.items()},
-    "value": lambda content, _known: content,
+# From what stands behind a mark, and what makes the entries in it.
+_MARKS: Mapping[str, Callable[[Any, Callable[[Entry], object]], object]] = {
+    "each": lambda entries, make: [make(entry) for entry in entries],
+    "named": lambda entries, make: {name: make(entry) for name, entry in entries.items()},
+    "numbers": lambda content, _make: torch.tensor(content),
+    "value": lambda content, _make: content,
+    "words": lambda shape, _make: torch.full(shape, A_WORD),
 }
 
 

@@ -2,41 +2,24 @@
 
 from nar.zoo.libraries import installed
 from nar.zoo.source import Source
-from nar.zoo.sources.asteroid import ASTEROID
-from nar.zoo.sources.braindecode import BRAINDECODE
+from nar.zoo.sources import tabled
+from nar.zoo.sources.click_through import DEEPCTR_TORCH, TORCH_RECHUB
 from nar.zoo.sources.darts.models import DARTS
-from nar.zoo.sources.deepctr_torch import DEEPCTR_TORCH
-from nar.zoo.sources.demucs import DEMUCS
 from nar.zoo.sources.diffusers import DIFFUSERS
-from nar.zoo.sources.dynamic_network_architectures import DYNAMIC_NETWORK_ARCHITECTURES
 from nar.zoo.sources.effdet import EFFDET
-from nar.zoo.sources.esm import ESM
-from nar.zoo.sources.kornia import KORNIA
-from nar.zoo.sources.libmultilabel import LIBMULTILABEL
 from nar.zoo.sources.litgpt import LITGPT
 from nar.zoo.sources.mmdet import MMDET
 from nar.zoo.sources.mmpretrain import MMPRETRAIN
 from nar.zoo.sources.mmseg import MMSEG
-from nar.zoo.sources.monai import MONAI
-from nar.zoo.sources.neuralforecast import NEURALFORECAST
-from nar.zoo.sources.neuralop import NEURALOP
 from nar.zoo.sources.open_clip import OPEN_CLIP
 from nar.zoo.sources.pyg import PYG
-from nar.zoo.sources.pypots import PYPOTS
 from nar.zoo.sources.pythae import PYTHAE
 from nar.zoo.sources.pytorchcv import PYTORCHCV
-from nar.zoo.sources.pytorchvideo import PYTORCHVIDEO
-from nar.zoo.sources.rtdl_revisiting_models import RTDL_REVISITING_MODELS
 from nar.zoo.sources.smp import SMP
-from nar.zoo.sources.spandrel import SPANDREL
-from nar.zoo.sources.speechbrain import SPEECHBRAIN
 from nar.zoo.sources.stable_baselines3 import STABLE_BASELINES3
 from nar.zoo.sources.stanza import STANZA
-from nar.zoo.sources.supar import SUPAR
+from nar.zoo.sources.time_series import NEURALFORECAST, PYPOTS
 from nar.zoo.sources.timm import TIMM
-from nar.zoo.sources.torch_rechub import TORCH_RECHUB
-from nar.zoo.sources.torchaudio import TORCHAUDIO
-from nar.zoo.sources.torchgan import TORCHGAN
 from nar.zoo.sources.torchsr import TORCHSR
 from nar.zoo.sources.torchvision import TORCHVISION
 from nar.zoo.sources.torchvision_detection import TORCHVISION_DETECTION
@@ -57,33 +40,33 @@ SOURCES: tuple[Source, ...] = (
     MMDET,
     MMPRETRAIN,
     MMSEG,
-    MONAI,
+    tabled.MONAI,
     OPEN_CLIP,
     PYTORCHCV,
     TORCHSR,
     VIT_PYTORCH,
-    TORCHAUDIO,
-    SPEECHBRAIN,
-    BRAINDECODE,
+    tabled.TORCHAUDIO,
+    tabled.SPEECHBRAIN,
+    tabled.BRAINDECODE,
     NEURALFORECAST,
     PYG,
-    SPANDREL,
-    KORNIA,
+    tabled.SPANDREL,
+    tabled.KORNIA,
     PYTHAE,
-    TORCHGAN,
+    tabled.TORCHGAN,
     STANZA,
-    SUPAR,
-    LIBMULTILABEL,
-    ESM,
+    tabled.SUPAR,
+    tabled.LIBMULTILABEL,
+    tabled.ESM,
     DEEPCTR_TORCH,
-    RTDL_REVISITING_MODELS,
+    tabled.RTDL_REVISITING_MODELS,
     STABLE_BASELINES3,
     PYPOTS,
-    DYNAMIC_NETWORK_ARCHITECTURES,
-    PYTORCHVIDEO,
-    ASTEROID,
-    DEMUCS,
-    NEURALOP,
+    tabled.DYNAMIC_NETWORK_ARCHITECTURES,
+    tabled.PYTORCHVIDEO,
+    tabled.ASTEROID,
+    tabled.DEMUCS,
+    tabled.NEURALOP,
     TORCH_RECHUB,
     SMP,
     TORCHVISION_DETECTION,

@@ -1,77 +1,167 @@
-"""Sources whose networks are rows of a table: a class, its arguments, the shapes of one call."""
+"""Sources whose networks are rows of a table: a class, its arguments, the inputs of one call.
 
-from collections.abc import Iterator, Mapping
+The tables are the files ``<library>_nets.yaml``. Their ``nets`` are ``<name>`` -> a row; what all
+rows share stands under ``defaults``, whose arguments stand beside those of the row. A name is
+``<family>``, with ``/<part>`` or ``@<variant>`` behind it. The columns of a row:
+
+=============  ====================================================================================
+``class``      what makes the network, as ``<module>:<class or function>`` below the library,
+               ``:<class>`` for its package itself; ``{family}`` and ``{package}`` are the first
+               two parts of the name
+``arguments``  its keywords: see `Maker`
+``part``       the attribute of what is made that is the network, where that is a part of it
+``inputs``     of one forward pass, in the language of `nar.zoo.example`, filled with zeros; the
+               names in it are arguments of the row
+``task``       what the network is for; ``{package}`` as above
+``design``     its name in the table of families, where that is not ``{family}``; ``{module}`` is
+               the module that defines the class
+``real``       true where the network must have weights and values: see `for_real`
+``by_values``  true where its forward pass reads numbers that it has put into tensors
+``scales``     argument -> values; each of them is a row of its own, ``..._x<value>``
+``dims``       numbers of axes; each of them is a row of its own, ``.../<number>d``. Such a row's
+               arguments are of the language of inputs too: ``dims`` is the number, lists are shapes
+``tier``       see `Labels`
+=============  ====================================================================================
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, partial
 from operator import attrgetter
+from types import ModuleType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from nar.base.files import package_yaml
 from nar.capture import Capture, CaptureInputs
 from nar.zoo.building import for_real, on_meta
+from nar.zoo.example import Known, made, shape_of
 from nar.zoo.libraries import import_library, library_version, without_printing
 from nar.zoo.source import CaptureNamed, Entry, Source, by_forward
 from nar.zoo.sources.transformers.known_values import known_values
 
 Row = Mapping[str, Any]
+Rows = Iterable[tuple[str, Row]]
+# Imports a module of a library by its dotted name.
+Load = Callable[[str], ModuleType]
 
-# Below it libraries have padding, what is unknown, beginnings and ends.
-A_WORD = 4
+
+def table_rows(table: Row) -> Rows:
+    """Name -> row of the ``nets`` of a table, defaults and scales filled in."""
+    for name, row in table["nets"].items():
+        filled = with_defaults(table, row)
+        for scaled_name, scaled in _scaled(name, filled):
+            yield from _in_dimensions(scaled_name, scaled)
 
 
-def table_source(library: str, *, licence: str, example: str, distribution: str = "") -> Source:
+def with_defaults(table: Row, row: Row) -> Row:
+    """A row of a table and what all rows share."""
+    defaults = table["defaults"]
+    arguments = {**defaults.get("arguments", {}), **row.get("arguments", {})}
+    return {**defaults, **row, "arguments": arguments}
+
+
+def call(maker: Any, row: Row) -> nn.Module:  # noqa: ANN401
+    """The network of a row: its class, called with its arguments."""
+    network: nn.Module = maker(**row["arguments"])
+    return network
+
+
+def inputs_of_row(row: Row, _network: nn.Module) -> CaptureInputs:
+    """The inputs that a row names."""
+    known = {"dims": row.get("axes"), **row["arguments"]}.get
+    return CaptureInputs(tuple(made(entry, known, fill=0) for entry in row["inputs"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the table of a library is read, where its rows do not say everything themselves.
+
+    Attributes:
+        load: Imports a module of the library.
+        rows: All rows of the table.
+        build: Makes a network from what ``class`` names and the row, whose arguments are made.
+        inputs: Makes the inputs of one forward pass from the row and the network.
+    """
+
+    load: Load = import_library
+    rows: Callable[[Row], Rows] = table_rows
+    build: Callable[[Any, Row], nn.Module] = call
+    inputs: Callable[[Row, nn.Module], CaptureInputs] = inputs_of_row
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The table of a library, read on first use."""
+
+    library: str
+    reading: Reading = field(default_factory=Reading)
+
+    def names(self) -> list[str]:
+        library_version(self.library)
+        return list(_rows(self))
+
+    def entry(self, name: str) -> Entry | None:
+        row = _rows(self).get(name)
+        if row is None:
+            return None
+        first, package = (*re.split("[/@]", name), "")[:2]
+        words = {"family": first, "package": package}
+        maker = Maker(self.library, row["class"].format(**words), self.reading.load)
+        design = row.get("design", "{family}")
+        if "{module}" in design:
+            module = maker.module_of_class()
+            if module is None:
+                return None
+            words["module"] = module
+        follow = for_real if row.get("real") else on_meta
+        capture = by_forward(
+            partial(_built, maker, row, self.reading),
+            partial(self.reading.inputs, row),
+            follow=follow,
+        )
+        if row.get("by_values") and follow is on_meta:
+            capture = partial(knowing_values, capture=capture)
+        task, tier = row["task"].format(**words), row.get("tier", "named")
+        return Entry(design.format(**words), task, capture, tier=tier)
+
+
+def table_source(
+    library: str,
+    *,
+    licence: str,
+    example: str,
+    form: str = "<Family>[/<variant>]",
+    distribution: str = "",
+    parts: tuple[str, ...] = (),
+    reading: Reading = Reading(),
+) -> Source:
     """The networks of ``<library>_nets.yaml``.
-
-    Its ``nets`` are ``<Family>[/<variant>]`` -> a row. What all rows share stands under
-    ``defaults``. The columns:
-
-    - ``class``: what makes the network, as ``<module>:<class or function>`` below the library,
-      ``:<class>`` for its package itself, with ``{family}`` for the family's name.
-    - ``arguments``: its keywords. ``{class: ..., arguments: ...}`` is made the same way first,
-      ``{torch: nn.Conv3d}`` is what torch calls by that name, ``{tensor: shape}`` one of zeros.
-    - ``inputs``: of one forward pass: see `tensor_of`; ``{list: ...}`` are several in a
-      list, ``{named: ...}`` in a dictionary.
-    - ``task``: what the network is for.
-    - ``real``: true where the class writes into its own weights, so that it must have some.
-    - ``by_values``: true where its forward pass reads numbers that it has put into tensors.
-    - ``scales``: argument -> values; each of them is a row of its own, ``..._x<value>``.
 
     Args:
         library: Import name, and name of the source.
         licence: SPDX identifier of its code.
         example: One of the names.
+        form: How the names read.
         distribution: Name of the package that installs the library, where it is another one.
+        parts: See `Source`.
+        reading: What the table asks for beyond its columns.
     """
+    table = _Table(library, reading)
     return Source(
         name=library,
         library=library,
         licence=licence,
-        form="<Family>[/<variant>]",
+        form=form,
         example=example,
         distribution=distribution,
-        names=partial(_names, library),
-        entry=partial(_entry, library),
+        parts=parts,
+        names=table.names,
+        entry=table.entry,
     )
-
-
-def _names(library: str) -> list[str]:
-    library_version(library)
-    return list(_rows(library))
-
-
-def _entry(library: str, net: str) -> Entry | None:
-    row = _rows(library).get(net)
-    if row is None:
-        return None
-    family = net.partition("/")[0]
-    build = partial(_built, library, row["class"].format(family=family), row.get("arguments", {}))
-    follow = for_real if row.get("real") else on_meta
-    capture = by_forward(build, partial(_inputs, row["inputs"]), follow=follow)
-    if row.get("by_values") and follow is on_meta:
-        capture = partial(knowing_values, capture=capture)
-    return Entry(family, row["task"], capture)
 
 
 def knowing_values(name: str, capture: CaptureNamed) -> Capture:
@@ -81,73 +171,91 @@ def knowing_values(name: str, capture: CaptureNamed) -> Capture:
 
 
 @cache
-def _rows(library: str) -> dict[str, Row]:
-    table = package_yaml("zoo", "sources", f"{library}_nets.yaml")
-    rows = ((net, {**table["defaults"], **row}) for net, row in table["nets"].items())
-    return dict(scaled for net, row in rows for scaled in _scaled(net, row))
+def _rows(table: _Table) -> dict[str, Row]:
+    content = package_yaml("zoo", "sources", f"{table.library}_nets.yaml")
+    return dict(table.reading.rows(content))
 
 
-def _scaled(net: str, row: Row) -> Iterator[tuple[str, Row]]:
+def _scaled(name: str, row: Row) -> Iterator[tuple[str, Row]]:
     """The row itself, or one for each of its scales."""
     if "scales" not in row:
-        yield net, row
+        yield name, row
     for argument, scales in row.get("scales", {}).items():
         for scale in scales:
-            name = f"{net}{'_' if '/' in net else '/'}x{scale}"
-            yield name, {**row, "arguments": {**row.get("arguments", {}), argument: scale}}
+            scaled_name = f"{name}{'_' if '/' in name else '/'}x{scale}"
+            yield scaled_name, {**row, "arguments": {**row["arguments"], argument: scale}}
 
 
-def _built(library: str, path: str, arguments: Row) -> nn.Module:
-    with without_printing():
-        network: nn.Module = _made(library, path, arguments)
-    return network
+def _in_dimensions(name: str, row: Row) -> Iterator[tuple[str, Row]]:
+    """The row itself, or one for each of its numbers of axes."""
+    if "dims" not in row:
+        yield name, row
+    for axes in row.get("dims", ()):
+        known = {"dims": axes}.get
+        arguments = {key: _shaped(value, known) for key, value in row["arguments"].items()}
+        yield f"{name}/{axes}d", {**row, "arguments": arguments, "axes": axes}
 
 
-def _made(library: str, path: str, arguments: Row) -> Any:  # noqa: ANN401
-    """A network, or the record of settings that one is made from."""
-    module, _, maker = path.partition(":")
-    home = import_library(f"{library}.{module}" if module else library)
-    made = {name: _argument(library, value) for name, value in arguments.items()}
-    return attrgetter(maker)(home)(**made)
-
-
-def _argument(library: str, value: object) -> object:
-    if isinstance(value, Mapping) and "class" in value:
-        return _made(library, value["class"], value["arguments"])
-    if isinstance(value, Mapping) and "tensor" in value:
-        return torch.zeros(value["tensor"])
-    if isinstance(value, Mapping) and "torch" in value:
-        return attrgetter(value["torch"])(torch)
-    return value
-
-
-def _inputs(inputs: list[Any], _network: nn.Module) -> CaptureInputs:
-    return CaptureInputs(tuple(_input(value) for value in inputs))
-
-
-def _input(value: Any) -> object:  # noqa: ANN401
-    """A tensor, or some of them in a list or a dictionary of their own."""
-    if isinstance(value, Mapping) and "list" in value:
-        return [tensor_of(each) for each in value["list"]]
-    if isinstance(value, Mapping) and "named" in value:
-        return {name: tensor_of(each) for name, each in value["named"].items()}
-    return tensor_of(value)
-
-
-def tensor_of(value: list[int] | Row | None) -> Tensor | None:
-    """A tensor of a table: a list is the shape of real numbers, ``{long: shape}`` of whole ones.
-
-    Those are zeros; ``{words: shape}`` are words, for networks to which some numbers are none, and
-    ``{numbers: ...}`` is a tensor of these numbers.
-
-    Example:
-        >>> tensor_of({"long": [1, 7]}).dtype
-        torch.int64
-    """
-    if isinstance(value, Mapping) and "words" in value:
-        return torch.full(value["words"], A_WORD)
-    if isinstance(value, Mapping) and "numbers" in value:
-        return torch.tensor(value["numbers"])
+def _shaped(value: object, known: Known) -> object:
+    """An argument of a row with dimensions: lists are shapes, names stand for numbers."""
     if isinstance(value, Mapping):
-        return torch.zeros(value["long"], dtype=torch.long)
-    return None if value is None else torch.zeros(value)
+        value = [value]
+    if isinstance(value, list):
+        return shape_of(value, known)
+    return known(value) or value if isinstance(value, str) else value
+
+
+def _built(maker: "Maker", row: Row, reading: Reading) -> nn.Module:
+    with without_printing():
+        arguments = {name: maker.argument(value) for name, value in row["arguments"].items()}
+        network: Any = reading.build(maker.named(maker.path), {**row, "arguments": arguments})
+    if "part" in row:
+        network = attrgetter(row["part"])(network)
+    module: nn.Module = network
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """What a table's paths and arguments stand for in a library.
+
+    Among arguments, ``{class: <path>, arguments: ...}`` is made first, ``{library: <path>}`` is
+    what the library calls so, ``{torch: nn.Conv3d}`` what torch calls so, and ``{tensor: shape}`` a
+    tensor of zeros.
+
+    Attributes:
+        library: Import name.
+        path: ``<module>:<class or function>`` below the library, of what makes the network.
+        load: Imports a module of the library.
+    """
+
+    library: str
+    path: str
+    load: Load
+
+    def module_of_class(self) -> str | None:
+        """The module that defines the class, without its package; None where there is no class."""
+        try:
+            module: str = self.named(self.path).__module__
+        except AttributeError:
+            return None
+        return module.rpartition(".")[2]
+
+    def named(self, path: str) -> Any:  # noqa: ANN401
+        """What the library calls by a path."""
+        module, _, name = path.partition(":")
+        home = self.load(f"{self.library}.{module}" if module else self.library)
+        return attrgetter(name)(home)
+
+    def argument(self, value: object) -> object:
+        """What stands in the table for an argument, made."""
+        if not isinstance(value, Mapping):
+            return value
+        if "class" in value:
+            arguments = {name: self.argument(each) for name, each in value["arguments"].items()}
+            return self.named(value["class"])(**arguments)
+        if "library" in value:
+            return self.named(value["library"])
+        if "torch" in value:
+            return attrgetter(value["torch"])(torch)
+        return torch.zeros(value["tensor"]) if "tensor" in value else value

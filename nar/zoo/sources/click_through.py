@@ -1,0 +1,129 @@
+"""Networks that ask whether somebody will click: the columns of the data that they read.
+
+They are those of DeepCTR-Torch and of Torch-RecHub. Both embed the columns of the Criteo data.
+"""
+
+import sys
+from collections.abc import Mapping
+from importlib import util
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from nar.capture import CaptureInputs
+from nar.zoo.libraries import import_library
+from nar.zoo.sources.tables import Reading, Row, call, table_source
+
+# The columns of the Criteo data.
+CRITEO_SPARSE = 26
+CRITEO_DENSE = 13
+# Chosen: entries of a column and its width in DeepCTR-Torch, small enough for a row of a table; the
+# design is the same at any size.
+VOCABULARY = 1000
+EMBEDDING = 8
+# Chosen: how many of the things that a user has seen before a network reads.
+HISTORY_LENGTH = 4
+# What each field of the library's own example of a user's behaviour is: two of them have a history.
+_BEHAVIOUR = ("user", "gender", "item_id", "cate_id")
+_WITH_HISTORY = ("item_id", "cate_id")
+# Some networks squeeze a batch of one away.
+BATCH = 2
+
+
+def _load_without_running(name: str) -> ModuleType:
+    """A module of DeepCTR-Torch, whose package would ask PyPI for a newer version when run."""
+    package = util.find_spec("deepctr_torch")
+    if package is not None and "deepctr_torch" not in sys.modules:
+        sys.modules["deepctr_torch"] = util.module_from_spec(package)
+    return import_library(name)
+
+
+def _sparse() -> list[object]:
+    inputs = _load_without_running("deepctr_torch.inputs")
+    return [inputs.SparseFeat(f"C{i}", VOCABULARY, EMBEDDING) for i in range(CRITEO_SPARSE)]
+
+
+def _criteo() -> list[object]:
+    inputs = _load_without_running("deepctr_torch.inputs")
+    return [*_sparse(), *(inputs.DenseFeat(f"I{i}", 1) for i in range(CRITEO_DENSE))]
+
+
+def _behaviour() -> list[object]:
+    inputs = _load_without_running("deepctr_torch.inputs")
+    sparse = [inputs.SparseFeat(name, VOCABULARY, EMBEDDING) for name in _BEHAVIOUR]
+    histories = (
+        inputs.VarLenSparseFeat(
+            inputs.SparseFeat(f"hist_{name}", VOCABULARY, EMBEDDING, embedding_name=name),
+            maxlen=HISTORY_LENGTH,
+            length_name="seq_length",
+        )
+        for name in _WITH_HISTORY
+    )
+    return [*sparse, inputs.DenseFeat("pay_score", 1), *histories]
+
+
+_FEATURES = {"criteo": _criteo, "sparse": _sparse, "behaviour": _behaviour}
+
+
+def _on_features(maker: Any, row: Row) -> nn.Module:  # noqa: ANN401
+    features = _FEATURES[row["features"]]()
+    columns = dict.fromkeys(row["columns"], features)
+    return call(maker, {**row, "arguments": columns | row["arguments"]})
+
+
+def _side_by_side(_row: Row, network: nn.Module) -> CaptureInputs:
+    """Rows of the data, all columns side by side."""
+    ends = [end for _, end in network.feature_index.values()]  # type: ignore[operator]
+    return CaptureInputs((torch.zeros(BATCH, max(ends)),))
+
+
+def _on_columns(maker: Any, row: Row) -> nn.Module:  # noqa: ANN401
+    columns = {argument: _columns(kinds) for argument, kinds in row["columns"].items()}
+    return call(maker, {**row, "arguments": columns | row["arguments"]})
+
+
+def _columns(kinds: Mapping[str, int]) -> list[object]:
+    """The columns of the Criteo data.
+
+    Args:
+        kinds: ``dense`` or ``sparse`` -> the width of a column; ``crossed`` for sparse ones that
+            have an embedding for each other field.
+    """
+    features = import_library("torch_rechub.basic.features")
+    words = {"sparse": VOCABULARY, "crossed": VOCABULARY * CRITEO_SPARSE}
+    columns: list[object] = []
+    for kind, width in kinds.items():
+        if kind == "dense":
+            columns += [features.DenseFeature(f"I{i}") for i in range(CRITEO_DENSE)]
+        else:
+            columns += [
+                features.SparseFeature(f"C{i}", words[kind], width) for i in range(CRITEO_SPARSE)
+            ]
+    return columns
+
+
+def _by_name(_row: Row, _network: nn.Module) -> CaptureInputs:
+    """Rows of the data, each column by its name."""
+    dense = {f"I{i}": torch.zeros(BATCH) for i in range(CRITEO_DENSE)}
+    sparse = {f"C{i}": torch.zeros(BATCH, dtype=torch.long) for i in range(CRITEO_SPARSE)}
+    return CaptureInputs(({**dense, **sparse},))
+
+
+DEEPCTR_TORCH = table_source(
+    "deepctr_torch",
+    licence="Apache-2.0",
+    form="<Class>[/<variant>]",
+    example="DeepFM",
+    # Parts of the networks move to the CPU by name: all rows are real.
+    reading=Reading(load=_load_without_running, build=_on_features, inputs=_side_by_side),
+)
+TORCH_RECHUB = table_source(
+    "torch_rechub",
+    licence="MIT",
+    form="<Class>[/<variant>]",
+    example="DeepFM",
+    # The columns hold the embeddings, and fill them while they are made: all rows are real.
+    reading=Reading(build=_on_columns, inputs=_by_name),
+)
