@@ -67,6 +67,10 @@ class MissingLibraryError(NarError):
     """A source needs a library that is not installed."""
 
 
+class PluginError(NarError):
+    """A source that an installed package registers, and that cannot be used."""
+
+
 class CorpusError(NarError):
     """A corpus that is missing, damaged, or of another schema version."""
 

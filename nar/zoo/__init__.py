@@ -30,6 +30,7 @@ def list_specs(source: str) -> list[str]:
     Raises:
         UnknownArchitectureError: No such source.
         MissingLibraryError: The source's library is not installed.
+        PluginError: Another package registers the source, and it cannot be used.
     """
     record = source_of(source)
     if record is None or record.name != source:

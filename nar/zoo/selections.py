@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nar.base.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
+from nar.base.errors import (
+    InvalidInputError,
+    MissingLibraryError,
+    PluginError,
+    UnknownArchitectureError,
+)
 from nar.base.files import package_lines
 from nar.zoo import list_specs, source_names
 from nar.zoo.sources.darts.models import DARTS, SEED, member_name
@@ -23,7 +28,8 @@ class Selection:
 
     Attributes:
         names: Their specs, always the same and in the same order.
-        skipped: Sources that belong to them and whose library is absent, with the way out.
+        skipped: Sources that belong to them and whose library is absent, or that another package
+            registers and cannot be used, with the way out.
     """
 
     names: tuple[str, ...]
@@ -69,7 +75,7 @@ def select(selection: str) -> Selection:
 def _corpus() -> Selection:
     """All that libraries register. DARTS is a space, not a library: it has a selection of its own.
 
-    An absent library must not stop a job of hours, nor go unnoticed.
+    Neither an absent library nor a broken plugin may stop a job of hours, nor go unnoticed.
     """
     names: list[str] = []
     skipped: dict[str, str] = {}
@@ -78,6 +84,6 @@ def _corpus() -> Selection:
             continue
         try:
             names += list_specs(source)
-        except MissingLibraryError as error:
+        except (MissingLibraryError, PluginError) as error:
             skipped[source] = str(error)
     return Selection(tuple(dict.fromkeys(names)), skipped)

@@ -1,6 +1,10 @@
 """The registry of sources of architectures: one module and one record a source."""
 
+from contextlib import suppress
+
+from nar.base.errors import PluginError
 from nar.zoo.libraries import installed
+from nar.zoo.plugins import plugin_names, plugin_source
 from nar.zoo.source import Source
 from nar.zoo.sources import tabled
 from nar.zoo.sources.click_through import DEEPCTR_TORCH, TORCH_RECHUB
@@ -78,19 +82,26 @@ SOURCES: tuple[Source, ...] = (
 
 
 def source_names() -> tuple[str, ...]:
-    """What stands before the colon of specs, source by source."""
-    return tuple(source.name for source in SOURCES)
+    """What stands before the colon of specs, source by source, those of other packages last."""
+    own = tuple(source.name for source in SOURCES)
+    return (*own, *(name for name in plugin_names() if name not in own))
 
 
 def source_of(spec: str) -> Source | None:
     """The source that a spec names before its colon, or that bears this name; None for a file.
+
+    A source of NAR's comes before one of another package that has taken its name.
+
+    Raises:
+        PluginError: Another package registers that source, and it cannot be used.
 
     Example:
         >>> source_of("timm:resnet50").library
         'timm'
     """
     prefix = spec.partition(":")[0]
-    return next((source for source in SOURCES if source.name == prefix), None)
+    own = next((source for source in SOURCES if source.name == prefix), None)
+    return own or plugin_source(prefix)
 
 
 def package_of(library: str) -> tuple[str, str] | None:
@@ -109,5 +120,12 @@ def _distribution(library: str) -> str:
 
 
 def licences() -> dict[str, str]:
-    """Package -> SPDX identifier of its licence, for the packages whose models sources list."""
-    return {each.distribution or each.library: each.licence for each in SOURCES if each.library}
+    """Package -> SPDX identifier of its licence, for the packages whose models sources list.
+
+    What another package registers and cannot be used is left out.
+    """
+    sources = list(SOURCES)
+    for name in plugin_names():
+        with suppress(PluginError):
+            sources.extend(filter(None, [plugin_source(name)]))
+    return {each.distribution or each.library: each.licence for each in sources if each.library}
