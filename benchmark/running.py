@@ -25,7 +25,7 @@ from cluster.resources import bound_memory, pool_size, worker_share
 from nar.base.console import progress
 from nar.base.errors import InvalidInputError
 from nar.base.files import package_path
-from nar.corpus import iterate_cards, read_cards, shipped_corpus
+from nar.corpus import Corpus, read_cards, shipped_corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +151,6 @@ def data_digest() -> str:
     27,000 cards that are shipped, which no process sees change.
     """
     asking = (read_cards(package_path("data", name, package="benchmark")) for name in ASKING_FILES)
-    cards = chain(iterate_cards(shipped_corpus()), *asking)
+    cards = chain(Corpus(shipped_corpus()).cards(), *asking)
     networks = (f"{card.labels} {card.block} {card.topology} {card.exact}" for card in cards)
     return digest(file_digest(package_path("data", frozen.FILE, package="benchmark")), *networks)

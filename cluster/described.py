@@ -13,7 +13,7 @@ from cluster.ledger import Ledger, Record, digest
 from cluster.provenance import files_identity
 from nar.base.errors import CorpusError
 from nar.base.files import write_whole
-from nar.corpus import Location, shard_cards
+from nar.corpus import Corpus, Location
 from nar.corpus.manifest import ShardEntry
 from nar.index.collection import SCHEMA_VERSION
 from nar.index.digests import RowDigests
@@ -64,7 +64,7 @@ class Described:
         }
 
     def _keep(self, path: Path, entry: ShardEntry) -> None:
-        entries = [index_entry(card) for card in shard_cards(self._corpus, entry)]
+        entries = [index_entry(card) for card in Corpus(self._corpus).shard_cards(entry)]
         if len({each.id for each in entries}) < entry.rows:
             raise CorpusError(
                 f"shard {entry.file} has {entry.rows} rows, but not as many names; extract it again"

@@ -34,7 +34,7 @@ from cluster.telemetry import Teller, telling
 from cluster.writing import Crew, by_this_process, way_into
 from nar.answers.novelty import keep_novelty, kept_novelty
 from nar.base.workspace import Workspace
-from nar.corpus import Location, iterate_names
+from nar.corpus import Corpus, Location
 from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
@@ -253,6 +253,6 @@ def _named(corpus: Location, rows: Sequence[Failed]) -> dict[str, str]:
         of_file[file][position] = row.error
     return {
         names[row]: str(error)
-        for entry, names in (iterate_names(corpus) if rows else ())
+        for entry, names in (Corpus(corpus).names() if rows else ())
         for row, error in sorted(of_file[entry.file].items())
     }

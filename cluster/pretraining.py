@@ -40,7 +40,7 @@ from nar.base.console import progress
 from nar.base.errors import CheckpointError, ConfigError, NarError
 from nar.base.workspace import Workspace
 from nar.config import NarConfig
-from nar.corpus import Location, iterate_corpus
+from nar.corpus import Corpus, Location
 from nar.corpus.manifest import Manifest
 from nar.encoding.batches import Share, epoch_batches
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
@@ -232,7 +232,7 @@ def train_on_worker(config: dict[str, Job]) -> None:
         _report(job, share, report, state)
 
     encoder = pretrain(
-        iterate_corpus(job.corpus),
+        Corpus(job.corpus).architectures(),
         job.motifs,
         job.recipe,
         worker=Worker(share, get_device(), prepare_model),

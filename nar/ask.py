@@ -27,7 +27,7 @@ from nar.answers.retrieve import Retriever
 from nar.answers.verdict import Resemblance, resemblance
 from nar.base.errors import CorpusError, InvalidQueryError
 from nar.capture import capture_module
-from nar.corpus import read_named, shipped_corpus
+from nar.corpus import Corpus, shipped_corpus
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
 from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
@@ -288,7 +288,7 @@ def _retriever() -> Retriever:
 def _known(names: Sequence[str]) -> Mapping[str, Architecture]:
     """Those that the shipped corpus has: nothing of their libraries is imported."""
     sources = {name.partition(":")[0] for name in names}
-    return read_named(shipped_corpus(), names, sources)
+    return Corpus(shipped_corpus()).graphs(names, sources)
 
 
 def _labels(name: str) -> Labels:

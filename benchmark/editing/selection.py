@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmark.protocol.frozen import without_aliases
 from benchmark.protocol.splits import order
 from nar.base.files import write_whole
-from nar.corpus import Card, iterate_cards, shipped_corpus
+from nar.corpus import Card, Corpus, shipped_corpus
 
 FAMILIES = 320
 MIN_NODES, MAX_NODES = 30, 1_000
@@ -41,7 +41,7 @@ def write_selection(target: Path, corpus: Path | None = None) -> str:
     Raises:
         CorpusError: The corpus is missing or damaged.
     """
-    names = draw(list(iterate_cards(corpus or shipped_corpus())))
+    names = draw(list(Corpus(corpus or shipped_corpus()).cards()))
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, lambda part: part.write_text("\n".join([_HEAD, *names, ""])))
     return f"{len(names):,} models, in {target}"

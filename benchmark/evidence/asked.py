@@ -20,7 +20,7 @@ from nar.answers.query import Query, Target
 from nar.answers.retrieve import Retriever
 from nar.base.errors import NarError
 from nar.base.files import package_path
-from nar.corpus import Card, iterate_cards, read_named, read_shard, shipped_corpus
+from nar.corpus import Card, Corpus, read_shard, shipped_corpus
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
@@ -94,7 +94,7 @@ class Asking:
         """One named model of each design that has a head: others are parts of models that do."""
         tasks = {name: card.labels.task for name, card in self._designs().items()}
         complete = [name for name, task in tasks.items() if _TRUNKS not in task]
-        graphs = read_named(shipped_corpus(), complete, sources_of(complete))
+        graphs = Corpus(shipped_corpus()).graphs(complete, sources_of(complete))
         names = [name for name, item in graphs.items() if has_head(item.graph)]
         by_design = self._hits(names, DEPTH + _COPIES, "design")
         by_copy = self._hits(names, DEPTH + _COPIES, "copy")
@@ -124,7 +124,7 @@ class Asking:
         """Named models that may ask, one of each topology, in the order of a hash."""
         cards = [
             card
-            for card in iterate_cards(shipped_corpus())
+            for card in Corpus(shipped_corpus()).cards()
             if card.labels.tier == "named" and self._may_ask(card.labels.name)
         ]
         cards.sort(key=lambda card: order(_SEED, card.labels.name), reverse=True)

@@ -8,7 +8,7 @@ from statistics import fmean
 from benchmark.evidence.asked import DEPTH, Asked, sources_of
 from benchmark.protocol.asking import EDITS
 from nar.answers.part_of import MIN_SHARE, RADIUS, Reading, Whole, compared, in_order, reading
-from nar.corpus import read_named, shipped_corpus
+from nar.corpus import Corpus, shipped_corpus
 from nar.graphs.graph import ComputationalGraph
 
 
@@ -76,7 +76,7 @@ def compare_all(asked: Iterable[Asked], radius: int = RADIUS) -> Compared:
     """
     asking = [one for one in asked if one.graph is not None and one.kind != EDITS]
     names = {hit.name for one in asking for hit in one.compared(DEPTH)}
-    corpus = read_named(shipped_corpus(), sorted(names), sources_of(names))
+    corpus = Corpus(shipped_corpus()).graphs(sorted(names), sources_of(names))
     known = {name: reading(item.graph, radius) for name, item in corpus.items()}
     compared_by_kind: defaultdict[str, list[list[Comparison]]] = defaultdict(list)
     for one in asking:

@@ -14,8 +14,7 @@ from benchmark.protocol import frozen
 from benchmark.protocol.asking import ASKING
 from nar.base.errors import CorpusError, InvalidInputError
 from nar.base.files import package_path
-from nar.corpus import Card, iterate_shards, shipped_corpus, write_shard
-from nar.corpus.cards import card_of
+from nar.corpus import Card, Corpus, card_of, shipped_corpus, write_shard
 from nar.corpus.shards import read_shard
 from nar.graphs.architecture import Architecture, architecture
 from nar.graphs.graph import ComputationalGraph
@@ -70,7 +69,7 @@ def _real() -> DataSet:
     wanted = set(names)
     items = {
         item.labels.name: item
-        for _, shard in iterate_shards(shipped_corpus())
+        for _, shard in Corpus(shipped_corpus()).shards()
         for item in shard
         if item.labels.name in wanted
     }

@@ -29,7 +29,7 @@ from benchmark.protocol.splits import (
 from benchmark.rewriting import model_names as rewritten_names
 from nar.base.errors import CorpusError
 from nar.base.files import package_path, write_whole
-from nar.corpus import Card, iterate_cards, shipped_corpus
+from nar.corpus import Card, Corpus, shipped_corpus
 from nar.labels.twins import twins
 
 SEEDS: Final = (0, 1, 2, 3, 4)
@@ -130,7 +130,7 @@ def freeze(target: Path, corpus: Path | None = None) -> str:
     Raises:
         CorpusError: The corpus is missing or damaged.
     """
-    cards = list(iterate_cards(corpus or shipped_corpus()))
+    cards = list(Corpus(corpus or shipped_corpus()).cards())
     table = draw(cards)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, partial(pq.write_table, table, compression="zstd"))

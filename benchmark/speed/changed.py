@@ -4,7 +4,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from nar.corpus import iterate_shards, write_shard
+from nar.corpus import Corpus, write_shard
 from nar.corpus.manifest import Manifest
 
 SHARE = 0.01
@@ -23,7 +23,7 @@ def change(corpus: Path) -> None:
     manifest = Manifest.read(corpus)
     left = round(sum(entry.rows for entry in manifest.shards) * SHARE)
     entries = {}
-    for entry, items in iterate_shards(corpus):
+    for entry, items in Corpus(corpus).shards():
         changed = [
             replace(item, labels=replace(item.labels, task="another")) for item in items[:left]
         ]

@@ -27,7 +27,7 @@ from benchmark.speed.measure import peak_memory_mib, report
 from nar.answers.atlas import shipped_atlas
 from nar.answers.novelty import keep_novelty
 from nar.base.workspace import Workspace
-from nar.corpus import iterate_shards
+from nar.corpus import Corpus
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
@@ -56,7 +56,7 @@ def plain(workspace: Workspace) -> int:
         IndexConfig(uri=str(workspace.root / "index.db"), timeout_s=TIMEOUT_S)
     ) as index:
         with index.build(embedder.fingerprint, embedder.dim) as build:
-            for _, items in iterate_shards(workspace.corpus):
+            for _, items in Corpus(workspace.corpus).shards():
                 vectors = embedder.embed([item.graph for item in items])
                 build.upsert([index_row(*pair) for pair in zip(items, vectors, strict=True)])
             rows = build.publish()

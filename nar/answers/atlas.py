@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nar.answers.novelty import Novelty, read_novelty, write_novelty
 from nar.base.errors import CorpusError
 from nar.base.files import package_path, write_whole
-from nar.corpus import Location, read_card_columns
+from nar.corpus import Corpus, Location
 from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint_files import read_files
@@ -155,7 +155,7 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     if about != _identity(atlas, embedder.fingerprint):
         raise CorpusError(f"{path} was made from another corpus or encoder; {_AGAIN}")
     vectors = _read_vectors(path, embedder.dim)
-    cards = read_card_columns(atlas.corpus, _CARD_COLUMNS)
+    cards = Corpus(atlas.corpus).columns(_CARD_COLUMNS)
     if len(cards) != len(vectors):
         raise CorpusError(f"{path} holds {len(vectors)} vectors, its corpus {len(cards)}; {_AGAIN}")
     index = ExactIndex.of_columns(vectors, _texts(cards), _counts(cards))

@@ -12,7 +12,7 @@ from nar.answers.novelty import calibrate
 from nar.answers.uses import corpus_uses, write_uses
 from nar.base.console import progress
 from nar.base.workspace import Workspace
-from nar.corpus import iterate_shards
+from nar.corpus import Corpus
 from nar.corpus.manifest import Manifest
 from nar.encoding.checkpoint import load_checkpoint
 from nar.encoding.embed import Embedder
@@ -28,7 +28,7 @@ def embedded(corpus: Path, embedder: Embedder) -> Iterator[tuple[Architecture, E
     """
     total = sum(entry.rows for entry in Manifest.read(corpus).shards)
     with progress("embedding", total) as advance:
-        for _, items in iterate_shards(corpus):
+        for _, items in Corpus(corpus).shards():
             yield from zip(items, embedder.embed([item.graph for item in items]), strict=True)
             advance(len(items))
 

@@ -27,7 +27,7 @@ from nar.answers.uses import Uses, read_uses
 from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError
 from nar.base.files import write_whole
-from nar.corpus import iterate_cards, iterate_shards
+from nar.corpus import Corpus
 from nar.encoding.batches import runs
 from nar.graphs.architecture import Architecture
 from nar.graphs.ops import OPS
@@ -227,11 +227,11 @@ def _columns(operators: Operators) -> tuple[pa.Array, list[str]]:
 
 
 def _read_operators(atlas: Atlas, uses: Uses) -> Operators:
-    nodes = np.array([card.nodes for card in iterate_cards(atlas.corpus)])
+    nodes = np.array([card.nodes for card in Corpus(atlas.corpus).cards()])
     wanted = set(smallest_users(uses, nodes).tolist())
     operators: dict[int, tuple[str, ...]] = {}
     first = 0
-    for _, items in iterate_shards(atlas.corpus):
+    for _, items in Corpus(atlas.corpus).shards():
         asked = [item for row, item in enumerate(items, start=first) if row in wanted]
         for code, names in _operators_in(asked):
             operators.setdefault(code, names)

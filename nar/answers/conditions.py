@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from nar.base.errors import InvalidInputError
-from nar.corpus import iterate_cards, shipped_corpus
+from nar.corpus import Corpus, shipped_corpus
 from nar.corpus.suggestions import close_names
 from nar.index.filters import EVERYTHING, Condition, Filter, Range
 from nar.index.rows import IndexEntry
@@ -165,5 +165,5 @@ def listed_names(path: Path) -> list[str]:
 
 def unknown_to_atlas(names: Iterable[str]) -> list[str]:
     """The names that the atlas of the package lacks, in their order."""
-    known = {card.labels.name for card in iterate_cards(shipped_corpus())}
+    known = {card.labels.name for card in Corpus(shipped_corpus()).cards()}
     return [name for name in names if name not in known]

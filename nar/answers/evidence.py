@@ -19,7 +19,7 @@ from nar.answers.verdict import (
     family_verdict,
     resemblance,
 )
-from nar.corpus import Location, read_backbones, read_named
+from nar.corpus import Corpus, Location
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Known, Network
@@ -155,8 +155,8 @@ def known_hits(
     if corpus is None:
         return KnownHits()
     return KnownHits(
-        read_named(corpus, *_names_and_sources(with_graphs)),
-        read_backbones(corpus, *_names_and_sources(with_backbones)),
+        Corpus(corpus).graphs(*_names_and_sources(with_graphs)),
+        Corpus(corpus).backbones(*_names_and_sources(with_backbones)),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
-from nar.corpus import Location, iterate_names, read_named
+from nar.corpus import Corpus, Location
 from nar.corpus.suggestions import close_names
 from nar.graphs.architecture import Architecture
 
@@ -50,7 +50,7 @@ def resolve_name(name: str, corpus: Location | None) -> str:
     """
     if corpus and _has(corpus, name):
         return name
-    names = [each for _, shard in iterate_names(corpus) for each in shard] if corpus else []
+    names = [each for _, shard in Corpus(corpus).names() for each in shard] if corpus else []
     if name.startswith(_HUB):
         return _of_hub(name)
     path = Path(name)
@@ -68,7 +68,7 @@ def resolve_name(name: str, corpus: Location | None) -> str:
 def _has(corpus: Location, name: str) -> bool:
     """Whether a corpus has a name; only shards of its source are read."""
     source = name.partition(":")[0]
-    return any(name in names for _, names in iterate_names(corpus, {source}))
+    return any(name in names for _, names in Corpus(corpus).names({source}))
 
 
 def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
@@ -84,7 +84,7 @@ def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
             "name path/to/file.py:factory, or a .onnx, .pt2 or config.json file"
         )
     sources = {each.partition(":")[0] for each in found}
-    items = read_named(corpus, found, sources) if corpus else {}
+    items = Corpus(corpus).graphs(found, sources) if corpus else {}
     if len({item.topology for item in items.values()}) > 1:
         shown = ", ".join(found[:_SHOWN])
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
@@ -235,4 +235,4 @@ def architectures_of(
 
 
 def _in_corpus(corpus: Location, name: str) -> Architecture | None:
-    return read_named(corpus, [name], {name.partition(":")[0]}).get(name)
+    return Corpus(corpus).graphs([name], {name.partition(":")[0]}).get(name)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nar.answers.atlas import USES, Atlas, check_seal, damaged, seal
 from nar.base.files import write_whole
-from nar.corpus import Location, iterate_shards
+from nar.corpus import Corpus, Location
 from nar.encoding.batches import runs
 from nar.graphs.architecture import Architecture
 from nar.motifs.partition import partition_all
@@ -77,7 +77,7 @@ def uses_of(counted: Iterable[dict[int, int]]) -> Uses:
 
 def corpus_uses(corpus: Location) -> Uses:
     """Cut every architecture of a corpus into motifs, and say who contains which: minutes."""
-    return uses_of(counts for _, items in iterate_shards(corpus) for counts in _counted(items))
+    return uses_of(counts for _, items in Corpus(corpus).shards() for counts in _counted(items))
 
 
 def _counted(items: list[Architecture]) -> Iterable[dict[int, int]]:

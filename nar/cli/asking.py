@@ -17,7 +17,7 @@ from nar.answers.retrieve import Retriever
 from nar.base.console import stderr
 from nar.base.errors import CorpusError
 from nar.choices import IndexChoice
-from nar.corpus import read_card_columns, shipped_corpus
+from nar.corpus import Corpus, shipped_corpus
 from nar.encoding.stored import StoredEmbedder
 from nar.graphs.architecture import Architecture
 from nar.index.exact import ExactIndex
@@ -142,7 +142,7 @@ def of_server(client: "Client") -> PagedValues:
 def _shipped_values(column: str) -> Iterable[str]:
     """The values of a column of the corpus of the package, if it came with one."""
     try:
-        values = read_card_columns(shipped_corpus(), [column]).column(column).to_pylist()
+        values = Corpus(shipped_corpus()).columns([column]).column(column).to_pylist()
     except CorpusError:
         return []
     return dict.fromkeys(values)

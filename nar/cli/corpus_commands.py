@@ -12,11 +12,10 @@ from nar.base.console import show, show_rows, stderr, stdout
 from nar.base.errors import InvalidInputError
 from nar.base.files import write_whole
 from nar.choices import CorpusChoice
-from nar.corpus import Location, find, iterate_card_columns, iterate_cards
+from nar.corpus import Corpus, Location
 from nar.corpus.comparison import compare
 from nar.corpus.manifest import Manifest
-from nar.corpus.packing import pack
-from nar.corpus.renewing import renew
+from nar.corpus.rewriting import pack, renew
 from nar.corpus.summary import summarise
 from nar.labels.twins import twins
 from nar.views.corpus import (
@@ -57,7 +56,7 @@ def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> 
     if families:
         _check_families(families, set(chain.from_iterable(_columns(directory, ["family"]))))
     if as_json:
-        cards = iterate_cards(directory)
+        cards = Corpus(directory).cards()
         wanted = (card for card in cards if not families or card.labels.family in families)
         show_rows("architectures", map(card_report, wanted))
         return
@@ -72,7 +71,7 @@ def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> 
 
 
 def _columns(directory: Location, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    for table in iterate_card_columns(directory, columns):
+    for table in Corpus(directory).shard_columns(columns):
         yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
@@ -86,7 +85,7 @@ def _check_families(families: Sequence[str], known: Set[str]) -> None:
 
 def show_one(corpus: CorpusChoice, name: str, *, as_json: bool) -> None:
     """Show one architecture of a corpus."""
-    subject = portrait(find(corpus.directory(), name), _published_twins(name))
+    subject = portrait(Corpus(corpus.directory()).find(name), _published_twins(name))
     show(portrait_report(subject), lambda: portrait_view(subject), as_json=as_json)
 
 

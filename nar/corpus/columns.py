@@ -1,7 +1,11 @@
-"""Graphs as columns and back, whole shards at a time: no Python object for each node or edge."""
+"""The columns of a shard: what each holds, and cards and graphs as columns and back.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+One row an architecture; every column says in the file what it holds. Whole shards are converted at
+a time: there is no Python object for each node or edge.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,8 +14,70 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from nar.base.errors import CorpusError, InvalidGraphError
-from nar.corpus.schema import KIND_WIDTH, SCHEMA
+from nar.graphs.architecture import Architecture, Labels
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.normal_form import NORMAL_FORM_VERSION, inference_fingerprint
+from nar.graphs.ops import ATTRIBUTES
+from nar.labels.paper_labels import paper_block, paper_family
+
+SCHEMA_VERSION = 2
+VERSION_KEY = b"nar.corpus.schema"
+ATTRIBUTES_KEY = b"nar.corpus.attributes"
+NORMAL_FORM_KEY = b"nar.corpus.normal_form"
+ATTRIBUTE_NAMES = ",".join(ATTRIBUTES).encode()
+# The column that is made from the graphs of others: shards without it, or with that of another
+# version of the normal form, are read all the same.
+INFERENCE = "inference"
+# Numbers of one kind: the operator, then each attribute.
+KIND_WIDTH = 1 + len(ATTRIBUTES)
+
+
+def _field(name: str, kind: pa.DataType, description: str) -> pa.Field:
+    return pa.field(name, kind, nullable=False, metadata={"description": description})
+
+
+_CARD_FIELDS = (
+    _field("name", pa.string(), "unique name, the spec that builds it"),
+    _field("source", pa.string(), "who registers it"),
+    _field("library", pa.string(), "distribution and version that was read"),
+    _field("family", pa.string(), "fine class: defining module or model type, across libraries"),
+    _field("block", pa.string(), "coarse class: cnn, attention or other"),
+    _field("task", pa.string(), "what it is for"),
+    _field("tier", pa.string(), "named, composed or swept"),
+    _field("backbone", pa.string(), "family of a composed model's encoder, else empty"),
+    _field("paper_family", pa.string(), "fine class the paper's rules read from the name"),
+    _field("paper_block", pa.string(), "coarse class the paper's rules read from the name"),
+    _field("parameters", pa.int64(), "learned scalars, tied ones once"),
+    _field("flops", pa.int64(), "floating-point operations of the captured forward pass"),
+    _field("node_count", pa.int32(), "operators"),
+    _field("edge_count", pa.int32(), "values passed from one operator to another"),
+    _field("topology", pa.binary(32), "sha256 of operators and wiring"),
+    _field("exact", pa.binary(32), "sha256 of operators, wiring, attributes and parameters"),
+    _field(INFERENCE, pa.binary(32), "sha256 of the normal form and its attributes"),
+)
+# A graph repeats few kinds of node, so each row names its kinds once and numbers them in the order
+# of their first node; edges stand by ascending target, so targets need no column of their own.
+_GRAPH_FIELDS = (
+    _field(
+        "kinds",
+        pa.list_(pa.int32()),
+        f"distinct kinds of node of the row, row-major: operator, {', '.join(ATTRIBUTES)}",
+    ),
+    _field("nodes", pa.list_(pa.uint32()), "kind of each node, canonical order"),
+    _field("operands", pa.list_(pa.uint32()), "how many values each node reads"),
+    _field("distances", pa.list_(pa.int32()), "reader minus maker of each value, by reader"),
+)
+
+CARD_COLUMNS: tuple[str, ...] = tuple(field.name for field in _CARD_FIELDS)
+GRAPH_COLUMNS: tuple[str, ...] = tuple(field.name for field in _GRAPH_FIELDS)
+SCHEMA = pa.schema(
+    [*_CARD_FIELDS, *_GRAPH_FIELDS],
+    metadata={
+        VERSION_KEY: str(SCHEMA_VERSION).encode(),
+        ATTRIBUTES_KEY: ATTRIBUTE_NAMES,
+        NORMAL_FORM_KEY: str(NORMAL_FORM_VERSION).encode(),
+    },
+)
 
 _INT16 = np.iinfo(np.int16)
 _UINT16 = np.iinfo(np.uint16)
@@ -176,3 +242,101 @@ def _edges(operands: _Ragged, distances: _Ragged) -> NDArray[np.int32]:
 def _require(column: str, holds: NDArray[np.bool_]) -> None:
     if not holds.all():
         raise CorpusError(f"its column {column} does not fit the others")
+
+
+_LABELS = tuple(field.name for field in fields(Labels))
+_FINGERPRINTS = ("topology", "exact", INFERENCE)
+# Field of a card -> column, of those that are stored as they are.
+_COLUMNS = {
+    **{name: name for name in ("block", "paper_family", "paper_block", "parameters", "flops")},
+    "nodes": "node_count",
+    "edges": "edge_count",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One row of a corpus without its graph.
+
+    Attributes:
+        labels: Name and labels.
+        block: Coarse class: ``attention``, ``cnn`` or ``other``.
+        paper_family: Fine class that the paper's rules read from the name.
+        paper_block: Coarse class that the paper's rules read from the name.
+        parameters: Learned scalars, tied ones once.
+        flops: Floating-point operations of the captured forward pass.
+        nodes: Operators.
+        edges: Values passed.
+        topology: Topology fingerprint, sha256 hex.
+        exact: Exact fingerprint, sha256 hex.
+        inference: Inference fingerprint, sha256 hex.
+    """
+
+    labels: Labels
+    block: str
+    paper_family: str
+    paper_block: str
+    parameters: int
+    flops: int
+    nodes: int
+    edges: int
+    topology: str
+    exact: str
+    inference: str
+
+
+def card_of(item: Architecture) -> Card:
+    """The card of an architecture."""
+    name, graph = item.labels.name, item.graph
+    return Card(
+        labels=item.labels,
+        block=item.block,
+        paper_family=paper_family(name),
+        paper_block=paper_block(name),
+        parameters=graph.parameters,
+        flops=graph.flops,
+        nodes=graph.nodes,
+        edges=graph.edges,
+        topology=item.topology,
+        exact=item.exact,
+        inference=item.inference,
+    )
+
+
+def card_row(card: Card) -> dict[str, object]:
+    """What a card says, column by column."""
+    return {
+        **{name: getattr(card.labels, name) for name in _LABELS},
+        **{column: getattr(card, name) for name, column in _COLUMNS.items()},
+        **{name: bytes.fromhex(getattr(card, name)) for name in _FINGERPRINTS},
+    }
+
+
+def cards_of(table: pa.Table) -> list[Card]:
+    """The cards of a table that has the card columns.
+
+    Without the column of inference fingerprints it has the graph columns, which these are made of.
+    """
+    columns = [name for name in CARD_COLUMNS if name in table.column_names]
+    cards = [_card(row) for row in table.select(columns).to_pylist()]
+    if INFERENCE in columns:
+        return cards
+    pairs = zip(cards, graphs_of(table), strict=True)
+    return [replace(card, inference=inference_fingerprint(graph)) for card, graph in pairs]
+
+
+def card_table(table: pa.Table, columns: Sequence[str] = CARD_COLUMNS) -> pa.Table:
+    """Some of the card columns of a table, as `cards_of` reads them."""
+    if INFERENCE not in columns or INFERENCE in table.column_names:
+        return table.select(columns)
+    prints = [bytes.fromhex(card.inference) for card in cards_of(table)]
+    column = pa.array(prints, pa.binary(32))
+    return table.append_column(INFERENCE, column).select(columns)
+
+
+def _card(row: Mapping[str, Any]) -> Card:
+    return Card(
+        Labels(*(row[name] for name in _LABELS)),
+        **{name: row[column] for name, column in _COLUMNS.items()},
+        **{name: row.get(name, b"").hex() for name in _FINGERPRINTS},
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nar.corpus.location import Location
-from nar.corpus.reading import iterate_shards
+from nar.corpus.reading import Corpus
 from nar.graphs.architecture import Architecture, Labels
 from nar.graphs.ops import op_name
 
@@ -113,7 +113,7 @@ def compare(older: Location, newer: Location) -> Comparison:
 
 
 def _summaries(directory: Location) -> Iterator[_Summary]:
-    for _, shard in iterate_shards(directory):
+    for _, shard in Corpus(directory).shards():
         yield from map(_summary, shard)
 
 

@@ -32,7 +32,7 @@ class ShardEntry(_Record):
         rows: Architectures in it.
         sha256: Of its bytes, hex.
         source: Who registers its architectures; empty where there are several.
-        renewed: Sha256 of the first file that it was renewed from (`nar.corpus.renewing`); empty
+        renewed: Sha256 of the first file that it was renewed from (`nar.corpus.rewriting`); empty
             where it was not.
     """
 

@@ -1,19 +1,21 @@
 """A whole corpus: where it lies, every shard checked, one name found without the others."""
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
+from typing import Final
 
 import pyarrow as pa
 
 from nar.base.errors import CorpusError, UnknownArchitectureError
 from nar.base.files import package_path
-from nar.corpus.cards import Card, card_of, card_table, cards_of
+from nar.corpus.columns import CARD_COLUMNS, SCHEMA, Card, card_of, card_table, cards_of
 from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
-from nar.corpus.schema import CARD_COLUMNS, SCHEMA
 from nar.corpus.shards import architectures_of, parsed, shard_bytes, taken
 from nar.corpus.suggestions import close_names
 from nar.graphs.architecture import Architecture
@@ -56,107 +58,14 @@ def read_corpus(directory: Location) -> list[Architecture]:
     Raises:
         CorpusError: Names what is missing or damaged.
     """
-    return list(iterate_corpus(directory))
+    return list(Corpus(directory).architectures())
 
 
-def iterate_corpus(directory: Location) -> Iterator[Architecture]:
-    """The same one after the other, of which one shard at a time is in memory."""
-    for _, shard in iterate_shards(directory):
-        yield from shard
-
-
-def iterate_shards(directory: Location) -> Iterator[tuple[ShardEntry, list[Architecture]]]:
-    """Each shard of a finished corpus after its digest was checked."""
-    for entry in Manifest.read(directory).shards:
-        path, content = checked(directory, entry)
-        yield entry, _all_rows(path, entry, parsed(path, content, architectures_of))
-
-
-def iterate_cards(directory: Location) -> Iterator[Card]:
-    """The card of every architecture of a finished corpus, in the order of its shards.
-
-    Raises:
-        CorpusError: Names what is missing or damaged.
-    """
-    for entry in Manifest.read(directory).shards:
-        yield from shard_cards(directory, entry)
-
-
-def shard_cards(directory: Location, entry: ShardEntry) -> list[Card]:
-    """The cards of one shard of a corpus, after its digest was checked.
-
-    Raises:
-        CorpusError: It is missing or damaged.
-    """
-    return parsed(*checked(directory, entry), cards_of, columns=CARD_COLUMNS)
-
-
-def read_card_columns(directory: Location, columns: Sequence[str] = CARD_COLUMNS) -> pa.Table:
-    """The cards of a finished corpus as columns, in the order of its shards.
-
-    Args:
-        directory: Of the corpus.
-        columns: Those that are wanted; others are not read.
-
-    Raises:
-        CorpusError: Names what is missing or damaged.
-    """
-    # Not `Schema.empty_table`: it imports pandas, which takes 0.2 s.
-    nothing = pa.Table.from_batches([], pa.schema([SCHEMA.field(name) for name in columns]))
-    return pa.concat_tables([nothing, *iterate_card_columns(directory, columns)])
-
-
-def iterate_card_columns(directory: Location, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """The same shard by shard, of which one at a time is in memory."""
-    wanted = partial(card_table, columns=columns)
-    for entry in Manifest.read(directory).shards:
-        table = parsed(*checked(directory, entry), wanted, columns=columns)
-        yield table.replace_schema_metadata()
-
-
-def iterate_names(
-    directory: Location, sources: Collection[str] | None = None
-) -> Iterator[tuple[ShardEntry, list[str]]]:
-    """The names in each shard of a finished corpus, in its order.
-
-    Args:
-        directory: Of the corpus.
-        sources: Shards of others are not read; None for all.
-
-    Raises:
-        CorpusError: Names what is missing or damaged.
-    """
-    for entry in _shards(directory, sources):
-        path, content = checked(directory, entry)
-        yield entry, parsed(path, content, _names, columns=["name"]).to_pylist()
-
-
-def _shards(directory: Location, sources: Collection[str] | None) -> Iterator[ShardEntry]:
-    """The shards that may hold architectures of some sources, or all."""
-    for entry in Manifest.read(directory).shards:
-        if sources is None or not entry.source or entry.source in sources:
-            yield entry
-
-
-def checked(directory: Location, entry: ShardEntry) -> tuple[Location, bytes]:
-    """Path and bytes of a shard that is what the manifest says.
-
-    Raises:
-        CorpusError: The shard is missing, or other bytes than were written.
-    """
-    path = directory / entry.file
-    content = shard_bytes(path)
-    if sha256(content).hexdigest() != entry.sha256:
-        raise CorpusError(f"shard {path} is damaged (its digest differs); extract it again")
-    return path, content
-
-
-def _all_rows(path: Location, entry: ShardEntry, rows: list[Architecture]) -> list[Architecture]:
-    if len(rows) != entry.rows:
-        raise CorpusError(
-            f"shard {path} has {len(rows)} rows, its manifest says {entry.rows}; extract it again"
-        )
-    return rows
+def read_named(
+    directory: Location, names: Sequence[str], sources: Collection[str]
+) -> dict[str, Architecture]:
+    """Some architectures of a finished corpus by name: see `Corpus.graphs`."""
+    return Corpus(directory).graphs(names, sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,76 +83,205 @@ class Found:
     same: tuple[Card, ...]
 
 
-def find(directory: Location, name: str) -> Found:
-    """One architecture by its name; no other graph is read.
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A finished corpus: whatever is read was checked against the digests of its manifest.
 
-    Raises:
-        UnknownArchitectureError: The corpus has no such name; the nearest are given.
-        CorpusError: Names what is missing or damaged.
+    Reading goes shard by shard, and one shard at a time is in memory. Every method raises
+    `CorpusError`, which names what is missing or damaged.
+
+    Attributes:
+        location: Its directory.
+
+    Example:
+        >>> next(Corpus(shipped_corpus()).cards()).labels.name
+        'asteroid:ConvTasNet/causal'
     """
-    shards = Manifest.read(directory).shards
-    names: list[str] = []
-    for entry in shards:
-        path, content = checked(directory, entry)
-        held = parsed(path, content, _names, columns=["name"]).to_pylist()
-        if name in held:
-            item, card = parsed(path, content, partial(_row, held.index(name)))
-            # Read anew: to keep their bytes until here, all shards had to fit into memory.
-            same = (
-                card
-                for each in shards
-                for card in _of_topology(*checked(directory, each), item.topology)
+
+    location: Location
+
+    def manifest(self) -> Manifest:
+        """What is in it, shard by shard."""
+        return Manifest.read(self.location)
+
+    def shards(self) -> Iterator[tuple[ShardEntry, list[Architecture]]]:
+        """Each shard with its architectures."""
+        for entry in self.manifest().shards:
+            path, content = self._checked(entry)
+            yield entry, _all_rows(path, entry, parsed(path, content, architectures_of))
+
+    def architectures(self) -> Iterator[Architecture]:
+        """Every architecture, in the order of the shards."""
+        for _, shard in self.shards():
+            yield from shard
+
+    def graphs(self, names: Sequence[str], sources: Collection[str]) -> dict[str, Architecture]:
+        """Some architectures by name, in the order of the names; an absent one is left out.
+
+        Args:
+            names: Of the architectures.
+            sources: Who registers them: shards of others are not read.
+        """
+        wanted = frozenset(names)
+        items = {
+            item.labels.name: item
+            for entry in self._shards_of(sources)
+            for item in _read_named(*self._checked(entry), wanted)
+        }
+        return {name: items[name] for name in names if name in items}
+
+    def find(self, name: str) -> Found:
+        """One architecture by its name; no other graph is read.
+
+        Raises:
+            UnknownArchitectureError: The corpus has no such name; the nearest are given.
+        """
+        shards = self.manifest().shards
+        names: list[str] = []
+        for entry in shards:
+            path, content = self._checked(entry)
+            shard_names = parsed(path, content, _names, columns=["name"]).to_pylist()
+            if name in shard_names:
+                item, card = parsed(path, content, partial(_row, shard_names.index(name)))
+                # Read anew: to keep their bytes until here, all shards had to fit into memory.
+                same = (
+                    card
+                    for each in shards
+                    for card in _of_topology(*self._checked(each), item.topology)
+                )
+                others = tuple(card for card in same if card.labels.name != name)
+                return Found(item, card, others)
+            names += shard_names
+        raise _unknown(name, names)
+
+    def cards(self) -> Iterator[Card]:
+        """The card of every architecture, in the order of the shards."""
+        for entry in self.manifest().shards:
+            yield from self.shard_cards(entry)
+
+    def shard_cards(self, entry: ShardEntry) -> list[Card]:
+        """The cards of one shard."""
+        return parsed(*self._checked(entry), cards_of, columns=CARD_COLUMNS)
+
+    def columns(self, columns: Sequence[str] = CARD_COLUMNS) -> pa.Table:
+        """All cards as columns, in the order of the shards.
+
+        Args:
+            columns: Those that are wanted; others are not read.
+        """
+        # Not `Schema.empty_table`: it imports pandas, which takes 0.2 s.
+        nothing = pa.Table.from_batches([], pa.schema([SCHEMA.field(name) for name in columns]))
+        return pa.concat_tables([nothing, *self.shard_columns(columns)])
+
+    def shard_columns(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The same shard by shard."""
+        wanted = partial(card_table, columns=columns)
+        for entry in self.manifest().shards:
+            table = parsed(*self._checked(entry), wanted, columns=columns)
+            yield table.replace_schema_metadata()
+
+    def names(
+        self, sources: Collection[str] | None = None
+    ) -> Iterator[tuple[ShardEntry, list[str]]]:
+        """The names in each shard.
+
+        Args:
+            sources: Shards of others are not read; None for all.
+        """
+        for entry in self._shards_of(sources):
+            path, content = self._checked(entry)
+            yield entry, parsed(path, content, _names, columns=["name"]).to_pylist()
+
+    def backbones(self, names: Sequence[str], sources: Collection[str]) -> dict[str, str]:
+        """What some architectures stand on, empty for one that is not composed; reads no graph.
+
+        Args:
+            names: Of the architectures; one that the corpus lacks is left out.
+            sources: Who registers them: shards of others are not read.
+        """
+        wanted = frozenset(names)
+        return {
+            name: backbone
+            for entry in self._shards_of(sources)
+            for name, backbone in parsed(
+                *self._checked(entry), _named_backbones, columns=["name", "backbone"]
             )
-            others = tuple(card for card in same if card.labels.name != name)
-            return Found(item, card, others)
-        names += held
-    raise _unknown(name, names)
+            if name in wanted
+        }
+
+    def _shards_of(self, sources: Collection[str] | None) -> Iterator[ShardEntry]:
+        """The shards that may have architectures of some sources, or all."""
+        for entry in self.manifest().shards:
+            if sources is None or not entry.source or entry.source in sources:
+                yield entry
+
+    def _checked(self, entry: ShardEntry) -> tuple[Location, bytes]:
+        """Path and bytes of a shard that is what the manifest says."""
+        path = self.location / entry.file
+        content = shard_bytes(path)
+        if sha256(content).hexdigest() != entry.sha256:
+            raise CorpusError(f"shard {path} is damaged (its digest differs); extract it again")
+        return path, content
 
 
-def read_named(
-    directory: Location, names: Sequence[str], sources: Collection[str]
-) -> dict[str, Architecture]:
-    """Some architectures, in the order of the names; one that the corpus lacks is left out.
-
-    Args:
-        directory: Of a finished corpus.
-        names: Of the architectures.
-        sources: Who registers them: shards of others are not read.
-
-    Raises:
-        CorpusError: Names what is missing or damaged.
-    """
-    wanted = frozenset(names)
-    items = {
-        item.labels.name: item
-        for entry in _shards(directory, sources)
-        for item in _read_named(*checked(directory, entry), wanted)
-    }
-    return {name: items[name] for name in names if name in items}
+# Chosen: some 10 MB, for a node takes some 50 bytes with its edges.
+KEPT_NODES: Final = 200_000
 
 
-def read_backbones(
-    directory: Location, names: Sequence[str], sources: Collection[str]
-) -> dict[str, str]:
-    """What some architectures stand on, empty for those that are not composed; no graph is read.
+class CorpusGraphs:
+    """Reads architectures of a finished corpus; safe to share between threads.
+
+    One shard is read at a time, whoever asks.
 
     Args:
-        directory: Of a finished corpus.
-        names: Of the architectures; one that the corpus lacks is left out.
-        sources: Who registers them: shards of others are not read.
+        directory: Of the corpus.
+        kept_nodes: Nodes of the graphs that are kept, all together.
 
     Raises:
-        CorpusError: Names what is missing or damaged.
+        CorpusError: There is no corpus.
     """
-    wanted = frozenset(names)
-    return {
-        name: backbone
-        for entry in _shards(directory, sources)
-        for name, backbone in parsed(
-            *checked(directory, entry), _named_backbones, columns=["name", "backbone"]
+
+    def __init__(self, directory: Location, kept_nodes: int = KEPT_NODES) -> None:
+        self._corpus = Corpus(directory)
+        self._corpus.manifest()
+        self._kept_nodes = kept_nodes
+        self._kept: OrderedDict[str, Architecture] = OrderedDict()
+        self._turn = Lock()
+
+    def read(self, names: Sequence[str], sources: Collection[str]) -> dict[str, Architecture]:
+        """Architectures by name; one that the corpus lacks is left out.
+
+        Args:
+            names: Of the architectures.
+            sources: Who registers them: shards of others are not read.
+
+        Raises:
+            CorpusError: Names what is missing or damaged.
+        """
+        with self._turn:
+            absent = [name for name in names if name not in self._kept]
+            read = self._corpus.graphs(absent, sources) if absent else {}
+            known = {name: self._kept[name] for name in names if name in self._kept} | read
+            self._keep(known)
+            return known
+
+    def _keep(self, items: dict[str, Architecture]) -> None:
+        """Keep what was asked for last, as far as there is room."""
+        for name, item in items.items():
+            self._kept[name] = item
+            self._kept.move_to_end(name)
+        nodes = sum(item.nodes for item in self._kept.values())
+        while nodes > self._kept_nodes:
+            _, oldest = self._kept.popitem(last=False)
+            nodes -= oldest.nodes
+
+
+def _all_rows(path: Location, entry: ShardEntry, rows: list[Architecture]) -> list[Architecture]:
+    if len(rows) != entry.rows:
+        raise CorpusError(
+            f"shard {path} has {len(rows)} rows, its manifest says {entry.rows}; extract it again"
         )
-        if name in wanted
-    }
+    return rows
 
 
 def _read_named(path: Location, content: bytes, wanted: Set[str]) -> list[Architecture]:

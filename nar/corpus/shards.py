@@ -12,11 +12,7 @@ import pyarrow.parquet as pq
 
 from nar.base.errors import CorpusError
 from nar.base.files import write_whole
-from nar.corpus.cards import Card, card_of, card_row, cards_of
-from nar.corpus.columns import graph_columns, graphs_of
-from nar.corpus.location import Location
-from nar.corpus.manifest import ShardEntry
-from nar.corpus.schema import (
+from nar.corpus.columns import (
     ATTRIBUTE_NAMES,
     ATTRIBUTES_KEY,
     CARD_COLUMNS,
@@ -26,7 +22,15 @@ from nar.corpus.schema import (
     SCHEMA,
     SCHEMA_VERSION,
     VERSION_KEY,
+    Card,
+    card_of,
+    card_row,
+    cards_of,
+    graph_columns,
+    graphs_of,
 )
+from nar.corpus.location import Location
+from nar.corpus.manifest import ShardEntry
 from nar.graphs.architecture import Architecture, coarse_block
 
 T = TypeVar("T")

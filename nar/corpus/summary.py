@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nar.corpus.columns import numbers_of, prefixes_of
 from nar.corpus.location import Location
-from nar.corpus.reading import iterate_card_columns, iterate_names
+from nar.corpus.reading import Corpus
 
 # Size -> its column.
 SIZES: Final = {
@@ -135,7 +135,7 @@ def _read(directory: Location) -> tuple[_Words, _Columns]:
     shards: dict[str, list[NDArray[Any]]] = {
         name: [np.empty(0, kind)] for name, kind in nothing.items()
     }
-    for table in iterate_card_columns(directory, names):
+    for table in Corpus(directory).shard_columns(names):
         for name in names:
             shards[name].append(_array(table[name], numbers.get(name)))
     columns = {name: np.concatenate(shards.pop(name)) for name in names}
@@ -212,7 +212,7 @@ def _names(directory: Location, rows: Sequence[int]) -> list[str]:
     """The names of some architectures, by their rows in the corpus."""
     found: dict[int, str] = {}
     start = 0
-    for entry, held in iterate_names(directory):
+    for entry, held in Corpus(directory).names():
         found |= {row: held[row - start] for row in rows if start <= row < start + len(held)}
         start += entry.rows
         if len(found) == len(rows):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.base.errors import InvalidInputError, MissingLibraryError
-from nar.corpus import Location, read_card_columns
+from nar.corpus import Corpus, Location
 from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import TIERS, Counts, SourceCounts
 from nar.corpus.summary import SIZES, Group, Summary
@@ -127,7 +127,7 @@ def _groups(title: str, groups: Sequence[Group]) -> "Figure":
 def _sizes(corpus: Location) -> "Figure":
     figure, panels = _figure(11, 3.4, columns=3)
     words = {"parameters": "parameters", "flops": "FLOPs", "nodes": "operators"}
-    cards = read_card_columns(corpus, ["tier", *(SIZES[name] for name in words)])
+    cards = Corpus(corpus).columns(["tier", *(SIZES[name] for name in words)])
     tiers = np.array(cards["tier"].to_pylist(), dtype=str)
     for axes, (name, word) in zip(panels, words.items(), strict=True):
         values = numbers_of(cards[SIZES[name]])

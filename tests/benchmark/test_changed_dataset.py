@@ -11,14 +11,14 @@ from benchmark.editing.kinds import chosen_changes
 from benchmark.editing.protocol import attempts, model_names
 from benchmark.editing.selection import draw
 from nar.cli.app import app
-from nar.corpus import iterate_cards, read_shard, shipped_corpus
+from nar.corpus import Corpus, read_shard, shipped_corpus
 
 CNN = "timm:test_resnet"
 
 
 @pytest.fixture(scope="module")
 def cards():
-    return list(iterate_cards(shipped_corpus()))
+    return list(Corpus(shipped_corpus()).cards())
 
 
 def test_the_frozen_list_is_of_enough_models_and_families(cards):

@@ -6,13 +6,13 @@ import pytest
 
 from benchmark.protocol.frozen import SEEDS, SPLITS, draw, read, roles_of, without_aliases
 from nar.base.errors import CorpusError
-from nar.corpus import iterate_cards, shipped_corpus
+from nar.corpus import Corpus, shipped_corpus
 from nar.labels.twins import twins
 
 
 @pytest.fixture(scope="module")
 def cards():
-    return list(iterate_cards(shipped_corpus()))
+    return list(Corpus(shipped_corpus()).cards())
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from nar import choices
 from nar.answers.difference import difference, node_lines
 from nar.cli.app import app
-from nar.corpus import find
+from nar.corpus import Corpus
 from nar.labels.twins import TwinGroup
 from nar.views import difference as difference_views
 from nar.views.corpus import listed_tables, portrait
@@ -163,7 +163,7 @@ def test_siblings_share_the_design_in_other_widths(tmp_path):
     narrow = graph_of("input; conv 0; relu 1; linear 2")
     narrow.attributes[1, 0] = 3
     directory = corpus(tmp_path / "c", [item("x:wide", wide), item("x:narrow", narrow)])
-    drawn = portrait(find(directory, "x:wide"))
+    drawn = portrait(Corpus(directory).find("x:wide"))
     assert (drawn.aliases, drawn.twins, drawn.siblings) == ((), (), ("x:narrow",))
 
 

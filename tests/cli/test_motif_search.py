@@ -11,7 +11,7 @@ from nar.answers.blocks import block_pattern, operators_of_blocks, users_of_bloc
 from nar.answers.uses import corpus_uses, read_uses, write_uses
 from nar.base.errors import InvalidInputError
 from nar.cli.app import app
-from nar.corpus import iterate_cards
+from nar.corpus import Corpus
 from nar.index.rows import index_entry
 from nar.motifs.partition import partition
 
@@ -64,7 +64,7 @@ def test_blocks_are_read_where_nothing_can_be_kept(atlas, tmp_path):
 
 def test_users_are_counted_over_blocks_and_filtered(atlas, tmp_path):
     uses = read_uses(atlas)
-    entries = [index_entry(card) for card in iterate_cards(atlas.corpus)]
+    entries = [index_entry(card) for card in Corpus(atlas.corpus).cards()]
     operators = operators_of_blocks(atlas, uses, tmp_path)
     cut = partition(rows()[0].graph)
     users = users_of_blocks(cut.counts(), uses, entries, operators)

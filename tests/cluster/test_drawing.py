@@ -5,7 +5,7 @@ import pytest
 from cluster.config import ExtractConfig
 from cluster.drawing import draw
 from nar.base.workspace import Workspace
-from nar.corpus import iterate_shards, read_corpus
+from nar.corpus import Corpus, read_corpus
 from nar.zoo import capture_architecture
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
@@ -34,4 +34,4 @@ def test_what_was_drawn_is_not_drawn_again_and_what_is_damaged_is(tmp_path):
     now = [path.stat().st_mtime_ns for path in paths]
     assert (now[0], now[2]) == (kept[0], kept[2])
     assert again.shards == first.shards == drawn(tmp_path / "two", 20, workers=2).shards
-    assert sum(1 for _ in iterate_shards(tmp_path / "one/corpus")) == 3
+    assert sum(1 for _ in Corpus(tmp_path / "one/corpus").shards()) == 3

@@ -11,17 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nar.base.errors import CorpusError, InvalidGraphError, UnknownArchitectureError
-from nar.corpus import (
-    find,
-    iterate_cards,
-    read_backbones,
-    read_card_columns,
-    read_cards,
-    read_corpus,
-    read_named,
-    read_shard,
-    write_shard,
-)
+from nar.corpus import Corpus, read_cards, read_corpus, read_named, read_shard, write_shard
 from nar.graphs.architecture import Architecture, Labels, architecture
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph
@@ -120,7 +110,7 @@ def test_repeated_structure_takes_little(tmp_path):
 
 
 def test_cards_say_all_but_the_graph(held):
-    cards = list(iterate_cards(held))
+    cards = list(Corpus(held).cards())
     assert [card.labels for card in cards] == [each.labels for each in rows()]
     assert [card.exact for card in cards] == [each.exact for each in rows()]
     assert [card.nodes for card in cards] == [each.graph.nodes for each in rows()]
@@ -129,7 +119,7 @@ def test_cards_say_all_but_the_graph(held):
 
 
 def test_a_name_is_found_with_those_of_its_design(held):
-    entry = find(held, "timm:a")
+    entry = Corpus(held).find("timm:a")
     assert entry.architecture == rows()[0]
     assert [card.labels.name for card in entry.same] == ["timm:b"]
     assert entry.card.labels == rows()[0].labels
@@ -140,7 +130,7 @@ def test_a_name_is_found_without_reading_another_graph(held, monkeypatch):
     monkeypatch.setattr(
         "nar.corpus.shards.graphs_of", lambda table: read.append(len(table)) or [resnet([1])]
     )
-    find(held, "smp:unet/swin")
+    Corpus(held).find("smp:unet/swin")
     assert read == [1]
 
 
@@ -153,15 +143,15 @@ def test_several_names_are_read_in_their_order_and_what_is_absent_is_left_out(he
 
 def test_backbones_are_read_without_a_graph(held, monkeypatch):
     monkeypatch.setattr("nar.corpus.shards.graphs_of", lambda _: pytest.fail("a graph was read"))
-    backbones = read_backbones(held, ["smp:unet/swin", "timm:z", "timm:a"], {"smp", "timm"})
+    backbones = Corpus(held).backbones(["smp:unet/swin", "timm:z", "timm:a"], {"smp", "timm"})
     assert backbones == {"smp:unet/swin": "swin", "timm:a": ""}
 
 
 def test_some_columns_of_all_cards_are_read_alone(held):
     columns = ("name", "inference")
-    table = read_card_columns(held, columns)
+    table = Corpus(held).columns(columns)
     assert table.column_names == list(columns)
-    assert table.equals(read_card_columns(held).select(columns))
+    assert table.equals(Corpus(held).columns().select(columns))
 
 
 def test_shards_of_other_sources_are_not_read(tmp_path):
@@ -174,7 +164,7 @@ def test_shards_of_other_sources_are_not_read(tmp_path):
 
 def test_a_misspelt_name_gets_the_nearest(held):
     with pytest.raises(UnknownArchitectureError, match=r"did you mean hf:bert\?"):
-        find(held, "hf:brt")
+        Corpus(held).find("hf:brt")
 
 
 def test_a_large_shard_reads_back_in_moments(tmp_path):

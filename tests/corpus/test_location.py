@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from nar.base.errors import CorpusError, InvalidInputError
 from nar.cli.app import app
-from nar.corpus import find, iterate_cards, located, read_corpus
+from nar.corpus import Corpus, located, read_corpus
 from nar.corpus.location import RemotePath
 from nar.corpus.summary import summarise
 
@@ -33,8 +33,8 @@ def test_it_reads_as_the_directory_does(uri, local):
     there = located(uri)
     assert isinstance(there, RemotePath)
     assert read_corpus(there) == read_corpus(local)
-    assert list(iterate_cards(there)) == list(iterate_cards(local))
-    assert find(there, "hf:bert").card == find(local, "hf:bert").card
+    assert list(Corpus(there).cards()) == list(Corpus(local).cards())
+    assert Corpus(there).find("hf:bert").card == Corpus(local).find("hf:bert").card
     assert summarise(there) == summarise(local)
     assert read_corpus(pickle.loads(pickle.dumps(there))) == read_corpus(local)
 

@@ -4,15 +4,10 @@ import pytest
 from corpora import corpus, rows
 
 from nar.base.errors import CorpusError
-from nar.corpus import (
-    default_corpus,
-    iterate_shards,
-    read_corpus,
-    shipped_corpus,
-)
+from nar.corpus import Corpus, default_corpus, read_corpus, shipped_corpus
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Failure, Manifest, Skipped, count_corpus
-from nar.corpus.packing import pack
+from nar.corpus.rewriting import pack
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +33,7 @@ def test_packing_bounds_a_shard_and_replaces_what_was_there(tmp_path, held):
     packed = pack(held, tmp_path / "packed", max_rows=1)
     files = [entry.file for entry in packed.shards]
     assert files[-2:] == ["timm-000.parquet", "timm-001.parquet"]
-    assert len(list(iterate_shards(tmp_path / "packed"))) == 4
+    assert len(list(Corpus(tmp_path / "packed").shards())) == 4
     assert sorted(path.name for path in (tmp_path / "packed").glob("*.parquet")) == sorted(files)
 
 

@@ -7,9 +7,9 @@ import pytest
 from corpora import corpus, rows
 
 from nar.base.errors import CorpusError
-from nar.corpus import SCHEMA, find, iterate_cards, read_corpus
+from nar.corpus import SCHEMA, Corpus, read_corpus
 from nar.corpus.manifest import Manifest
-from nar.corpus.renewing import renew
+from nar.corpus.rewriting import renew
 
 NO_VERSION = {key: value for key, value in SCHEMA.metadata.items() if b"normal_form" not in key}
 OTHER_VERSION = {**SCHEMA.metadata, b"nar.corpus.normal_form": b"0"}
@@ -46,9 +46,9 @@ def older(request, tmp_path):
 def test_what_an_older_corpus_lacks_is_made_from_its_graphs(older):
     items = {item.labels.name: item for item in rows()}
     assert {item.labels.name: item for item in read_corpus(older)} == items
-    prints = {card.labels.name: card.inference for card in iterate_cards(older)}
+    prints = {card.labels.name: card.inference for card in Corpus(older).cards()}
     assert prints == {name: item.inference for name, item in items.items()}
-    entry = find(older, "timm:a")
+    entry = Corpus(older).find("timm:a")
     assert entry.card.inference == items["timm:a"].inference
     assert [card.inference for card in entry.same] == [items["timm:b"].inference]
 

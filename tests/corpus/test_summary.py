@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.base.errors import CorpusError
-from nar.corpus import iterate_cards, shipped_corpus
+from nar.corpus import Corpus, shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.corpus.summary import PERCENTILES, summarise
 
@@ -38,7 +38,7 @@ def test_groups_and_copies_are_what_sets_count(tmp_path_factory, rows):
             for number, (source, design, family) in enumerate(rows)
         ],
     )
-    cards = list(iterate_cards(directory))
+    cards = list(Corpus(directory).cards())
     counted = summarise(directory)
 
     families = grouped(cards, lambda card: card.labels.family)
@@ -67,7 +67,7 @@ def test_groups_and_copies_are_what_sets_count(tmp_path_factory, rows):
 
 def test_sizes_are_exact():
     counted = {size.name: size for size in summarise(shipped_corpus()).sizes}
-    nodes = sorted(card.nodes for card in iterate_cards(shipped_corpus()))
+    nodes = sorted(card.nodes for card in Corpus(shipped_corpus()).cards())
     assert counted["nodes"].total == sum(nodes)
     assert counted["nodes"].percentiles[PERCENTILES.index(0)] == nodes[0]
     assert counted["nodes"].percentiles[PERCENTILES.index(100)] == nodes[-1]

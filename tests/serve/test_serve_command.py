@@ -12,7 +12,7 @@ from milvus_server import free_port
 from waiting import wait_for
 
 from nar.client.client import Client
-from nar.corpus import iterate_names
+from nar.corpus import Corpus
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
@@ -54,7 +54,7 @@ def index_of(target):
 
 
 def name_in(atlas):
-    return next(names[0] for _, names in iterate_names(atlas.corpus))
+    return next(names[0] for _, names in Corpus(atlas.corpus).names())
 
 
 def test_a_port_that_is_taken_is_one_error_and_nothing_of_grpc(small_atlas, tmp_path):

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from nar.capture import CAPTURE_VERSION
-from nar.corpus import iterate_cards, read_shard, shipped_corpus
+from nar.corpus import Corpus, read_shard, shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.graphs.normal_form import inference_fingerprint
 from nar.labels.twins import twins
@@ -24,7 +24,7 @@ KNOWN_DESIGNS = 7_629
 def cards():
     """Source -> its cards."""
     by_source = defaultdict(list)
-    for card in iterate_cards(shipped_corpus()):
+    for card in Corpus(shipped_corpus()).cards():
         by_source[card.labels.source].append(card)
     return by_source
 

@@ -1,12 +1,12 @@
-"""Packing: a corpus written anew with relatives side by side, which takes the fewest bytes."""
+"""A corpus written anew: packed into the fewest bytes, or renewed in today's columns."""
 
 from collections import defaultdict
 from pathlib import Path
 
 from nar.base.errors import CorpusError
 from nar.corpus.location import Location
-from nar.corpus.manifest import FILE_NAME, Manifest, count_corpus
-from nar.corpus.reading import iterate_shards
+from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry, count_corpus
+from nar.corpus.reading import Corpus
 from nar.corpus.shards import write_shard
 from nar.graphs.architecture import Architecture
 
@@ -36,7 +36,7 @@ def pack(source: Location, target: Path, *, max_rows: int = MAX_ROWS) -> Manifes
     if isinstance(source, Path) and source.resolve() == target.resolve():
         raise CorpusError(f"{source} cannot be packed into itself; name another directory")
     before = Manifest.read(source)
-    items = [item for _, shard in iterate_shards(source) for item in shard]
+    items = [item for _, shard in Corpus(source).shards() for item in shard]
     _clear(target)
     groups: defaultdict[str, list[Architecture]] = defaultdict(list)
     for item in sorted(items, key=_among_relatives):
@@ -64,3 +64,39 @@ def _clear(target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for path in (target / FILE_NAME, *sorted(target.glob("*.parquet"))):
         path.unlink(missing_ok=True)
+
+
+def renew(source: Location, target: Path) -> Manifest:
+    """Write the shards of a corpus in today's columns, without making it another corpus.
+
+    Inference fingerprints are made from graphs, by rules that change more often than graphs are
+    captured. Labels, graphs and their order stay, and with them whatever was made from the corpus:
+    vectors and rankings ask for the identity of a shard, which a renewed one keeps.
+
+    Args:
+        source: Directory of a finished corpus.
+        target: An empty directory, or none.
+
+    Returns:
+        The manifest of the renewed corpus.
+
+    Raises:
+        CorpusError: The corpus is damaged, or something lies at the target.
+    """
+    before = Manifest.read(source)
+    if target.exists() and any(target.iterdir()):
+        raise CorpusError(f"{target} is not empty; name another directory")
+    target.mkdir(parents=True, exist_ok=True)
+    shards = tuple(
+        _renewed(entry, write_shard(target / entry.file, items))
+        for entry, items in Corpus(source).shards()
+    )
+    renewed = before.model_copy(update={"shards": shards})
+    renewed.write(target)
+    return renewed
+
+
+def _renewed(before: ShardEntry, now: ShardEntry) -> ShardEntry:
+    """The entry of a shard that was written anew; with the bytes of the first it is the first."""
+    is_first = now.sha256 == before.identity
+    return now.model_copy(update={"renewed": "" if is_first else before.identity})
