@@ -28,8 +28,7 @@ from nar.graphs.graph import ComputationalGraph
 from nar.index.rows import IndexRow, index_row
 from nar.index.settings import IndexConfig
 from nar.motifs.config import MotifConfig
-from nar.motifs.partition import MotifPartition
-from nar.motifs.splitting import split_all
+from nar.motifs.partition import MotifPartition, split_all
 
 if TYPE_CHECKING:
     from nar.index.collection import Collection

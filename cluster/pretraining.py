@@ -44,10 +44,9 @@ from nar.corpus import Corpus, Location
 from nar.corpus.manifest import Manifest
 from nar.encoding.batches import Share, epoch_batches
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from nar.encoding.pretraining import pretrain
+from nar.encoding.encoder import pretrain
 from nar.encoding.recipe import EncoderRecipe
-from nar.encoding.training import EpochReport, Worker
-from nar.encoding.training_state import TrainingState, load_state, save_state
+from nar.encoding.training import EpochReport, TrainingState, Worker, load_state, save_state
 from nar.graphs.ragged import offsets
 from nar.motifs.config import MotifConfig
 

@@ -4,12 +4,12 @@ import numpy as np
 import torch
 from graphs import bert, resnet, swin
 
+from nar.encoding.collecting import Targets
 from nar.encoding.default.encoder import DefaultEncoder, default_encoder
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe, MotifRecipe
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.recipe import PaperConfig, PaperGraphRecipe, PaperMotifRecipe, PaperRecipe
 from nar.encoding.paper.samples import Samples, collect_samples
-from nar.encoding.targets import Targets
 from nar.graphs.architecture import Architecture, Labels, architecture
 from nar.graphs.canonical import canonical
 from nar.motifs.config import MotifConfig

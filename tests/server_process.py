@@ -15,9 +15,9 @@ from nar.wire.settings import ServerConfig
 
 WORKSPACE = """
 import sys
-from nar.base.libraries import tell_libraries
+from nar.base.process import tell_libraries
 tell_libraries()
-from nar.base.memory import share_memory
+from nar.base.process import share_memory
 share_memory()
 from pathlib import Path
 from nar.config import NarConfig
@@ -27,9 +27,9 @@ serve(config, checkpoint, lambda server: print(server.port, flush=True))
 """
 ATLAS = """
 import sys
-from nar.base.libraries import tell_libraries
+from nar.base.process import tell_libraries
 tell_libraries()
-from nar.base.memory import share_memory
+from nar.base.process import share_memory
 share_memory()
 from nar.cli.serve_command import serve_atlas
 from nar.config import NarConfig

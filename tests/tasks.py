@@ -5,7 +5,7 @@ from encoding import three_families
 
 from benchmark.protocol.questions import questions
 from benchmark.protocol.tasks import Task
-from nar.encoding.targets import Targets
+from nar.encoding.collecting import Targets
 
 FAMILIES = tuple(family for family in ("resnet", "bert", "swin") for _ in range(3))
 

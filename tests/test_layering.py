@@ -161,7 +161,7 @@ sys.exit(str(sorted({"ray", "cluster"} & set(sys.modules))) if "ray" in sys.modu
     [
         (
             "nar/graphs/graph.py",
-            "from nar.motifs.growth import x",
+            "from nar.motifs.pieces import x",
             "nar/graphs/graph.py:1: graphs stands before motifs",
         ),
         (

@@ -9,12 +9,12 @@ SHARING = """
 import ctypes, sys
 from threading import Barrier, Thread
 
-from nar.base.libraries import tell_libraries
+from nar.base.process import tell_libraries
 
 if sys.argv[1] == "shared":
     tell_libraries()
 import pyarrow as pa
-from nar.base.memory import share_memory
+from nar.base.process import share_memory
 from pyarrow import parquet
 
 if sys.argv[1] == "shared":

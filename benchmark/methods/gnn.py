@@ -23,12 +23,11 @@ from torch_geometric.nn import GATConv, GINConv
 from benchmark.protocol.tasks import Task
 from benchmark.scoring.ranking import Matrix
 from nar.encoding.batches import ALONE, epoch_batches
-from nar.encoding.default.objectives import relatives_together
+from nar.encoding.collecting import Targets
+from nar.encoding.default.pretraining import relatives_together
 from nar.encoding.losses import pretraining_loss, supervised_contrastive_loss
-from nar.encoding.merged import MergedGraphs, Round, RowGraph, merged
-from nar.encoding.paper.graphs import sparse_rows
+from nar.encoding.paper.merged import MergedGraphs, Round, RowGraph, merged, sparse_rows
 from nar.encoding.paper.networks import GraphConvolution
-from nar.encoding.targets import Targets
 from nar.graphs.hashing import ATTRIBUTE, operator_codes, salted
 from nar.graphs.ops import ATTRIBUTES, FEATURE_DIM, one_hot_columns
 from nar.graphs.ragged import offsets

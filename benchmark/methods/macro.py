@@ -26,13 +26,12 @@ from benchmark.methods.reading import read
 from benchmark.protocol.tasks import Task
 from benchmark.scoring.ranking import Matrix, Weights, unit_rows
 from nar.encoding.batches import ALONE, epoch_batches, runs
-from nar.encoding.default.objectives import relatives_together
+from nar.encoding.default.pretraining import relatives_together
 from nar.encoding.default.recipe import DefaultConfig
 from nar.encoding.recipe import StageRecipe
 from nar.encoding.training import LONE, Stage, no_report, train, warm_up_and_anneal
 from nar.graphs.by import By
-from nar.motifs.partition import MotifPartition
-from nar.motifs.splitting import split_all
+from nar.motifs.partition import MotifPartition, split_all
 from nar.zoo.sources.darts.dataset import members_at
 from nar.zoo.sources.darts.network import darts_graph
 

@@ -7,12 +7,12 @@ import numpy as np
 from torch import Tensor
 
 from nar.encoding.batches import runs
-from nar.encoding.paper.graphs import sparse_rows
+from nar.encoding.paper.merged import sparse_rows
 from nar.graphs.hashing import Codes
 from nar.graphs.ragged import Integers, offsets, owners, slices
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import FeatureSets, joined, motif_feature_sets
-from nar.motifs.macro_graph import macro_graph
+from nar.motifs.motif_graphs import macro_graph
 from nar.motifs.partition import MotifPartition
 
 _NODES_A_RUN = 300_000

@@ -8,6 +8,7 @@ import torch
 
 from benchmark.protocol.tasks import Task
 from benchmark.scoring.ranking import Matrix
+from nar.encoding.collecting import Targets
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.pretraining import pretrain_paper
@@ -19,7 +20,6 @@ from nar.encoding.paper.recipe import (
 )
 from nar.encoding.paper.samples import collect_samples
 from nar.encoding.recipe import Losses
-from nar.encoding.targets import Targets
 from nar.motifs.config import MotifConfig, Splitting
 from nar.zoo.sources.darts.dataset import members_at
 from nar.zoo.sources.darts.network import darts_graph

@@ -20,8 +20,7 @@ from nar.encoding.default.samples import MotifOccurrences, motif_occurrences
 from nar.graphs.graph import ComputationalGraph
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import FeatureSets, feature_sets, joined
-from nar.motifs.partition import MotifPartition
-from nar.motifs.splitting import split_all
+from nar.motifs.partition import MotifPartition, split_all
 
 Value = TypeVar("Value")
 

@@ -22,7 +22,7 @@ from benchmark.protocol.questions import Numbers, Questions
 from benchmark.protocol.splits import Role, Roles, reserve, split_paper
 from nar.base.errors import InvalidInputError
 from nar.corpus import Card
-from nar.encoding.targets import Targets
+from nar.encoding.collecting import Targets
 from nar.graphs.graph import ComputationalGraph
 from nar.labels.paper_labels import UNKNOWN
 

@@ -22,8 +22,7 @@ from nar.base.files import package_path, write_whole
 from nar.corpus import Corpus, Location
 from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import Manifest
-from nar.encoding.checkpoint_files import read_files
-from nar.encoding.stored import StoredEmbedder
+from nar.encoding.stored import StoredEmbedder, read_files
 from nar.index.exact import ExactIndex
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, IndexRow
 from nar.index.table import Column, Fingerprints, Ids, Texts

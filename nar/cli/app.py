@@ -25,7 +25,7 @@ from nar.base.console import (
     stderr,
 )
 from nar.base.errors import InvalidInputError, MissingLibraryError
-from nar.base.libraries import tell_libraries
+from nar.base.process import tell_libraries
 from nar.cli import groups
 from nar.cli.options import NAME_HELP, Corpus, InputShape, Multiples, Name, filtering
 from nar.graphs.by import By

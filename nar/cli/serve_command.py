@@ -10,7 +10,7 @@ from nar.answers.atlas import Atlas, read_atlas, shipped_atlas
 from nar.answers.novelty import read_novelty
 from nar.base.console import stderr, stdout
 from nar.base.errors import ConfigError, CorpusError
-from nar.base.memory import give_back, share_memory
+from nar.base.process import give_back, share_memory
 from nar.choices import CorpusChoice, IndexChoice
 from nar.config import NarConfig
 from nar.corpus import CorpusGraphs, located

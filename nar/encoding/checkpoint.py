@@ -9,14 +9,14 @@ from safetensors.torch import load, save
 
 from nar.base.errors import CheckpointError
 from nar.base.files import write_whole
-from nar.encoding.checkpoint_files import (
+from nar.encoding.encoder import Encoder, encoder_module
+from nar.encoding.stored import (
     AGAIN,
     CONFIG_NAME,
     WEIGHTS_NAME,
     CheckpointFiles,
     read_files,
 )
-from nar.encoding.encoder import Encoder, encoder_module
 
 
 def fingerprint(encoder: Encoder) -> str:

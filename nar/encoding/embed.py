@@ -11,7 +11,7 @@ from nar.encoding.batches import runs
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.encoder import Encoder
 from nar.graphs.graph import ComputationalGraph
-from nar.motifs.splitting import split_all
+from nar.motifs.partition import split_all
 
 NODES_A_RUN = 100_000
 

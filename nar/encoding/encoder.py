@@ -1,4 +1,4 @@
-"""What an encoder is, whichever recipe made it, and the module that makes those of a kind."""
+"""What an encoder is, whichever recipe made it, and pretraining, which makes one of a corpus."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -11,8 +11,7 @@ from torch import Tensor
 
 from nar.encoding.recipe import EncoderConfig, EncoderRecipe
 from nar.encoding.registry import ENCODERS
-from nar.encoding.training import AfterEpoch, Worker
-from nar.encoding.training_state import TrainingState
+from nar.encoding.training import LONE, AfterEpoch, TrainingState, Worker, no_report
 from nar.graphs.architecture import Architecture
 from nar.motifs.config import MotifConfig
 from nar.motifs.partition import MotifPartition
@@ -59,9 +58,36 @@ class EncoderModule(Protocol):
         start: TrainingState | None,
         after_epoch: AfterEpoch,
     ) -> Encoder:
-        """All stages of a recipe on all samples; see `nar.encoding.pretraining.pretrain`."""
+        """All stages of a recipe on all samples; see `nar.encoding.encoder.pretrain`."""
 
 
 def encoder_module(name: str) -> EncoderModule:
     """The module of an encoder of the registry, imported now."""
     return cast("EncoderModule", import_module(ENCODERS[name].module))
+
+
+def pretrain(
+    architectures: Iterable[Architecture],
+    motifs: MotifConfig,
+    recipe: EncoderRecipe,
+    *,
+    worker: Worker = LONE,
+    start: TrainingState | None = None,
+    after_epoch: AfterEpoch = no_report,
+) -> Encoder:
+    """All stages on all of a corpus.
+
+    Args:
+        architectures: The corpus, read once and not kept: an iterator over shards will do.
+        motifs: How graphs are cut.
+        recipe: Which encoder, and how it learns.
+        worker: This process's part.
+        start: Where to go on, given by ``after_epoch`` of a run with the same corpus and settings.
+        after_epoch: Called after every epoch; the state is valid during the call.
+
+    Raises:
+        ConfigError: Too few samples for the number of workers, or the loss is no longer finite.
+    """
+    module = encoder_module(recipe.encoder)
+    samples = module.collect(architectures, motifs)
+    return module.pretrain(samples, recipe, worker=worker, start=start, after_epoch=after_epoch)

@@ -1,10 +1,46 @@
-"""The training objectives as pure functions: Eq. 4 for motifs, Eq. 5 and 6 for macro graphs."""
+"""The training objectives: Eq. 4 for motifs, Eq. 5 and 6 for macro graphs.
+
+The losses are pure functions of a whole batch; `of_all_workers` brings a batch together that the
+workers of a training share.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributed, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from nar.encoding.recipe import Losses
+
+Read = TypeVar("Read")
+
+
+def together(part: Tensor) -> Tensor:
+    """The rows of every worker, those of rank 0 first; alone, one's own.
+
+    Only one's own rows carry a gradient. As each worker has the loss of the whole batch, that is
+    all that the batch says of them, and nothing has to be sent back::
+
+        rank 0   ██▒▒▒      rank 1   ▒▒███       █ own rows   ▒ rows of others
+
+    Args:
+        part: Shape (rows, ...); workers may have other numbers of rows.
+    """
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return part
+    world, rank = distributed.get_world_size(), distributed.get_rank()
+    sizes = [torch.zeros(1, dtype=torch.int64, device=part.device) for _ in range(world)]
+    distributed.all_gather(sizes, torch.full_like(sizes[0], len(part)))
+    counts = [int(size) for size in sizes]
+    # Gathered tensors have one shape.
+    padded = part.new_zeros(max(counts), *part.shape[1:])
+    padded[: len(part)] = part.detach()
+    gathered = [torch.empty_like(padded) for _ in counts]
+    distributed.all_gather(gathered, padded)
+    rows = [each[:count] for each, count in zip(gathered, counts, strict=True)]
+    rows[rank] = part
+    return torch.cat(rows)
 
 
 def cosine_similarities(one: Tensor, other: Tensor) -> Tensor:
@@ -119,3 +155,39 @@ def pretraining_loss(
         return cross_entropy(logits, classes)
     contrast = graph_contrastive_loss(embeddings, families, temperature=temperature)
     return contrast if losses == "cl" else contrast + cross_entropy(logits, classes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotifPairs(Generic[Read]):
+    """Motifs with one context each, as an encoder reads them.
+
+    Attributes:
+        motifs: G_s.
+        contexts: G_c, in the same order.
+        motif_codes: Shape (batch,), motif type of each pair.
+        context_codes: Shape (batch,), structure of each pair's context.
+    """
+
+    motifs: Read
+    contexts: Read
+    motif_codes: Tensor
+    context_codes: Tensor
+
+
+class MotifObjective(nn.Module):
+    """Eq. 4 over an encoder of motifs, F_s, and one of contexts, F_c."""
+
+    def __init__(self, motif: nn.Module, context: nn.Module, *, temperature: float) -> None:
+        super().__init__()
+        self.motif, self.context, self.temperature = motif, context, temperature
+
+    def forward(self, batch: MotifPairs[Any]) -> Tensor:
+        """The loss of a batch."""
+        return motif_contrastive_loss(
+            together(self.motif(batch.motifs)),
+            together(self.context(batch.contexts)),
+            negatives=structural_negatives(
+                together(batch.motif_codes), together(batch.context_codes)
+            ),
+            temperature=self.temperature,
+        )

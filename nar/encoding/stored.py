@@ -1,20 +1,119 @@
-"""StoredEmbedder: the encoder of a checkpoint, loaded when the first graph comes.
+"""An encoder on disk: the two files of its checkpoint, read without torch.
 
-Whoever asks with a vector that is known needs no torch, which takes longer to import than the whole
-answer takes.
+`StoredEmbedder` loads the encoder when the first graph comes. Whoever asks with a vector that is
+known needs no torch, which takes longer to import than the whole answer takes.
 """
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from nar.encoding.checkpoint_files import read_files
+from nar.base.errors import CheckpointError
+from nar.encoding.recipe import EncoderConfig
+from nar.encoding.registry import to_config
 from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import FEATURE_DIM
+
+CONFIG_NAME: Final = "config.json"
+WEIGHTS_NAME: Final = "weights.safetensors"
+AGAIN: Final = "pretrain again with `python -m cluster.pretrain`"
+
+
+@dataclass(frozen=True, eq=False)
+class CheckpointFiles:
+    """An encoder as its checkpoint holds it.
+
+    Attributes:
+        settings: Settings that belong to the weights.
+        weights: Bytes of safetensors.
+    """
+
+    settings: EncoderConfig
+    weights: bytes
+
+    @cached_property
+    def weights_sha256(self) -> str:
+        """Digest of the weights (hex)."""
+        return sha256(self.weights).hexdigest()
+
+    @property
+    def config(self) -> bytes:
+        """The file of settings, which knows the digest of the weights."""
+        document = {
+            "encoder": self.settings.model_dump(mode="json"),
+            "weights_sha256": self.weights_sha256,
+        }
+        return (json.dumps(document, indent=2) + "\n").encode()
+
+    @property
+    def fingerprint(self) -> str:
+        """Sha256 (hex) over settings and weights."""
+        told = sha256(self.config)
+        told.update(self.weights)
+        return told.hexdigest()
+
+
+def read_files(directory: Path) -> CheckpointFiles:
+    """Read both files; the weights are those that the settings were written for.
+
+    Raises:
+        CheckpointError: One is missing, damaged, or of a newer version or operator vocabulary.
+    """
+    config, digest = _read_config(directory)
+    files = CheckpointFiles(config, _read(directory, WEIGHTS_NAME))
+    if files.weights_sha256 != digest:
+        raise CheckpointError(
+            f"checkpoint {directory} is damaged: {WEIGHTS_NAME} is not the file that "
+            f"{CONFIG_NAME} was written for; {AGAIN}"
+        )
+    return files
+
+
+def _read(directory: Path, name: str) -> bytes:
+    try:
+        return (directory / name).read_bytes()
+    except OSError as error:
+        raise CheckpointError(
+            f"no checkpoint at {directory} ({name}: {error.strerror}); "
+            "make one with `python -m cluster.pretrain`"
+        ) from error
+
+
+def _read_config(directory: Path) -> tuple[EncoderConfig, str]:
+    try:
+        document = json.loads(_read(directory, CONFIG_NAME))
+        config = to_config(document["encoder"])
+        digest = str(document["weights_sha256"])
+    except (ValueError, KeyError, TypeError) as error:
+        detail = _first_fault(error)
+        raise CheckpointError(
+            f"checkpoint {directory} is damaged or of another version: {CONFIG_NAME}: {detail}; "
+            f"{AGAIN}"
+        ) from error
+    if config.operators > FEATURE_DIM:
+        raise CheckpointError(
+            f"checkpoint {directory} is of a newer operator vocabulary: wanted at most "
+            f"{FEATURE_DIM} one-hot columns, came {config.operators}; update NAR, or {AGAIN}"
+        )
+    return config, digest
+
+
+def _first_fault(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        fault = error.errors()[0]
+        return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+    return f"{type(error).__name__}: {error}"
+
 
 if TYPE_CHECKING:
     from nar.encoding.embed import Embedder, Observe

@@ -1,26 +1,112 @@
 """Training of one stage after another: epochs, reports, and states to go on from.
 
 Random numbers follow from seed, epoch and rank, so a run that goes on from a saved state takes the
-very steps of the unbroken one.
+very steps of the unbroken one. A state is safetensors and JSON, never a pickle.
 """
 
+import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
-from nar.base.errors import ConfigError
+from nar.base.errors import CheckpointError, ConfigError
+from nar.base.files import write_whole
 from nar.encoding.batches import ALONE, Share
 from nar.encoding.recipe import StageRecipe
-from nar.encoding.training_state import TrainingState, optimizer_tensors, restore_optimizer
 
+_TENSORS = "state.safetensors"
+_PROGRESS = "state.json"
 _CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingState:
+    """Everything the rest of a run depends on; random numbers follow from seed and epoch.
+
+    Attributes:
+        stage: Number of the stage, from 0.
+        epoch: Epochs of this stage that are done.
+        networks: Weights of all networks by name.
+        optimizer: Moments and step counts of the stage's optimizer, by parameter and name.
+    """
+
+    stage: int
+    epoch: int
+    networks: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+
+
+def save_state(directory: Path, state: TrainingState) -> None:
+    """Write a state into a directory, the file that makes it complete last."""
+    directory.mkdir(parents=True, exist_ok=True)
+    tensors = {f"networks/{name}": tensor for name, tensor in state.networks.items()}
+    tensors |= {f"optimizer/{name}": tensor for name, tensor in state.optimizer.items()}
+    on_cpu = {name: tensor.detach().cpu() for name, tensor in tensors.items()}
+    content = save(on_cpu)
+    write_whole(directory / _TENSORS, partial(Path.write_bytes, data=content))
+    progress = json.dumps(
+        {"stage": state.stage, "epoch": state.epoch, "sha256": sha256(content).hexdigest()}
+    )
+    write_whole(directory / _PROGRESS, partial(Path.write_text, data=progress))
+
+
+def load_state(directory: Path) -> TrainingState:
+    """Read a state back.
+
+    Raises:
+        CheckpointError: It is missing or damaged.
+    """
+    try:
+        progress = json.loads((directory / _PROGRESS).read_text())
+        content = (directory / _TENSORS).read_bytes()
+        if sha256(content).hexdigest() != progress["sha256"]:
+            raise ValueError(f"{_TENSORS} is damaged")
+        tensors = load(content)
+        stage, epoch = int(progress["stage"]), int(progress["epoch"])
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise CheckpointError(
+            f"no state of a training run at {directory} ({error}); start again with --restart"
+        ) from error
+    return TrainingState(stage, epoch, _below("networks/", tensors), _below("optimizer/", tensors))
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+def optimizer_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
+    """The state of an optimizer whose state is tensors only, as Adam's is."""
+    return {
+        f"{parameter}.{name}": tensor
+        for parameter, values in optimizer.state_dict()["state"].items()
+        for name, tensor in values.items()
+    }
+
+
+def restore_optimizer(optimizer: Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put an optimizer over the same parameters back into a state."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        parameter, _, name = key.partition(".")
+        state.setdefault(int(parameter), {})[name] = tensor.clone()
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
 def _unchanged(module: nn.Module) -> nn.Module:
@@ -173,7 +259,7 @@ def train_step(model: nn.Module, optimizer: Optimizer, batch: object, share: Sha
     optimizer.zero_grad()
     loss: Tensor = model(batch)
     # Each worker has the loss of the whole batch, and its own part of the gradient
-    # (`nar.encoding.together`); `Worker.wrap` takes the mean of what is to be added up.
+    # (`nar.encoding.losses`); `Worker.wrap` takes the mean of what is to be added up.
     (loss * share.world).backward()  # type: ignore[no-untyped-call]
     optimizer.step()
     return float(loss.detach())

@@ -12,7 +12,7 @@ from threading import Event, RLock
 from typing import TYPE_CHECKING, Final
 
 from nar.base.errors import IndexUnavailableError, NarError
-from nar.base.memory import give_back
+from nar.base.process import give_back
 from nar.index.exact import ExactIndex
 from nar.index.lite_files import DamagedIndexError, way_out
 from nar.index.rows import IndexRow, id_ranges

@@ -1,7 +1,7 @@
 """Motifs: the repeated units of a computational graph (paper, section 3.2).
 
 A graph in canonical order is cut where its flow of data is narrow (`nar.motifs.pieces`); pieces
-that repeat, by their Eq. 2 codes, grow into blocks (`nar.motifs.growth`); what repeats nowhere
+that repeat, by their Eq. 2 codes, grow into blocks; what repeats nowhere
 falls into connected remainders of bounded size. Linear in nodes and edges but for the sorting of
 codes.
 
@@ -9,10 +9,18 @@ codes.
 
       node_to_motif    0  1  1  2  2  3
       motif_codes      A  B  B  C          motifs 1 and 2 are of one type
+
+Beside it stand the baselines of the paper (section 4.4, Table 2; small sizes for the drawing):
+
+      input    conv    relu    conv    relu    linear
+        A        A       B       B       C       C        by nodes, two a motif
+        A        A       A       B       B       B        by motifs, two a graph
+        A        B       B       B       C       C        at random, of one to three nodes
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +28,22 @@ from numpy.typing import NDArray
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import Codes
 from nar.graphs.ops import op_name
-from nar.motifs.config import MotifConfig
-from nar.motifs.growth import grow
+from nar.motifs.config import MotifConfig, Splitting
 from nar.motifs.neighbours import Wiring, encode_neighbours, wiring
-from nar.motifs.pieces import Starts, cut, flow, group_codes, lengths, piece_codes, repeated
+from nar.motifs.pieces import Starts, cut, flow, group_codes, grow, lengths, piece_codes, repeated
 
 __all__ = ["MotifPartition", "encode_neighbours", "partition", "partition_all", "to_partition"]
 
 _DEFAULT = MotifConfig()
+
+# Of the baselines. The paper prints none; blocks of real networks have 5 to 30 operators.
+NODES_A_MOTIF: Final = 12
+MOTIFS_A_GRAPH: Final = 16
+RANDOM_NODES: Final = (4, 20)
+RANDOM_SEED: Final = 0
+
+# s of Eq. 2 for the codes of a baseline: what `MotifConfig.steps` is by default.
+_STEPS = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,9 +134,9 @@ def _with_remainders(
     block = np.repeat(np.arange(len(starts)), sizes)
     loose = np.repeat(~is_block, sizes)
     chunk = _chunks(loose, graph, config.max_remainder_nodes)
-    together = loose[wires.source] & loose[wires.target]
-    together &= chunk[wires.source] == chunk[wires.target]
-    ends = (wires.source[together], wires.target[together])
+    linked = loose[wires.source] & loose[wires.target]
+    linked &= chunk[wires.source] == chunk[wires.target]
+    ends = (wires.source[linked], wires.target[linked])
     # It takes 0.1 s to import, and who reads motifs that were cut before does without.
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -172,3 +188,40 @@ def _ranks(group: NDArray[np.int64]) -> NDArray[np.int64]:
     ranks = np.empty(len(group), dtype=np.int64)
     ranks[order] = index - first
     return ranks
+
+
+def split_by_node_number(graph: ComputationalGraph, nodes_per_motif: int) -> MotifPartition:
+    """Motifs of the same number of nodes: large networks get more of them."""
+    return to_partition(graph, np.arange(graph.nodes) // nodes_per_motif, _STEPS)
+
+
+def split_by_motif_number(graph: ComputationalGraph, motifs: int) -> MotifPartition:
+    """The same number of motifs for every network, or one a node where there are fewer nodes."""
+    wanted = min(motifs, graph.nodes)
+    return to_partition(graph, np.arange(graph.nodes) * wanted // graph.nodes, _STEPS)
+
+
+def split_randomly(
+    graph: ComputationalGraph, *, min_nodes: int, max_nodes: int, seed: int
+) -> MotifPartition:
+    """Motifs of random sizes between two bounds; only the last may be smaller."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(min_nodes, max_nodes + 1, size=graph.nodes // min_nodes + 1)
+    groups = np.repeat(np.arange(len(sizes)), sizes)[: graph.nodes]
+    return to_partition(graph, groups, _STEPS)
+
+
+_BASELINES: Final[Mapping[Splitting, Callable[[ComputationalGraph], MotifPartition]]] = {
+    "node_number": lambda graph: split_by_node_number(graph, NODES_A_MOTIF),
+    "motif_number": lambda graph: split_by_motif_number(graph, MOTIFS_A_GRAPH),
+    "random": lambda graph: split_randomly(
+        graph, min_nodes=RANDOM_NODES[0], max_nodes=RANDOM_NODES[1], seed=RANDOM_SEED
+    ),
+}
+
+
+def split_all(graphs: Sequence[ComputationalGraph], config: MotifConfig) -> list[MotifPartition]:
+    """Cut canonical graphs into motifs, the way the settings say."""
+    if config.splitting == "repeats":
+        return partition_all(graphs, config)
+    return [_BASELINES[config.splitting](graph) for graph in graphs]

@@ -1,4 +1,4 @@
-"""Cutting the node sequence where the flow of data is narrow, and coding what lies between.
+"""Pieces: the node sequence cut where the flow of data is narrow, and what grows of them.
 
 A piece is a range of nodes in canonical order. Its code is Eq. 2 run inside it: equal codes mean
 equal operators and equal inner wiring, whatever surrounds the piece. Everything works on many
@@ -11,6 +11,18 @@ from before it; borders where it is smallest are cut first:
                   └────────────────────────^
       live  0       1        1        2       2        1
       cut           |        |                         |      where live is 1
+
+Pieces that always follow one another are one design: they grow into a block. A pair grows together
+if the left one is always followed by the right one, and the right one is not stacked on itself:
+attention and feed-forward become the encoder layer, while a downsampling block stays apart from the
+run of plain blocks behind it. Depth does not change the blocks: whether two pieces join depends on
+whether they ever part, not on how many there are.
+
+Six pieces of a transformer, one letter for each code, and how they grow:
+
+      E   A   F   A   F   H        embedding, attention, feed-forward, head
+      E   [A   F]   [A   F]   H    A is always followed by F, and F never by itself: one block
+      E   B         B         H    B is stacked on itself: E and H stay apart from it
 """
 
 from collections.abc import Callable
@@ -19,11 +31,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.graphs.hashing import OUTSIDE, OWNER, POSITION, Codes, mix, operator_codes, salted
+from nar.graphs.hashing import OUTSIDE, OWNER, PIECES, POSITION, Codes, mix, operator_codes, salted
 from nar.graphs.ragged import owners, ranks
 from nar.motifs.neighbours import Wiring, refine
 
 _MAX_SLOT = 2  # further operands from outside are not told apart: concat reads any number
+
+# Chosen, only to end in any case: every round joins pieces of some graph, or is the last.
+_MAX_ROUNDS = 64
 
 Starts = NDArray[np.int64]  # first node of each piece, ascending, beginning with 0
 
@@ -157,3 +172,123 @@ def repeated(codes: Codes, graph: NDArray[np.int64]) -> NDArray[np.bool_]:
     keys = salted(codes, graph, OWNER)
     _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return counts[inverse] > 1
+
+
+def grow(starts: Starts, codes: Codes, borders: Flow) -> Starts:
+    """Join neighbouring pieces until nothing always goes together.
+
+    Borders behind a value that is read once go first, so that a block ends where its result
+    forks.
+
+    Args:
+        starts: Shape (pieces,), first node of each piece.
+        codes: Shape (pieces,).
+        borders: The flow at every border.
+
+    Returns:
+        First node of each block.
+    """
+    hashes = salted(codes, borders.graph[starts], OWNER)
+    grown = _Blocks(starts, hashes, np.full(len(starts), PIECES))
+    for forks_too in (False, True):
+        grown = _grown(grown, borders, forks_too=forks_too)
+    return grown.starts
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Blocks in order: shape (blocks,) each.
+
+    Attributes:
+        starts: First node.
+        hashes: Polynomial hash of the pieces; it does not depend on the order of joining.
+        powers: Base of that hash to the number of pieces.
+    """
+
+    starts: Starts
+    hashes: Codes
+    powers: Codes
+
+    def where(self, chosen: NDArray[np.bool_]) -> "_Blocks":
+        """Some of them."""
+        return _Blocks(self.starts[chosen], self.hashes[chosen], self.powers[chosen])
+
+
+def _grown(blocks: _Blocks, borders: Flow, *, forks_too: bool) -> _Blocks:
+    """Join until no pair does; a graph in which none did is done, and is not looked at again."""
+    done: list[_Blocks] = []
+    for _ in range(_MAX_ROUNDS):
+        graph = borders.graph[blocks.starts]
+        allowed = graph[1:] == graph[:-1]
+        if not forks_too:
+            allowed &= ~borders.is_fork[blocks.starts[1:]]
+        pairs = _pairs(blocks.hashes, graph, allowed)
+        joined = np.append(_alternate(_most_frequent(pairs, graph[1:])), False)
+        moves = np.zeros(int(graph.max(initial=-1)) + 1, dtype=bool)
+        moves[graph[joined]] = True
+        done.append(blocks.where(~moves[graph]))
+        blocks = _join(blocks.where(moves[graph]), joined[moves[graph]])
+        if not len(blocks.starts):
+            break
+    return _in_order([*done, blocks])
+
+
+def _in_order(parts: list[_Blocks]) -> _Blocks:
+    starts = np.concatenate([part.starts for part in parts])
+    order = np.argsort(starts)
+    hashes = np.concatenate([part.hashes for part in parts])
+    powers = np.concatenate([part.powers for part in parts])
+    return _Blocks(starts[order], hashes[order], powers[order])
+
+
+def _pairs(
+    hashes: Codes, graph: NDArray[np.int64], allowed: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """How often each pair of neighbours occurs, if its left part never stands without the right.
+
+    Args:
+        hashes: Shape (pieces,).
+        graph: Shape (pieces,), graph of each piece.
+        allowed: Shape (pieces - 1,), which neighbours may join.
+
+    Returns:
+        Shape (pieces - 1,), 0 for pairs that stay apart.
+    """
+    _, kind, count = np.unique(hashes, return_inverse=True, return_counts=True)
+    left, right = kind[:-1].astype(np.int64), kind[1:].astype(np.int64)
+    stacked = np.zeros(len(count), dtype=bool)
+    stacked[left[(left == right) & (graph[1:] == graph[:-1])]] = True
+    _, pair, pair_count = np.unique(
+        left * len(count) + right, return_inverse=True, return_counts=True
+    )
+    times = pair_count[pair]
+    joins = allowed & (left != right) & (times > 1)
+    joins &= (times == count[left]) & ~stacked[right]
+    return np.where(joins, times, 0)
+
+
+def _most_frequent(times: NDArray[np.int64], graph: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Of each graph, the pairs that occur most often: small units form before larger ones."""
+    highest = np.zeros(int(graph.max(initial=0)) + 1, dtype=np.int64)
+    np.maximum.at(highest, graph, times)
+    wanted: NDArray[np.bool_] = (times > 0) & (times == highest[graph])
+    return wanted
+
+
+def _alternate(wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Every other pair of each run, from its left end: no piece joins two neighbours at once."""
+    index = np.arange(len(wanted))
+    run_start = np.maximum.accumulate(np.where(wanted, -1, index))
+    is_odd: NDArray[np.bool_] = (index - run_start) % 2 == 1
+    return wanted & is_odd
+
+
+def _join(blocks: _Blocks, joined: NDArray[np.bool_]) -> _Blocks:
+    """Join marked blocks with the next one."""
+    left = np.flatnonzero(joined)
+    hashes, powers = blocks.hashes.copy(), blocks.powers.copy()
+    hashes[left] = hashes[left] * powers[left + 1] + hashes[left + 1]
+    powers[left] *= powers[left + 1]
+    kept = np.ones(len(hashes), dtype=bool)
+    kept[left + 1] = False
+    return _Blocks(blocks.starts, hashes, powers).where(kept)

@@ -18,7 +18,7 @@ from prometheus_client import disable_created_metrics
 
 from nar.answers.novelty import Novelty
 from nar.base.errors import NarError
-from nar.base.memory import give_back
+from nar.base.process import give_back
 from nar.base.release import version
 from nar.config import NarConfig
 from nar.encoding.stored import GraphEmbedder, StoredEmbedder

@@ -16,7 +16,7 @@ from torch_geometric.utils import to_undirected
 
 from benchmark.methods import gnn
 from benchmark.scoring.evaluate import evaluate
-from nar.encoding.merged import RowGraph, merged
+from nar.encoding.paper.merged import RowGraph, merged
 from nar.graphs.canonical import canonical
 from nar.graphs.ops import FEATURE_DIM, one_hot_columns
 

@@ -14,7 +14,7 @@ from benchmark.methods.macro_network import MacroNetwork, MaskedObjective
 from nar.encoding.training import LONE, no_report, train
 from nar.graphs.canonical import canonical
 from nar.motifs.config import MotifConfig
-from nar.motifs.splitting import split_all
+from nar.motifs.partition import split_all
 
 CONFIG = MotifConfig()
 LONELY = graph_of("input; relu 0")

@@ -5,7 +5,7 @@ from torch import nn
 
 from cluster.pretraining import newest_whole
 from nar.base.errors import CheckpointError
-from nar.encoding.training_state import TrainingState, save_state
+from nar.encoding.training import TrainingState, save_state
 
 
 def saved(directory, epochs):

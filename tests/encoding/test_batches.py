@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from nar.base.errors import ConfigError
 from nar.encoding.batches import Share, epoch_batches, runs
-from nar.encoding.merged import RowGraph, merged
-from nar.encoding.paper.graphs import collate
+from nar.encoding.paper.merged import RowGraph, collate, merged
 
 TABLE = torch.tensor([[1.0], [2.0], [3.0]])
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.encoding.checkpoint import fingerprint
-from nar.encoding.collecting import collected, parts
-from nar.encoding.pretraining import pretrain
-from nar.encoding.targets import kin_targets
+from nar.encoding.collecting import collected, kin_targets, parts
+from nar.encoding.encoder import pretrain
 from nar.motifs.config import MotifConfig
 
 CORPUS = three_family_corpus()

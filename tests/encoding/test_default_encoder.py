@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from nar.encoding.default.parts import SIZE_DIM, signs, size_features
-from nar.encoding.default.vocabulary import Vocabulary
+from nar.encoding.default.encoder import SIZE_DIM, Vocabulary, signs, size_features
 from nar.encoding.embed import Embedder
 from nar.encoding.registry import to_config
 from nar.graphs.canonical import canonical

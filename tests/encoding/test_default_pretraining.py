@@ -7,14 +7,13 @@ from encoding import DEFAULT_RECIPE, three_families, three_family_targets
 
 from nar.encoding.batches import Share
 from nar.encoding.checkpoint import fingerprint
+from nar.encoding.collecting import Targets
 from nar.encoding.default.encoder import FeatureTable
-from nar.encoding.default.objectives import FamilyBatches, relatives_together
-from nar.encoding.default.pretraining import pretrain_default
+from nar.encoding.default.pretraining import FamilyBatches, pretrain_default, relatives_together
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe, MotifRecipe
 from nar.encoding.default.samples import CONTEXTS_A_MOTIF, collect_feature_samples
 from nar.encoding.embed import Embedder
-from nar.encoding.targets import Targets
-from nar.encoding.training_state import load_state, save_state
+from nar.encoding.training import load_state, save_state
 from nar.motifs.config import MotifConfig
 
 SMALL = DefaultConfig.of(MotifConfig(), DEFAULT_RECIPE)

@@ -19,7 +19,7 @@ from graphs import random_graph
 from nar.graphs.architecture import Labels, architecture
 from nar.encoding.default import pretraining
 from nar.encoding.default.encoder import STREAMS
-from nar.encoding.default.vocabulary import Vocabulary
+from nar.encoding.default.encoder import Vocabulary
 from nar.motifs.config import MotifConfig
 
 def one(seed):

@@ -7,8 +7,7 @@ from graphs import random_graphs, resnet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.encoding.merged import RowGraph, merged
-from nar.encoding.paper.graphs import collate
+from nar.encoding.paper.merged import RowGraph, collate, merged
 from nar.graphs.canonical import canonical
 from nar.graphs.ops import FEATURE_DIM, one_hot_columns
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from torch_geometric.nn import GCNConv
 
 from nar.base.errors import ConfigError
-from nar.encoding.merged import RowGraph, merged
-from nar.encoding.paper.graphs import collate
+from nar.encoding.paper.merged import RowGraph, collate, merged
 from nar.encoding.paper.networks import GraphConvolution, GraphEncoder, encode_all
 
 TABLE = torch.eye(5)

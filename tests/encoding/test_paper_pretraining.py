@@ -11,11 +11,9 @@ from nar.base.errors import ConfigError
 from nar.encoding.batches import Share
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.embed import Embedder
-from nar.encoding.paper.objectives import MotifBatches
-from nar.encoding.paper.pretraining import Networks, pretrain_paper
+from nar.encoding.paper.pretraining import MotifBatches, Networks, pretrain_paper
 from nar.encoding.paper.recipe import PaperGraphRecipe, PaperMotifRecipe
-from nar.encoding.training import Worker
-from nar.encoding.training_state import load_state, save_state
+from nar.encoding.training import Worker, load_state, save_state
 
 SAMPLES = three_family_samples()
 

@@ -3,8 +3,8 @@
 import numpy as np
 from graphs import bert, graph_of
 
+from nar.encoding.collecting import Targets, printed_targets
 from nar.encoding.paper.samples import collect_samples
-from nar.encoding.targets import Targets, printed_targets
 from nar.graphs.architecture import Labels, architecture
 from nar.graphs.canonical import canonical
 from nar.graphs.ops import one_hot_columns, op_id

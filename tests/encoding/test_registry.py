@@ -14,9 +14,9 @@ from nar.answers.atlas import shipped_atlas
 from nar.config import NarConfig
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.embed import Embedder
+from nar.encoding.encoder import pretrain
 from nar.encoding.paper.encoder import paper_encoder
 from nar.encoding.paper.recipe import PaperConfig
-from nar.encoding.pretraining import pretrain
 from nar.encoding.registry import ENCODERS
 from nar.graphs import ops
 from nar.motifs.config import MotifConfig
@@ -88,7 +88,7 @@ def test_an_older_checkpoint_reads_a_later_operator_as_an_unknown_one(tmp_path, 
     config = PaperConfig.of(MotifConfig(), RECIPE)
     save_checkpoint(tmp_path, paper_encoder(config))
     graphs = with_one_operator_more(monkeypatch)
-    monkeypatch.setattr("nar.encoding.checkpoint_files.FEATURE_DIM", ops.FEATURE_DIM + 1)
+    monkeypatch.setattr("nar.encoding.stored.FEATURE_DIM", ops.FEATURE_DIM + 1)
     vectors = Embedder(load_checkpoint(tmp_path)).embed(graphs)
     assert vectors.shape == (len(graphs), config.dim)
     assert np.isfinite(vectors).all()

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from graphs import random_graph
 
-from nar.encoding.default import parts
-from nar.encoding.default.parts import signs, sketch
+from nar.encoding.default import encoder
+from nar.encoding.default.encoder import signs, sketch
 from nar.graphs.canonical import canonical
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import feature_sets
-from nar.motifs.splitting import split_all
+from nar.motifs.partition import split_all
 
 DIM = 64
 
@@ -28,7 +28,7 @@ def sets():
 @pytest.mark.parametrize("part", [7, 100, 1_000])
 def test_sums_are_the_same_wherever_parts_begin(sets, part, monkeypatch):
     whole = sketch(sets, sets.weights, DIM)
-    monkeypatch.setattr(parts, "CODES_A_PART", part)
+    monkeypatch.setattr(encoder, "CODES_A_PART", part)
     np.testing.assert_array_equal(sketch(sets, sets.weights, DIM), whole)
     for graph in range(sets.count):
         alone = sets.take(np.array([graph]))

@@ -7,7 +7,7 @@ from torch import multiprocessing
 from two_ranks import TRAINED, train_rank
 
 from nar.encoding.embed import Embedder
-from nar.encoding.together import together
+from nar.encoding.losses import together
 
 
 def test_alone_it_is_ones_own():

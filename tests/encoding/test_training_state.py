@@ -6,7 +6,7 @@ from torch import nn
 from torch.optim import Adam
 
 from nar.base.errors import CheckpointError
-from nar.encoding.training_state import (
+from nar.encoding.training import (
     TrainingState,
     load_state,
     optimizer_tensors,

@@ -5,7 +5,7 @@ from graphs import bert, graph_of
 
 from nar.graphs.canonical import canonical
 from nar.graphs.ops import op_name
-from nar.motifs.contexts import context_subgraph, motif_subgraph, structure_codes
+from nar.motifs.motif_graphs import context_subgraph, motif_subgraph, structure_codes
 from nar.motifs.partition import partition, to_partition
 
 # The toy of the paper's figure 3 (b): the motif of nodes 0 and 1 has 2 and 3 around it.

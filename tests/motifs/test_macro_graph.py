@@ -4,7 +4,7 @@ import numpy as np
 from graphs import graph_of, resnet
 
 from nar.graphs.canonical import canonical
-from nar.motifs.macro_graph import macro_graph
+from nar.motifs.motif_graphs import macro_graph
 from nar.motifs.partition import partition, to_partition
 
 

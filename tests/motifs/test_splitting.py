@@ -4,7 +4,7 @@ import pytest
 from graphs import resnet
 
 from nar.graphs.canonical import canonical
-from nar.motifs.splitting import split_by_motif_number, split_by_node_number, split_randomly
+from nar.motifs.partition import split_by_motif_number, split_by_node_number, split_randomly
 
 GRAPH = canonical(resnet([2, 2]))  # 51 nodes
 

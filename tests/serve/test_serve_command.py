@@ -20,7 +20,7 @@ from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 NAR = """
 import sys
 from pathlib import Path
-from nar.base.libraries import tell_libraries
+from nar.base.process import tell_libraries
 tell_libraries()  # as the command does before it imports them
 from nar.answers.atlas import Atlas
 from nar.cli import serve_command

@@ -21,23 +21,74 @@ A query may weigh the blocks by what it asks for (`DefaultConfig.weights`); the 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, eye_array, hstack
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from nar.encoding.default.parts import equal_halves, size_features, sketch
-from nar.encoding.default.recipe import DefaultConfig
-from nar.encoding.default.vocabulary import Mask, Vocabulary
+from nar.encoding.default.recipe import SIZE_DIM, DefaultConfig
 from nar.graphs.graph import ComputationalGraph
-from nar.graphs.ragged import offsets
+from nar.graphs.hashing import WORD, Codes, salted
+from nar.graphs.ragged import Integers, offsets
 from nar.motifs.feature_sets import STREAM_KINDS, FeatureSets, feature_sets
 from nar.motifs.partition import MotifPartition
 
+Mask = NDArray[np.bool_]
+Vectors = NDArray[np.float32]
+
 STREAMS: Final = len(STREAM_KINDS)
+# Positions a stream. Of some ten thousand features one in a hundred shares its position.
+POSITIONS_LOG2 = 20
+_FEATURES_A_PART = 1 << 20
+# Sizes a quarter of an octave apart are much alike, sizes an octave apart not at all.
+SIZE_WIDTH_OCTAVES: Final = 0.25
+_COUNTS: Final = 2
+_WORD_BITS: Final = 64
+# Signs of so many codes are made at a time: all of a graph that is as large as a server takes would
+# fill gigabytes.
+CODES_A_PART: Final = 16_384
+_FREQUENCIES: Final = SIZE_DIM // (2 * _COUNTS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """A set of features, by their codes.
+
+    Attributes:
+        known: Shape (streams, 2^20): whether a feature with that code is in it.
+    """
+
+    known: Mask
+
+    @classmethod
+    def empty(cls, streams: int) -> "Vocabulary":
+        """One that knows nothing."""
+        return cls(np.zeros((streams, 1 << POSITIONS_LOG2), dtype=np.bool_))
+
+    @classmethod
+    def of(cls, sets: FeatureSets, streams: int) -> "Vocabulary":
+        """The vocabulary of some graphs, read in so many streams."""
+        vocabulary = cls.empty(streams)
+        # Not all at once: sets may be larger than memory.
+        for first in range(0, len(sets.codes), _FEATURES_A_PART):
+            part = slice(first, first + _FEATURES_A_PART)
+            vocabulary.known[sets.streams[part], positions(sets.codes[part])] = True
+        return vocabulary
+
+    def knows(self, sets: FeatureSets) -> Mask:
+        """Whether each feature is in it: shape (features,)."""
+        is_known: Mask = self.known[sets.streams, positions(sets.codes)]
+        return is_known
+
+
+def positions(codes: Codes) -> Integers:
+    """Position of each feature within its stream: shape (features,)."""
+    return (codes >> np.uint64(64 - POSITIONS_LOG2)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,3 +230,72 @@ def finished(config: DefaultConfig, table: FeatureTable, vocabulary: Vocabulary)
     with torch.no_grad():
         table.vectors.weight.copy_(table.vectors.weight.half())
     return DefaultEncoder(config, table.eval(), vocabulary)
+
+
+def equal_halves(learned: Tensor) -> Tensor:
+    """The two halves of learned vectors, made equally long; the whole keeps its length.
+
+    Args:
+        learned: Shape (graphs, dim), of an even dim.
+    """
+    lengths = learned.norm(dim=1, keepdim=True) / 2**0.5
+    return torch.cat([lengths * normalize(half, dim=1) for half in learned.chunk(2, dim=1)], dim=1)
+
+
+def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:
+    """A random projection of feature sets: every code has a vector of random signs, its own hash.
+
+    Cosines of what has many features in common are kept, and nothing has to be stored.
+
+    Args:
+        sets: Features of graphs.
+        weights: Shape (features,); a feature of weight 0 is left out.
+        dim: A multiple of 32.
+
+    Returns:
+        Shape (graphs, dim).
+    """
+    here = np.flatnonzero(weights)
+    codes, number = np.unique(sets.codes[here], return_inverse=True)
+    entries = (weights[here], (number, sets.graph()[here]))
+    bag = coo_array(entries, shape=(len(codes), sets.count)).tocsr()
+    sums: Vectors = np.zeros((sets.count, dim), dtype=np.float32)
+    for begin in range(0, len(codes), CODES_A_PART):
+        part = slice(begin, begin + CODES_A_PART)
+        of_graphs, vectors = bag[part].T, signs(codes[part], dim)
+        if begin:
+            # What was summed up so far comes first in the next sum, so that sums are the same to
+            # the bit wherever parts begin, which is up to what else is embedded.
+            of_graphs = hstack([eye_array(sets.count, dtype=np.float32), of_graphs], format="csr")
+            vectors = np.concatenate([sums, vectors])
+        sums = (of_graphs @ vectors).astype(np.float32, copy=False)
+    return sums
+
+
+def signs(codes: Codes, dim: int) -> Vectors:
+    """Vectors of length 1 whose signs are bits of each code: shape (codes, dim)."""
+    words = salted(codes[:, None], np.arange(-(-dim // _WORD_BITS)), WORD)
+    bits = np.unpackbits(words.view(np.uint8), axis=1)[:, :dim]
+    units: Vectors = (2 * bits.astype(np.float32) - 1) / np.float32(np.sqrt(dim))
+    return units
+
+
+def size_features(graphs: Sequence[ComputationalGraph]) -> Vectors:
+    """Parameters and FLOPs as waves of their logarithms: shape (graphs, 32), of length 1.
+
+    The dot product of two graphs falls with their distance in octaves as a Gaussian does (random
+    Fourier features; Rahimi and Recht, 2007).
+    """
+    counts = np.array([(graph.parameters, graph.flops) for graph in graphs], dtype=np.float64)
+    octaves = np.log2(np.maximum(counts.reshape(-1, _COUNTS), 1))
+    phases = (octaves[:, :, None] * _frequencies()).reshape(len(graphs), -1)
+    waves = np.concatenate([np.cos(phases), np.sin(phases)], axis=1)
+    units: Vectors = (waves / np.sqrt(phases.shape[1])).astype(np.float32)
+    return units
+
+
+def _frequencies() -> NDArray[np.float64]:
+    """Evenly spaced quantiles of the normal distribution: the same for ever, unlike drawn ones."""
+    normal = NormalDist(sigma=1 / SIZE_WIDTH_OCTAVES)
+    quantiles = (np.arange(_FREQUENCIES) + 0.5) / _FREQUENCIES
+    return np.array([normal.inv_cdf(quantile) for quantile in quantiles])

@@ -21,7 +21,7 @@ WEIGHTS: Final[BlockWeights] = {
     "copy": (1, 1, 1, 30, 10),
 }
 LEARNED_FEATURES: Final[tuple[FeatureKind, ...]] = ("operators", "attributes", "motifs", "paths")
-# Of the waves that stand for parameters and FLOPs: see `nar.encoding.default.parts`.
+# Of the waves that stand for parameters and FLOPs: see `nar.encoding.default.encoder`.
 SIZE_DIM: Final = 32
 
 

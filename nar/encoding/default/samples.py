@@ -8,15 +8,14 @@ import numpy as np
 
 from nar.base.spool import Spool
 from nar.encoding.batches import runs
-from nar.encoding.targets import Targets
+from nar.encoding.collecting import Targets
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import Codes
 from nar.graphs.ragged import Integers, offsets, ranks, slices
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import FeatureSets, feature_sets, motif_feature_sets
-from nar.motifs.macro_graph import MacroGraph, macro_graph
-from nar.motifs.partition import MotifPartition
-from nar.motifs.splitting import split_all
+from nar.motifs.motif_graphs import MacroGraph, macro_graph
+from nar.motifs.partition import MotifPartition, split_all
 
 CONTEXTS_A_MOTIF = 8
 NODES_A_RUN = 300_000

@@ -9,14 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nar.encoding.merged import RowGraph
+from nar.encoding.paper.merged import RowGraph
 from nar.encoding.paper.networks import GraphEncoder, encode_all, operator_features
 from nar.encoding.paper.recipe import PaperConfig
 from nar.graphs.hashing import Codes
 from nar.graphs.ops import one_hot_columns
 from nar.graphs.ragged import owners, ranks
-from nar.motifs.contexts import motif_subgraph
-from nar.motifs.macro_graph import macro_graph
+from nar.motifs.motif_graphs import macro_graph, motif_subgraph
 from nar.motifs.partition import MotifPartition
 
 CACHED_MOTIFS = 20_000

@@ -8,8 +8,7 @@ from torch.nn.functional import dropout, relu
 
 from nar.base.errors import ConfigError
 from nar.encoding.batches import runs
-from nar.encoding.merged import RowGraph, merged
-from nar.encoding.paper.graphs import GraphBatch, collate
+from nar.encoding.paper.merged import GraphBatch, RowGraph, collate, merged
 
 NODES_A_BATCH = 65_536
 

@@ -6,16 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from nar.encoding.batches import runs
-from nar.encoding.merged import RowGraph
-from nar.encoding.targets import Targets
+from nar.encoding.collecting import Targets
+from nar.encoding.paper.merged import RowGraph
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import Codes
 from nar.graphs.ops import one_hot_columns
 from nar.motifs.config import MotifConfig
-from nar.motifs.contexts import context_subgraph, motif_subgraph, structure_codes
-from nar.motifs.macro_graph import MacroGraph, macro_graph
-from nar.motifs.partition import MotifPartition
-from nar.motifs.splitting import split_all
+from nar.motifs.motif_graphs import (
+    MacroGraph,
+    context_subgraph,
+    macro_graph,
+    motif_subgraph,
+    structure_codes,
+)
+from nar.motifs.partition import MotifPartition, split_all
 
 CONTEXTS_A_MOTIF = 16
 NODES_A_RUN = 500_000

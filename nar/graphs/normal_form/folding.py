@@ -1,6 +1,15 @@
 """From a graph to its normal form: sums upwards from the inputs, then layers in their place.
 
-Cost: linear in nodes and edges. Every rule is in `nar.graphs.normal_form.rules`.
+Cost: linear in nodes and edges. Every rule is in `nar.graphs.normal_form.rules`, but for packed
+layers: query, key and value of an attention made by one layer, which was itself a sum. Capture
+reads a packed layer as the three that it is, unless something is added to it before it is taken
+apart: an adapter.
+
+::
+
+    x -> linear -----------> add -> split -> attention    is  x -> linear -> attention
+    x -> linear -> linear --/                                 x -> linear --/
+                                                              x -> linear --/
 """
 
 from dataclasses import replace
@@ -10,8 +19,10 @@ import numpy as np
 from nar.graphs.canonical import Coded, Wiring, canonical
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form.linear_sums import LinearSum
-from nar.graphs.normal_form.packing import unpacked
 from nar.graphs.normal_form.rules import LinearSums
+from nar.graphs.ops import op_id
+
+_SPLIT, _ATTENTION = op_id("split"), op_id("attention")
 
 
 def normal_form(graph: ComputationalGraph) -> ComputationalGraph:
@@ -55,7 +66,7 @@ def _folded(wiring: Wiring) -> ComputationalGraph:
     layers, gone = _layers_for_sums(sums)
     if not gone:
         return graph
-    parts = unpacked(sums, layers)
+    parts = _unpacked(sums, layers)
     gone.difference_update(*parts.values())
     kept = [node for node in range(graph.nodes) if node not in gone]
     number = {node: position for position, node in enumerate(kept)}
@@ -93,3 +104,25 @@ def _layers_for_sums(sums: LinearSums) -> tuple[dict[int, LinearSum], set[int]]:
         if node in gone or node in layers:
             gone.update(total.parts)
     return layers, gone
+
+
+def _unpacked(sums: LinearSums, layers: dict[int, LinearSum]) -> dict[int, tuple[int, ...]]:
+    """Put three layers in the place of each that an attention alone reads, in parts.
+
+    Args:
+        sums: Of the graph.
+        layers: Nodes that become one layer; the parts of packed ones are added.
+
+    Returns:
+        Of each split that goes, the nodes that are read in its place. They are three of those that
+        the layer and the split would have left.
+    """
+    parts: dict[int, tuple[int, ...]] = {}
+    for node, total in list(layers.items()):
+        layer = total.layer.third() if total.layer else None
+        split = sums.only_reader(node, _SPLIT)
+        if layer is None or split is None or sums.only_reader(split, _ATTENTION) is None:
+            continue
+        parts[split] = (node, split, total.parts[0])
+        layers.update(dict.fromkeys(parts[split], replace(total, layer=layer)))
+    return parts

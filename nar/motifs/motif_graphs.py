@@ -1,16 +1,19 @@
-"""Motifs and their context graphs as small graphs of their own (paper, section 3.4).
+"""Graphs that a partition gives: motifs, their contexts, and the macro graph (paper, 3.3 and 3.4).
 
-Their nodes stand in canonical order; parameters and FLOPs are not counted. Of six nodes in three
-motifs, the middle motif and its context of one hop:
+Six nodes in three motifs, the middle motif with its context of one hop, and the macro graph:
 
       input ─> conv ─> relu ─> conv ─> relu ─> linear
       └─ A ─┘  └──── B ────┘  └──── B ────┘  └─ C ─┘
 
       motif_subgraph(first B)         conv ─> relu
       context_subgraph(first B, 1)    input ─> conv ─> relu ─> conv
+      macro_graph                     A ─> B ─> B ─> C
+
+Nodes of motifs and contexts stand in canonical order; parameters and FLOPs are not counted.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +23,33 @@ from nar.graphs.hashing import POSITION, Codes, operator_codes, salted
 from nar.graphs.ragged import offsets, ranks
 from nar.motifs.neighbours import refine, wiring
 from nar.motifs.partition import MotifPartition
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MacroGraph:
+    """The computational graph with every motif drawn as one node.
+
+    Attributes:
+        motif_codes: Shape (motifs,), uint64, motif type of each node.
+        edge_index: Shape (2, links), int32, from the motif that makes a value to one that reads it,
+            each ordered pair once.
+    """
+
+    motif_codes: Codes
+    edge_index: NDArray[np.int32]
+
+
+def macro_graph(partition: MotifPartition) -> MacroGraph:
+    """Link two motifs when they overlap.
+
+    A motif covers its nodes together with the edges at its border, as the neighbour encoding does.
+    Two motifs overlap in just those edges that lead from one to the other.
+    """
+    ends = partition.node_to_motif[partition.graph.edge_index].astype(np.int64)
+    source, target = ends[:, ends[0] != ends[1]]
+    pairs = np.unique(source * partition.motifs + target)
+    edge_index = np.stack([pairs // partition.motifs, pairs % partition.motifs])
+    return MacroGraph(partition.motif_codes, edge_index.astype(np.int32))
 
 
 def motif_subgraph(partition: MotifPartition, motif: int) -> ComputationalGraph:

@@ -14,11 +14,15 @@ Six nodes, of which three are kept: the four relus have one colour, before and a
                 └─> relu ─┘                share      1/6     4/6    1/6
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from nar.graphs.hashing import NEIGHBOUR, Codes, mix, operator_codes
 from nar.graphs.ragged import Integers, offsets, owners, slices
@@ -150,3 +154,60 @@ def _parts(colour: Integers, sizes: Integers) -> tuple[Integers, Integers, NDArr
     graph, part = np.divmod(keys, colours)
     start = np.searchsorted(graph, np.arange(len(sizes) + 1))
     return start, part, (counts / sizes[graph]).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphBatch:
+    """Graphs as an encoder reads them.
+
+    Attributes:
+        x: Shape (colours, features), before the first layer.
+        adjacencies: One a layer, shape (colours after it, colours before it), sparse rows:
+            D^-1/2 (M + I) D^-1/2 of Eq. 3, edges undirected.
+        mean: Shape (graphs, colours after the last layer), sparse rows: how much of each graph
+            has each colour.
+    """
+
+    x: Tensor
+    adjacencies: tuple[Tensor, ...]
+    mean: Tensor
+
+
+def collate(graphs: MergedGraphs, table: Tensor) -> GraphBatch:
+    """Bring graphs to the device of their features.
+
+    Args:
+        graphs: Merged for as many layers as read them.
+        table: Shape (all rows, features), what the rows of the graphs refer to.
+    """
+    device = table.device
+    adjacencies = []
+    width = len(graphs.rows)
+    for one in graphs.rounds:
+        adjacencies.append(sparse_rows(one.start, one.source, one.weight, width).to(device))
+        width = len(one.own)
+    return GraphBatch(
+        x=table[torch.from_numpy(graphs.rows).to(device)],
+        adjacencies=tuple(adjacencies),
+        mean=sparse_rows(graphs.start, graphs.part, graphs.share, width).to(device),
+    )
+
+
+def sparse_rows(
+    start: Integers, columns: Integers, values: NDArray[np.float32], width: int
+) -> Tensor:
+    """A sparse matrix of shape (rows, width); an entry may stand in parts."""
+    _accept_compressed_rows()
+    return torch.sparse_csr_tensor(
+        torch.from_numpy(start),
+        torch.from_numpy(columns),
+        torch.from_numpy(values),
+        (len(start) - 1, width),
+        check_invariants=False,
+    )
+
+
+@cache
+def _accept_compressed_rows() -> None:
+    """Silence torch on its compressed rows: it calls them a beta, we only multiply by them."""
+    warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
