@@ -13,7 +13,7 @@ from threading import Event
 from typing import Final
 
 from nar.answers.atlas import VECTORS, Atlas, atlas_encoder, read_atlas
-from nar.base.children import Child, say, told
+from nar.base.children import Child, answer_parent, task_of_parent
 from nar.base.errors import FilesSufficeError, IndexInUseError, IndexUnavailableError, NarError
 from nar.base.workspace import ELSEWHERE, cache_directory
 from nar.corpus.manifest import FILE_NAME
@@ -268,14 +268,14 @@ def _is_made_by_nar(directory: Path) -> bool:
 
 def main() -> None:
     """Store an atlas, or go on with it, until the parent ends."""
-    task, ending = told()
+    task, ending = task_of_parent()
     atlas = Atlas(Path(task["directory"]), Path(task["corpus"]))
     try:
         open_atlas(atlas, IndexConfig(**task["config"]), ending).close()
     except NarError as error:
-        say(as_answer(error))
+        answer_parent(as_answer(error))
     else:
-        say({})
+        answer_parent({})
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """A process beside this one: of low priority, asked one thing, and gone when this one is.
 
 parent                            child
-Child(module, task) ----------->  told(): the task, and when to end
-answer() <----------------------  say(answer), one line of JSON
+Child(module, task) ----------->  task_of_parent(), and when to end
+answer() <----------------------  answer_parent(answer), one line of JSON
 close() ---------"close"------->  ends in order
 is killed -------end of file--->  ends at once
 """
@@ -19,8 +19,11 @@ from contextlib import suppress
 from typing import Any, Final
 
 _CLOSE: Final = "close"
+# Behind the process that answers calls (chosen; the system counts to 19).
 _NICENESS: Final = 10
+# How often the parent looks whether it shall end (chosen: nobody notices the delay).
 _LOOK_S: Final = 0.1
+# How long a child may take to end in order, before it is killed (chosen).
 _CLOSING_S: Final = 3.0
 
 
@@ -29,7 +32,7 @@ class Child:
 
     Args:
         module: What runs, as ``python -m``.
-        task: What it is told, as JSON; it is in no command line, which everybody may read.
+        task: What it shall do, sent as JSON: every user of the machine may read a command line.
     """
 
     def __init__(self, module: str, task: Mapping[str, object]) -> None:
@@ -37,7 +40,7 @@ class Child:
         self._process = subprocess.Popen(
             [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
-        self._tell(json.dumps(task))
+        self._send(json.dumps(task))
 
     @property
     def is_alive(self) -> bool:
@@ -45,7 +48,7 @@ class Child:
         return self._process.poll() is None
 
     def answer(self, ending: threading.Event) -> dict[str, Any] | None:
-        """What it says, if it says anything; it is ended once the event is set."""
+        """Its answer; None where it died without one. It is ended once the event is set."""
         assert self._process.stdout
         while not select.select([self._process.stdout], [], [], _LOOK_S)[0]:
             if ending.is_set():
@@ -63,7 +66,7 @@ class Child:
     def _end(self) -> None:
         assert self._process.stdin
         if not self._process.stdin.closed:
-            self._tell(_CLOSE)
+            self._send(_CLOSE)
             self._process.stdin.close()
         try:
             self._process.wait(_CLOSING_S)
@@ -71,13 +74,13 @@ class Child:
             self._process.kill()
             self._process.wait()
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._process.stdin
         with suppress(BrokenPipeError):  # it has ended by itself
             self._process.stdin.write(f"{line}\n".encode())
 
 
-def told() -> tuple[dict[str, Any], threading.Event]:
+def task_of_parent() -> tuple[dict[str, Any], threading.Event]:
     """The child's end: its task, and an event that is set when it is to end in order.
 
     A terminal and systemd send their signals to the parent's children, too: when they end is for
@@ -98,7 +101,7 @@ def told() -> tuple[dict[str, Any], threading.Event]:
     return task, ending
 
 
-def say(answer: Mapping[str, object]) -> None:
+def answer_parent(answer: Mapping[str, object]) -> None:
     """Give the parent its answer, if it is still there."""
     with suppress(BrokenPipeError):
         os.write(sys.stdout.fileno(), f"{json.dumps(answer)}\n".encode())

@@ -15,7 +15,7 @@ Stamp = tuple[int, int, int]
 
 
 class Watched(Generic[Content]):
-    """The content of some files, read again by whoever asks for it after one of them has changed.
+    """The content of some files, read again when it is asked for after one of them has changed.
 
     While changed files are at fault, their last good content stays. Several threads may ask.
 

@@ -51,8 +51,8 @@ Record = TypeVar("Record")
 class AsyncClient:
     """A connection to one server, for one event loop; close it, or use it in an `async with`.
 
-    Methods, arguments, results and errors are those of `nar.Client`. Whoever cancels a coroutine
-    cancels its call.
+    Methods, arguments, results and errors are those of `nar.Client`. To cancel a
+    coroutine cancels its call.
 
     Args:
         target: Address: ``127.0.0.1:50051``; several: ``ipv4:10.0.0.1:50051,10.0.0.2:50051``.
@@ -137,7 +137,7 @@ class AsyncClient:
         requests = question.requests_as_they_come(_awaited(targets), limits)
         start = 0
         responses = awaited_answers(self._callers.current(), "SearchStream", requests)
-        # Or the call of who wants no further answers would go on until it is collected.
+        # Or the call would go on until it is collected, where the caller wants no further answers.
         async with aclosing(responses):
             async for response in responses:
                 for record in question.records(response, start=start):

@@ -130,7 +130,7 @@ class Caller:
     """Begins calls on a channel, which is closed once nobody holds the caller.
 
     Args:
-        channel: A blocking one, or one that is awaited.
+        channel: A blocking channel, or one of grpc.aio.
         token: What the server wants callers to bring.
         timeout_s: How long a call may take, tries after UNAVAILABLE included.
         wants_tls: Whether the channel encrypts.
@@ -177,9 +177,9 @@ class Caller:
 class Callers:
     """The caller of a client, and another one once the files of its certificates have changed.
 
-    grpc reads certificates once a channel, and a channel connects again for as long as it lives:
-    one of a program that runs for months would show a certificate that has ended. Who begins a call
-    holds its caller until the call ends, so a channel outlives its files by the calls on it. While
+    grpc reads certificates once a channel, and a channel connects again for as long as it lives: in
+    a program that runs for months it would show a certificate that has ended. A call holds its
+    caller until it ends, so a channel outlives its files by the calls on it. While
     changed files are at fault, the caller stays.
 
     Args:
@@ -205,12 +205,13 @@ class Callers:
         return self._newest.content()
 
     def end(self) -> list[Any]:
-        """Every channel that is open, to be closed by who calls this; none is opened any more."""
+        """Every channel that is open, for the client to close; none is opened any more."""
         self._newest.stop()
         return [caller.channel for caller in self._living]
 
 
-# Requests on their way besides the one that is worked on: so that the server need not wait for us.
+# Requests on their way besides the one that is worked on: so that the server need not wait for
+# the next one.
 AHEAD: Final = 1
 
 
@@ -269,7 +270,7 @@ async def awaited_answers(
     waiting = 0
     try:
         async for request in requests:
-            # A stream that has ended takes nothing; why it did is said where its answer is read.
+            # A stream that has ended takes nothing; the reason comes where its answer is read.
             with suppress(asyncio.InvalidStateError):
                 await call.write(request)
             waiting += 1

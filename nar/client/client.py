@@ -136,7 +136,7 @@ class Client:
 
         Targets are taken when they are about to be sent. The stream has no time limit of its own;
         the server ends one that brings nothing for a minute. grpc makes a call again only up to the
-        first answer; after it, who asks may ask again for what was not answered.
+        first answer; after it, the caller may ask again for what was not answered.
 
         Raises:
             IndexUnavailableError: The server stops, or is gone.
@@ -182,8 +182,8 @@ class Client:
     def upsert(self, items: Sequence[Architecture]) -> list[Hit | NarError]:
         """Write architectures into the index; one of the same name is replaced.
 
-        The same items twice give the same index. Many go in several calls: those before one that
-        fails are written.
+        The same items twice give the same index. Many go in several calls: when one fails, the
+        items of the calls before it are written.
 
         Args:
             items: Architectures of different names.
@@ -200,7 +200,7 @@ class Client:
     def delete(self, names: Sequence[str]) -> list[Hit | NarError]:
         """Delete architectures, by name or id.
 
-        What a call deleted whose answer was lost is said to be unknown when it is made again.
+        A call whose answer was lost is made again, and finds what it deleted unknown.
 
         Returns:
             How each was indexed, or the error that it is unknown.

@@ -83,7 +83,8 @@ def decode_description(message: retrieval_pb2.DescribeResponse) -> Description:
 
 Item = TypeVar("Item")
 
-# Room for tags and lengths around the items of a request.
+# Room for what stands around an item of a request: a tag of 1 byte and a length of at most 5,
+# twice where the item is wrapped in a query, and some to spare.
 ENVELOPE_BYTES: Final = 16
 
 

@@ -33,8 +33,8 @@ class ServiceError(NarError):
     def __init__(
         self, code: str, reason: str, retry_after_s: float | None = None, request_id: str = ""
     ) -> None:
-        said = f"{code}: {reason}"
-        super().__init__(f"{said} (request {request_id})" if request_id not in reason else said)
+        text = f"{code}: {reason}"
+        super().__init__(f"{text} (request {request_id})" if request_id not in reason else text)
         self.code = code
         self.reason = reason
         self.retry_after_s = retry_after_s
@@ -114,9 +114,9 @@ def _unavailable(status: Status, _: str) -> NarError:
 
 
 def _service_error(status: Status, request_id: str) -> NarError:
-    told, retry = _detail(status, RequestInfo), _detail(status, RetryInfo)
+    info, retry = _detail(status, RequestInfo), _detail(status, RetryInfo)
     after_s = retry.retry_delay.ToTimedelta().total_seconds() if retry else None
-    request_id = told.request_id if told else request_id
+    request_id = info.request_id if info else request_id
     return ServiceError(_code(status).name, status.message, after_s, request_id)
 
 

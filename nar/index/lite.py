@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 
-from nar.base.children import Child, say, told
+from nar.base.children import Child, answer_parent, task_of_parent
 from nar.base.errors import IndexInUseError, IndexUnavailableError, NarError
 from nar.index.lite_files import (
     DamagedIndexError,
@@ -251,13 +251,13 @@ def of_answer(answer: Mapping[str, Any]) -> IndexUnavailableError:
 
 def main() -> None:
     """Serve a directory until the parent ends."""
-    task, ending = told()
+    task, ending = task_of_parent()
     try:
         server = EmbeddedServer(Path(task["path"]), task["port"])
     except IndexUnavailableError as error:
-        say(as_answer(error))
+        answer_parent(as_answer(error))
         return
-    say({"port": server.port})
+    answer_parent({"port": server.port})
     ending.wait()
     server.close()
 

@@ -58,7 +58,7 @@ class Patience:
 
     @classmethod
     def of_all(cls, callers: Sequence["Patience"]) -> Self:
-        """That of one piece of work for several callers: as long as any of them still waits."""
+        """The patience of work that several callers share: as long as any of them still waits."""
         shared = cls(max(each.remaining_s for each in callers))
         shared._callers = tuple(callers)
         return shared
@@ -90,7 +90,7 @@ class Patience:
             raise GivenUpError("the time of this call was over before all of it was done")
 
 
-# Nodes embedded at a time: large enough that batches pay, small enough to stop soon.
+# Nodes embedded at a time: large enough that batches pay, small enough to stop soon (chosen).
 NODES_A_BATCH: Final = 10_000
 
 
@@ -121,7 +121,7 @@ class StageClock:
     @property
     def spells(self) -> Mapping[str, Spell]:
         """When each stage that ran began first and ended last, by name."""
-        # A copy: the thread of a call that was given up goes on beside who reads.
+        # A copy: the thread of a call that was given up may add stages meanwhile.
         return dict(self._spells)
 
     @contextmanager
@@ -197,6 +197,7 @@ class TimedEmbedder:
         self.clock.patience.check()
 
 
+# What a request id may be: nothing that breaks a line of a log, and no more than an id needs.
 _FIT_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 # Quoted: this is generic in the stubs only.

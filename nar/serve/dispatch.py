@@ -2,7 +2,7 @@
 
 grpc --> Interceptor: is it taken? --> Dispatch: doors, gates, the request --> Workers --> a thread
 
-A stream goes the way of a call again and again, once for each of its requests.
+Each request of a stream goes the way of a call.
 """
 
 import math
@@ -44,10 +44,10 @@ class Dispatch:
         doors: Layers that come before a request is read, outermost first.
         admission: The first layer that comes before a request is worked on. A call passes these
             before its request is read; a stream waits for its next one outside of them.
-        gates: The other ones, outermost first.
-        streams: Opens streams, and reads requests, of these and of calls.
+        gates: The other layers there, outermost first.
+        streams: Opens streams, and reads the requests of streams and of calls.
         workers: Where the methods run.
-        telemetry: Counts calls that come, and those of methods that do not exist.
+        telemetry: Counts the calls that come, and the calls of methods that do not exist.
 
     Attributes:
         methods: Every method by its name.
@@ -117,7 +117,7 @@ class Dispatch:
 
     async def _stream(self, method: Method, _requests: object, context: Context) -> None:
         request_id = _identified(context)
-        with self._streams.one() as requests:
+        with self._streams.opened() as requests:
             layers = (*self._doors, requests, *self._gates)
             is_open = True
             while is_open:
@@ -156,7 +156,7 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         admission: Says whether the server is full.
         refusing: What answers then.
         workers: The threads.
-        telemetry: Counts calls that come, and those of methods that do not exist.
+        telemetry: Counts the calls that come, and the calls of methods that do not exist.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """What Explain does: it says which motifs a graph shares with indexed architectures.
 
-The index holds no graphs: they come from a corpus, as far as it has those of the rows.
+The index holds no graphs. They come from a corpus, as far as it has them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,10 +20,10 @@ from nar.wire.records import encode_explanation
 
 
 class Graphs(Protocol):
-    """Where graphs of indexed architectures are looked for: a `CorpusGraphs`."""
+    """What reads the graphs of indexed architectures: a `CorpusGraphs`."""
 
     def read(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
-        """Architectures by name; one that it lacks is left out."""
+        """Architectures by name; a name without a graph is left out."""
 
 
 class Explanations:
@@ -81,7 +81,7 @@ class Explanations:
         return architecture
 
     def _fitting(self, row: IndexRow | NarError, field: str) -> IndexRow | NarError:
-        """A row whose graph is no larger than one that is sent may be."""
+        """The row, or an error where its graph is larger than a graph in a request may be."""
         bound = self._items.limits.max_nodes
         if isinstance(row, IndexRow) and row.nodes > bound:
             return InvalidQueryError(field, f"wanted at most {bound} nodes, it has {row.nodes}")
@@ -102,7 +102,7 @@ class Explanations:
     def _with_graphs(
         self, rows: Sequence[IndexRow | NarError]
     ) -> list[tuple[IndexRow, Architecture] | NarError]:
-        """The rows whose graphs are at hand, with these."""
+        """Each row with its graph, or an error where there is none."""
         wanted = [row for row in rows if isinstance(row, IndexRow)]
         graphs = self._read(wanted)
         return [row if isinstance(row, NarError) else _with_graph(row, graphs) for row in rows]
@@ -119,7 +119,7 @@ class Explanations:
         others: Sequence[tuple[IndexRow, Architecture] | NarError],
         clock: StageClock,
     ) -> list[tuple[IndexRow, MotifDifference]]:
-        """What the target shares with each of the others; one that came twice is cut once."""
+        """What the target shares with each of the others; each is cut once."""
         drawn = {each[0].id: each for each in others if not isinstance(each, NarError)}
         shares = {}
         for key, (_, architecture) in drawn.items():

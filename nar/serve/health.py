@@ -54,7 +54,7 @@ class Health:
         self._telemetry = telemetry
         # Not the threads of calls, which may all be busy, nor asyncio's: these are waited for.
         self._thread = ThreadPoolExecutor(1, "probe")
-        self._asked: Future[int] | None = None
+        self._counting: Future[int] | None = None
         self._index_answers = False
         self._status = NOT_SERVING
         self._draining = False
@@ -92,14 +92,14 @@ class Health:
 
         An index that does not answer in time counts as gone; it is asked again once it has.
         """
-        asked = self._asked or self._thread.submit(self._count_rows)
-        waiting = asyncio.wrap_future(asked)
+        counting = self._counting or self._thread.submit(self._count_rows)
+        waiting = asyncio.wrap_future(counting)
         # Read even if it comes late, or asyncio would complain.
         waiting.add_done_callback(lambda late: late.cancelled() or late.exception())
         await asyncio.wait({waiting}, timeout=patience_s)
-        self._asked = None if asked.done() else asked
+        self._counting = None if counting.done() else counting
         try:
-            rows = asked.result(timeout=0)
+            rows = counting.result(timeout=0)
         except (NarError, TimeoutError) as error:
             self._index_answers = False
             self._telemetry.index_rows.set(math.nan)

@@ -166,7 +166,7 @@ class Items:
 
         Raises:
             InvalidQueryError: No items, or too many.
-            GivenUpError: Nobody waits for those that remain.
+            GivenUpError: Nobody waits for the items that remain.
         """
 
         def patiently(item: Item) -> Record:

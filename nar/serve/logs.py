@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from nar.wire.settings import ServerConfig
 
+# Lines of one kind that pass at once: enough to see a fault begin (chosen).
 BURST_LINES: Final = 20
-# Kinds of lines that are remembered; libraries may log what is never the same.
+# Kinds of lines that are remembered (chosen); libraries may log what is never the same.
 MAX_KINDS: Final = 1_000
 # What a line may say beside its message; none of these can hold a payload.
 FIELDS: Final = ("request_id", "trace_id", "method", "code", "peer", "seconds", "stages")
@@ -64,9 +65,9 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Time, level and message, then the fields, then what was left out."""
-        said = "".join(f" {name}={_text(value)}" for name, value in _fields(record).items())
+        fields = "".join(f" {name}={_text(value)}" for name, value in _fields(record).items())
         first, *traceback = super().format(record).split("\n")
-        return "\n".join([first + said, *traceback])
+        return "\n".join([first + fields, *traceback])
 
 
 class JsonFormatter(logging.Formatter):

@@ -4,9 +4,9 @@ It stands outside of the other layers, so that metrics also see what these refus
 by the reason, and are no part of the calls whose outcome and latency is watched.
 
 Spans are made where the program says where they go (`nar.wire.tracing`), when a call has ended, of
-times that were taken anyway: one of the call, below the span that its caller sent, and below it one
-a stage. Where a library that instruments grpc or HTTP has begun a span for the call already, they
-are below that one.
+times that were taken anyway: one span of the call, below the span that its caller sent, and below
+it one span of each stage. Where a library that instruments grpc or HTTP has begun a span for the
+call already, they are below that span.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ def _sent(context: Context) -> dict[str, str]:
 
 
 def _tracer() -> "Tracer | None":
-    """None where nobody has said where spans go."""
+    """What makes spans; None where the program does not say where they go."""
     if "opentelemetry.trace" not in sys.modules:
         return None
     from opentelemetry import trace
@@ -119,7 +119,8 @@ def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-# At the deadline the client ends the call too, and its word may come before our clock is there.
+# At the deadline the client cancels the call too, and that may arrive before our own clock has
+# reached it (chosen).
 CLOCK_MARGIN_S: Final = 0.05
 
 

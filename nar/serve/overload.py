@@ -24,10 +24,11 @@ from nar.serve.status import (
 from nar.serve.telemetry import Telemetry
 from nar.wire.tracing import REQUEST_ID
 
-# How long the event loop rests at most, and goes on before it rests again.
+# How long the event loop rests at most, and goes on before it rests again (chosen; the
+# campaigns in results/reliability.md passed with it).
 REST_S, GO_ON_S = 0.05, 0.0005
 # The same after so many rests in which no thread has answered: all of them are at long work, or
-# wait for a store, and who asks for health, or has to be refused, should hear.
+# wait for a store, and health probes and calls to be refused should not wait for them.
 IN_VAIN: Final = 4
 HASTY_REST_S, HASTY_GO_ON_S = 0.002, 0.002
 
@@ -71,7 +72,7 @@ class Resting:
 class Refusing:
     """Refuses the calls that a full server has no room for.
 
-    Most calls that are too many never come here: see `Resting`.
+    Most of the calls beyond its bounds never come here: see `Resting`.
 
     Args:
         telemetry: Counts them.
@@ -91,20 +92,20 @@ class Refusing:
     async def refuse(self, context: Context, error: OverloadedError) -> NoReturn:
         """End a call whose request was not read."""
         self._telemetry.rejected("overloaded")
-        told, status = _status(str(error), math.ceil(error.retry_after_s))
+        status, grpc_status = _status(str(error), math.ceil(error.retry_after_s))
         metadata = (
-            *status.trailing_metadata,
-            *pushback(told),
+            *grpc_status.trailing_metadata,
+            *pushback(status),
             (REQUEST_ID, request_id_of(context)),
         )
-        await context.abort(status.code, status.details, metadata)
+        await context.abort(grpc_status.code, grpc_status.details, metadata)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=128)  # reasons are few, and waits are whole seconds
 def _status(reason: str, retry_after_s: int) -> tuple[Status, grpc.Status]:
     """One status serves many calls, but for their ids."""
-    told = status_of(OverloadedError(reason, retry_after_s))
-    return told, rpc_status.to_status(told)
+    status = status_of(OverloadedError(reason, retry_after_s))
+    return status, rpc_status.to_status(status)
 
 
 class Admission:

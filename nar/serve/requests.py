@@ -20,9 +20,10 @@ from nar.base.errors import NarError
 from nar.serve.calls import Call, Proceed, clock_of
 from nar.serve.status import DrainingError, OverloadedError, OversizedError, SlowUploadError
 
-# How long after the end of a stream the news of its cancellation may come.
+# How long after the end of a stream the news of its cancellation may come (chosen: the event loop
+# gets it in the same moment, unless it is busy).
 CANCELLATION_S: Final = 0.1
-# Of the bytes that requests may hold, what large ones leave to small ones.
+# Share of the bytes that requests may hold which large requests leave to small ones (chosen).
 SMALL_SHARE: Final = 0.25
 
 
@@ -51,13 +52,13 @@ class Uploads:
         Raises:
             OverloadedError: Too many bytes wait already.
             SlowUploadError: The message did not come in time.
-            DecodeError: None came at all.
-            OversizedError: It is too large.
+            DecodeError: No message came.
+            OversizedError: The message is too large.
         """
         async with self._turns:
             self.check_room()
             request = await self._read(call)
-        return await self.held(call, request, proceed)
+        return await self.counted(call, request, proceed)
 
     def check_room(self) -> None:
         """See that requests may hold more.
@@ -69,11 +70,11 @@ class Uploads:
             reason = f"{self._held_bytes} bytes of requests are waiting; try again"
             raise OverloadedError(reason)
 
-    async def held(self, call: Call, request: bytes, proceed: Proceed) -> Message | None:
+    async def counted(self, call: Call, request: bytes, proceed: Proceed) -> Message | None:
         """Proceed with a request; its bytes count until no thread works on it any more.
 
         Raises:
-            OverloadedError: It is large, and others hold as much as large ones may.
+            OverloadedError: The request is large, and others hold as much as large requests may.
         """
         self._check_share(len(request))
         self._held_bytes += len(request)
@@ -87,7 +88,7 @@ class Uploads:
     def _check_share(self, size_bytes: int) -> None:
         most = (1 - SMALL_SHARE) * self._max_held_bytes
         is_large = size_bytes > self._large_bytes
-        # One that finds nobody is taken, however little room there is.
+        # A request that finds no other is taken, however little room there is.
         if is_large and self._held_bytes and self._held_bytes + size_bytes > most:
             reason = f"{self._held_bytes} bytes wait, and this call has {size_bytes}; try again"
             raise OverloadedError(reason)
@@ -145,8 +146,8 @@ class Streams:
         self.draining.set()
 
     @contextmanager
-    def one(self) -> Iterator["Requests"]:
-        """Open one; whether there was room for it is said by its first request."""
+    def opened(self) -> Iterator["Requests"]:
+        """Open a stream; where there is no room for it, its first request is refused."""
         self._open += 1
         try:
             yield Requests(self, has_room=self._open <= self._at_a_time)
@@ -158,8 +159,8 @@ class Requests:
     """A layer that gives the last answer of a stream away and waits for the next request.
 
     Args:
-        streams: All of them.
-        has_room: Whether this one may stay.
+        streams: All streams of the server.
+        has_room: Whether this stream may stay.
     """
 
     def __init__(self, streams: Streams, *, has_room: bool) -> None:
@@ -184,7 +185,7 @@ class Requests:
         call.began = time.perf_counter()
         call.clock = clock_of(call.context, self._streams.max_call_s)
         self._streams.uploads.check_room()
-        self._answer = await self._streams.uploads.held(call, request, proceed)
+        self._answer = await self._streams.uploads.counted(call, request, proceed)
         return self._answer
 
     async def _give_away(self, call: Call) -> None:

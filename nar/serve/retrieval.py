@@ -23,7 +23,7 @@ from nar.index.rows import IndexEntry, IndexRow, IndexState
 from nar.serve.calls import StageClock, TimedEmbedder
 from nar.serve.explaining import Explanations, Graphs
 from nar.serve.items import Items, Received, Reply, rows_of, together
-from nar.serve.telemetry import Telemetry, Watched
+from nar.serve.telemetry import Measured, Telemetry
 from nar.serve.writing import Writes, Written
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.graphs import Fingerprint
@@ -36,7 +36,7 @@ from nar.wire.settings import ServerConfig
 Embedded = tuple[Fingerprinted, NDArray[np.float32]]
 
 
-class Indexed(Searches, Watched, Written, Protocol):
+class Indexed(Searches, Measured, Written, Protocol):
     """What a server needs of an index: a `Reader` or an `ArchitectureIndex`."""
 
     @property
@@ -60,13 +60,13 @@ class Retrieval:
         embedder: Turns graphs into vectors.
         index: Holds vectors of the same encoder.
         novelty: How far its architectures are from each other, if that was measured.
-        graphs: Where those of indexed architectures are looked for.
+        graphs: Where the graphs of indexed architectures are read.
         config: Limits.
         telemetry: Counts items and times stages.
 
     Attributes:
         takes_writes: Whether the methods that write are let in.
-        writes: What these do.
+        writes: The methods that write.
         explanations: What Explain does.
     """
 
@@ -94,7 +94,7 @@ class Retrieval:
         return self._index.count()
 
     def search(self, requests: Sequence[Received], method: str) -> list[Reply]:
-        """Find the nearest architectures of each query, those of all calls together.
+        """Find the nearest architectures of each query, for all calls together.
 
         Args:
             requests: Of several calls.
@@ -127,7 +127,7 @@ class Retrieval:
         return wire.SearchResponse(results=results, timings=clock.timings())
 
     def embed(self, requests: Sequence[Received]) -> list[Reply]:
-        """Turn graphs into vectors, those of all calls together."""
+        """Turn graphs into vectors; the graphs of all calls are embedded together."""
         return together(requests, self._decode_graphs, self._embed, self._encode_embeddings)
 
     def _decode_graphs(
@@ -158,11 +158,11 @@ class Retrieval:
     def listed(self, request: wire.ListRequest, clock: StageClock) -> wire.ListResponse:
         """Show a page of the known architectures, by id."""
         with clock.stage("parse"):
-            asked = decode_page(request, self._limits)
+            page = decode_page(request, self._limits)
         with clock.stage("search"):
             # One more than is shown tells whether there is another page.
-            entries = self._index.page(asked.after, asked.size + 1, asked.wanted)
-        return encode_page(asked, entries)
+            entries = self._index.page(page.after, page.size + 1, page.wanted)
+        return encode_page(page, entries)
 
     def describe(self, _request: wire.DescribeRequest, _clock: StageClock) -> wire.DescribeResponse:
         """Say what this server holds and accepts."""

@@ -24,7 +24,7 @@ from nar.config import NarConfig
 from nar.encoding.stored import GraphEmbedder, StoredEmbedder
 from nar.index.reader import Reader
 from nar.serve.explaining import Graphs
-from nar.serve.http import PageParts
+from nar.serve.http import Site
 from nar.serve.retrieval import Indexed, Retrieval
 from nar.serve.server import QueryServer
 from nar.serve.telemetry import StoreMetrics, Telemetry
@@ -32,7 +32,7 @@ from nar.wire.settings import ServerConfig
 
 log = logging.getLogger(__name__)
 
-# After the grace of the calls: for the index to close, and for threads to notice.
+# After the grace of the calls: for the index to close, and for threads to notice (chosen).
 MARGIN_S: Final = 5.0
 EXIT_CODE: Final = 1
 
@@ -67,7 +67,7 @@ class LastResort:
 
 
 OnReady = Callable[[QueryServer], None]
-PageOf = Callable[[Indexed], PageParts]
+PageOf = Callable[[Indexed], Site]
 
 # How long a thread may keep others from running Python. By default a small call that meets a large
 # graph would wait 5 ms for each of the steps between socket, thread and answer.
@@ -214,8 +214,8 @@ def build_server(
     retrieval = Retrieval(
         embedder, index, novelty=novelty, graphs=graphs, config=config, telemetry=telemetry
     )
-    parts = page(index) if page and config.web_port is not None else None
-    return QueryServer(config, retrieval, telemetry, parts)
+    site = page(index) if page and config.web_port is not None else None
+    return QueryServer(config, retrieval, telemetry, site)
 
 
 def _announce(server: QueryServer) -> None:

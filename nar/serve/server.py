@@ -13,7 +13,7 @@ from nar.serve.calls import SERVICE
 from nar.serve.dispatch import Dispatch
 from nar.serve.doors import check_doors, doors, locks
 from nar.serve.health import Health
-from nar.serve.http import PageParts
+from nar.serve.http import Site
 from nar.serve.overload import Admission, deadline
 from nar.serve.requests import Streams, Uploads
 from nar.serve.retrieval import Retrieval
@@ -38,9 +38,10 @@ OPTIONS: Final = (
     ("grpc.so_reuseport", 0),
 )
 
-# How often the threads are looked at within the time after which they count as stuck.
+# How often the threads are looked at within the time after which they count as stuck (chosen: a
+# fifth of that time is the error of what health says).
 LOOKS: Final = 5
-# How long calls are told to go elsewhere before the port closes.
+# How long calls are refused as draining before the port closes (chosen: some round trips).
 NOTICE_S: Final = 0.2
 
 
@@ -62,7 +63,7 @@ class QueryServer:
         config: ServerConfig,
         retrieval: Retrieval,
         telemetry: Telemetry,
-        page: PageParts | None = None,
+        page: Site | None = None,
     ) -> None:
         self.port = 0
         self._config = config
@@ -101,17 +102,17 @@ class QueryServer:
         names = (SERVICE, HEALTH_SERVICE, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
 
-    def _web_server(self, dispatch: Dispatch, page: PageParts | None) -> "WebServer | None":
+    def _web_server(self, dispatch: Dispatch, page: Site | None) -> "WebServer | None":
         """The HTTP port, where the configuration asks for one."""
         if self._config.web_port is None:
             return None
-        # Its libraries take 0.1 s to import, and who wants no page does without.
+        # Its libraries take 0.1 s to import, which a server without a page need not spend.
         from nar.serve.http.routes import method_routes
         from nar.serve.http.server import WebServer
 
         methods = list(method_routes(dispatch, self._config.max_message_bytes))
         layers = (*locks(self._config), self._admission)
-        return WebServer(self._config, methods, page or PageParts(), layers)
+        return WebServer(self._config, methods, page or Site(), layers)
 
     @property
     def web_port(self) -> int:
@@ -222,7 +223,7 @@ def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
         # again. The two numbers are equal, as grpc drops some at random between them.
         ("grpc.server.max_pending_requests", unseen),
         ("grpc.server.max_pending_requests_hard_limit", unseen),
-        # Otherwise grpc widens its windows, and buffers megabytes that nobody has asked for.
+        # Otherwise grpc widens its windows, and buffers megabytes that Python has not read.
         ("grpc.http2.bdp_probe", 0),
         ("grpc.max_allowed_incoming_connections", config.max_connections),
     ]

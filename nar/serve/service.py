@@ -35,7 +35,7 @@ class Method:
 
 
 def methods_of(retrieval: Retrieval) -> Mapping[str, Method]:
-    """Every method by its name; those that search count their items by their own names."""
+    """Every method by its name. Search and SearchStream count their queries apart."""
     search = partial(retrieval.search, method="Search")
     search_stream = partial(retrieval.search, method="SearchStream")
     explain = one_by_one(retrieval.explanations.explain)

@@ -24,11 +24,13 @@ from nar.base.errors import (
 
 log = logging.getLogger(__name__)
 
+# When to try again at the earliest (chosen: a server that is full or restarts needs about so long).
 RETRY_AFTER_S: Final = 1.0
 # Of grpc: when a client that would try a call again may do so, in milliseconds; -1 is never.
 PUSHBACK: Final = "grpc-retry-pushback-ms"
-# Callers that were refused together come back within so much more than what they were told.
+# Callers that were refused together come back spread over so much more than their time (chosen).
 SPREAD: Final = 0.5
+# grpc sends the message as a header, and clients take 8 KiB of headers by default.
 MAX_MESSAGE_CHARS: Final = 500
 
 
@@ -144,15 +146,15 @@ def pushback(status: Status) -> tuple[tuple[str, str], ...]:
     """Metadata of a refusal: a call that came too early is tried again, one that is too large not.
 
     Args:
-        status: What is said of the call.
+        status: Of the call.
     """
     if status.code != grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]:
         return ()
-    told = RetryInfo()
-    if not any(detail.Unpack(told) for detail in status.details):
+    retry = RetryInfo()
+    if not any(detail.Unpack(retry) for detail in status.details):
         return ((PUSHBACK, "-1"),)
     later = random.uniform(1, 1 + SPREAD)
-    return ((PUSHBACK, str(round(told.retry_delay.ToMilliseconds() * later))),)
+    return ((PUSHBACK, str(round(retry.retry_delay.ToMilliseconds() * later))),)
 
 
 def _internal(error: Exception, request_id: str) -> Status:

@@ -42,7 +42,7 @@ METHODS: Final = (
     "Upsert",
     "Delete",
 )
-# Pools of threads: the one without which a server is not ready, and that of heavy calls.
+# Pools of threads: without the small one a server is not ready; heavy calls have the other.
 POOLS: Final = ("small", "heavy")
 STAGES: Final = ("queue", "parse", "fingerprint", "motifs", "encode", "search")
 REJECTIONS: Final = (
@@ -218,7 +218,7 @@ def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> MetricsS
     return MetricsServer(server, thread)
 
 
-class Watched(Protocol):
+class Measured(Protocol):
     """What is shown of an index: a `Reader` or an `ArchitectureIndex`."""
 
     @property
@@ -238,10 +238,10 @@ class StoreMetrics(Collector):
     """The metrics of the store of one server.
 
     Args:
-        index: What is asked.
+        index: The index that the server answers from.
     """
 
-    def __init__(self, index: Watched) -> None:
+    def __init__(self, index: Measured) -> None:
         self._index = index
 
     def collect(self) -> Iterator[Metric]:
@@ -263,8 +263,8 @@ class StoreMetrics(Collector):
     def _whose_rows(self) -> Metric:
         """Which collection is served, and what answers of it; nothing before there is one.
 
-        Kinds are ``files``, those of the atlas alone; ``memory``, which holds the rows of the
-        collection; and ``store``, which is asked for every search.
+        Kinds are ``files``, where the files of the atlas answer alone; ``memory``, where the rows
+        of the collection are held; and ``store``, where every search goes to the store.
         """
         info = InfoMetricFamily(
             "nar_index", "Collection that is served, and what answers of it.", labels=()
@@ -273,8 +273,8 @@ class StoreMetrics(Collector):
             state = self._index.state
         except NarError:
             return info
-        held = "memory" if state.is_in_memory else "store"
-        kind = held if state.collection else "files"
+        of_collection = "memory" if state.is_in_memory else "store"
+        kind = of_collection if state.collection else "files"
         info.add_metric((), {"collection": state.collection, "kind": kind})
         return info
 
@@ -282,8 +282,8 @@ class StoreMetrics(Collector):
 class Arrivals(Collector):
     """The calls of the server of grpc that this process has made last, as grpc counts them.
 
-    It counts for channelz, by which it can be looked into. These functions are what the package
-    `grpcio-channelz` answers from; its own service would be one more that a server has open.
+    No public name of grpcio gives the count. The package `grpcio-channelz` would: it calls the same
+    two functions of cygrpc, and is a further dependency, made to open a further service.
     """
 
     def __init__(self) -> None:

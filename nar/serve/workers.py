@@ -24,10 +24,24 @@ from nar.serve.status import GivenUpError, OverloadedError
 from nar.serve.telemetry import POOLS
 from nar.wire.settings import ServerConfig
 
-# Weight of the newest call in the mean of its method: about ten calls are remembered.
-NEWEST: Final = 0.1
-# What is expected is a mean: of the time that a caller has, a wait may take so much.
-SURE: Final = 0.5
+# Weight of the newest call in the mean of its method: about ten calls are remembered (chosen).
+NEWEST_WEIGHT: Final = 0.1
+# Share of the time that a caller has which the call may wait for a thread. The expected wait is a
+# mean, so half of the time is left for what takes longer (chosen).
+WAIT_SHARE: Final = 0.5
+# Calls that are answered together at most. More would save little, and all of them wait for the
+# last one (chosen).
+MAX_TOGETHER: Final = 16
+# Requests of no more bytes in all are answered by one thread: vectors, whose product uses all cores
+# and takes little longer for many. Each graph takes its own time, so threads share graphs.
+# 16 vectors of 512 numbers have half of it.
+SMALL_BYTES: Final = 64 * 1_024
+# Expected work of the calls that wait, beyond which no further call is taken while every thread has
+# one: far above the milliseconds of a small call, far below what a caller notices (chosen).
+ENOUGH_S: Final = 0.1
+# Methods whose calls are heavy whatever the size of their requests: they wait for a store, or read
+# many graphs.
+HEAVY: Final = frozenset({"Explain", "Upsert", "Delete"})
 
 
 class Lane:
@@ -50,16 +64,16 @@ class Lane:
         return self._owed_s / self._threads
 
     def refusal(self, method: str, remaining_s: float) -> OverloadedError | None:
-        """What is said to a call that would wait for too long if it came now.
+        """The error of a call that would wait for too long if it came now.
 
         Args:
-            method: Which.
+            method: Name of its method.
             remaining_s: How long its caller still waits.
         """
-        # Without a wait it may try: what is expected of it was learned from others.
+        # Where nobody waits the call may try: its expected time is that of other calls.
         spare_s = max(remaining_s - self._mean_s.get(method, 0.0), 0)
         wait_s = self.expected_wait_s
-        if wait_s <= min(self._max_wait_s, SURE * spare_s):
+        if wait_s <= min(self._max_wait_s, WAIT_SHARE * spare_s):
             return None
         return OverloadedError(
             f"the call would wait {wait_s:.1f} s for a thread; try again", wait_s
@@ -69,11 +83,11 @@ class Lane:
         """Let a call wait here.
 
         Returns:
-            The seconds of a thread that it is expected to take, for `leave`.
+            The seconds of a thread that the call is expected to take, for `leave`.
 
         Raises:
-            OverloadedError: It would wait for longer than it may, or would not be answered while
-                its caller waits.
+            OverloadedError: The call would wait for longer than it may, or would not be answered
+                while its caller waits.
         """
         if refusal := self.refusal(call.method, call.clock.patience.remaining_s):
             raise refusal
@@ -86,14 +100,7 @@ class Lane:
         self._owed_s -= expected_s
         if call.took_s is not None:
             known_s = self._mean_s.get(call.method, 0.0)
-            self._mean_s[call.method] = known_s + NEWEST * (call.took_s - known_s)
-
-
-# Calls that are answered together. More would save little, and all wait for the last of them.
-MOST: Final = 16
-# Requests of no more bytes, all in all, are answered by one thread: vectors, whose product uses all
-# cores and takes little longer for many. Graphs take each its time, so threads share them.
-SMALL_BYTES: Final = 64 * 1_024
+            self._mean_s[call.method] = known_s + NEWEST_WEIGHT * (call.took_s - known_s)
 
 
 class Waiting:
@@ -118,11 +125,11 @@ class Waiting:
         self._came = time.monotonic()
 
     def may_join(self, first: "Waiting") -> bool:
-        """Whether it may be answered together with one that came before it."""
+        """Whether it may be answered together with a call that came before it."""
         return not (self._alone or first._alone) and self._call.method == first._call.method
 
     def begin(self) -> bool:
-        """Let a thread begin; false where nobody waits any more, who is told so."""
+        """Let a thread begin; false where the caller has left or its time is over."""
         if not self.answered.set_running_or_notify_cancel():
             return False
         clock = self._call.clock
@@ -138,7 +145,7 @@ class Waiting:
         """Answer it.
 
         Args:
-            reply: The response, or what makes the status.
+            reply: The response, or the error that becomes the status.
             took_s: How long a thread was at it.
         """
         self._call.took_s = took_s
@@ -149,7 +156,7 @@ class Waiting:
 
 
 class WaitingRoom:
-    """Who waits, the first comer first.
+    """The calls that wait, in the order in which they came.
 
     Args:
         threads: How many take calls from here: each takes its share of them.
@@ -176,13 +183,13 @@ class WaitingRoom:
                 self._send_away()
 
     def leave(self, waiting: Waiting) -> None:
-        """Forget one that nobody waits for any more, and the bytes of its request."""
+        """Forget a call whose caller has left, and the bytes of its request."""
         with self._lock:
             if waiting in self._waiting:
                 self._waiting.remove(waiting)
 
-    def called_in(self) -> list[Waiting]:
-        """Take the first, and those that may join it; nobody, if others took them along."""
+    def taken_along(self) -> list[Waiting]:
+        """Take the first call and the calls that may join it; none where other threads took all."""
         with self._lock:
             taken = self._take()
         return [each for each in taken if each.begin()]
@@ -190,12 +197,12 @@ class WaitingRoom:
     def _take(self) -> list[Waiting]:
         if not self._waiting:
             return []
-        share = min(MOST, -(-len(self._waiting) // self._threads))
+        share = min(MAX_TOGETHER, -(-len(self._waiting) // self._threads))
         first = self._waiting.popleft()
         taken, size_bytes = [first], len(first.received.body)
         for each in list(self._waiting):
             size_bytes += len(each.received.body)
-            most = MOST if size_bytes <= SMALL_BYTES else share
+            most = MAX_TOGETHER if size_bytes <= SMALL_BYTES else share
             if len(taken) >= most or size_bytes > self._max_bytes:
                 break
             if each.may_join(first):
@@ -215,10 +222,6 @@ class WaitingRoom:
         self._waiting.clear()
 
 
-# Work that is owed to callers, beyond which no further call is taken while threads have some.
-ENOUGH_S: Final = 0.1
-
-
 class Pool:
     """Threads, each of which takes its share of the calls that wait, and answers them together.
 
@@ -231,9 +234,9 @@ class Pool:
         max_bytes: Calls that are answered together have no more bytes, all in all.
 
     Attributes:
-        name: As told.
-        lane: Who waits, and for how long.
-        has_answered: Set whenever a thread has answered calls; whoever waits for that clears it.
+        name: Of the pool.
+        lane: The calls that wait, and for how long.
+        has_answered: Set whenever a thread has answered calls; cleared by the waiting side.
     """
 
     def __init__(self, name: str, threads: int, max_wait_s: float, max_bytes: int) -> None:
@@ -247,7 +250,7 @@ class Pool:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a thread is at work, be it for a caller who is gone."""
+        """Whether a thread is at work, even if its caller has left."""
         return bool(self._began)
 
     @property
@@ -255,7 +258,7 @@ class Pool:
         """Whether a further call would only wait: every thread has calls to go on with."""
         waiting = self._waiting.count
         is_long = waiting >= self._threads and self.lane.expected_wait_s >= ENOUGH_S
-        return is_long or waiting >= MOST
+        return is_long or waiting >= MAX_TOGETHER
 
     @property
     def stuck_s(self) -> float:
@@ -288,8 +291,8 @@ class Pool:
             call.when_work_ends(partial(self.lane.leave, call, expected_s))
 
     def _work(self) -> None:
-        """Answer those who have waited longest, if others have not taken them along."""
-        calls = self._waiting.called_in()
+        """Answer the calls that have waited longest, unless another thread has taken them."""
+        calls = self._waiting.taken_along()
         if not calls:
             return
         began, thread = time.monotonic(), threading.get_ident()
@@ -309,15 +312,11 @@ class Pool:
         self._executor.shutdown(wait=False)
 
 
-# Whatever the size of their requests: these wait for a store, or read many graphs.
-HEAVY: Final = frozenset({"Explain", "Upsert", "Delete"})
-
-
 class Workers:
-    """Threads for small calls, and others for heavy ones, which never take those of the small.
+    """Threads for small calls, and other threads for heavy calls, which never take the former.
 
-    Heavy are calls whose requests have many bytes, and those of some methods. They are alone with
-    their thread, and those that are too many are shed, so that they never take all places.
+    Heavy are calls whose requests have many bytes, and all calls of some methods. A heavy call is
+    never answered together with others, and heavy calls beyond a share of all places are shed.
 
     Args:
         config: How many threads there are, and how long calls may wait for them.
@@ -333,7 +332,7 @@ class Workers:
 
     @property
     def are_busy(self) -> bool:
-        """Whether a thread is at work, be it for a caller who is gone."""
+        """Whether a thread is at work, even if its caller has left."""
         return self._small.is_busy or self._heavy.is_busy
 
     @property
@@ -343,7 +342,7 @@ class Workers:
 
     @property
     def have_answered(self) -> Event:
-        """Set whenever small calls were answered; whoever waits for that clears it."""
+        """Set whenever small calls were answered; cleared by the waiting side."""
         return self._small.has_answered
 
     @property
@@ -352,10 +351,10 @@ class Workers:
         return {pool.name: pool.stuck_s for pool in (self._small, self._heavy)}
 
     def refusal(self, method: str, remaining_s: float) -> OverloadedError | None:
-        """What is said to a small call that would wait for too long if it came now.
+        """The error of a small call that would wait for too long if it came now.
 
         Args:
-            method: Which.
+            method: Name of its method.
             remaining_s: How long its caller still waits.
         """
         return None if method in HEAVY else self._small.lane.refusal(method, remaining_s)

@@ -1,7 +1,7 @@
 """What the methods do that write: they put architectures into the index and take them out.
 
-An acknowledged write is in the index, whoever is killed then, and this server finds it. What was
-measured on an index before, as novelty is, stays as it was measured.
+An acknowledged write is in the index even if a process is killed then, and this server finds it.
+What was measured on an index before, as novelty is, stays as it was measured.
 """
 
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ class Writes:
 def _once(
     decoded: Sequence[Architecture | NarError], names: Sequence[str]
 ) -> list[Architecture | NarError]:
-    """Refuse the later ones of those that have the same name, whatever became of the first."""
+    """Refuse each architecture whose name an earlier one has, whatever became of the earlier."""
     first = {name: position for position, name in reversed(list(enumerate(names)))}
     return [
         each

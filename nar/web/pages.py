@@ -30,9 +30,9 @@ from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureErro
 from nar.base.files import package_path
 from nar.index.rows import Hit
 from nar.serve.explaining import Graphs
-from nar.serve.http import Page, PageParts
+from nar.serve.http import Page, Site
 from nar.serve.http.replies import message_reply
-from nar.serve.http.requests import parts_of, read_body
+from nar.serve.http.requests import chunks_of, read_body
 from nar.v1.retrieval_pb2 import SearchResult
 from nar.web.catalogue import Catalogue, Listed, Models, Suggestion, read_catalogue
 from nar.web.model_views import aligned, model_view
@@ -177,7 +177,7 @@ class Pages:
 
     async def _file(self, request: Request) -> Response:
         name = request.query_params.get("name", "")[:200]
-        graph = await self._files.graph(name, parts_of(request, self._config.max_file_bytes))
+        graph = await self._files.graph(name, chunks_of(request, self._config.max_file_bytes))
         return await message_reply(graph, "")
 
     async def _in_thread(self, work: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401
@@ -268,13 +268,13 @@ def atlas_extras(atlas: Atlas, names: tuple[str, ...]) -> AtlasExtras:
 
 def page_of(
     config: ServerConfig, graphs: Graphs | None, extras: AtlasExtras
-) -> Callable[[Listed], PageParts]:
+) -> Callable[[Listed], Site]:
     """What makes the parts of the page for an index, once that is open."""
 
-    def make(index: Listed) -> PageParts:
+    def make(index: Listed) -> Site:
         sources = Sources(index, graphs, extras)
         pages = Pages(sources, config)
         Thread(target=pages.warm_up, name="page", daemon=True).start()
-        return PageParts(pages.by_path(), STATIC)
+        return Site(pages.by_path(), STATIC)
 
     return make

@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Final
 
-from nar.base.children import say, told
+from nar.base.children import answer_parent, task_of_parent
 from nar.base.errors import NarError
 from nar.wire.graphs import encode_graph
 from nar.zoo import capture_architecture
@@ -23,7 +23,7 @@ _MAX_WRITTEN_BYTES: Final = 512 * 1024**2
 
 def main() -> None:
     """Read the file that the parent names, and write its graph beside it."""
-    task, _ = told()
+    task, _ = task_of_parent()
     bound(resource.RLIMIT_AS, _MAX_MEMORY_BYTES)
     bound(resource.RLIMIT_CPU, _MAX_CPU_S)
     bound(resource.RLIMIT_FSIZE, _MAX_WRITTEN_BYTES)
@@ -33,12 +33,12 @@ def main() -> None:
             item = capture_architecture(task["path"]).architecture
     except NarError as error:
         # The parent's name for the file says nothing to whoever sent it.
-        say({"fault": str(error).replace(f"{task['path']}: ", "")})
+        answer_parent({"fault": str(error).replace(f"{task['path']}: ", "")})
     except MemoryError:
-        say({"fault": "it takes more memory than one file may"})
+        answer_parent({"fault": "it takes more memory than one file may"})
     else:
         Path(task["answer"]).write_bytes(encode_graph(item.graph).SerializeToString())
-        say({})
+        answer_parent({})
 
 
 def bound(kind: int, most: int) -> None:

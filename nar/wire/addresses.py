@@ -1,4 +1,4 @@
-"""Addresses: which of them never leave this machine."""
+"""Addresses of servers: how they are written, and whether they stay on this machine."""
 
 import ipaddress
 from typing import Final
@@ -33,7 +33,7 @@ def is_loopback(host: str) -> bool:
 
 
 def hosts_of(target: str) -> list[str]:
-    """The hosts of what a client is told to call: of one address, or of a list of them.
+    """The hosts in the target of a client: of one address, or of several.
 
     Raises:
         ConfigError: It is a list that does not say so: grpc would look it up as one name.

@@ -18,6 +18,7 @@ from nar.v1.retrieval_pb2 import EdgeIndex, Graph
 
 Fingerprint = Callable[[ComputationalGraph], Fingerprinted]
 
+# Several times the 17 of the longest name in `OPS` (chosen).
 MAX_OPERATOR_CHARS: Final = 128
 INT16: Final = np.iinfo(np.int16)
 

@@ -10,7 +10,7 @@ from nar.wire.settings import ServerConfig
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a server accepts; what one of an older version does not tell is 0.
+    """What a server accepts; a limit that a server of an older version does not name is 0.
 
     Attributes:
         max_items: Queries, graphs or names of one call.
@@ -24,13 +24,13 @@ class Limits:
         max_in_flight: Calls worked on at a time.
         max_page_size: Architectures of one page.
         max_filters: Filters of one query or page, nested ones counted.
-        max_filter_values: Texts of one filter, those of nested ones counted.
+        max_filter_values: Texts of one filter, the texts of nested filters counted.
         max_text_bytes: Bytes of a name, or of one text of a filter.
         max_filter_depth: How deep filters may be nested; 1 is a filter that holds no other.
         max_operator_chars: Characters of the name of an operator.
         max_call_s: How long a call, or a request of a stream, is worked on.
         max_upload_s: How long a request may take to arrive.
-        max_search_streams: Streams open at a time, those of all clients.
+        max_search_streams: Streams open at a time, of all clients together.
         max_idle_s: A stream ends that brings no request, or takes no answer, for so long.
     """
 

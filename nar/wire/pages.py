@@ -1,4 +1,4 @@
-"""Pages of known architectures as messages: what is asked for, what comes, and where to go on.
+"""Pages of known architectures as messages: request, response, and where the next begins.
 
 A page token holds the last id that was shown and a digest of the filter. It is no secret: another
 one begins elsewhere, with an id that has the form of one, and that is all that can be done with it.
@@ -19,15 +19,17 @@ from nar.wire.limits import Limits
 from nar.wire.queries import MAX_UINT32
 from nar.wire.records import encode_architecture
 
+# 128 bits: no two filters have the same digest.
 _DIGEST_BYTES: Final = 16
+# An id of the index is 32 hexadecimal digits.
 _ID_BYTES: Final = 16
-# Base64 without the padding of one character.
+# Base64 of both, without the padding of one character.
 _TOKEN_CHARS: Final = 43
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is asked for.
+    """The page that is asked for.
 
     Attributes:
         wanted: What architectures must be.
@@ -67,15 +69,15 @@ def encode_listing(wanted: Filter, page_size: int | None) -> retrieval_pb2.ListR
     return retrieval_pb2.ListRequest(filter=encode_filter(wanted), page_size=page_size or 0)
 
 
-def encode_page(asked: Page, entries: Sequence[IndexEntry]) -> retrieval_pb2.ListResponse:
+def encode_page(page: Page, entries: Sequence[IndexEntry]) -> retrieval_pb2.ListResponse:
     """The answer.
 
     Args:
-        asked: For what.
+        page: The page that was asked for.
         entries: By id, one more than the page holds where there are more.
     """
-    shown = entries[: asked.size]
-    token = _token(shown[-1].id, asked.wanted) if len(entries) > asked.size else ""
+    shown = entries[: page.size]
+    token = _token(shown[-1].id, page.wanted) if len(entries) > page.size else ""
     architectures = map(encode_architecture, shown)
     return retrieval_pb2.ListResponse(architectures=architectures, next_page_token=token)
 

@@ -1,4 +1,4 @@
-"""What is said of architectures, as messages: hits, answers, explanations, and new ones."""
+"""Records of architectures as messages: hits, answers, explanations, and what is to be indexed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, get_args
@@ -25,7 +25,7 @@ def encode_architecture(entry: IndexEntry) -> retrieval_pb2.Architecture:
 
 
 def decode_architecture(message: retrieval_pb2.Architecture, score: float = 1.0) -> Hit:
-    """The hit of a message; an architecture looked up by name is its own, of score 1."""
+    """The hit of a message; an architecture that was looked up by name has score 1."""
     return Hit(**{name: getattr(message, name) for name in FIELDS}, score=score)
 
 

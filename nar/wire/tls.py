@@ -19,11 +19,12 @@ _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE---
 # Tags of ASN.1: of what may stand first, and of both kinds of dates with how they are written.
 _VERSION: Final = 0xA0
 _DATE_FORMATS: Final = {0x17: "%y%m%d%H%M%SZ", 0x18: "%Y%m%d%H%M%SZ"}
+# A length byte from here on says how many bytes of length follow.
 _LONG_LENGTH: Final = 0x80
 
 
 def earliest_end_s(pem: str) -> float:
-    """When the first of some certificates ends, which need not be that of the server itself.
+    """When the first of some certificates ends, which may be an intermediate one.
 
     Args:
         pem: What a file of certificates holds; OpenSSL has taken it.
@@ -36,8 +37,8 @@ def earliest_end_s(pem: str) -> float:
 
 def _end_s(certificate: bytes) -> float:
     """The date after which a certificate is not valid (RFC 5280, section 4.1), in seconds."""
-    # Python's ssl shows the dates of verified peers only, and the library that shows those of
-    # files is none that NAR needs otherwise.
+    # Python's ssl shows dates of verified peers only, and NAR needs no other library that reads
+    # certificates.
     _, signed = next(_fields(certificate))
     _, content = next(_fields(signed))
     # Serial number, algorithm and issuer come before it.
@@ -70,7 +71,7 @@ class _Pair:
 class Certificates:
     """The files of a server's certificate, read whole or not at all, again when they change.
 
-    While changed files are at fault, what they held before goes on.
+    While changed files are at fault, their last good content is shown.
 
     Args:
         config: Which files. With ``client_ca_file`` callers must bring a certificate that it

@@ -1,6 +1,6 @@
 """Traces across processes, where the program uses OpenTelemetry; elsewhere nothing is imported.
 
-Whoever has a span, or has said where spans go, has imported `opentelemetry.trace`.
+A program that makes spans, or says where they go, has imported `opentelemetry.trace`.
 """
 
 import sys

@@ -105,7 +105,7 @@ def test_a_server_with_enough_to_do_takes_no_call_until_it_has_answered(
     embedder, index, monkeypatch
 ):
     """Its threads go on meanwhile, and grpc keeps what comes, or drops it."""
-    monkeypatch.setattr("nar.serve.workers.MOST", 1)  # a call that waits is enough
+    monkeypatch.setattr("nar.serve.workers.MAX_TOGETHER", 1)  # a call that waits is enough
     monkeypatch.setattr("nar.serve.overload.REST_S", 10.0)
     gate = Gate()
     rest, rests = Resting.before_a_call, []

@@ -15,7 +15,7 @@ from waiting import wait_for
 from nar.answers.retrieve import Retriever
 from nar.serve.calls import Call, Patience, StageClock
 from nar.serve.items import Received
-from nar.serve.workers import MOST, SMALL_BYTES, Pool, Waiting, WaitingRoom
+from nar.serve.workers import MAX_TOGETHER, SMALL_BYTES, Pool, Waiting, WaitingRoom
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 from nar.wire.graphs import encode_graph
@@ -150,7 +150,7 @@ def waiting_of(method="Search", size_bytes=1, alone=False, patience_s=60.0):
 def taken(room):
     """How many each thread takes that comes, until nobody waits."""
     sizes = []
-    while calls := room.called_in():
+    while calls := room.taken_along():
         sizes.append(len(calls))
     return sizes
 
@@ -163,8 +163,8 @@ def room_of(*waiting, threads=1, max_bytes=1_000):
 
 
 def test_one_thread_takes_small_calls_and_large_ones_are_shared():
-    waiting = [waiting_of() for _ in range(MOST + 3)]
-    assert taken(room_of(*waiting, threads=2)) == [MOST, 3]
+    waiting = [waiting_of() for _ in range(MAX_TOGETHER + 3)]
+    assert taken(room_of(*waiting, threads=2)) == [MAX_TOGETHER, 3]
     large = [waiting_of(size_bytes=SMALL_BYTES + 1) for _ in range(8)]
     assert taken(room_of(*large, threads=2, max_bytes=10**9)) == [4, 2, 1, 1]
 
@@ -183,7 +183,7 @@ def test_calls_that_go_together_are_small_together():
 def test_who_has_left_is_not_taken_along():
     here, gone, late = waiting_of(), waiting_of(), waiting_of(patience_s=0)
     gone.answered.cancel()
-    assert room_of(here, gone, late).called_in() == [here]
+    assert room_of(here, gone, late).taken_along() == [here]
     assert late.answered.exception()
 
 
@@ -220,4 +220,4 @@ def test_a_room_that_is_closed_sends_everyone_away():
     room.enter(after)
     assert before.answered.cancelled()
     assert after.answered.cancelled()
-    assert room.called_in() == []
+    assert room.taken_along() == []

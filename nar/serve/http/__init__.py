@@ -17,8 +17,8 @@ Page: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 
 
 @dataclass(frozen=True, slots=True)
-class PageParts:
-    """What an HTTP port shows beside the methods of the contract.
+class Site:
+    """Pages and files that an HTTP port shows beside the methods of the contract.
 
     Attributes:
         pages: What answers, by path.

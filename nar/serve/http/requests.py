@@ -14,8 +14,8 @@ from nar.serve.status import OversizedError, SlowUploadError
 from nar.wire.addresses import address
 from nar.wire.tracing import REQUEST_ID
 
-# A part is some 64 kB.
-_PART_S: Final = 10.0
+# Time for one chunk of a body: some 64 kB, so that a line of 50 kbit/s keeps up (chosen).
+_CHUNK_S: Final = 10.0
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
@@ -24,34 +24,33 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     Raises:
         OversizedError: It says that it is larger, or becomes so.
     """
-    return b"".join([part async for part in parts_of(request, max_bytes)])
+    return b"".join([chunk async for chunk in chunks_of(request, max_bytes)])
 
 
-async def parts_of(request: Request, max_bytes: int) -> AsyncIterator[bytes]:
-    """The body in the parts in which it comes.
+async def chunks_of(request: Request, max_bytes: int) -> AsyncIterator[bytes]:
+    """The body in the chunks in which it comes.
 
     Raises:
         OversizedError: It says that it is larger, or becomes so.
         SlowUploadError: Nothing came for too long.
         DecodeError: The client left.
     """
-    said = request.headers.get("content-length", "")
-    came = int(said) if said.isascii() and said.isdigit() else 0
-    _check(came, max_bytes)
+    length = request.headers.get("content-length", "")
+    _check(int(length) if length.isascii() and length.isdigit() else 0, max_bytes)
     came = 0
-    parts = aiter(request.stream())
-    while (part := await _next(parts)) is not None:
-        came += len(part)
+    chunks = aiter(request.stream())
+    while (chunk := await _next(chunks)) is not None:
+        came += len(chunk)
         _check(came, max_bytes)
-        yield part
+        yield chunk
 
 
-async def _next(parts: AsyncIterator[bytes]) -> bytes | None:
+async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
     try:
-        async with asyncio.timeout(_PART_S):
-            return await anext(parts, None)
+        async with asyncio.timeout(_CHUNK_S):
+            return await anext(chunks, None)
     except TimeoutError:
-        raise SlowUploadError(f"nothing of the body came within {_PART_S:g} s") from None
+        raise SlowUploadError(f"nothing of the body came within {_CHUNK_S:g} s") from None
     except ClientDisconnect as error:
         raise DecodeError("the body ended early") from error
 
@@ -74,7 +73,7 @@ class RefusedError(Exception):
 
 
 class HttpContext:
-    """What the layers around a call ask of one that came over HTTP.
+    """The context of a call that came over HTTP: what the layers use of grpc's context.
 
     Args:
         request: As Starlette has it.
@@ -90,11 +89,11 @@ class HttpContext:
         self._max_bytes = max_bytes
 
     def as_context(self) -> Context:
-        """The same, for who has to name its type."""
+        """The same, under the type that layers name."""
         return cast(Context, self)
 
     def time_remaining(self) -> None:
-        """A browser says no deadline: that of the server holds."""
+        """A browser names no deadline: the server's own holds."""
 
     def invocation_metadata(self) -> Metadata:
         """Its headers."""

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import uvicorn
 from starlette.applications import Starlette
@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from nar.base.files import check_readable
 from nar.base.watched import Watched
 from nar.serve.calls import Layer
-from nar.serve.http import PageParts
+from nar.serve.http import Site
 from nar.serve.http.fence import Fence
 from nar.serve.http.routes import guarded
 from nar.wire.settings import ServerConfig, TlsConfig
@@ -60,8 +60,10 @@ class _Fresh:
         return context
 
 
-_SMALLEST_GZIP_BYTES = 2_000
-_MAX_HEADER_BYTES = 32 * 1024
+# Smaller replies fit into two packets anyway (chosen).
+_SMALLEST_GZIP_BYTES: Final = 2_000
+# Twice what h11 takes by default, for long cookies of other sites on this host (chosen).
+_MAX_HEADER_BYTES: Final = 32 * 1024
 
 
 class _Beside(uvicorn.Server):
@@ -89,7 +91,7 @@ class WebServer:
         self,
         config: ServerConfig,
         methods: Sequence[Route],
-        page: PageParts,
+        page: Site,
         layers: Sequence[Layer],
     ) -> None:
         self.port = 0
