@@ -15,25 +15,25 @@ import pyarrow as pa
 from rich.console import Console, RenderableType
 
 from nar.answers.atlas import AtlasContent, read_atlas, shipped_atlas
-from nar.answers.bodies import SharedBody, shared_bodies
+from nar.answers.bodies import SharedBody
 from nar.answers.conditions import MemoryValues, as_field, check_values
 from nar.answers.difference import Difference, difference, motif_times
-from nar.answers.evidence import looked_at, questions
 from nar.answers.folding import folded
 from nar.answers.map import read_map
 from nar.answers.naming import resolve_name
-from nar.answers.query import Answer, Query
+from nar.answers.query import PARTS, Answer, Query
 from nar.answers.retrieve import Retriever
-from nar.answers.verdict import Resemblance, resemblance
+from nar.answers.verdict import Resemblance
 from nar.base.errors import CorpusError, InvalidQueryError
 from nar.capture import capture_module
-from nar.corpus import Corpus, shipped_corpus
+from nar.corpus import Corpus, CorpusGraphs, shipped_corpus
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
 from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
-from nar.views import display, evidence_display
+from nar.views import display
+from nar.views.answer import answer_view
 from nar.views.difference import difference_html, difference_view
 from nar.views.html import fragment, html_of
 from nar.views.plots import map_of
@@ -96,21 +96,26 @@ class Relatives(Shown):
 
     Attributes:
         name: What was asked.
-        answer: Hits, what is the same, and the novelty.
-        resemblance: What the model is like, if it is not known.
-        bodies: Which of the nearest have its body, with another head or embedding.
+        answer: Everything that is said: see `nar.answers.query.Answer`.
     """
 
     name: str
     answer: Answer
-    resemblance: Resemblance
-    bodies: tuple[SharedBody, ...] = ()
 
     def view(self) -> RenderableType:
-        """What is known of the model, and a table of the hits, a row a network."""
-        said = evidence_display.said(self.answer, self.resemblance, self.bodies)
+        """What is said of the model, and a table of the hits, a row a network."""
         rows = folded(self.answer.hits, len(self.answer.hits), self.name)
-        return display.answer(self.name, self.answer, rows, said)
+        return answer_view(self.name, self.answer, rows)
+
+    @property
+    def resemblance(self) -> Resemblance | None:
+        """What the model is like."""
+        return self.answer.resemblance
+
+    @property
+    def bodies(self) -> tuple[SharedBody, ...]:
+        """Which of the nearest have its body, with another head or embedding."""
+        return self.answer.bodies or ()
 
     def plot(self) -> "Figure":
         """The map of the atlas with the hits on it, as a figure of matplotlib.
@@ -182,6 +187,7 @@ def search(
     top_k: int = 10,
     wanted: Filter | None = None,
     by: By = "design",
+    explain: bool = False,
 ) -> Relatives:
     """Find the architectures of the atlas whose design is nearest to a model's.
 
@@ -192,6 +198,7 @@ def search(
         top_k: Number of relatives.
         wanted: What they must be.
         by: What they share with it: the design, the family, the trunk, or most of its structure.
+        explain: Whether to name the motifs that the first hits share with it.
 
     Raises:
         CaptureError: The model could not be captured.
@@ -208,12 +215,9 @@ def search(
     conditions = wanted or Filter()
     check_values(MemoryValues(_content().index), conditions, as_field)
     item = architecture_of(model, example)
-    query, beside = Query(item, top_k, conditions, by), questions(item)
-    asked = (query, beside["design"], beside["copy"])
-    answer, by_design, by_copy = _retriever().answers(asked)
-    near = _known([hit.name for hit in looked_at(item, {"copy": by_copy, "design": by_design})])
-    said = resemblance(by_design.hits, by_copy.hits)
-    return Relatives(item.labels.name, answer, said, shared_bodies(item, near))
+    parts = frozenset(PARTS if explain else set(PARTS) - {"shared"})
+    answer = _retriever().answer(Query(item, top_k, conditions, by, parts))
+    return Relatives(item.labels.name, answer)
 
 
 def architecture_of(model: Model, example: object = None) -> Architecture:
@@ -270,7 +274,8 @@ def novelty_of(model: Model, example: object = None) -> float | None:
         >>> novelty_of("timm:resnet50")
         0.0
     """
-    return search(model, example, top_k=1).answer.novelty
+    item = architecture_of(model, example)
+    return _retriever().answer(Query(item, 1)).novelty
 
 
 @cache
@@ -282,7 +287,8 @@ def _content() -> AtlasContent:
 def _retriever() -> Retriever:
     """Who answers."""
     content = _content()
-    return Retriever(content.embedder, content.index, content.novelty)
+    graphs = CorpusGraphs(shipped_corpus())
+    return Retriever(content.embedder, content.index, content.novelty, graphs)
 
 
 def _known(names: Sequence[str]) -> Mapping[str, Architecture]:

@@ -6,9 +6,8 @@ is read if that runs none of its code.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import wraps
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -16,15 +15,17 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from nar import ask
+from nar.answers.folding import Row
 from nar.answers.naming import resolve_name
+from nar.answers.query import Answer
 from nar.base.errors import InvalidInputError, NarError
 from nar.base.release import version
 from nar.corpus import shipped_corpus
 from nar.graphs.by import By
 from nar.index.filters import Filter, Range
 from nar.views import reports
+from nar.views.answer import Report, answer_report
 
-Report = dict[str, Any]
 Name = Annotated[
     str,
     Field(
@@ -52,9 +53,19 @@ def search(
     """
     wanted = Filter(parameters=Range(maximum=max_parameters))
     relatives = ask.search(_named(model), top_k=top_k, wanted=wanted, by=by)
-    like = None if relatives.answer.is_known else asdict(relatives.resemblance)
-    told = reports.answer(relatives.name, relatives.answer)
-    return {**told, "resemblance": like, "bodies": reports.bodies(relatives.bodies)}
+    return search_report(relatives.name, relatives.answer)
+
+
+def search_report(name: str, answer: Answer) -> Report:
+    """What an assistant gets of an answer: all of it but what `LEFT_OUT` says.
+
+    Args:
+        name: What was asked.
+        answer: The answer.
+    """
+    report = answer_report(name, answer, [Row(hit) for hit in answer.hits])
+    del report["explanations"]
+    return {**report, **report.pop("evidence")}
 
 
 def diff(first: Name, second: Name) -> Report:

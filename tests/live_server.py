@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from nar.answers.answer import Graphs
 from nar.answers.novelty import Novelty
 from nar.base.errors import NarError
 from nar.encoding.embed import Embedder
 from nar.index.architecture_index import ArchitectureIndex
-from nar.serve.explaining import Graphs
 from nar.serve.run import PageOf, build_server, serve_until
 from nar.serve.server import QueryServer
 from nar.wire.settings import ServerConfig

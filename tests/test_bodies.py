@@ -5,7 +5,8 @@ from graphs import Drawing, graph_of, renumbered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nar.answers.bodies import MIN_LAYERS, Dissected, SharedBody, apart, differing, shared_bodies
+from nar.answers.bodies import MIN_LAYERS, Dissected, SharedBody, differing, shared_bodies
+from nar.answers.words import apart, body_text
 from nar.corpus import read_named, shipped_corpus
 from nar.graphs.fingerprints import fingerprinted
 from nar.graphs.ops import ATTRIBUTES, op_id
@@ -102,7 +103,7 @@ def test_it_is_said_in_whole_sentences():
     said = (
         "It has the body of timm:resnet50, widths aside, with another embedding and another head."
     )
-    assert SharedBody("timm:resnet50", ("embedding", "head")).said == said
+    assert body_text(SharedBody("timm:resnet50", ("embedding", "head"))) == said
     assert apart(()) == "in widths alone"
     assert apart(("embedding", "body", "head")) == "in embedding, body and head"
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.answers.verdict import HALVING, HITS, UNLIKE, Resemblance, family_verdict, resemblance
+from nar.answers.words import resemblance_text
 from nar.graphs.architecture import UNKNOWN
 from nar.index.rows import Hit, architecture_id
 
@@ -59,7 +60,7 @@ def test_models_without_a_family_do_not_vote():
 
 def test_a_variant_of_a_model_without_a_family_is_of_none():
     told = resemblance(hits(("gpt2", 0.9)), hits((UNKNOWN, 0.95)))
-    assert told.said == "It is a close variant of lib:0."
+    assert resemblance_text(told) == "It is a close variant of lib:0."
 
 
 def test_what_a_hit_votes_for_may_be_something_else():

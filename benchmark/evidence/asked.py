@@ -14,8 +14,8 @@ from benchmark.protocol import frozen
 from benchmark.protocol.asking import EDITS, PARTS, without_change
 from benchmark.protocol.splits import order
 from benchmark.protocol.tasks import Held
+from nar.answers.answer import compared_hits
 from nar.answers.atlas import read_atlas, shipped_atlas
-from nar.answers.evidence import compared_hits
 from nar.answers.query import Query, Target
 from nar.answers.retrieve import Retriever
 from nar.base.errors import NarError

@@ -14,7 +14,7 @@ from benchmark.evidence.families_of import Voted, spoken, vote_all
 from benchmark.evidence.parts_of import Compared, Comparison, Said, Setting, compare_all, said
 from benchmark.protocol.tasks import Held
 from benchmark.reporting.markdown import markdown_table
-from nar.answers.evidence import COMPARED
+from nar.answers.answer import COMPARED
 from nar.answers.verdict import MIN_AGREEMENT, MIN_SCORE
 from nar.base.files import write_whole
 

@@ -25,22 +25,6 @@ MIN_LAYERS: Final = 6
 MIN_SHARE: Final = 0.5
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
-_APART: Final[Mapping[tuple[Role, ...], str]] = {
-    (): "in widths alone",
-    ("head",): "in the head alone",
-    ("embedding",): "in the embedding alone",
-    ("embedding", "head"): "in embedding and head, and not in the body",
-    ("body",): "in the body alone",
-    ("body", "head"): "in all but the embedding",
-    ("embedding", "body"): "in all but the head",
-    ROLES: "in embedding, body and head",
-}
-_SAID: Final[Mapping[tuple[Role, ...], str]] = {
-    (): "the same embedding and head",
-    ("head",): "another head",
-    ("embedding",): "another embedding",
-    ("embedding", "head"): "another embedding and another head",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +38,6 @@ class SharedBody:
 
     name: str
     differs: tuple[Role, ...]
-
-    @property
-    def said(self) -> str:
-        """The sentence that says it.
-
-        Example:
-            >>> SharedBody("timm:resnet50", ("head",)).said
-            'It has the body of timm:resnet50, widths aside, with another head.'
-        """
-        return f"It has the body of {self.name}, widths aside, with {_SAID[self.differs]}."
 
 
 class Dissected:
@@ -129,16 +103,6 @@ def differing(first: Dissected, second: Dissected) -> tuple[Role, ...] | None:
     if is_same or not (first.has_body and second.has_body):
         return None
     return tuple(role for role in ROLES if first.digest(role) != second.digest(role))
-
-
-def apart(differs: tuple[Role, ...]) -> str:
-    """Where two networks differ, in words.
-
-    Example:
-        >>> apart(("head",))
-        'in the head alone'
-    """
-    return _APART[differs]
 
 
 def shared_bodies(network: Network, known: Mapping[str, Network]) -> tuple[SharedBody, ...]:

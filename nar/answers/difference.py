@@ -8,16 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from nar.answers.bodies import Dissected, apart, differing
+from nar.answers.bodies import Dissected, differing
 from nar.answers.roles import Role
+from nar.answers.words import difference_text, shared_text
 from nar.graphs.architecture import Architecture
 from nar.graphs.fingerprints import Network, Sameness, sameness
 from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.graphs.normal_form import normal_form
 from nar.graphs.ops import ATTRIBUTES, op_name
-from nar.motifs.partition import MotifPartition, partition
+
+if TYPE_CHECKING:
+    from nar.motifs.partition import MotifPartition
 
 # Share of the nodes that must be alike before a listing of the rest says anything; chosen: below it
 # most lines of a diff are of one side only.
@@ -119,6 +122,22 @@ def _nodes_in(motifs: Sequence[MotifCounts]) -> tuple[int, int]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a network is near a query.
+
+    Attributes:
+        name: Of the network.
+        motifs: Which motifs the query, which is the first, shares with it.
+        differs: Which parts differ at inference; None where `nar.graphs.fingerprints.sameness` says
+            more, or where one of both has no body to speak of.
+    """
+
+    name: str
+    motifs: MotifDifference
+    differs: tuple[Role, ...] | None
+
+
 class Cut:
     """A network that is compared with several others: it is cut into motifs once.
 
@@ -130,14 +149,14 @@ class Cut:
         self.network = network
 
     @cached_property
-    def written(self) -> MotifPartition:
+    def written(self) -> "MotifPartition":
         """The motifs of the graph as it is written."""
-        return partition(self.network.graph)
+        return _partition(self.network.graph)
 
     @cached_property
-    def deployed(self) -> MotifPartition:
+    def deployed(self) -> "MotifPartition":
         """The motifs of its normal form."""
-        return partition(normal_form(self.network.graph))
+        return _partition(normal_form(self.network.graph))
 
 
 def motif_difference(first: Cut, second: Cut) -> MotifDifference:
@@ -148,12 +167,19 @@ def motif_difference(first: Cut, second: Cut) -> MotifDifference:
     return compare_motifs(motif_times(first.written), motif_times(second.written))
 
 
-def motif_times(cut: MotifPartition) -> tuple[MotifTimes, ...]:
+def motif_times(cut: "MotifPartition") -> tuple[MotifTimes, ...]:
     """The motif types of a graph, in the order of first occurrence."""
     return tuple(
         MotifTimes(f"{code:016x}", tuple(cut.operators(code)), times)
         for code, times in cut.counts().items()
     )
+
+
+def _partition(graph: ComputationalGraph) -> "MotifPartition":
+    # Most answers explain nothing, and a client never does.
+    from nar.motifs.partition import partition
+
+    return partition(graph)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,23 +221,13 @@ class Difference:
     @property
     def verdict(self) -> str:
         """In what way they are the same, or else in which of their parts they differ."""
-        alike = f"{100 * self.alike:.0f}% of the nodes are alike"
-        where = "" if self.differs is None else f", and differ {apart(self.differs)}"
-        return {
-            "network": "They are the same network: equal exact fingerprint.",
-            "design": "They have the same design in other widths: equal topology, other "
-            "attributes.",
-            "inference": "They are the same network at inference: equal normal forms, where batch "
-            f"norms are folded and branches merged. As they are written, {alike}.",
-            None: f"They are different designs{where}; {alike}.",
-        }[self.sameness]
+        return difference_text(self.sameness, self.differs, self.alike)
 
     @property
     def shared(self) -> str:
         """How much of each stands in motifs that both have, as a sentence."""
-        sides = zip(self.motifs.in_shared, (self.first, self.second), strict=True)
-        shares = " and ".join(f"{100 * share:.0f}% of {side.labels.name}" for share, side in sides)
-        return f"{shares} stand in motifs that both have."
+        names = (self.first.labels.name, self.second.labels.name)
+        return shared_text(names, self.motifs.in_shared)
 
     @property
     def listing(self) -> tuple[str, ...]:
@@ -232,7 +248,7 @@ def difference(first: Architecture, second: Architecture) -> Difference:
         first=first,
         second=second,
         operators=operator_counts(first.graph, second.graph),
-        motifs=compare_motifs(*(motif_times(partition(side.graph)) for side in (first, second))),
+        motifs=compare_motifs(*(motif_times(_partition(side.graph)) for side in (first, second))),
         alike=likeness(node_lines(first.graph), node_lines(second.graph)),
         differs=differing(Dissected(first), Dissected(second)),
     )

@@ -3,9 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from nar.answers.published import Published, figures_of
 from nar.index.rows import Hit
+
+if TYPE_CHECKING:
+    from nar.answers.published import Published
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +24,11 @@ class Row:
     copies: tuple[str, ...] = ()
 
     @property
-    def published(self) -> Published | None:
+    def published(self) -> "Published | None":
         """What was measured of it under one of its names."""
+        # It imports pyarrow, which takes longer than an answer whose figures nobody sees.
+        from nar.answers.published import figures_of
+
         return figures_of((self.hit.name, *self.copies))
 
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.answers.bodies import SharedBody
+from nar.answers.difference import Explanation
+from nar.answers.part_of import Whole
+from nar.answers.verdict import FamilyVerdict, Resemblance
 from nar.base.errors import NarError
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
@@ -16,6 +20,10 @@ from nar.index.filters import Filter
 from nar.index.rows import Hit, IndexRow
 
 Target = Architecture | Fingerprinted | ComputationalGraph | IndexRow | str | NDArray[np.float32]
+# The fields of an `Answer` that cost further searches, or the graphs of hits: they are made where
+# the query asks for them.
+Part = Literal["resemblance", "family", "trunk", "part_of", "bodies", "shared"]
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
 Item = TypeVar("Item")
 Record = TypeVar("Record")
 
@@ -33,6 +41,8 @@ class Query:
         by: What hits should share with it: the whole design, what it is for (its decoder), what it
             stands on (its trunk), or as much as a copy would. Encoders that do not know the
             difference answer by design.
+        parts: Which parts of the answer are made beside the hits.
+        parts_if_new: Further parts, made only where nothing known is the same as the target.
 
     Example:
         >>> Query("timm:resnet50", top_k=3).filter == Filter()
@@ -43,21 +53,35 @@ class Query:
     top_k: int = 10
     filter: Filter = field(default_factory=Filter)
     by: By = "design"
+    parts: frozenset[Part] = frozenset()
+    parts_if_new: frozenset[Part] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer to one query; an architecture asked for by name or id is in none of its lists.
+    """Everything that is said in answer to one query, each part with its evidence.
+
+    An architecture asked for by name or id is in none of the lists. A part that was not asked for
+    is None. Filters concern the hits alone.
 
     Attributes:
         hits: Nearest first, equal scores by id.
-        same_network: Known architectures of the same exact fingerprint. Filters do not apply.
+        same_network: Known architectures of the same exact fingerprint.
         same_at_inference: Known ones of another topology that deployment makes the same network,
-            as `nar.graphs.fingerprints.same_at_inference` has it. Filters do not apply.
-        same_design: Further known ones of the same topology fingerprint. Filters do not apply.
+            as `nar.graphs.fingerprints.same_at_inference` has it.
+        same_design: Further known ones of the same topology fingerprint.
         novelty: How many of a hundred designs of known families have a nearer neighbour; 0 where
             one of the lists of the same is not empty. None where their distances were not measured.
-            Filters do not apply.
+        resemblance: What it is like.
+        family: What the hits by design say of its family; of a composed model, those by family.
+        trunk: What the hits by trunk say of what it stands on; None of a model that is not
+            composed of decoder and encoder, too.
+        part_of: What it is a part of, the best first.
+        bodies: Which networks have its body, with other ends.
+        shared: Which motifs the first networks among the hits share with it, and what contains it
+            and has its body first, where these were asked for.
+        compared: How many hits were compared with it, node by node, for `part_of` and `bodies`:
+            those whose graphs could be had.
     """
 
     hits: tuple[Hit, ...]
@@ -65,6 +89,13 @@ class Answer:
     same_at_inference: tuple[Hit, ...] = ()
     same_design: tuple[Hit, ...] = ()
     novelty: float | None = None
+    resemblance: Resemblance | None = None
+    family: FamilyVerdict | None = None
+    trunk: FamilyVerdict | None = None
+    part_of: tuple[Whole, ...] | None = None
+    bodies: tuple[SharedBody, ...] | None = None
+    shared: tuple[Explanation, ...] | None = None
+    compared: int | None = None
 
     @property
     def is_known(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.answers.answer import Graphs, NoGraphs, answer_all
 from nar.answers.novelty import Novelty
 from nar.answers.query import Answer, Query, Target, in_place
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
@@ -81,12 +82,24 @@ class Retriever:
         embedder: Turns graphs into vectors of the index's encoder.
         index: Holds the known architectures.
         novelty: How far these are from each other, if that was measured.
+        graphs: Has their graphs; without them, no part of an answer is made that compares graphs.
+        max_nodes: Nodes of the graphs that are compared for queries that are answered together;
+            None for any number.
     """
 
-    def __init__(self, embedder: Embeds, index: Searches, novelty: Novelty | None = None) -> None:
+    def __init__(
+        self,
+        embedder: Embeds,
+        index: Searches,
+        novelty: Novelty | None = None,
+        graphs: Graphs | None = None,
+        max_nodes: int | None = None,
+    ) -> None:
         self.embedder = embedder
         self.index = index
         self.novelty = novelty
+        self.graphs = graphs or NoGraphs()
+        self.max_nodes = max_nodes
 
     def search(self, target: Target, *, top_k: int = 10, wanted: Filter | None = None) -> Answer:
         """Answer one query; see `answer`."""
@@ -125,6 +138,10 @@ class Retriever:
         Raises:
             IndexUnavailableError: The index cannot be reached, which concerns all of them.
         """
+        return answer_all(queries, self._find, self.graphs, self.index.get, self.max_nodes)
+
+    def _find(self, queries: Sequence[Query]) -> list[Answer | NarError]:
+        """The hits of queries, what is the same, and their novelty."""
         resolved = self._resolve(queries)
         answers = self._answer([one for one in resolved if isinstance(one, _Resolved)])
         return in_place(resolved, answers)

@@ -1,6 +1,4 @@
-"""What the hits of a design that is not known say of it: whose variant it is, and its family.
-
-FamilyVerdict: which family the first hits of an answer speak for, and whether they agree.
+"""What the hits of a design say of it: whose variant it is, and its family.
 
 Hits vote for their families. Near hits count more: the vote of a hit halves with every `HALVING`
 that its score lies behind the first one's. A family of few members can so win against a large one
@@ -8,7 +6,7 @@ that is farther. Models of one's own that were added without a family do not vot
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -25,12 +23,6 @@ MIN_COPY: Final = 0.8
 MIN_KNOWN: Final = 0.7
 
 Word = Literal["variant", "family", "relative", "unlike"]
-_SAID: Final[Mapping[Word, str]] = {
-    "variant": "It is a close variant of {name}{of_family}.",
-    "family": "It is of the family {family}; its nearest relative is {name}.",
-    "relative": "Its nearest relative is {name}; no family stands out.",
-    "unlike": "Nothing like it is known.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +109,6 @@ class Resemblance:
     word: Word
     name: str = ""
     family: str = ""
-
-    @property
-    def said(self) -> str:
-        """The sentence that says it.
-
-        Example:
-            >>> Resemblance("relative", "timm:resnet50").said
-            'Its nearest relative is timm:resnet50; no family stands out.'
-        """
-        of_family = f", of the family {self.family}" if self.family else ""
-        return _SAID[self.word].format(name=self.name, family=self.family, of_family=of_family)
 
 
 UNLIKE: Final = Resemblance("unlike")

@@ -1,45 +1,51 @@
-"""What `nar search` does: it looks a model up or captures it, asks an index, shows the answer."""
+"""What `nar search` does: it looks a model up or captures it, asks an index, shows the answer.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import TypeAlias
+The atlas, the index of a workspace and a server have libraries of their own, which take longer to
+import than the answer takes: only those of the one that is asked are imported.
+"""
 
-from rich.console import Group
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from nar.answers.bodies import Dissected, differing
-from nar.answers.difference import Cut, MotifDifference, motif_difference
-from nar.answers.evidence import (
-    Evidence,
-    KnownHits,
-    evidence_of,
-    known_hits,
-    labelled,
-    looked_at,
-    questions,
-)
+from nar.answers.answer import EXPLAINED, Graphs, explained_names, explanation_of
+from nar.answers.atlas import atlas_novelty, read_atlas, shipped_atlas
+from nar.answers.bodies import Dissected
+from nar.answers.conditions import MemoryValues, PagedValues, Values, check_values
+from nar.answers.difference import Cut
 from nar.answers.folding import Row, folded
-from nar.answers.naming import architectures_of, known_or_captured
-from nar.answers.published import origin
-from nar.answers.query import Answer, Query
-from nar.answers.roles import Role
+from nar.answers.naming import captured, known_or_captured
+from nar.answers.novelty import Novelty, read_novelty
+from nar.answers.query import Answer, Part, Query
+from nar.answers.retrieve import Retriever
 from nar.base.console import show, stderr
 from nar.base.errors import CorpusError, NarError
 from nar.choices import CorpusChoice, IndexChoice
-from nar.cli.asking import ask
 from nar.cli.options import Multiples, resolved
-from nar.corpus import Location
+from nar.corpus import Corpus, Location, shipped_corpus
+from nar.encoding.stored import StoredEmbedder
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
-from nar.index.filters import Filter
+from nar.index.exact import ExactIndex
+from nar.index.filters import EVERYTHING, Filter
 from nar.index.ranking import MAX_TOP_K
-from nar.views import display, evidence_display, reports
-from nar.views.difference import explanation_view
+from nar.index.rows import IndexEntry
+from nar.views.answer import answer_report, answer_view
 
-# The motifs that a hit shares, and which of its parts differ.
-Reason: TypeAlias = tuple[MotifDifference, tuple[Role, ...] | None]
-EXPLAINED_HITS = 3
+if TYPE_CHECKING:
+    from nar.client.client import Client
+    from nar.config import NarConfig
+    from nar.index.architecture_index import ArchitectureIndex
+
 # Libraries repeat each other: hits asked for, for each network that is shown.
-_COPIES = 10
+_COPIES: Final = 10
+# A person reads these of every model, and of a new one what it is like and whose body it has.
+_READ: Final = frozenset[Part]({"family", "trunk", "part_of"})
+_WEAKER: Final = frozenset[Part]({"resemblance", "bodies"})
+_REASONS: Final = frozenset[Part]({"shared"})
+_NONE: Final = frozenset[Part]()
+Item = TypeVar("Item")
 
 
 def search(
@@ -74,75 +80,195 @@ def search(
     corpus = CorpusChoice(choice.work).directory_if_any()
     asked = known_or_captured(corpus, name, fresh=fresh, input_shape=input_shape)
     name, wanted = asked.labels.name, resolved(*conditions, asked.graph)
-    asked_beside = questions(asked)
     wide = top_k if copies else min(_COPIES * top_k, MAX_TOP_K)
-    answer, *beside = ask([Query(asked, wide, wanted, by), *asked_beside.values()], choice, server)
+    is_whole = as_json or explain
+    parts = _READ | (_WEAKER if is_whole else _NONE) | (_REASONS if explain else _NONE)
+    query = Query(asked, wide, wanted, by, parts, parts_if_new=_WEAKER)
+    [answer] = ask([query], choice, server, HitGraphs(corpus))
     rows = [Row(hit) for hit in answer.hits] if copies else folded(answer.hits, top_k, name)
     if len(rows) < top_k and len(answer.hits) == wide:
         folds = f"{wide} hits are {len(rows)} networks: --all gives every copy a row of its own"
         stderr.print(folds, style="yellow")
-    told = _evidence(asked, dict(zip(asked_beside, beside, strict=True)), corpus)
-    reasons = _reasons(asked, _explained(rows, told), corpus) if explain else {}
-    report = {
-        **reports.answer(name, answer),
-        "hits": [_hit(row) for row in rows],
-        "published_from": origin(),
-        "evidence": evidence_display.report(told),
-        "explanations": [_explanation(name, *reason) for name, reason in reasons.items()],
-    }
-    said = evidence_display.said(answer, told.resemblance, told.bodies)
-    shown = (explanation_view(name, *reason) for name, reason in reasons.items())
-    view = (evidence_display.view(told), *shown)
-    show(report, lambda: Group(display.answer(name, answer, rows, said), *view), as_json=as_json)
+    if explain:
+        answer = _explained(asked, answer, min(top_k, EXPLAINED))
+    report = answer_report(name, answer, rows) if as_json else {}
+    show(report, lambda: answer_view(name, answer, rows), as_json=as_json)
 
 
-def _hit(row: Row) -> reports.Report:
-    figures = asdict(row.published) if row.published else None
-    return {**asdict(row.hit), "copies": row.copies, "published": figures}
+def _explained(asked: Architecture, answer: Answer, networks: int) -> Answer:
+    """An answer that explains what is shown first; what no corpus has is captured for it.
+
+    Args:
+        asked: The query.
+        answer: To it.
+        networks: Of how many hits.
+    """
+    own = asked.labels.name
+    given = {each.name: each for each in answer.shared or ()}
+    copies = {row.hit.name: row.copies for row in folded(answer.hits, networks, own)}
+    cut, dissected = Cut(asked), Dissected(asked)
+    reasons = []
+    for name in explained_names(answer, own, networks):
+        # A server does not know by which of its names a network is shown.
+        reason = next(
+            (given[each] for each in (name, *copies.get(name, ())) if each in given), None
+        )
+        try:
+            reason = reason or explanation_of(cut, dissected, captured(name).architecture)
+        except NarError as error:
+            stderr.print(f"{name} is not explained: {error}", style="yellow")
+            break
+        reasons.append(replace(reason, name=name))
+    return replace(answer, shared=tuple(reasons))
 
 
-def _evidence(
-    asked: Architecture, answers: Mapping[By, Answer], corpus: Location | None
-) -> Evidence:
-    """What the hits say of the query, as far as the corpus has their graphs."""
+class HitGraphs:
+    """The graphs of hits, as far as a corpus has them: nothing is captured for them.
+
+    Without a corpus the hits are not compared, which is said once.
+
+    Args:
+        corpus: Where they may be; None for nowhere.
+    """
+
+    def __init__(self, corpus: Location | None) -> None:
+        self._corpus = Corpus(corpus) if corpus else None
+
+    def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
+        """Architectures by name; one that the corpus lacks is left out."""
+        return self._read(lambda corpus: corpus.graphs(names, sources))
+
+    def backbones(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, str]:
+        """Families of the encoders that composed models stand on, by name."""
+        return self._read(lambda corpus: corpus.backbones(names, sources))
+
+    def _read(self, read: Callable[[Corpus], Mapping[str, Item]]) -> Mapping[str, Item]:
+        try:
+            return read(self._corpus) if self._corpus else {}
+        except CorpusError as error:
+            self._corpus = None
+            stderr.print(f"the hits were not compared node by node: {error}", style="yellow")
+            return {}
+
+
+def ask(
+    queries: Sequence[Query], choice: IndexChoice, server: str | None, graphs: Graphs | None = None
+) -> list[Answer]:
+    """Answers to several queries, in their order.
+
+    Args:
+        queries: Their targets are graphs, architectures, names or vectors.
+        choice: The index to ask where no server is named.
+        server: HOST:PORT of the server to ask; None for the atlas or the workspace.
+        graphs: Has the graphs of hits; a server has its own.
+    """
+    if server is not None:
+        return _ask_server(queries, choice.config(), server)
+    if not choice.has_own_rows:
+        return _ask_atlas(queries, graphs)
+    return _ask_index(queries, choice, graphs)
+
+
+def _ask_atlas(queries: Sequence[Query], graphs: Graphs | None) -> list[Answer]:
+    content = read_atlas(shipped_atlas())
+    rows = content.index.count()
+    stderr.print(f"asking the atlas of NAR, {rows:,} architectures", style="dim")
+    _check(queries, MemoryValues(content.index))
+    retriever = Retriever(content.embedder, content.index, content.novelty, graphs)
+    return retriever.answers([_with_vector(query, content.index) for query in queries])
+
+
+def _with_vector(query: Query, index: ExactIndex) -> Query:
+    """The same question with the vector that the index holds, if it holds this very network.
+
+    Then nothing is embedded, and torch is not imported.
+    """
+    if not isinstance(query.target, Architecture):
+        return query
+    name = query.target.labels.name
+    row = index.get([name]).get(name)
+    return replace(query, target=row) if row and row.exact == query.target.exact else query
+
+
+def _ask_index(
+    queries: Sequence[Query], choice: IndexChoice, graphs: Graphs | None
+) -> list[Answer]:
+    from nar.index.architecture_index import ArchitectureIndex
+    from nar.index.following import checked_index
+
+    if choice.said:
+        stderr.print(choice.said, style="yellow")
+    config = choice.existing()
+    embedder, novelty = _encoder(choice)
+    with ArchitectureIndex(config, encoder=embedder.fingerprint) as index:
+        rows = index.count()
+        stderr.print(f"asking the index at {config.uri}, {rows:,} architectures", style="dim")
+        reads = checked_index(index, config)
+        _check(queries, MemoryValues(reads) if isinstance(reads, ExactIndex) else of_pages(reads))
+        retriever = Retriever(embedder, reads, novelty, graphs)
+        return retriever.answers(queries)
+
+
+def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
+    """What made the vectors of an index, and how far these are from each other."""
+    if choice.wants_atlas_encoder:
+        atlas = shipped_atlas()
+        return StoredEmbedder(atlas.encoder), atlas_novelty(atlas)
+    embedder = StoredEmbedder(choice.workspace.checkpoint)
+    return embedder, read_novelty(choice.workspace.novelty, encoder=embedder.fingerprint)
+
+
+def _ask_server(queries: Sequence[Query], config: "NarConfig", address: str) -> list[Answer]:
+    from nar.client.client import Client
+    from nar.client.remote import ServiceError
+
+    token = config.server.token.get_secret_value() if config.server.token else None
     try:
-        known = known_hits(corpus, looked_at(asked, answers), labelled(answers))
-    except CorpusError as error:
-        stderr.print(f"the hits were not compared node by node: {error}", style="yellow")
-        known = KnownHits()
-    return evidence_of(asked, answers, known.networks, known.backbones)
+        with Client(address, token=token, config=config.client) as client:
+            _check(queries, of_server(client))
+            return [
+                client.search(each.target, top_k=each.top_k, wanted=each.filter, by=each.by)
+                for each in queries
+            ]
+    except ServiceError as error:
+        if error.code != "UNAUTHENTICATED":
+            raise
+        raise error.with_way_out(_about_token(token)) from error
 
 
-def _explained(rows: Sequence[Row], told: Evidence) -> list[str]:
-    """Names of the first hits, of what contains the query, and of what has its body."""
-    names = [row.hit.name for row in rows[:EXPLAINED_HITS]]
-    names += [whole.name for whole in told.wholes[:1]]
-    return list(dict.fromkeys([*names, *(body.name for body in told.bodies[:1])]))
+def _about_token(token: str | None) -> str:
+    """Where the token of a refused call came from, or should have."""
+    variable = os.environ.get("NAR_TOKEN")
+    if token is None:
+        return "NAR_TOKEN is set and empty" if variable == "" else "set NAR_TOKEN"
+    return f"it is that of {'NAR_TOKEN' if token == variable else 'server.token in --config'}"
 
 
-def _reasons(
-    asked: Architecture, names: Sequence[str], corpus: Location | None
-) -> dict[str, Reason]:
-    """The query compared with each of some hits, up to the first that cannot be looked at."""
-    reasons: dict[str, Reason] = {}
-    cut, parts = Cut(asked), Dissected(asked)
+def _check(queries: Sequence[Query], index: Values) -> None:
+    """See that the filters ask for what an index has, each filter once."""
+    for wanted in {query.filter: None for query in queries if query.filter != EVERYTHING}:
+        check_values(index, wanted)
+
+
+def of_pages(index: "ArchitectureIndex") -> PagedValues:
+    """The values of an index in Milvus."""
+    return PagedValues(lambda wanted, limit: index.page("", limit, wanted), _shipped_values)
+
+
+def of_server(client: "Client") -> PagedValues:
+    """The values of the index behind a server."""
+
+    def page(wanted: Filter, limit: int) -> Iterable[IndexEntry]:
+        most = client.describe().limits.max_page_size
+        return client.list(wanted=wanted, page_size=min(limit, most))
+
+    return PagedValues(page, _shipped_values)
+
+
+def _shipped_values(column: str) -> Iterable[str]:
+    """The values of a column of the corpus of the package, if it came with one."""
     try:
-        for item in architectures_of(corpus, names):
-            differs = differing(parts, Dissected(item))
-            reasons[item.labels.name] = motif_difference(cut, Cut(item)), differs
-    except NarError as error:
-        stderr.print(f"{names[len(reasons)]} is not explained: {error}", style="yellow")
-    return reasons
-
-
-def _explanation(
-    name: str, motifs: MotifDifference, differs: tuple[Role, ...] | None
-) -> reports.Report:
-    return {
-        "name": name,
-        "differs": differs,
-        "at_inference": motifs.at_inference,
-        "in_shared_motifs": dict(zip(("first", "second"), motifs.in_shared, strict=True)),
-        "shared_motifs": [asdict(motif) for motif in motifs.shared],
-        "other_motifs": [asdict(motif) for motif in motifs.other],
-    }
+        values = Corpus(shipped_corpus()).columns([column]).column(column).to_pylist()
+    except CorpusError:
+        return []
+    return dict.fromkeys(values)

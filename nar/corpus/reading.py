@@ -248,7 +248,7 @@ class CorpusGraphs:
         self._kept: OrderedDict[str, Architecture] = OrderedDict()
         self._turn = Lock()
 
-    def read(self, names: Sequence[str], sources: Collection[str]) -> dict[str, Architecture]:
+    def graphs(self, names: Sequence[str], sources: Collection[str]) -> dict[str, Architecture]:
         """Architectures by name; one that the corpus lacks is left out.
 
         Args:
@@ -264,6 +264,10 @@ class CorpusGraphs:
             known = {name: self._kept[name] for name in names if name in self._kept} | read
             self._keep(known)
             return known
+
+    def backbones(self, names: Sequence[str], sources: Collection[str]) -> dict[str, str]:
+        """What some architectures stand on: see `Corpus.backbones`."""
+        return self._corpus.backbones(names, sources)
 
     def _keep(self, items: dict[str, Architecture]) -> None:
         """Keep what was asked for last, as far as there is room."""

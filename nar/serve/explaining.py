@@ -3,9 +3,9 @@
 The index holds no graphs. They come from a corpus, as far as it has them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
+from nar.answers.answer import Graphs
 from nar.answers.difference import Cut, MotifDifference, motif_difference
 from nar.answers.query import in_place
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError, at
@@ -17,13 +17,6 @@ from nar.serve.items import Items, Looked, rows_of
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.queries import decode_name
 from nar.wire.records import encode_explanation
-
-
-class Graphs(Protocol):
-    """What reads the graphs of indexed architectures: a `CorpusGraphs`."""
-
-    def read(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
-        """Architectures by name; a name without a graph is left out."""
 
 
 class Explanations:
@@ -111,7 +104,7 @@ class Explanations:
         if self._graphs is None or not rows:
             return {}
         names = dict.fromkeys(row.name for row in rows)
-        return self._graphs.read([*names], {row.source for row in rows})
+        return self._graphs.graphs([*names], {row.source for row in rows})
 
     def _compared(
         self,

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nar.answers.answer import Graphs
 from nar.answers.novelty import Novelty
 from nar.answers.query import Answer, Query
 from nar.answers.retrieve import Retriever, Searches
@@ -21,7 +22,7 @@ from nar.graphs.ops import ATTRIBUTES, OPS
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry, IndexRow, IndexState
 from nar.serve.calls import StageClock, TimedEmbedder
-from nar.serve.explaining import Explanations, Graphs
+from nar.serve.explaining import Explanations
 from nar.serve.items import Items, Received, Reply, rows_of, together
 from nar.serve.telemetry import Measured, Telemetry
 from nar.serve.writing import Writes, Written

@@ -16,6 +16,7 @@ from typing import Final
 
 from prometheus_client import disable_created_metrics
 
+from nar.answers.answer import Graphs
 from nar.answers.novelty import Novelty
 from nar.base.errors import NarError
 from nar.base.process import give_back
@@ -23,7 +24,6 @@ from nar.base.release import version
 from nar.config import NarConfig
 from nar.encoding.stored import GraphEmbedder, StoredEmbedder
 from nar.index.reader import Reader
-from nar.serve.explaining import Graphs
 from nar.serve.http import Site
 from nar.serve.retrieval import Indexed, Retrieval
 from nar.serve.server import QueryServer

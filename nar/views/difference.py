@@ -9,10 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nar.answers.bodies import apart
 from nar.answers.change_kinds import MEANING, ChangeKind
 from nar.answers.difference import Difference, MotifCounts, MotifDifference
 from nar.answers.roles import Role
+from nar.answers.words import apart
 from nar.graphs.fingerprints import same_at_inference
 from nar.views.corpus import new_table
 from nar.views.display import in_brief

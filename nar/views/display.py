@@ -1,9 +1,8 @@
 """What a person sees: the records of NAR as rich tables; these functions print nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import chain, groupby
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
@@ -11,13 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nar.answers.folding import Row
-from nar.answers.published import origin
-from nar.answers.query import Answer
 from nar.corpus.manifest import Failure, Manifest
 from nar.graphs.ops import op_name
-from nar.index.rows import Hit
-from nar.views.html import Fitted
 
 if TYPE_CHECKING:
     from nar.answers.blocks import Block, BlockUsers
@@ -25,130 +19,9 @@ if TYPE_CHECKING:
     from nar.zoo import ZooCapture
 
 _UNITS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-# Columns of a terminal in which nothing is ever cut, and to how many texts are cut in others that
-# have no room for all.
-_WIDE = 110
-_CUT = 14
 _SHOWN_OPERATORS = 14
 _SHOWN_REASONS = 25
 _SHOWN_BLOCKS = 10
-_NOBODY = (
-    "No architecture in the index has what the options ask for; `nar corpus list` shows the family "
-    "of each architecture, and `nar corpus stats` shows sources and tasks."
-)
-_SHOWN_COPIES = 2
-_MEASURED = ("top-1 %", "img/s")
-_SCORES = "score: the cosine of two vectors, 1 where they are equal"
-_SAME_NETWORK = "This network is already known as {}."
-_SAME_AT_INFERENCE = (
-    "At inference this is the same network as {}: a batch norm folded or branches merged."
-)
-_SAME_DESIGN = "This design is already known, in other widths, as {}."
-
-
-def answer(
-    query: str, result: Answer, rows: Sequence[Row] = (), said: Sequence[Text] = ()
-) -> RenderableType:
-    """Whether the design is already known, and a table of the ranked relatives.
-
-    Args:
-        query: Name of what was asked.
-        result: The answer.
-        rows: What the table shows; each hit alone by default.
-        said: What else stands before the table.
-    """
-    before = [*_known(result), *said]
-    if not result.hits:
-        return Group(*before, Text(_NOBODY, "yellow"))
-    shown = rows or [Row(hit) for hit in result.hits]
-    return Group(*before, "", Fitted(partial(_tables, query, shown)))
-
-
-def _tables(query: str, rows: Sequence[Row], columns: int) -> list[Table]:
-    """The relatives with whole texts, and with cut ones for a terminal that may have no room."""
-    if columns >= _WIDE:
-        return [_relatives(query, rows, None, with_figures=True)]
-    return [_relatives(query, rows, width, with_figures=False) for width in (None, _CUT)]
-
-
-def _relatives(query: str, rows: Sequence[Row], width: int | None, *, with_figures: bool) -> Table:
-    title = f"Relatives of {query}"
-    measured = [_MEASURED] if with_figures and any(row.published for row in rows) else []
-    table = Table(
-        title=title,
-        title_style="bold",
-        title_justify="left",
-        caption=f"{_SCORES}\n{', '.join(_MEASURED)}: {origin()}" if measured else _SCORES,
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-    )
-    table.add_column("", justify="right", no_wrap=True)
-    # A name is what the next command is given: in a narrow terminal it takes a second line, and
-    # other texts are cut.
-    table.add_column("name", overflow="fold")
-    libraries = [] if all(_names_its_library(row.hit) for row in rows) else ["library"]
-    for column in (*libraries, "family", "task"):
-        table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=width)
-    for column in ("params", *chain(*measured), "score"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for rank, row in enumerate(rows, start=1):
-        hit = row.hit
-        texts = [*([_library(hit)] if libraries else []), hit.family, hit.task]
-        figures = _published(row) if measured else ()
-        parameters = human(hit.parameters) if hit.parameters else "-"
-        table.add_row(str(rank), hit.name, *texts, parameters, *figures, f"{hit.score:.3f}")
-        for copy in _copies(row):
-            table.add_row(*copy)
-    return table
-
-
-def _copies(row: Row) -> Iterator[tuple[str, Text]]:
-    """What stands below a network: the others of its names."""
-    for name in row.copies[:_SHOWN_COPIES]:
-        yield "=", Text(name, "dim")
-    more = len(row.copies) - _SHOWN_COPIES
-    if more > 0:
-        yield "", Text(f"and {more} more", "dim")
-
-
-def _library(hit: Hit) -> str:
-    """The library of a hit, without its version."""
-    return hit.library.partition(" ")[0]
-
-
-def _names_its_library(hit: Hit) -> bool:
-    return hit.name.startswith(f"{_library(hit)}:")
-
-
-def _published(row: Row) -> tuple[str, str]:
-    """Percent of ImageNet's images, and images a second, as timm has measured them."""
-    figures = row.published
-    if figures is None:
-        return "", ""
-    speed = f"{figures.images_per_s:,.0f}" if figures.images_per_s else ""
-    return f"{figures.imagenet_top1:.1f}", speed
-
-
-def _known(result: Answer) -> Iterable[Text]:
-    """What is known of the query; of a known network, its design goes without saying."""
-    if result.same_network:
-        yield Text(_SAME_NETWORK.format(_names(result.same_network)), "bold yellow")
-    if result.same_at_inference:
-        yield Text(_SAME_AT_INFERENCE.format(_names(result.same_at_inference)), "bold yellow")
-    if result.same_network or result.same_at_inference:
-        return
-    if result.same_design:
-        yield Text(_SAME_DESIGN.format(_names(result.same_design)), "yellow")
-        return
-    yield Text("No architecture in the index has this exact design.", "green")
-    if result.novelty is not None:
-        told = f"Novelty {result.novelty:.0f}: so many of 100 designs of known families have a"
-        yield Text(f"{told} nearer relative.", "green")
-
-
-def _names(hits: Sequence[Hit]) -> str:
-    shown = ", ".join(hit.name for hit in hits[:3])
-    return shown if len(hits) <= 3 else f"{shown} and {len(hits) - 3} more"
 
 
 def capture(captured: "ZooCapture") -> RenderableType:

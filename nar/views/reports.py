@@ -1,12 +1,9 @@
 """The plain data that `--json` prints: what a program gets instead of a table."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from nar.answers.bodies import SharedBody
-from nar.answers.query import Answer
 from nar.graphs.architecture import Architecture
 from nar.graphs.ops import op_name
 from nar.motifs.partition import MotifPartition
@@ -51,21 +48,4 @@ def motifs(name: str, cut: MotifPartition) -> Report:
             {"code": f"{code:016x}", "times": times, "operators": cut.operators(code)}
             for code, times in cut.counts().items()
         ],
-    }
-
-
-def bodies(shared: Iterable[SharedBody]) -> list[Report]:
-    """Who has the body of a query, and which of its ends are others."""
-    return [asdict(each) for each in shared]
-
-
-def answer(query: str, result: Answer) -> Report:
-    """Ranked hits, and what is already known of the query's design."""
-    return {
-        "query": query,
-        "hits": [asdict(hit) for hit in result.hits],
-        "same_network": [hit.name for hit in result.same_network],
-        "same_at_inference": [hit.name for hit in result.same_at_inference],
-        "same_design": [hit.name for hit in result.same_design],
-        "novelty": result.novelty,
     }

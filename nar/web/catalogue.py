@@ -11,11 +11,11 @@ import numpy as np
 from google.protobuf.json_format import ParseDict, ParseError
 from numpy.typing import NDArray
 
+from nar.answers.answer import Graphs
 from nar.base.errors import InvalidQueryError, UnknownArchitectureError, at
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.rows import IndexEntry
-from nar.serve.explaining import Graphs
 from nar.v1.retrieval_pb2 import Graph
 from nar.wire.graphs import decode_graph
 from nar.wire.settings import ServerConfig
@@ -206,7 +206,7 @@ class Models:
         entry = catalogue.names.get(name)
         if entry is None:
             raise UnknownArchitectureError(f"no architecture of the name {name!r} is indexed")
-        read = self._graphs.read([name], {entry.source}) if self._graphs else {}
+        read = self._graphs.graphs([name], {entry.source}) if self._graphs else {}
         if name not in read:
             raise UnknownArchitectureError(
                 f"{name!r} is indexed without a graph: the corpus that this server reads, if any, "

@@ -20,16 +20,17 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
+from nar.answers.answer import Graphs
 from nar.answers.atlas import Atlas
 from nar.answers.blocks import block_code, users_of_blocks
 from nar.answers.difference import difference
 from nar.answers.map import read_map
 from nar.answers.uses import Uses, read_uses
 from nar.answers.verdict import resemblance
+from nar.answers.words import resemblance_text
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.base.files import package_path
 from nar.index.rows import Hit
-from nar.serve.explaining import Graphs
 from nar.serve.http import Page, Site
 from nar.serve.http.replies import message_reply
 from nar.serve.http.requests import chunks_of, read_body
@@ -205,7 +206,7 @@ def _resemblance(asked: Asked) -> object:
     by_design, by_copy = (_hits(asked, by) for by in ("design", "copy"))
     told = resemblance(by_design, by_copy)
     # The page makes a link of the name; a family may be called the same.
-    before, _, after = replace(told, name=_NAME).said.partition(_NAME)
+    before, _, after = resemblance_text(replace(told, name=_NAME)).partition(_NAME)
     return {**asdict(told), "before": before, "after": after}
 
 

@@ -10,7 +10,7 @@ from nar.base.console import DEFAULT_WORK
 from nar.base.errors import IndexUnavailableError
 from nar.choices import CorpusChoice, IndexChoice
 from nar.cli.app import app
-from nar.cli.asking import ask
+from nar.cli.search_command import ask
 from nar.corpus import shipped_corpus
 from nar.index.settings import IndexConfig
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from nar.answers.query import Answer
 from nar.index.rows import Hit, architecture_id
-from nar.views.display import answer
+from nar.views.answer import answer_view
 
 LONG = "transformers:convnext/ConvNextForImageClassification@published"
 
@@ -34,7 +34,7 @@ def hit(name: str, library: str) -> Hit:
 
 def shown(*hits: Hit, width: int, **same: tuple[Hit, ...]) -> list[str]:
     console = Console(file=StringIO(), width=width)
-    console.print(answer("mine", Answer(hits, **same)))
+    console.print(answer_view("mine", Answer(hits, **same)))
     return [line for line in console.file.getvalue().splitlines() if line.strip()]
 
 

@@ -7,7 +7,7 @@ from test_verdict import hits as hits_of
 from nar.answers.folding import Row, folded
 from nar.answers.query import Answer
 from nar.base.console import Console
-from nar.views import display
+from nar.views.answer import answer_view
 
 
 def hits():
@@ -40,7 +40,7 @@ def test_the_name_whose_family_most_have_stands_for_all():
 def test_a_row_shows_two_copies_and_how_many_more():
     console = Console(width=120)
     with console.capture() as shown:
-        console.print(display.answer("asked", Answer(tuple(hits())), folded(hits(), 3)))
+        console.print(answer_view("asked", Answer(tuple(hits())), folded(hits(), 3)))
     lines = [" ".join(line.split()) for line in shown.get().splitlines()]
     assert lines.count("= own:copy0") == lines.count("= own:copy1") == 1
     assert lines.count("and 2 more") == 1

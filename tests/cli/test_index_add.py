@@ -10,7 +10,7 @@ from milvus_server import free_port
 from typer.testing import CliRunner
 from waiting import wait_for
 
-from nar.cli import asking, index_commands
+from nar.cli import index_commands, search_command
 from nar.cli.app import app
 
 MODEL = """
@@ -36,7 +36,7 @@ app(sys.argv[3:])
 
 @pytest.fixture
 def at_home(tmp_path, small_atlas, monkeypatch):
-    for module in (asking, index_commands):
+    for module in (search_command, index_commands):
         monkeypatch.setattr(module, "shipped_atlas", lambda: small_atlas)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.py").write_text(MODEL)

@@ -7,8 +7,8 @@ from nar.answers.conditions import MemoryValues, check_values
 from nar.answers.query import Query
 from nar.base.errors import CorpusError, InvalidInputError
 from nar.choices import IndexChoice
-from nar.cli import asking
-from nar.cli.asking import ask
+from nar.cli import search_command
+from nar.cli.search_command import ask
 from nar.corpus import shipped_corpus
 from nar.index.exact import ExactIndex
 from nar.index.filters import Filter, Range
@@ -38,7 +38,11 @@ def values(request, index, client):
     if request.param == "memory":
         rows = [index.get([name])[name] for name in KNOWN]
         return MemoryValues(ExactIndex(rows, dim=index.dim))
-    return asking.of_server(client) if request.param == "server" else asking.of_pages(index)
+    return (
+        search_command.of_server(client)
+        if request.param == "server"
+        else search_command.of_pages(index)
+    )
 
 
 @pytest.mark.parametrize("wanted", HELD)
@@ -56,11 +60,11 @@ def test_what_nothing_has_is_told_with_what_there_is(values, said, wanted):
 def test_of_many_rows_the_shipped_values_are_tried(index, monkeypatch):
     monkeypatch.setattr("nar.answers.conditions._SAMPLE", 2)
     with pytest.raises(InvalidInputError) as caught:
-        check_values(asking.of_pages(index), Filter(sources=("torchvison", "tim")))
+        check_values(search_command.of_pages(index), Filter(sources=("torchvison", "tim")))
     # The corpus has torchvision, which looks like it; the index has not.
     assert "no 'torchvison'; nothing in it looks like that" in str(caught.value)
     with pytest.raises(InvalidInputError) as caught:
-        check_values(asking.of_pages(index), Filter(sources=("transformer",)))
+        check_values(search_command.of_pages(index), Filter(sources=("transformer",)))
     assert "no 'transformer'; it has transformers" in str(caught.value)
 
 
@@ -68,10 +72,10 @@ def test_without_a_corpus_the_first_rows_alone_are_looked_at(index, monkeypatch)
     def missing():
         raise CorpusError("none")
 
-    monkeypatch.setattr(asking, "shipped_corpus", missing)
+    monkeypatch.setattr(search_command, "shipped_corpus", missing)
     monkeypatch.setattr("nar.answers.conditions._SAMPLE", 2)
     with pytest.raises(InvalidInputError, match="the index has no 'tim'"):
-        check_values(asking.of_pages(index), Filter(sources=("tim",)))
+        check_values(search_command.of_pages(index), Filter(sources=("tim",)))
     assert shipped_corpus().is_dir()
 
 

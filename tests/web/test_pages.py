@@ -13,6 +13,7 @@ from live_server import live_server
 from web_asking import ask
 
 from nar.answers.verdict import resemblance
+from nar.answers.words import resemblance_text
 from nar.graphs.canonical import canonical
 from nar.motifs.partition import partition
 from nar.v1.retrieval_pb2 import SearchResult
@@ -95,7 +96,7 @@ def test_what_a_design_is_like_is_said_as_the_command_says_it(server):
     )
     wanted = resemblance(by_design, by_copy)
     _, _, told = post(server, "resemblance", design=design, copy=copy)
-    assert told["before"] + wanted.name + told["after"] == wanted.said
+    assert told["before"] + wanted.name + told["after"] == resemblance_text(wanted)
     assert told["word"] == wanted.word
     _, _, told = post(server, "resemblance", design={}, copy={})
     assert (told["before"], told["after"]) == ("Nothing like it is known.", "")

@@ -1,0 +1,317 @@
+"""The one place where an answer is made: hits are found, then each part that the query asks for.
+
+::
+
+    queries ── answer_all ─┬─ find: one search of all queries, and of what their parts ask beside
+                           └─ one row of _MAKERS for each part ──> Answer
+
+A further part is a field of `nar.answers.query.Answer`, a row of `_MAKERS`, a sentence in
+`nar.answers.words`, and a message of the contract.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+from nar.answers.bodies import Dissected, SharedBody, differing, shared_bodies
+from nar.answers.difference import Cut, Explanation, motif_difference
+from nar.answers.folding import folded
+from nar.answers.part_of import Whole, wholes_of
+from nar.answers.query import PARTS, Answer, Part, Query
+from nar.answers.verdict import HITS, FamilyVerdict, Resemblance, family_verdict, resemblance
+from nar.base.errors import NarError
+from nar.graphs.architecture import Architecture
+from nar.graphs.by import By
+from nar.graphs.fingerprints import Fingerprinted, Network, fingerprinted
+from nar.graphs.graph import ComputationalGraph
+from nar.index.rows import Hit, IndexEntry, IndexRow
+
+# So many first hits are compared with the query, node by node.
+COMPARED: Final = 20
+# Chosen: of so many networks among the hits one reads why they are near.
+EXPLAINED: Final = 3
+# What parts ask beside the query itself. Filters would hide some of it.
+_TOP_K: Final[Mapping[By, int]] = {
+    "design": COMPARED,
+    "copy": COMPARED,
+    "family": HITS,
+    "trunk": HITS,
+}
+
+Find = Callable[[Sequence[Query]], list[Answer | NarError]]
+Rows = Callable[[Sequence[str]], Mapping[str, IndexRow]]
+
+
+class Graphs(Protocol):
+    """Where the graphs of hits are looked for: a `Corpus`, or a `CorpusGraphs` that keeps some."""
+
+    def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
+        """Architectures by name; one that is not there is left out."""
+
+    def backbones(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, str]:
+        """Families of the encoders that composed models stand on, by name."""
+
+
+class NoGraphs:
+    """`Graphs` of who has none: answers are made of hits alone."""
+
+    def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
+        """None."""
+        return {}
+
+    def backbones(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, str]:
+        """None."""
+        return {}
+
+
+def answer_all(
+    queries: Sequence[Query], find: Find, graphs: Graphs, rows: Rows, max_nodes: int | None = None
+) -> list[Answer | NarError]:
+    """Answer queries together, each with the parts that it asks for.
+
+    Args:
+        queries: What is asked.
+        find: Finds the hits of queries and what is the same, of all of them at once.
+        graphs: Has the graphs of hits.
+        rows: Rows of the index by name or id.
+        max_nodes: Nodes of the graphs that are compared, of all queries together; None for any.
+
+    Returns:
+        For each query its answer, or its error.
+    """
+    wanted = [query.parts | query.parts_if_new for query in queries]
+    beside = [
+        Query(query.target, _TOP_K[by], by=by)
+        for query, parts in zip(queries, wanted, strict=True)
+        for by in _searches(parts)
+    ]
+    found = find([*queries, *beside])
+    further = iter(found[len(queries) :])
+    reading = sum(bool(parts & READING) for parts in wanted)
+    share = None if max_nodes is None else max_nodes // max(reading, 1)
+    answers = []
+    for query, parts, answer in zip(queries, wanted, found, strict=False):
+        near = {by: next(further) for by in _searches(parts)}
+        if isinstance(answer, Answer) and parts:
+            hits = {by: each.hits for by, each in near.items() if isinstance(each, Answer)}
+            answer = _Making(query, answer, hits, graphs, rows, share).answer()
+        answers.append(answer)
+    return answers
+
+
+def compared_hits(
+    by_copy: Sequence[Hit], by_design: Sequence[Hit], count: int = COMPARED
+) -> list[Hit]:
+    """The first hits of both answers, each once; those by copy first, for of equals one is named.
+
+    Args:
+        by_copy: Hits by copy, nearest first.
+        by_design: Hits by design, nearest first.
+        count: So many of each.
+    """
+    hits = [*by_copy[:count], *by_design[:count]]
+    return list({hit.name: hit for hit in hits}.values())
+
+
+def explanation_of(cut: Cut, dissected: Dissected, other: Architecture) -> Explanation:
+    """Why a network is near: what it shares with a query that was cut and dissected, and what not.
+
+    Args:
+        cut: The query.
+        dissected: The query.
+        other: The network.
+    """
+    differs = differing(dissected, Dissected(other))
+    return Explanation(other.labels.name, motif_difference(cut, Cut(other)), differs)
+
+
+def explained_names(answer: Answer, name: str, networks: int = EXPLAINED) -> list[str]:
+    """What a query is explained beside: the first networks, what contains it, what has its body.
+
+    Args:
+        answer: With its other parts.
+        name: Of the query; empty of one that has none.
+        networks: How many.
+    """
+    names = [row.hit.name for row in folded(answer.hits, networks, name)]
+    names += [whole.name for whole in (answer.part_of or ())[:1]]
+    names += [body.name for body in (answer.bodies or ())[:1]]
+    return list(dict.fromkeys(names))
+
+
+class _Making:
+    """One answer in the making; what several parts are made of is made once.
+
+    Args:
+        query: What is asked.
+        answer: Its hits, what is the same, its novelty.
+        near: Hits of what was asked beside it.
+        graphs: Has the graphs of hits.
+        rows: Rows of the index.
+        max_nodes: Nodes of the graphs that are compared; None for any number.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        answer: Answer,
+        near: Mapping[By, tuple[Hit, ...]],
+        graphs: Graphs,
+        rows: Rows,
+        max_nodes: int | None,
+    ) -> None:
+        self._query = query
+        self._answer = answer
+        self._near = near
+        self._graphs = graphs
+        self._rows = rows
+        self._max_nodes = max_nodes
+
+    def answer(self) -> Answer:
+        """The answer with the parts that are wanted of it."""
+        wanted = self._query.parts
+        if not self._answer.is_known:
+            wanted |= self._query.parts_if_new
+        for part in PARTS:
+            if part in wanted:
+                made: dict[str, Any] = {part: _MAKERS[part].make(self)}
+                self._answer = replace(self._answer, **made)
+        if wanted & _COMPARING and self._network:
+            self._answer = replace(self._answer, compared=len(self._compared))
+        return self._answer
+
+    def resemblance(self) -> Resemblance:
+        """What the query is like."""
+        return resemblance(self._near["design"], self._near["copy"])
+
+    def family(self) -> FamilyVerdict:
+        """Of a composed model, the family of its decoder."""
+        return family_verdict(self._near["family" if self._is_composed else "design"])
+
+    def trunk(self) -> FamilyVerdict | None:
+        """The family of the encoder of a composed model."""
+        if not self._is_composed:
+            return None
+        return family_verdict(
+            self._near["trunk"], lambda hit: self._backbones.get(hit.name) or hit.family
+        )
+
+    def wholes(self) -> tuple[Whole, ...] | None:
+        """What the query is a part of."""
+        if self._network is None:
+            return None
+        known = {name: item.graph for name, item in self._compared.items()}
+        return wholes_of(self._network.graph, known)
+
+    def bodies(self) -> tuple[SharedBody, ...] | None:
+        """Which hits have the body of the query."""
+        return shared_bodies(self._network, self._compared) if self._network else None
+
+    def shared(self) -> tuple[Explanation, ...] | None:
+        """Why the first networks are near."""
+        if self._network is None:
+            return None
+        names = explained_names(self._answer, self._name)
+        hits = {hit.name: hit for each in self._near.values() for hit in each}
+        hits |= {hit.name: hit for hit in self._answer.hits}
+        others = self._read([hits[name] for name in names])
+        cut, dissected = Cut(self._network), Dissected(self._network)
+        return tuple(explanation_of(cut, dissected, item) for item in others.values())
+
+    @property
+    def _name(self) -> str:
+        """Name of the query; empty of a graph or a vector."""
+        match self._query.target:
+            case str(name) | IndexRow(name=name):
+                return name
+            case Architecture() as item:
+                return item.labels.name
+        return ""
+
+    @cached_property
+    def _network(self) -> Network | None:
+        """The query with its graph; None where it has none."""
+        match self._query.target:
+            case Architecture() | Fingerprinted() as item:
+                return item
+            case ComputationalGraph() as graph:
+                return fingerprinted(graph)
+            case IndexRow() as row:
+                return self._read([row]).get(row.name)
+            case str(name):
+                rows = [*self._rows([name]).values()]
+                return next(iter(self._read(rows).values()), None)
+        return None
+
+    @cached_property
+    def _compared(self) -> Mapping[str, Architecture]:
+        """The nearest hits with their graphs.
+
+        A copy of the query's design is neither a whole that it is a part of nor a body with other
+        ends, so that its graph says nothing more.
+        """
+        own = self._network
+        hits = compared_hits(self._near["copy"], self._near["design"])
+        return self._read([hit for hit in hits if own and hit.topology != own.topology])
+
+    @cached_property
+    def _backbones(self) -> Mapping[str, str]:
+        hits = (*self._near["design"][:HITS], *self._near["trunk"])
+        return self._graphs.backbones(*_names_and_sources(hits))
+
+    @cached_property
+    def _is_composed(self) -> bool:
+        """Whether most hits are a decoder on an encoder."""
+        first = self._near["design"][:HITS]
+        return 2 * sum(bool(self._backbones.get(hit.name)) for hit in first) > len(first)
+
+    def _read(self, entries: Sequence[IndexEntry]) -> Mapping[str, Architecture]:
+        """The graphs of rows, as far as there is room; one of another version is left out."""
+        fitting, left = [], self._max_nodes
+        for entry in entries:
+            if left is not None:
+                if entry.nodes > left:
+                    continue
+                left -= entry.nodes
+            fitting.append(entry)
+        items = self._graphs.graphs(*_names_and_sources(fitting)) if fitting else {}
+        exact = {entry.name: entry.exact for entry in fitting}
+        return {name: item for name, item in items.items() if item.exact == exact[name]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """How a part is made.
+
+    Attributes:
+        searches: What is asked beside the query.
+        make: Makes it.
+    """
+
+    searches: tuple[By, ...]
+    make: Callable[[_Making], object]
+
+
+_MAKERS: Final[Mapping[Part, _Maker]] = {
+    "resemblance": _Maker(("design", "copy"), _Making.resemblance),
+    "family": _Maker(("design", "family", "trunk"), _Making.family),
+    "trunk": _Maker(("design", "family", "trunk"), _Making.trunk),
+    "part_of": _Maker(("design", "copy"), _Making.wholes),
+    "bodies": _Maker(("design", "copy"), _Making.bodies),
+    "shared": _Maker((), _Making.shared),
+}
+_COMPARING: Final = frozenset[Part]({"part_of", "bodies"})
+# Parts for which graphs of hits are read.
+READING: Final = frozenset[Part]({*_COMPARING, "shared"})
+
+
+def _searches(parts: Collection[Part]) -> list[By]:
+    """What some parts ask beside their query, each once."""
+    return list(
+        dict.fromkeys(by for part in PARTS if part in parts for by in _MAKERS[part].searches)
+    )
+
+
+def _names_and_sources(entries: Sequence[IndexEntry]) -> tuple[list[str], set[str]]:
+    return [entry.name for entry in entries], {entry.source for entry in entries}

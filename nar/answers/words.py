@@ -1,0 +1,229 @@
+"""Words: the sentences that say an answer. Every front end says these, and none makes its own."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from nar.answers.roles import Role
+from nar.graphs.fingerprints import Sameness
+
+if TYPE_CHECKING:
+    # Records say themselves with these words.
+    from nar.answers.bodies import SharedBody
+    from nar.answers.part_of import Whole
+    from nar.answers.query import Answer
+    from nar.answers.verdict import FamilyVerdict, Resemblance, Word
+    from nar.index.rows import Hit
+
+# Chosen: so many fit into a sentence that one reads at once; the record has them all.
+_SHOWN_NAMES: Final = 3
+_SHOWN_FAMILIES: Final = 3
+
+_SAME_NETWORK: Final = "This network is already known as {}."
+_SAME_AT_INFERENCE: Final = (
+    "At inference this is the same network as {}: a batch norm folded or branches merged."
+)
+_SAME_DESIGN: Final = "This design is already known, in other widths, as {}."
+_NEW: Final = "No architecture in the index has this exact design."
+_NOVELTY: Final = "Novelty {:.0f}: so many of 100 designs of known families have a nearer relative."
+_RESEMBLANCE: Final["Mapping[Word, str]"] = {
+    "variant": "It is a close variant of {name}{of_family}.",
+    "family": "It is of the family {family}; its nearest relative is {name}.",
+    "relative": "Its nearest relative is {name}; no family stands out.",
+    "unlike": "Nothing like it is known.",
+}
+_OTHER_ENDS: Final[Mapping[tuple[Role, ...], str]] = {
+    (): "the same embedding and head",
+    ("head",): "another head",
+    ("embedding",): "another embedding",
+    ("embedding", "head"): "another embedding and another head",
+}
+_APART: Final[Mapping[tuple[Role, ...], str]] = {
+    (): "in widths alone",
+    ("head",): "in the head alone",
+    ("embedding",): "in the embedding alone",
+    ("embedding", "head"): "in embedding and head, and not in the body",
+    ("body",): "in the body alone",
+    ("body", "head"): "in all but the embedding",
+    ("embedding", "body"): "in all but the head",
+    ("embedding", "body", "head"): "in embedding, body and head",
+}
+_SAMENESS: Final[Mapping[Sameness | None, str]] = {
+    "network": "They are the same network: equal exact fingerprint.",
+    "design": "They have the same design in other widths: equal topology, other attributes.",
+    "inference": "They are the same network at inference: equal normal forms, where batch norms "
+    "are folded and branches merged. As they are written, {alike}.",
+    None: "They are different designs{where}; {alike}.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of an answer.
+
+    Attributes:
+        part: The field of the answer that it says.
+        text: As it is read.
+        names: Architectures that it names, in their order in the text.
+    """
+
+    part: str
+    text: str
+    names: tuple[str, ...] = ()
+
+
+def sentences(answer: "Answer") -> tuple[Sentence, ...]:
+    """What an answer says beside its hits, the most certain first.
+
+    Of what is known, nothing weaker is said: neither what it is like nor whose body it has.
+    """
+    return tuple(sentence for say in _PARTS for sentence in say(answer))
+
+
+def resemblance_text(like: "Resemblance") -> str:
+    """What a design is like.
+
+    Example:
+        >>> from nar.answers.verdict import Resemblance
+        >>> resemblance_text(Resemblance("relative", "timm:resnet50"))
+        'Its nearest relative is timm:resnet50; no family stands out.'
+    """
+    of_family = f", of the family {like.family}" if like.family else ""
+    return _RESEMBLANCE[like.word].format(name=like.name, family=like.family, of_family=of_family)
+
+
+def body_text(body: "SharedBody") -> str:
+    """Whose body a network has.
+
+    Example:
+        >>> from nar.answers.bodies import SharedBody
+        >>> body_text(SharedBody("timm:resnet50", ("head",)))
+        'It has the body of timm:resnet50, widths aside, with another head.'
+    """
+    return f"It has the body of {body.name}, widths aside, with {_OTHER_ENDS[body.differs]}."
+
+
+def apart(differs: tuple[Role, ...]) -> str:
+    """Where two networks differ.
+
+    Example:
+        >>> apart(("head",))
+        'in the head alone'
+    """
+    return _APART[differs]
+
+
+def difference_text(
+    same: Sameness | None, differs: tuple[Role, ...] | None, alike_share: float
+) -> str:
+    """In what way two networks are the same, or else in which of their parts they differ.
+
+    Args:
+        same: What both have in common.
+        differs: Which parts are not the same; None where one has no body to speak of.
+        alike_share: Share of the nodes that have a counterpart, 0 to 1.
+
+    Example:
+        >>> difference_text(None, ("head",), 0.98)
+        'They are different designs, and differ in the head alone; 98% of the nodes are alike.'
+    """
+    alike = f"{100 * alike_share:.0f}% of the nodes are alike"
+    where = "" if differs is None else f", and differ {apart(differs)}"
+    return _SAMENESS[same].format(alike=alike, where=where)
+
+
+def shared_text(names: Sequence[str], in_shared: Sequence[float]) -> str:
+    """How much of two networks stands in motifs that both have.
+
+    Example:
+        >>> shared_text(("timm:a", "timm:b"), (0.5, 1))
+        '50% of timm:a and 100% of timm:b stand in motifs that both have.'
+    """
+    shares = (f"{100 * share:.0f}% of {name}" for name, share in zip(names, in_shared, strict=True))
+    return f"{' and '.join(shares)} stand in motifs that both have."
+
+
+def _known(answer: "Answer") -> Iterator[Sentence]:
+    """What is the same as the query; of a known network, its design goes without saying."""
+    if answer.same_network:
+        yield _same("same_network", _SAME_NETWORK, answer.same_network)
+    if answer.same_at_inference:
+        yield _same("same_at_inference", _SAME_AT_INFERENCE, answer.same_at_inference)
+    if answer.same_design and not (answer.same_network or answer.same_at_inference):
+        yield _same("same_design", _SAME_DESIGN, answer.same_design)
+
+
+def _same(part: str, text: str, hits: "Sequence[Hit]") -> Sentence:
+    names = tuple(hit.name for hit in hits[:_SHOWN_NAMES])
+    more = f" and {len(hits) - _SHOWN_NAMES} more" if len(hits) > _SHOWN_NAMES else ""
+    return Sentence(part, text.format(", ".join(names) + more), names)
+
+
+def _novelty(answer: "Answer") -> Iterator[Sentence]:
+    if answer.is_known:
+        return
+    yield Sentence("novelty", _NEW)
+    if answer.novelty is not None:
+        yield Sentence("novelty", _NOVELTY.format(answer.novelty))
+
+
+def _resemblance(answer: "Answer") -> Iterator[Sentence]:
+    like = answer.resemblance
+    if like and not answer.is_known:
+        names = () if like.word == "unlike" else (like.name,)
+        yield Sentence("resemblance", resemblance_text(like), names)
+
+
+def _bodies(answer: "Answer") -> Iterator[Sentence]:
+    if answer.bodies and not answer.is_known:
+        body, *others = answer.bodies
+        more = f" {len(others)} more of the hits have it." if others else ""
+        yield Sentence("bodies", body_text(body) + more, (body.name,))
+
+
+def _family(answer: "Answer") -> Iterator[Sentence]:
+    if answer.family is None:
+        return
+    subject = "Family" if answer.trunk is None else "Family, by what it is for"
+    yield Sentence("family", _votes(subject, answer.family))
+
+
+def _trunk(answer: "Answer") -> Iterator[Sentence]:
+    if answer.trunk is not None:
+        yield Sentence("trunk", _votes("Family of its trunk", answer.trunk))
+
+
+def _votes(subject: str, verdict: "FamilyVerdict") -> str:
+    """Such as "Family: bart (8 of the first 10 hits, the nearest at 0.971)."."""
+    if not verdict.counts:
+        return f"{subject}: {'no hit has one' if verdict.of else 'there are no hits'}."
+    first = verdict.counts[0]
+    if verdict.family:
+        votes = f"{first.hits} of the first {verdict.of} hits, the nearest at {first.score:.3f}"
+        return f"{subject}: {verdict.family} ({votes})."
+    votes = "; ".join(
+        f"{count.family} {count.hits}, at {count.score:.3f}"
+        for count in verdict.counts[:_SHOWN_FAMILIES]
+    )
+    return f"{subject}: none stands out among the first {verdict.of} hits ({votes})."
+
+
+def _part_of(answer: "Answer") -> Iterator[Sentence]:
+    if answer.part_of:
+        yield Sentence("part_of", _contained(*answer.part_of), (answer.part_of[0].name,))
+
+
+def _contained(whole: "Whole", *others: "Whole") -> str:
+    """Such as "This is 97% contained in timm:bit: the end of it, 54% of its operators."."""
+    part = whole.part
+    more = f" And in {len(others)} more of the hits." if others else ""
+    return (
+        f"This is {100 * part.share:.0f}% contained in {whole.name}: {part.where} of it, "
+        f"{100 * part.of_whole:.0f}% of its operators.{more}"
+    )
+
+
+# In the order in which they are read.
+_PARTS: Final[tuple["Callable[[Answer], Iterable[Sentence]]", ...]] = (
+    _known, _novelty, _resemblance, _bodies, _family, _trunk, _part_of,
+)  # fmt: skip

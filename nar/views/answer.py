@@ -1,0 +1,218 @@
+"""An answer as people see it, and as the plain data that programs get: every part of the record."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from itertools import chain
+from typing import Any, Final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nar.answers.difference import Explanation
+from nar.answers.folding import Row
+from nar.answers.published import origin
+from nar.answers.query import Answer
+from nar.answers.verdict import FamilyVerdict
+from nar.answers.words import sentences
+from nar.index.rows import Hit
+from nar.views.difference import explanation_view
+from nar.views.display import human
+from nar.views.html import Fitted
+
+Report = dict[str, Any]
+
+# Columns of a terminal in which nothing is ever cut, and to how many texts are cut in others that
+# have no room for all.
+_WIDE: Final = 110
+_CUT: Final = 14
+# Chosen: below a network stand so many of its other names.
+_SHOWN_COPIES: Final = 2
+_MEASURED: Final = ("top-1 %", "img/s")
+_SCORES: Final = "score: the cosine of two vectors, 1 where they are equal"
+_NOBODY: Final = (
+    "No architecture in the index has what the options ask for; `nar corpus list` shows the family "
+    "of each architecture, and `nar corpus stats` shows sources and tasks."
+)
+# The sentences that stand before the table of hits; the others stand below it.
+_STYLES: Final[Mapping[str, str]] = {
+    "same_network": "bold yellow",
+    "same_at_inference": "bold yellow",
+    "same_design": "yellow",
+    "novelty": "green",
+    "resemblance": "bold green",
+    "bodies": "bold green",
+}
+_STYLES_BELOW: Final[Mapping[str, str]] = {"part_of": "bold"}
+
+_TWO: Final = "two models are compared, and nothing is searched"
+# Which fields of an `Answer` a front end does not show, and why. It shows all others.
+LEFT_OUT: Final[Mapping[str, Mapping[str, str]]] = {
+    "command": {"compared": "it is evidence of what is not said: `--json` has it"},
+    "python": {"compared": "a person reads what is said; the attribute has it"},
+    "mcp": {"shared": "it is long for a language model, which asks `diff` about a pair"},
+    "page": {
+        "compared": "it is evidence of what is not said",
+        "shared": "the page compares two models in a view of its own",
+    },
+    "nar diff --html": {
+        "hits": _TWO,
+        "novelty": _TWO,
+        "resemblance": _TWO,
+        "family": _TWO,
+        "trunk": _TWO,
+        "part_of": _TWO,
+        "compared": _TWO,
+    },
+}
+
+
+def answer_view(query: str, answer: Answer, rows: Sequence[Row] = ()) -> RenderableType:
+    """What is said of a query, a table of its relatives, and why the first of them are near.
+
+    Args:
+        query: Name of what was asked.
+        answer: The answer.
+        rows: What the table shows; each hit alone by default.
+    """
+    said = sentences(answer)
+    before = [Text(each.text, _STYLES[each.part]) for each in said if each.part in _STYLES]
+    below = [
+        Text(each.text, _STYLES_BELOW.get(each.part, ""))
+        for each in said
+        if each.part not in _STYLES
+    ]
+    shown = rows or [Row(hit) for hit in answer.hits]
+    hits: list[RenderableType] = (
+        ["", Fitted(partial(_tables, query, shown))] if shown else [Text(_NOBODY, "yellow")]
+    )
+    reasons = (
+        explanation_view(each.name, each.motifs, each.differs) for each in answer.shared or ()
+    )
+    return Group(*before, *hits, *below, *reasons)
+
+
+def answer_report(query: str, answer: Answer, rows: Sequence[Row]) -> Report:
+    """The same as plain data.
+
+    Args:
+        query: Name of what was asked.
+        answer: The answer.
+        rows: The hits, a row a network.
+    """
+    return {
+        "query": query,
+        "hits": [_hit(row) for row in rows],
+        "same_network": [hit.name for hit in answer.same_network],
+        "same_at_inference": [hit.name for hit in answer.same_at_inference],
+        "same_design": [hit.name for hit in answer.same_design],
+        "novelty": answer.novelty,
+        "published_from": origin(),
+        "sentences": [each.text for each in sentences(answer)],
+        "evidence": evidence_report(answer),
+        "explanations": [_explanation(each) for each in answer.shared or ()],
+    }
+
+
+def evidence_report(answer: Answer) -> Report:
+    """What the hits say of the query, each with what speaks for it; null where it was not asked."""
+    return {
+        "family": _votes(answer.family),
+        "trunk": _votes(answer.trunk),
+        "resemblance": asdict(answer.resemblance) if answer.resemblance else None,
+        "part_of": _listed(answer.part_of, lambda each: {"name": each.name, **asdict(each.part)}),
+        "bodies": _listed(answer.bodies, asdict),
+        "compared": answer.compared,
+    }
+
+
+def _listed(items: Sequence[Any] | None, report: Callable[[Any], Report]) -> list[Report] | None:
+    return None if items is None else [report(item) for item in items]
+
+
+def _votes(verdict: FamilyVerdict | None) -> Report | None:
+    return {"name": verdict.family or None, **asdict(verdict)} if verdict else None
+
+
+def _hit(row: Row) -> Report:
+    figures = asdict(row.published) if row.published else None
+    return {**asdict(row.hit), "copies": row.copies, "published": figures}
+
+
+def _explanation(reason: Explanation) -> Report:
+    motifs = reason.motifs
+    return {
+        "name": reason.name,
+        "differs": reason.differs,
+        "at_inference": motifs.at_inference,
+        "in_shared_motifs": dict(zip(("first", "second"), motifs.in_shared, strict=True)),
+        "shared_motifs": [asdict(motif) for motif in motifs.shared],
+        "other_motifs": [asdict(motif) for motif in motifs.other],
+    }
+
+
+def _tables(query: str, rows: Sequence[Row], columns: int) -> list[Table]:
+    """The relatives with whole texts, and with cut ones for a terminal that may have no room."""
+    if columns >= _WIDE:
+        return [_relatives(query, rows, None, with_figures=True)]
+    return [_relatives(query, rows, width, with_figures=False) for width in (None, _CUT)]
+
+
+def _relatives(query: str, rows: Sequence[Row], width: int | None, *, with_figures: bool) -> Table:
+    title = f"Relatives of {query}"
+    measured = [_MEASURED] if with_figures and any(row.published for row in rows) else []
+    table = Table(
+        title=title,
+        title_style="bold",
+        title_justify="left",
+        caption=f"{_SCORES}\n{', '.join(_MEASURED)}: {origin()}" if measured else _SCORES,
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("", justify="right", no_wrap=True)
+    # A name is what the next command is given: in a narrow terminal it takes a second line, and
+    # other texts are cut.
+    table.add_column("name", overflow="fold")
+    libraries = [] if all(_names_its_library(row.hit) for row in rows) else ["library"]
+    for column in (*libraries, "family", "task"):
+        table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=width)
+    for column in ("params", *chain(*measured), "score"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for rank, row in enumerate(rows, start=1):
+        hit = row.hit
+        texts = [*([_library(hit)] if libraries else []), hit.family, hit.task]
+        figures = _published(row) if measured else ()
+        parameters = human(hit.parameters) if hit.parameters else "-"
+        table.add_row(str(rank), hit.name, *texts, parameters, *figures, f"{hit.score:.3f}")
+        for copy in _copies(row):
+            table.add_row(*copy)
+    return table
+
+
+def _copies(row: Row) -> Iterator[tuple[str, Text]]:
+    """What stands below a network: the others of its names."""
+    for name in row.copies[:_SHOWN_COPIES]:
+        yield "=", Text(name, "dim")
+    more = len(row.copies) - _SHOWN_COPIES
+    if more > 0:
+        yield "", Text(f"and {more} more", "dim")
+
+
+def _library(hit: Hit) -> str:
+    """The library of a hit, without its version."""
+    return hit.library.partition(" ")[0]
+
+
+def _names_its_library(hit: Hit) -> bool:
+    return hit.name.startswith(f"{_library(hit)}:")
+
+
+def _published(row: Row) -> tuple[str, str]:
+    """Percent of ImageNet's images, and images a second, as timm has measured them."""
+    figures = row.published
+    if figures is None:
+        return "", ""
+    speed = f"{figures.images_per_s:,.0f}" if figures.images_per_s else ""
+    return f"{figures.imagenet_top1:.1f}", speed
