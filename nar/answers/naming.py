@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
+from nar.base.model_files import CONFIG_FILE, PYTHON, READ, WANTED, why_not_read
 from nar.corpus import Corpus, Location
 from nar.corpus.suggestions import close_names
 from nar.graphs.architecture import Architecture
@@ -19,13 +20,8 @@ if TYPE_CHECKING:
     from nar.zoo import ZooCapture
 
 
-_CONFIG: Final = "config.json"
 _HUB: Final = "hf:"
 _HUB_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)?")
-# Suffixes of files that models are captured from.
-_CAPTURED: Final = {".py", ".pt2", ".onnx", ".json"}
-# Suffixes of files that hold weights, which do not say what is computed with them.
-_WEIGHTS: Final = {".pt", ".pth", ".bin", ".safetensors", ".ckpt", ".h5", ".gguf", ".npz"}
 _FIRST: Final = ("timm", "torchvision", "transformers")
 _BARE: Final = "Model@"
 _SHOWN: Final = 5
@@ -58,10 +54,10 @@ def resolve_name(name: str, corpus: Location | None) -> str:
         return _in_folder(path)
     if path.is_file():
         _check_file(path)
-    if ":" in name or path.suffix in _CAPTURED:
+    if ":" in name or path.suffix in {PYTHON, *READ}:
         _warn_of_close(name, names)
         return name
-    _check_weights(path)
+    _check_kind(path)
     return _short(name, names, corpus)
 
 
@@ -77,11 +73,13 @@ def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
     # Of a checkpoint, the model without a head is what its name means.
     found = [each for each in found if _BARE in each][:1] or found
     if not found:
+        if Path(name).is_file():
+            raise InvalidInputError(name, f"no model is captured from such a file; wanted {WANTED}")
         near = close_names(name, names)
         hint = f"did you mean {', '.join(near)}?" if near else "`nar list` prints the known ones."
         raise UnknownArchitectureError(
             f"{name}: neither a known architecture nor a file; {hint} For a model of your own "
-            "name path/to/file.py:factory, or a .onnx, .pt2 or config.json file"
+            f"name {WANTED}"
         )
     sources = {each.partition(":")[0] for each in found}
     items = Corpus(corpus).graphs(found, sources) if corpus else {}
@@ -117,16 +115,16 @@ def _warn_of_close(name: str, names: Sequence[str]) -> None:
 
 
 def _in_folder(path: Path) -> str:
-    if (path / _CONFIG).is_file():
-        return str(path / _CONFIG)
+    if (path / CONFIG_FILE).is_file():
+        return str(path / CONFIG_FILE)
     raise InvalidInputError(
-        str(path), f"wanted a folder with a {_CONFIG} of transformers, or a file; came a folder"
+        str(path), f"wanted a folder with a {CONFIG_FILE} of transformers, or a file; came a folder"
     )
 
 
 def _check_file(path: Path) -> None:
-    _check_weights(path)
-    if path.suffix == ".py":
+    _check_kind(path)
+    if path.suffix == PYTHON:
         functions = _functions(path)
         shown = ", ".join(f"{path}:{each}" for each in functions[:_SHOWN])
         there = f"it has {shown}" if functions else "it defines none"
@@ -134,13 +132,10 @@ def _check_file(path: Path) -> None:
         raise InvalidInputError(str(path), f"{reason}; {there}")
 
 
-def _check_weights(path: Path) -> None:
-    if path.suffix in _WEIGHTS:
-        raise InvalidInputError(
-            str(path),
-            f"a {path.suffix} file holds weights, and does not say what is computed with them; "
-            "wanted path/to/file.py:factory, an exported .pt2 or .onnx, or a config.json",
-        )
+def _check_kind(path: Path) -> None:
+    reason = why_not_read(path)
+    if reason is not None:
+        raise InvalidInputError(str(path), reason)
 
 
 def _functions(path: Path) -> list[str]:
@@ -161,12 +156,13 @@ def _of_hub(name: str) -> str:
     # Whoever asks for no model of the hub does without its library.
     from huggingface_hub import constants, try_to_load_from_cache
 
-    cached = try_to_load_from_cache(repository, _CONFIG)
+    cached = try_to_load_from_cache(repository, CONFIG_FILE)
     if isinstance(cached, str):
         return cached
     raise UnknownArchitectureError(
-        f"{name}: no {_CONFIG} of it in {constants.HF_HUB_CACHE}, and nothing is downloaded here; "
-        f"fetch it with `hf download {repository} {_CONFIG}`, or name a {_CONFIG} of your own"
+        f"{name}: no {CONFIG_FILE} of it in {constants.HF_HUB_CACHE}, and nothing is downloaded "
+        f"here; fetch it with `hf download {repository} {CONFIG_FILE}`, or name a {CONFIG_FILE} of "
+        "your own"
     )
 
 

@@ -10,13 +10,12 @@ from typing import Final
 
 from nar.base.children import Child
 from nar.base.errors import InvalidQueryError
+from nar.base.model_files import READ
 from nar.serve.status import SlowUploadError
 from nar.v1.retrieval_pb2 import Graph
 
 # What reads; it is never imported here, for a server need not load what captures models.
 _MODULE: Final = "nar.web.reading"
-# What ends a name -> what the file is.
-KINDS: Final = {".onnx": "an ONNX model", ".pt2": "an exported program", ".json": "a configuration"}
 _MAX_S: Final = 100.0
 
 
@@ -42,8 +41,8 @@ class Files:
             OversizedError: It is too large.
         """
         suffix = Path(name).suffix.lower()
-        if suffix not in KINDS:
-            kinds = ", ".join(f"{kind} ({end})" for end, kind in KINDS.items())
+        if suffix not in READ:
+            kinds = ", ".join(f"{kind} ({end})" for end, kind in READ.items())
             raise InvalidQueryError(
                 "name", f"wanted {kinds}; anything else is read by `nar search FILE` in a shell"
             )

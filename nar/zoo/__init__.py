@@ -8,6 +8,7 @@
 from collections.abc import Sequence
 
 from nar.base.errors import InvalidInputError, UnknownArchitectureError
+from nar.base.model_files import WANTED
 from nar.graphs.architecture import architecture
 from nar.zoo.sources import source_names, source_of
 from nar.zoo.sources.file import is_file_name, resolve_file
@@ -57,8 +58,7 @@ def resolve(name: str, input_shape: Sequence[int] | None = None) -> Architecture
     if is_file_name(name):
         return resolve_file(name, input_shape)
     raise UnknownArchitectureError(
-        f"{name}: wanted {', '.join(f'{known}:<model>' for known in source_names())}, "
-        "path/to/file.py:factory, or a .pt2, .onnx or config.json file"
+        f"{name}: wanted {', '.join(f'{known}:<model>' for known in source_names())}, {WANTED}"
     )
 
 

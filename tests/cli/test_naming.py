@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from nar.answers.naming import resolve_name
 from nar.base.errors import InvalidInputError, UnknownArchitectureError
+from nar.base.model_files import WANTED
 from nar.cli.app import app
 from nar.corpus import shipped_corpus
 from nar.corpus.suggestions import close_names
@@ -71,6 +72,22 @@ def test_weights_are_no_architecture(tmp_path, suffix):
         with pytest.raises(InvalidInputError, match="holds weights"):
             resolve_name(str(path), None)
         path.touch()
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("m.tflite", "a .tflite file is a TensorFlow Lite model, which is not read here"),
+        ("m.keras", "a .keras file is a Keras model, which is not read here"),
+        ("notes.md", "no model is captured from such a file"),
+    ],
+)
+def test_a_file_that_is_not_read_is_told_what_it_is_and_what_is_taken(tmp_path, file, kind):
+    path = tmp_path / file
+    path.touch()
+    with pytest.raises(InvalidInputError) as raised:
+        resolve_name(str(path), None)
+    assert raised.value.reason == f"{kind}; wanted {WANTED}"
 
 
 def test_a_model_of_the_hub_is_its_cached_configuration(monkeypatch):

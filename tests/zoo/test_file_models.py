@@ -1,11 +1,16 @@
 """A user's own file: every way to give a module and its inputs, and what is said when one fails."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
+import nar
 from nar.base.errors import CaptureError, InvalidInputError, NarError, UnknownArchitectureError
+from nar.base.model_files import READ
 from nar.graphs.ops import op_name
 from nar.zoo import capture_architecture
+from nar.zoo.sources import file
 
 SOURCE = """
 import torch
@@ -276,3 +281,10 @@ def test_a_shape_is_for_factories_only(tmp_path):
     for name in ("timm:resnet18", str(tmp_path / "model.onnx")):
         with pytest.raises(InvalidInputError, match="an input shape for path/to/file"):
             capture_architecture(name, [1, 3, 64, 64])
+
+
+def test_each_kind_of_file_has_a_reader_and_the_page_offers_it():
+    """What is read stands in one table; the page, which cannot import it, says the same."""
+    assert file._READERS.keys() == READ.keys()
+    static = Path(nar.__file__).parent / "web/static"
+    assert f'accept: "{",".join(READ)}"' in (static / "js/ask.js").read_text()

@@ -9,7 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from nar.answers.naming import meant
+from nar.answers.naming import resolve_name
 from nar.base.errors import PluginError, UnknownArchitectureError
 from nar.graphs.ops import op_name
 from nar.zoo import capture_architecture, list_specs, resolve, source_names, sources
@@ -82,7 +82,7 @@ def register(folder, *rows, name="another-zoo", code="SOURCE = 1\n"):
 
 def test_models_of_an_installed_package_are_found_by_name(installed, on_path):
     on_path(installed)
-    assert meant("private:wide", None) == "private:wide"
+    assert resolve_name("private:wide", None) == "private:wide"
     item = capture_architecture("private:wide").architecture
     assert [op_name(op) for op in item.graph.op_ids.tolist()] == ["input", "conv", "relu"]
     assert item.labels.library == "private-zoo 1.0"

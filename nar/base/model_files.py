@@ -1,0 +1,52 @@
+"""Files of models by the end of their names: those that are read, and those that cannot be.
+
+It stands below everything that reads one, so that whoever only refuses a file, as a server does,
+loads no library of models. A reader of a new kind is one row here and one in
+`nar.zoo.sources.file`.
+"""
+
+from pathlib import Path
+from typing import Final
+
+CONFIG_FILE: Final = "config.json"
+# A module is made by a function in it: path/to/file.py:factory.
+PYTHON: Final = ".py"
+# End of the name -> what such a file is. Each of them says what is computed.
+READ: Final = {
+    ".onnx": "an ONNX model",
+    ".pt2": "an exported program",
+    ".json": "a configuration",
+}
+# They hold weights, which do not say what is computed with them.
+WEIGHTS: Final = frozenset({".pt", ".pth", ".bin", ".safetensors", ".ckpt", ".h5", ".gguf", ".npz"})
+# They say what is computed, in a form that nothing here reads.
+NOT_READ: Final = {
+    ".engine": "a TensorRT engine",
+    ".keras": "a Keras model",
+    ".mlmodel": "a Core ML model",
+    ".pb": "a TensorFlow graph",
+    ".tflite": "a TensorFlow Lite model",
+    ".torchscript": "a TorchScript model",
+}
+# What to name in place of anything else.
+WANTED: Final = (
+    f"path/to/file{PYTHON}:factory, or a file that ends in "
+    f"{', '.join(end for end in READ if end != '.json')} or is a {CONFIG_FILE}"
+)
+
+
+def why_not_read(path: Path) -> str | None:
+    """Why no model is captured from a file that ends so, with the way out; None for other ends.
+
+    Example:
+        >>> why_not_read(Path("mobile.tflite")).partition(";")[0]
+        'a .tflite file is a TensorFlow Lite model, which is not read here'
+    """
+    end = path.suffix
+    if end in WEIGHTS:
+        reason = "holds weights, and does not say what is computed with them"
+    elif end in NOT_READ:
+        reason = f"is {NOT_READ[end]}, which is not read here"
+    else:
+        return None
+    return f"a {end} file {reason}; wanted {WANTED}"
