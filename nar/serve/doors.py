@@ -1,6 +1,7 @@
-"""Who may ask a server: by its settings, and by the token of each call.
+"""Which calls may pass: by the settings of a server, a token, the room that is left and the time.
 
-Health and reflection pass untouched: a probe must work without a token.
+Health and reflection pass untouched: a probe must work without a token and while the server is
+full.
 """
 
 import hashlib
@@ -13,14 +14,18 @@ from pathlib import Path
 from typing import Final, Literal
 
 from google.protobuf.message import Message
+from prometheus_client import Gauge
 
 from nar.base.errors import ConfigError
 from nar.base.files import check_readable
 from nar.base.watched import Watched
-from nar.serve.calls import Call, Layer, Proceed
+from nar.serve.calls import Call, Layer, Proceed, time_remaining_s
 from nar.serve.outcome import Outcome
 from nar.serve.status import (
+    DrainingError,
+    ExpiredError,
     ForbiddenError,
+    OverloadedError,
     UnauthenticatedError,
 )
 from nar.serve.telemetry import Telemetry
@@ -168,6 +173,55 @@ async def only_reads(call: Call, proceed: Proceed) -> Message | None:
             f"this server takes no {call.method}: wanted one that runs with `nar serve --writable` "
             "or server.writable"
         )
+    return await proceed()
+
+
+class Admission:
+    """Sheds calls beyond a bound at once, rather than let all of them wait.
+
+    A call counts for as long as a thread works on it, whether its caller is there or not.
+
+    Attributes:
+        is_closed: Whether every further call is turned away.
+    """
+
+    def __init__(self, max_in_flight: int, gauge: Gauge) -> None:
+        self._max_in_flight = max_in_flight
+        self._in_flight = 0
+        self._gauge = gauge
+        self.is_closed = False
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a further call is shed."""
+        return self._in_flight >= self._max_in_flight and not self.is_closed
+
+    def close(self) -> None:
+        """Turn every further call away: the server ends."""
+        self.is_closed = True
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
+        """Proceed, or raise OverloadedError or DrainingError."""
+        if self.is_closed:
+            raise DrainingError("this server stops; ask another, or try again")
+        if self.is_full:
+            raise OverloadedError(f"{self._in_flight} calls are in flight; try again")
+        self._count(1)
+        try:
+            return await proceed()
+        finally:
+            call.when_work_ends(partial(self._count, -1))
+
+    def _count(self, change: int) -> None:
+        self._in_flight += change
+        self._gauge.set(self._in_flight)
+
+
+async def deadline(call: Call, proceed: Proceed) -> Message | None:
+    """Proceed while there is time, or raise ExpiredError."""
+    remaining = time_remaining_s(call.context)
+    if remaining is not None and remaining <= 0:
+        raise ExpiredError("the deadline had passed before work began")
     return await proceed()
 
 

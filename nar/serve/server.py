@@ -11,10 +11,9 @@ from grpc_reflection.v1alpha import reflection
 from nar.base.errors import ConfigError
 from nar.serve.calls import SERVICE
 from nar.serve.dispatch import Dispatch
-from nar.serve.doors import check_doors, doors, locks
+from nar.serve.doors import Admission, check_doors, deadline, doors, locks
 from nar.serve.health import Health
 from nar.serve.http import Site
-from nar.serve.overload import Admission, deadline
 from nar.serve.requests import Streams, Uploads
 from nar.serve.retrieval import Retrieval
 from nar.serve.service import methods_of

@@ -14,9 +14,8 @@ from nar.base.errors import InvalidQueryError, at
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry
 from nar.v1 import retrieval_pb2
-from nar.wire.filters import decode_filter, encode_filter
 from nar.wire.limits import Limits
-from nar.wire.queries import MAX_UINT32
+from nar.wire.queries import MAX_UINT32, decode_filter, encode_filter
 from nar.wire.records import encode_architecture
 
 # 128 bits: no two filters have the same digest.

@@ -13,7 +13,7 @@ from nar.base.errors import InvalidQueryError
 from nar.cli.options import filtering
 from nar.index.filters import GROUPS, Filter, Range, Texts, conditions_of, on
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.filters import decode_filter, decode_kind, filter_fields
+from nar.wire.queries import decode_filter, decode_kind, filter_fields
 
 EAST = np.eye(1, DIM, dtype=np.float32)
 

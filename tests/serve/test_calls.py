@@ -16,7 +16,7 @@ from tiny_index import known
 from waiting import wait_for
 
 from nar.serve.calls import SERVICE
-from nar.serve.overload import Resting
+from nar.serve.dispatch import Resting
 from nar.serve.status import PUSHBACK
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
@@ -106,7 +106,7 @@ def test_a_server_with_enough_to_do_takes_no_call_until_it_has_answered(
 ):
     """Its threads go on meanwhile, and grpc keeps what comes, or drops it."""
     monkeypatch.setattr("nar.serve.workers.MAX_TOGETHER", 1)  # a call that waits is enough
-    monkeypatch.setattr("nar.serve.overload.REST_S", 10.0)
+    monkeypatch.setattr("nar.serve.dispatch.REST_S", 10.0)
     gate = Gate()
     rest, rests = Resting.before_a_call, []
 

@@ -4,9 +4,8 @@ import pytest
 from google.protobuf.descriptor_pb2 import MethodOptions
 
 from nar.serve.calls import Call, Patience, StageClock
-from nar.serve.doors import READING, Authentication, Tokens, doors, only_reads
+from nar.serve.doors import READING, Admission, Authentication, Tokens, deadline, doors, only_reads
 from nar.serve.outcome import Outcome
-from nar.serve.overload import Admission, deadline
 from nar.serve.status import (
     ExpiredError,
     ForbiddenError,

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from nar.serve.overload import IN_VAIN, Resting
+from nar.serve.dispatch import IN_VAIN, Resting
 
 
 class Answered(threading.Event):
@@ -24,7 +24,7 @@ class Answered(threading.Event):
 def now(monkeypatch):
     """A clock that stands: add to it."""
     clock = [100.0]
-    monkeypatch.setattr("nar.serve.overload.monotonic", lambda: clock[0])
+    monkeypatch.setattr("nar.serve.dispatch.monotonic", lambda: clock[0])
     return clock
 
 
@@ -35,7 +35,7 @@ def test_who_has_not_enough_to_do_takes_every_call():
 
 
 def test_a_rest_ends_with_an_answer(monkeypatch):
-    monkeypatch.setattr("nar.serve.overload.REST_S", 10.0)
+    monkeypatch.setattr("nar.serve.dispatch.REST_S", 10.0)
     answered = threading.Event()
     began = time.monotonic()
     thread = threading.Thread(target=answered.set)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from nar.base.errors import InvalidQueryError
 from nar.index.filters import EVERYTHING, GROUPS, MAX_DEPTH, MAX_FILTERS, MAX_VALUES, Filter, Range
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.filters import decode_filter, encode_filter
+from nar.wire.queries import decode_filter, encode_filter
 
 RESNETS = Filter(families=("resnet",))
 

@@ -26,8 +26,8 @@ from nar.index.reader import Reader
 from nar.index.settings import IndexConfig
 from nar.serve import server as server_module
 from nar.serve.calls import SERVICE
+from nar.serve.dispatch import Resting
 from nar.serve.doors import check_doors
-from nar.serve.overload import Resting
 from nar.serve.run import serve
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
