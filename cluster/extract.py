@@ -1,20 +1,19 @@
 """The command of extraction: ``python -m cluster.extract --select corpus --work DIR``."""
 
-import json
-import sys
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Group, RenderableType
 from rich.table import Table
 
 from cluster.config import load_cluster_config
 from cluster.extraction import ExtractReport, Job, extract
 from cluster.resources import resized
 from cluster.session import ClusterFile, Workers, alone, connect
-from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
+from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
 from nar.base.errors import ConfigError
 from nar.base.workspace import Workspace
 from nar.views import display
@@ -108,6 +107,11 @@ def times(report: ExtractReport) -> Table:
     return table
 
 
+def view(report: ExtractReport) -> RenderableType:
+    """The report for a person."""
+    return Group(display.manifest(report.manifest), times(report), summary(report))
+
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -146,12 +150,7 @@ def main(
     workspace = Workspace(work)
     with alone(workspace, "corpus"), connect(config):
         report = extract(job, workspace, resized(config.extract, workers))
-    if as_json:
-        sys.stdout.write(json.dumps(as_dict(report), indent=2) + "\n")
-    else:
-        stdout.print(display.manifest(report.manifest))
-        stdout.print(times(report))
-        stdout.print(summary(report), soft_wrap=True)
+    show(as_dict(report), lambda: view(report), as_json=as_json)
 
 
 if __name__ == "__main__":

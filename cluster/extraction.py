@@ -16,12 +16,11 @@ from cluster.capture_worker import CaptureWorker, WorkerCapture
 from cluster.config import ExtractConfig
 from cluster.journal import Journal, Result, RunRecord, Scribe, Settled, captured, failed, merged
 from cluster.ledger import Ledger
-from cluster.progress import watching
 from cluster.provenance import identity, labels_identity, packages, source_name
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.shards import Published, Publisher, ShardRecord, cut
 from cluster.telemetry import Teller, telling
-from nar.base.console import stderr
+from nar.base.console import progress
 from nar.base.errors import CaptureError, ConfigError, CorpusError, NarError
 from nar.base.workspace import Workspace
 from nar.capture import CAPTURE_VERSION
@@ -220,12 +219,14 @@ def capture_all(
     )
     items = [Item(name, group=source_name(name)) for name in identities]
     try:
-        with watching(Counter(map(source_name, identities)), stderr) as advance:
+        groups = Counter(map(source_name, identities))
+        with progress("capturing", len(identities), groups=groups) as advance:
             for outcome in ActorPool(recruiter, workers, config).run(items):
                 result = _result(outcome, identities[outcome.key])
                 scribe.add(result)
-                advance(source_name(outcome.key), result.row is not None)
-                teller.count("failed" if result.row is None else "captured")
+                is_failed = result.row is None
+                advance(1, group=source_name(outcome.key), failed=int(is_failed))
+                teller.count("failed" if is_failed else "captured")
     finally:
         scribe.close()
 

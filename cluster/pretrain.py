@@ -1,7 +1,5 @@
 """The command of pretraining: ``python -m cluster.pretrain --work DIR``."""
 
-import json
-import sys
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +9,7 @@ import typer
 from cluster.config import load_cluster_config
 from cluster.pretraining import PretrainReport, pretrain_on_cluster
 from cluster.session import ClusterFile, Corpus, alone, connect
-from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stdout
+from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
 from nar.base.workspace import Workspace
 from nar.config import load_config
 from nar.corpus import located
@@ -77,10 +75,7 @@ def main(
             corpus=located(corpus) if corpus else None,
             restart=restart,
         )
-    if as_json:
-        sys.stdout.write(json.dumps(as_dict(report), indent=2) + "\n")
-    else:
-        stdout.print(summary(report), soft_wrap=True)
+    show(as_dict(report), lambda: summary(report), as_json=as_json)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from ray.actor import ActorHandle
 from ray.exceptions import RayError
 from ray.util.metrics import Gauge
 
+from nar.base.console import seconds_left
+
 JobName = Literal["extract", "draw", "embed", "pretrain"]
 ACTOR: Final = "nar-telemetry"
 # How often figures are told, at most; how long a job waits at its end until the last are shown.
@@ -90,7 +92,7 @@ class Teller:
         if self.actor is None:
             return
         done = self.records.total()
-        left_s = (self._told - self.began) * max(0, self.total - done) / max(done, 1)
+        left_s = seconds_left(self._told - self.began, done, self.total)
         self.actor.show.remote(self.job, dict(self.records), dict(self.shards), left_s)
 
 

@@ -36,6 +36,30 @@ def test_a_terminal_gets_a_bar():
     assert "10/10" in shown([10], 10, terminal=True)
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_groups_are_counted_beside_the_whole(terminal):
+    text = io.StringIO()
+    to = Console(file=text, force_terminal=terminal, width=120)
+    with progress("capturing", 3, to, groups={"timm": 2, "file": 1}) as advance:
+        advance(1, group="timm")
+        advance(1, group="file", failed=1)
+        advance(1, group="timm")
+    last = text.getvalue()
+    for shown in ("capturing", "3/3", "timm", "2/2", "file", "1/1", "1 failed", "/s"):
+        assert shown in last
+
+
+def test_a_line_tells_of_the_groups_that_changed_since_the_last(monkeypatch):
+    monkeypatch.setattr(console, "LOG_EVERY_S", 0.0)
+    text = io.StringIO()
+    with progress("capturing", 2, Console(file=text), groups={"timm": 1, "file": 1}) as advance:
+        advance(1, group="timm")
+        advance(1, group="file")
+    first, second = text.getvalue().splitlines()
+    assert "(timm 1/1, " in first
+    assert "(file 1/1, " in second
+
+
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [

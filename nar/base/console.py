@@ -8,10 +8,12 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from textwrap import indent
-from typing import Annotated, Final, ParamSpec
+from types import MappingProxyType
+from typing import Annotated, Final, ParamSpec, Protocol
 
 import typer
 from rich.console import Console, RenderableType
@@ -20,6 +22,7 @@ from rich.text import Text
 from nar.base.errors import NarError
 from nar.base.release import version
 
+# Chosen: a log of an hour stays a few hundred lines.
 LOG_EVERY_S = 10.0
 # Columns of what nobody looks at in a terminal: other programs want a row on one line.
 _UNBOUNDED = 200
@@ -56,14 +59,40 @@ Version = Annotated[
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print the traceback of an error.")]
 
 
+class Advance(Protocol):
+    """Counts what a job has done."""
+
+    def __call__(self, number: int, /, *, group: str = "", failed: int = 0) -> None:
+        """Count items.
+
+        Args:
+            number: How many are done, failed ones included.
+            group: Which group they belong to, where a job has groups.
+            failed: How many of them have failed.
+        """
+
+
 @contextmanager
-def progress(title: str, total: int, console: Console = stderr) -> Iterator[Callable[[int], None]]:
+def progress(
+    title: str,
+    total: int,
+    console: Console = stderr,
+    *,
+    groups: Mapping[str, int] = MappingProxyType({}),
+) -> Iterator[Advance]:
     """Show how far a job is and how long it still takes; the body calls with what it has done.
 
-    A terminal gets a bar, a log file a line every ten seconds.
+    A terminal gets a bar, and one a group; a log file gets a line every ten seconds.
+
+    Args:
+        title: What is done.
+        total: How many items the job has.
+        console: Where to.
+        groups: Group -> how many of the items belong to it.
     """
+    counts = _Counts(title, total, groups)
     if not console.is_terminal:
-        yield _log_lines(title, total, console)
+        yield _log_lines(counts, console)
         return
     # Most commands show no bar.
     from rich.progress import (
@@ -76,24 +105,95 @@ def progress(title: str, total: int, console: Console = stderr) -> Iterator[Call
     )
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    pace = TextColumn("{task.fields[pace]}")
     times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*columns, *times, console=console) as bar:
-        task = bar.add_task(title, total=total)
-        yield lambda amount: bar.advance(task, amount)
+    with Progress(*columns, pace, *times, console=console) as bars:
+        everything = bars.add_task(title, total=total, pace="")
+        tasks = {name: bars.add_task(f"  {name}", total=groups[name], pace="") for name in groups}
+
+        def advance(number: int, /, *, group: str = "", failed: int = 0) -> None:
+            state = counts.add(number, group, failed)
+            bars.advance(everything, number)
+            if state:
+                bars.update(tasks[group], completed=state.done, pace=str(state))
+
+        yield advance
 
 
-def _log_lines(title: str, total: int, console: Console) -> Callable[[int], None]:
-    started = shown = time.monotonic()
-    done = 0
+@dataclass(slots=True)
+class _Group:
+    """How far one group is; ``began`` and ``ended`` are monotonic seconds."""
 
-    def advance(amount: int) -> None:
-        nonlocal done, shown
-        done += amount
+    total: int
+    began: float
+    ended: float
+    done: int = 0
+    failed: int = 0
+
+    def __str__(self) -> str:
+        """Count, failures and items a second of wall time, in a few words."""
+        failed = f", {self.failed} failed" if self.failed else ""
+        # Two items may end in one tick of the clock.
+        rate = self.done / max(self.ended - self.began, 1e-3)
+        return f"{self.done}/{self.total}{failed}, {rate:.2f}/s"
+
+
+@dataclass(slots=True)
+class _Counts:
+    """How far a job and each of its groups are."""
+
+    title: str
+    total: int
+    groups: Mapping[str, int]
+    began: float = field(default_factory=time.monotonic)
+    ended: float = field(init=False)
+    done: int = 0
+    states: dict[str, _Group] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.ended = self.began
+
+    def add(self, number: int, group: str, failed: int) -> _Group | None:
+        """Count items; gives the state of their group. A group begins where the job is then."""
         now = time.monotonic()
-        if done == total or now - shown >= LOG_EVERY_S:
-            shown = now
-            left = (now - started) * (total - done) / max(done, 1)
-            console.print(f"{title}: {done}/{total}, {left:.0f} s left")
+        state = None
+        if group:
+            state = self.states.setdefault(group, _Group(self.groups[group], self.ended, now))
+            state.done, state.failed, state.ended = state.done + number, state.failed + failed, now
+            self.changed.add(group)
+        self.done, self.ended = self.done + number, now
+        return state
+
+    def line(self) -> str:
+        """How far everything is, with the groups that have changed since the last line."""
+        left_s = seconds_left(self.ended - self.began, self.done, self.total)
+        each = "; ".join(f"{name} {self.states[name]}" for name in sorted(self.changed))
+        self.changed.clear()
+        return f"{self.title}: {self.done}/{self.total}, {left_s:.0f} s left" + (
+            f" ({each})" if each else ""
+        )
+
+
+def seconds_left(taken_s: float, done: int, total: int) -> float:
+    """How long the rest of a job takes, if it goes on as it went.
+
+    Example:
+        >>> seconds_left(60, done=30, total=40)
+        20.0
+    """
+    return taken_s * max(0, total - done) / max(done, 1)
+
+
+def _log_lines(counts: _Counts, console: Console) -> Advance:
+    shown = counts.began
+
+    def advance(number: int, /, *, group: str = "", failed: int = 0) -> None:
+        nonlocal shown
+        counts.add(number, group, failed)
+        if counts.done == counts.total or counts.ended - shown >= LOG_EVERY_S:
+            shown = counts.ended
+            console.print(counts.line(), soft_wrap=True)
 
     return advance
 
