@@ -18,7 +18,7 @@ from benchmark.protocol import frozen
 from benchmark.protocol.datasets import ASKING_FILES
 from benchmark.protocol.questions import QUESTIONS_VERSION
 from benchmark.reporting.sets import find_set
-from cluster.actors import ActorPool, Done, Item, Recruiter, starter
+from cluster.actors import ActorPool, Done, Item, WorkerKind, starter
 from cluster.config import EvaluateConfig
 from cluster.ledger import digest, file_digest
 from cluster.resources import bound_memory, pool_size, worker_share
@@ -127,7 +127,7 @@ def _pool(
     def ask(worker: ActorHandle[EvaluateWorker], key: str) -> "ray.ObjectRef[RankedCell]":
         return worker.run.remote(waiting[key])
 
-    return ActorPool(Recruiter(start, ask), pool_size(config, share), config)
+    return ActorPool(WorkerKind(start, ask), pool_size(config, share), config)
 
 
 def _items(waiting: dict[str, Cell]) -> list[Item]:

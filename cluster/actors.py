@@ -18,7 +18,7 @@ from ray.actor import ActorHandle
 from ray.exceptions import OutOfMemoryError, RayActorError, RayError, RayTaskError
 
 from cluster.config import PoolConfig
-from cluster.resources import Share, WorkerStartError, check_room, resource_table
+from cluster.resources import Reservation, WorkerStartError, check_room, resource_table
 from nar.base.errors import NarError
 
 ValueT = TypeVar("ValueT")
@@ -130,7 +130,7 @@ Outcomes = Iterator[Done[ValueT] | Failed]
 
 
 @dataclass(frozen=True, slots=True)
-class Recruiter(Generic[ValueT]):
+class WorkerKind(Generic[ValueT]):
     """How to start a worker, how to ask it for an item, and when it has done enough.
 
     Attributes:
@@ -172,7 +172,7 @@ class _Worker(Generic[ValueT]):
         return [*self.first, *(item for _, item in self.calls)]
 
 
-def starter(worker: type, share: Share, *arguments: object) -> Callable[[], ActorHandle[Any]]:
+def starter(worker: type, share: Reservation, *arguments: object) -> Callable[[], ActorHandle[Any]]:
     """How to start one actor of a class, with its share of the cluster and its arguments.
 
     Raises:
@@ -187,13 +187,13 @@ class ActorPool(Generic[ValueT]):
     """Equal actors that share a list of items.
 
     Args:
-        recruiter: How to start and ask a worker.
+        kind: How to start and ask a worker.
         size: Number of actors.
         config: Bounds: calls in flight, tries, time, items of one process.
     """
 
-    def __init__(self, recruiter: Recruiter[ValueT], size: int, config: PoolConfig) -> None:
-        self._recruiter = recruiter
+    def __init__(self, kind: WorkerKind[ValueT], size: int, config: PoolConfig) -> None:
+        self._kind = kind
         self._size = size
         self._config = config
         self._workers: list[_Worker[ValueT]] = []
@@ -209,7 +209,7 @@ class ActorPool(Generic[ValueT]):
             WorkerStartError: No worker starts.
         """
         backlog = Backlog(items)
-        self._workers = [self._recruit("") for _ in range(min(self._size, len(items)))]
+        self._workers = [self._start("") for _ in range(min(self._size, len(items)))]
         try:
             while backlog or any(worker.items() for worker in self._workers):
                 for worker in list(self._workers):
@@ -221,8 +221,8 @@ class ActorPool(Generic[ValueT]):
             for worker in self._workers:
                 ray.kill(worker.handle)
 
-    def _recruit(self, group: str, first: Sequence[Item] = ()) -> _Worker[ValueT]:
-        handle = self._recruiter.start()
+    def _start(self, group: str, first: Sequence[Item] = ()) -> _Worker[ValueT]:
+        handle = self._kind.start()
         return _Worker(handle, handle.__ray_ready__.remote(), group, list(first))
 
     def _fill(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
@@ -253,7 +253,7 @@ class ActorPool(Generic[ValueT]):
     def _submit(self, worker: _Worker[ValueT], item: Item) -> None:
         if not worker.calls:
             worker.since = time.monotonic()
-        worker.calls.append((self._recruiter.ask(worker.handle, item.key), item))
+        worker.calls.append((self._kind.ask(worker.handle, item.key), item))
         worker.group = item.group
 
     def _collect(self, backlog: Backlog) -> Outcomes[ValueT]:
@@ -288,7 +288,7 @@ class ActorPool(Generic[ValueT]):
             if worker.ready is not None:
                 worker.ready, worker.since, self._any_started = None, time.monotonic(), True
             else:
-                worker.is_spent = worker.is_spent or self._recruiter.is_spent(value)
+                worker.is_spent = worker.is_spent or self._kind.is_spent(value)
                 yield Done(*self._pop(worker, value))
 
     def _pop(self, worker: _Worker[ValueT], result: Any) -> tuple[str, Any, float]:  # noqa: ANN401
@@ -338,7 +338,7 @@ class ActorPool(Generic[ValueT]):
     def _replace(self, worker: _Worker[ValueT], items: Sequence[Item] = ()) -> _Worker[ValueT]:
         """A fresh process in a worker's place, which begins with these items."""
         ray.kill(worker.handle)
-        successor = self._recruit(worker.group, items)
+        successor = self._start(worker.group, items)
         self._workers[self._workers.index(worker)] = successor
         return successor
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cluster.config import load_cluster_config
-from cluster.drawing import draw
+from cluster.darts_corpus import draw
 from cluster.resources import resized
 from cluster.session import ClusterFile, Workers, alone, connect
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show

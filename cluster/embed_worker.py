@@ -182,7 +182,7 @@ class EmbeddedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class StagingTarget:
     """What workers write into by themselves.
 
     Attributes:
@@ -232,7 +232,7 @@ class EmbedWorker:
         vectors = self._embedder.embed([item.graph for item in items])
         return EmbeddedPart(tuple(map(card_of, items)), vectors)
 
-    def write(self, part: str, target: Target) -> dict[str, str]:
+    def write(self, part: str, target: StagingTarget) -> dict[str, str]:
         """Embed a part and write its rows.
 
         Returns:

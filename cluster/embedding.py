@@ -20,7 +20,6 @@ import ray
 
 from cluster.actors import Failed, starter
 from cluster.config import EmbedConfig
-from cluster.described import Described
 from cluster.embed_worker import (
     EmbedWorker,
     EncodedElsewhere,
@@ -30,8 +29,9 @@ from cluster.embed_worker import (
 )
 from cluster.ledger import digest
 from cluster.resources import pool_size, worker_share
-from cluster.telemetry import Teller, telling
-from cluster.writing import Crew, by_this_process, way_into
+from cluster.shard_descriptions import ShardDescriptions
+from cluster.telemetry import JobTelemetry, job_telemetry
+from cluster.writing import EmbedPool, by_this_process, write_method
 from nar.answers.novelty import keep_novelty, kept_novelty
 from nar.base.workspace import Workspace
 from nar.corpus import Corpus, Location
@@ -39,7 +39,7 @@ from nar.corpus.manifest import Manifest, ShardEntry
 from nar.encoding.checkpoint import fingerprint, load_checkpoint
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.digests import RowDigests
-from nar.index.increments import Comparison, Increment, corpus_of, descriptions, is_of_corpus
+from nar.index.increments import Increment, RowComparison, corpus_of, descriptions, is_of_corpus
 from nar.index.settings import IndexConfig
 
 JOB_LETTERS = 16
@@ -86,7 +86,7 @@ class _Job:
         shards: Its files.
         encoder: Fingerprint of the encoder.
         dim: Length of its vectors.
-        crew: Who embeds.
+        pool: Who embeds.
         described: What the rows of shards say.
     """
 
@@ -95,8 +95,8 @@ class _Job:
     shards: tuple[ShardEntry, ...]
     encoder: str
     dim: int
-    crew: Crew
-    described: Described
+    pool: EmbedPool
+    described: ShardDescriptions
 
     @property
     def rows(self) -> int:
@@ -131,8 +131,8 @@ def embed(
         WorkerStartError: The cluster has no room.
     """
     started = time.monotonic()
-    with telling("embed") as teller:
-        job = _job(workspace, corpus or workspace.corpus, config, teller)
+    with job_telemetry("embed") as telemetry:
+        job = _job(workspace, corpus or workspace.corpus, config, telemetry)
         with ArchitectureIndex(index_config) as index:
             done = _bring(job, index, index_config, removes=removes)
             # A job that was cut off may have brought the index to the corpus, and measured nothing.
@@ -142,10 +142,12 @@ def embed(
                     index, workspace.novelty, encoder=job.encoder, changed=changed, rows=done.rows
                 )
     seconds = round(time.monotonic() - started, 3)
-    return replace(done, uri=index_config.uri, seconds=seconds, workers=job.crew.size)
+    return replace(done, uri=index_config.uri, seconds=seconds, workers=job.pool.size)
 
 
-def _job(workspace: Workspace, where: Location, config: EmbedConfig, teller: Teller) -> _Job:
+def _job(
+    workspace: Workspace, where: Location, config: EmbedConfig, telemetry: JobTelemetry
+) -> _Job:
     encoder = load_checkpoint(workspace.checkpoint)
     share = worker_share(config)
     corpus = where.absolute()
@@ -162,8 +164,8 @@ def _job(workspace: Workspace, where: Location, config: EmbedConfig, teller: Tel
         shards,
         fingerprint(encoder),
         encoder.config.dim,
-        Crew(start, pool_size(config, share), config, teller),
-        Described(workspace.root / "ledger" / "embed", corpus),
+        EmbedPool(start, pool_size(config, share), config, telemetry),
+        ShardDescriptions(workspace.root / "ledger" / "embed", corpus),
     )
 
 
@@ -175,9 +177,9 @@ def _bring(
         return EmbedReport("nothing", job.encoder, job.rows)
     held = _held(job, index)
     if len(held):
-        comparison = Comparison(held)
+        comparison = RowComparison(held)
         shards = ((entry, comparison.are_right(job.described.of(entry))) for entry in job.shards)
-        parts = dict(missing_parts(shards, job.crew.config.part_rows))
+        parts = dict(missing_parts(shards, job.pool.config.part_rows))
         if comparison.is_small(removes=removes):
             increment = Increment(index, index_config.batch_rows)
             return _change(job, index, increment, parts, comparison, removes)
@@ -206,11 +208,11 @@ def _change(
     index: ArchitectureIndex,
     increment: Increment,
     parts: dict[str, int],
-    comparison: Comparison,
+    comparison: RowComparison,
     removes: bool,
 ) -> EmbedReport:
     """Write what changed into the collection that readers get."""
-    spoilt = job.crew.embed(by_this_process(increment), parts)
+    spoilt = job.pool.embed(by_this_process(increment), parts)
     vanished = comparison.vanished
     gone = vanished if removes else []
     is_whole = not spoilt and len(gone) == len(vanished)
@@ -235,9 +237,9 @@ def _build(job: _Job, index: ArchitectureIndex, index_config: IndexConfig) -> Em
         before = len(build.rows)
         # No graph is parsed to learn a name.
         shards = ((entry, build.rows.holds(list(job.described.of(entry)))) for entry in job.shards)
-        sizes = job.crew.config
-        way = way_into(build, index_config, workers_write=sizes.workers_write)
-        spoilt = job.crew.embed(way, dict(missing_parts(shards, sizes.part_rows)))
+        sizes = job.pool.config
+        way = write_method(build, index_config, workers_write=sizes.workers_write)
+        spoilt = job.pool.embed(way, dict(missing_parts(shards, sizes.part_rows)))
         failures = _named(job.corpus, spoilt)
         rows = build.publish(keep_before=True, corpus="" if failures else job.digest)
     if not failures:

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from cluster.config import load_cluster_config
-from cluster.extraction import ExtractReport, Job, extract
+from cluster.extraction import ExtractJob, ExtractReport, extract
 from cluster.resources import resized
 from cluster.session import ClusterFile, Workers, alone, connect
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
@@ -144,7 +144,7 @@ def main(
     """
     config = load_cluster_config(cluster_config)
     wanted = chosen(names or [], selections or [], files or [])
-    job = Job(
+    job = ExtractJob(
         thinned(wanted.names, limit), wanted.skipped, restart=restart, retry_failed=retry_failed
     )
     workspace = Workspace(work)

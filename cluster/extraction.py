@@ -3,7 +3,7 @@
 Actors capture, each model by a call of its own, for each may fail in its own way and take its
 worker down. The driver keeps every result in a journal and, at the end, makes the corpus from it.
 So any number of workers, and a job that was killed and goes on, make the same files. Networks of a
-search space by the hundred thousand are drawn in `cluster.drawing`.
+search space by the hundred thousand are drawn in `cluster.darts_corpus`.
 """
 
 from collections import Counter
@@ -11,15 +11,24 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster.actors import ActorPool, Done, Failed, Item, Recruiter, WorkerLostError, starter
+from cluster.actors import ActorPool, Done, Failed, Item, WorkerKind, WorkerLostError, starter
 from cluster.capture_worker import CaptureWorker, WorkerCapture
 from cluster.config import ExtractConfig
-from cluster.journal import Journal, Result, RunRecord, Scribe, Settled, captured, failed, merged
+from cluster.journal import (
+    BatchWriter,
+    Journal,
+    Result,
+    RunRecord,
+    Settled,
+    captured,
+    failed,
+    merged,
+)
 from cluster.ledger import Ledger
 from cluster.provenance import identity, labels_identity, packages, source_name
 from cluster.resources import cluster_totals, pool_size, worker_share
-from cluster.shards import Published, Publisher, ShardRecord, cut
-from cluster.telemetry import Teller, telling
+from cluster.shards import PublishedShards, Publisher, ShardRecord, cut
+from cluster.telemetry import JobTelemetry, job_telemetry
 from nar.base.console import progress
 from nar.base.errors import CaptureError, ConfigError, CorpusError, NarError
 from nar.base.workspace import Workspace
@@ -47,13 +56,13 @@ class ExtractReport:
     manifest: Manifest
     captured: int
     kept: int
-    published: Published
+    published: PublishedShards
     kinds: dict[str, int]
     steps: dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ExtractJob:
     """What an extraction is asked for.
 
     Attributes:
@@ -69,7 +78,7 @@ class Job:
     retry_failed: bool = False
 
 
-def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractReport:
+def extract(job: ExtractJob, workspace: Workspace, config: ExtractConfig) -> ExtractReport:
     """Capture models on the connected cluster and make a corpus of them.
 
     Args:
@@ -81,12 +90,12 @@ def extract(job: Job, workspace: Workspace, config: ExtractConfig) -> ExtractRep
         ConfigError: The workspace holds a corpus that was not made here.
         WorkerStartError: The cluster has no room.
     """
-    with telling("extract") as teller:
-        return _extract(job, workspace, config, teller)
+    with job_telemetry("extract") as telemetry:
+        return _extract(job, workspace, config, telemetry)
 
 
 def _extract(
-    job: Job, workspace: Workspace, config: ExtractConfig, teller: Teller
+    job: ExtractJob, workspace: Workspace, config: ExtractConfig, telemetry: JobTelemetry
 ) -> ExtractReport:
     ledgers = workspace.root / "ledger" / "extract"
     _begin(ledgers, workspace.corpus, restart=job.restart)
@@ -94,14 +103,18 @@ def _extract(
     identities = {name: identity(name) for name in job.names}
     journal = Journal(ledgers / "journal")
     missing = _missing(identities, journal, retry_failed=job.retry_failed)
-    teller.total, teller.records["kept"] = len(identities), len(identities) - len(missing)
+    telemetry.total, telemetry.records["kept"] = len(identities), len(identities) - len(missing)
     if missing:
-        capture_all(missing, journal, config, teller)
+        capture_all(missing, journal, config, telemetry)
     settled = {name: _settled(journal, name, identities[name]) for name in sorted(identities)}
     publisher = Publisher(workspace.corpus, Ledger(ledgers / "shards", ShardRecord), journal)
     published = publisher.publish(cut(settled, config.shard_size), settled)
     kept = len(published.entries) - published.written
-    teller.shards = {"written": published.written, "kept": kept, "removed": len(published.removed)}
+    telemetry.shards = {
+        "written": published.written,
+        "kept": kept,
+        "removed": len(published.removed),
+    }
     manifest = _manifest(workspace.corpus, published, journal, settled, job.skipped)
     if _held(workspace.corpus) != manifest:
         manifest.write(workspace.corpus)
@@ -156,7 +169,7 @@ def _settled(journal: Journal, name: str, code: str) -> Settled:
 
 def _manifest(
     corpus: Path,
-    published: Published,
+    published: PublishedShards,
     journal: Journal,
     settled: Mapping[str, Settled],
     skipped: Mapping[str, str],
@@ -194,7 +207,7 @@ def _steps(settled: Mapping[str, Settled]) -> dict[str, dict[str, float]]:
 
 
 def capture_all(
-    identities: Mapping[str, str], journal: Journal, config: ExtractConfig, teller: Teller
+    identities: Mapping[str, str], journal: Journal, config: ExtractConfig, telemetry: JobTelemetry
 ) -> None:
     """Capture models into the journal; what was finished is in it, whatever ends this.
 
@@ -202,7 +215,7 @@ def capture_all(
         identities: Of each model by its name, the digest of what decides its capture.
         journal: Where to.
         config: Sizes of workers and batches.
-        teller: Is told what became of each.
+        telemetry: Is told what became of each.
 
     Raises:
         WorkerStartError: The cluster has no room.
@@ -211,8 +224,8 @@ def capture_all(
     workers = pool_size(config, share)
     cores = int(cluster_totals().get("CPU", 0.0))
     run = RunRecord(seconds=0.0, workers=workers, cores=cores, labels=labels_identity())
-    scribe = Scribe(journal, config.batch_size, config.batch_s, run)
-    recruiter: Recruiter[WorkerCapture] = Recruiter(
+    writer = BatchWriter(journal, config.batch_size, config.batch_s, run)
+    kind: WorkerKind[WorkerCapture] = WorkerKind(
         start=starter(CaptureWorker, share, config.memory_limit_bytes),
         ask=lambda worker, name: worker.capture.remote(name),
         is_spent=lambda value: value.resident_bytes > config.resident_limit_bytes,
@@ -221,14 +234,14 @@ def capture_all(
     try:
         groups = Counter(map(source_name, identities))
         with progress("capturing", len(identities), groups=groups) as advance:
-            for outcome in ActorPool(recruiter, workers, config).run(items):
+            for outcome in ActorPool(kind, workers, config).run(items):
                 result = _result(outcome, identities[outcome.key])
-                scribe.add(result)
+                writer.add(result)
                 is_failed = result.row is None
                 advance(1, group=source_name(outcome.key), failed=int(is_failed))
-                teller.count("failed" if is_failed else "captured")
+                telemetry.count("failed" if is_failed else "captured")
     finally:
-        scribe.close()
+        writer.close()
 
 
 def _result(outcome: Done[WorkerCapture] | Failed, identity: str) -> Result:

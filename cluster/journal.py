@@ -159,7 +159,7 @@ class Journal:
             self._settled[item.name, item.identity] = Settled(item, part)
 
 
-class Scribe:
+class BatchWriter:
     """Collects results of one run and writes them to the journal, batch by batch.
 
     Args:

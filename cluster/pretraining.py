@@ -35,7 +35,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cluster.config import PretrainConfig
 from cluster.resources import check_room, cluster_totals, worker_share
-from cluster.telemetry import Teller, telling
+from cluster.telemetry import JobTelemetry, job_telemetry
 from nar.base.console import progress
 from nar.base.errors import CheckpointError, ConfigError, NarError
 from nar.base.workspace import Workspace
@@ -62,7 +62,7 @@ class TrainingLostError(NarError):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TrainTask:
     """What a worker is told; it reads everything else from shared storage.
 
     Attributes:
@@ -133,11 +133,11 @@ def pretrain_on_cluster(
     if restart:
         rmtree(root / RUNS / name, ignore_errors=True)
     recipe = config.pretraining
-    with telling("pretrain") as teller, _shown(recipe, teller) as (queue, reports):
+    with job_telemetry("pretrain") as telemetry, _shown(recipe, telemetry) as (queue, reports):
         threads = max(1, int(sizes.cpus))
         target = Workspace(root).checkpoint
-        job = Job(read_from, target, config.motifs, recipe, threads, queue)
-        _fit(job, sizes, RunConfig(name=name, storage_path=str(root / RUNS)))
+        task = TrainTask(read_from, target, config.motifs, recipe, threads, queue)
+        _fit(task, sizes, RunConfig(name=name, storage_path=str(root / RUNS)))
     return PretrainReport(
         directory=workspace.checkpoint,
         fingerprint=fingerprint(load_checkpoint(workspace.checkpoint)),
@@ -190,7 +190,7 @@ def scaling(sizes: PretrainConfig) -> ScalingConfig:
     )
 
 
-def _fit(job: Job, sizes: PretrainConfig, run: RunConfig) -> None:
+def _fit(task: TrainTask, sizes: PretrainConfig, run: RunConfig) -> None:
     os.environ.setdefault(*POLLING)
     limit = sizes.max_failures
     # The annotations are those of Train v1, which had no second limit.
@@ -201,7 +201,7 @@ def _fit(job: Job, sizes: PretrainConfig, run: RunConfig) -> None:
     run.checkpoint_config = CheckpointConfig(num_to_keep=CHECKPOINTS_KEPT)
     trainer = TorchTrainer(
         train_on_worker,
-        train_loop_config={"job": job},
+        train_loop_config={"task": task},
         scaling_config=scaling(sizes),
         run_config=run,
     )
@@ -220,42 +220,44 @@ def cause(error: TrainingFailedError) -> NarError:
     return next(ours, lost)
 
 
-def train_on_worker(config: dict[str, Job]) -> None:
+def train_on_worker(config: dict[str, TrainTask]) -> None:
     """What every worker of the group runs, from the start or from the last epoch's state."""
-    job = config["job"]
-    torch.set_num_threads(job.threads)
+    task = config["task"]
+    torch.set_num_threads(task.threads)
     context = ray.train.get_context()
     share = Share(context.get_world_rank(), context.get_world_size())
 
     def after_epoch(report: EpochReport, state: TrainingState) -> None:
-        _report(job, share, report, state)
+        _report(task, share, report, state)
 
     encoder = pretrain(
-        Corpus(job.corpus).architectures(),
-        job.motifs,
-        job.recipe,
+        Corpus(task.corpus).architectures(),
+        task.motifs,
+        task.recipe,
         worker=Worker(share, get_device(), prepare_model),
         start=last_state(),
         after_epoch=after_epoch,
     )
     if share.rank == 0:
-        save_checkpoint(job.checkpoint, encoder)
+        save_checkpoint(task.checkpoint, encoder)
 
 
-def _report(job: Job, share: Share, report: EpochReport, state: TrainingState) -> None:
+def _report(task: TrainTask, share: Share, report: EpochReport, state: TrainingState) -> None:
     """Hand the state to Ray Train; every worker has to, for this is a barrier."""
     metrics = {"stage": report.stage, "epoch": report.epoch, "loss": report.loss}
     if share.rank:
         ray.train.report(metrics)
         return
-    job.epochs.put(report)
+    task.epochs.put(report)
     with tempfile.TemporaryDirectory() as directory:
         save_state(Path(directory), state)
         ray.train.report(metrics, checkpoint=Checkpoint.from_directory(directory))
 
 
 @contextmanager
-def _shown(recipe: EncoderRecipe, teller: Teller) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
+def _shown(
+    recipe: EncoderRecipe, telemetry: JobTelemetry
+) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
     """A queue whose reports are shown, and kept by their number among the epochs of all stages.
 
     An epoch may come twice, when its worker dies before its state is safe.
@@ -266,15 +268,15 @@ def _shown(recipe: EncoderRecipe, teller: Teller) -> Iterator[tuple[Queue, dict[
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
     reports: dict[int, EpochReport] = {}
-    teller.total = sum(epochs)
-    with progress("Pretrain", teller.total) as advance:
+    telemetry.total = sum(epochs)
+    with progress("Pretrain", telemetry.total) as advance:
 
         def relay() -> None:
             for report in iter(queue.get, None):
                 number = first[report.stage] + report.epoch
                 more = max(0, number - max(reports, default=0))
                 advance(more)
-                teller.count("epoch", more)
+                telemetry.count("epoch", more)
                 reports[number] = report
 
         reader = Thread(target=relay)

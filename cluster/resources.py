@@ -27,7 +27,7 @@ class NoRoomError(WorkerStartError):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Reservation:
     """What one worker reserves.
 
     Attributes:
@@ -67,7 +67,7 @@ def cluster_totals(labels: Mapping[str, str] = _ANY) -> dict[str, float]:
     return dict(totals)
 
 
-def check_room(share: Share, workers: int = 1) -> None:
+def check_room(share: Reservation, workers: int = 1) -> None:
     """Refuse at once what would wait for ever.
 
     Args:
@@ -123,14 +123,14 @@ def _labelled(labels: Mapping[str, str]) -> str:
     )
 
 
-def worker_share(config: WorkerConfig) -> Share:
+def worker_share(config: WorkerConfig) -> Reservation:
     """What a worker of this kind asks of the connected cluster."""
     has_gpu = cluster_totals(config.labels).get("GPU", 0.0) >= 1
     gpus = float(has_gpu) if config.gpus == "auto" else config.gpus
-    return Share(config.cpus, gpus, config.memory_bytes, config.labels)
+    return Reservation(config.cpus, gpus, config.memory_bytes, config.labels)
 
 
-def pool_size(config: PoolConfig, share: Share) -> int:
+def pool_size(config: PoolConfig, share: Reservation) -> int:
     """Number of workers: as configured, or as many as the cluster can hold, at least one."""
     if config.num_workers != "auto":
         return config.num_workers

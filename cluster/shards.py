@@ -15,7 +15,7 @@ from nar.zoo import resolve
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class ShardPlan:
     """A slice of one source's sorted models.
 
     Attributes:
@@ -47,7 +47,7 @@ class ShardRecord(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedShards:
     """What publishing did.
 
     Attributes:
@@ -63,11 +63,11 @@ class Published:
     dropped: tuple[str, ...]
 
 
-def cut(names: Iterable[str], size: int) -> list[Shard]:
+def cut(names: Iterable[str], size: int) -> list[ShardPlan]:
     """Cut each source's sorted models into shards; the same selection gives the same shards."""
     ordered = sorted(set(names), key=lambda name: (source_name(name), name))
     return [
-        Shard(f"{source}-{start // size:05d}", tuple(of_source[start : start + size]))
+        ShardPlan(f"{source}-{start // size:05d}", tuple(of_source[start : start + size]))
         for source, group in groupby(ordered, key=source_name)
         for of_source in (list(group),)
         for start in range(0, len(of_source), size)
@@ -88,7 +88,7 @@ class Publisher:
         self._ledger = ledger
         self._journal = journal
 
-    def publish(self, shards: Sequence[Shard], settled: dict[str, Settled]) -> Published:
+    def publish(self, shards: Sequence[ShardPlan], settled: dict[str, Settled]) -> PublishedShards:
         """Make the directory hold these shards and no others.
 
         While it changes there is no manifest: a reader finds no corpus rather than a damaged one.
@@ -110,7 +110,7 @@ class Publisher:
         for part in stale:
             held[part] = self._write(part, identities[part], rows[part])
         names = {name for shard in shards for name in shard.names}
-        return Published(
+        return PublishedShards(
             entries=tuple(held[shard.part].entry for shard in shards),
             written=len(stale),
             removed=tuple(removed),
@@ -147,7 +147,7 @@ class Publisher:
         return replace(row, labels=resolve(row.labels.name).labels)
 
 
-def _with_rows(shard: Shard, settled: dict[str, Settled]) -> list[Settled]:
+def _with_rows(shard: ShardPlan, settled: dict[str, Settled]) -> list[Settled]:
     of_shard = (settled[name] for name in shard.names)
     return [each for each in of_shard if each.record.failure is None]
 

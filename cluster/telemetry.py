@@ -61,7 +61,7 @@ class TelemetryActor:
 
 
 @dataclass(slots=True)
-class Teller:
+class JobTelemetry:
     """Tells how far one job is.
 
     Attributes:
@@ -97,18 +97,18 @@ class Teller:
 
 
 @contextmanager
-def telling(job: JobName) -> Iterator[Teller]:
+def job_telemetry(job: JobName) -> Iterator[JobTelemetry]:
     """Tell how far the body is; that it has succeeded, when nothing was raised."""
     # A private cluster ends with the job: there nobody looks.
     is_shared = "RAY_ADDRESS" in os.environ
-    teller = Teller(job, _actor() if is_shared else None)
-    yield teller
-    teller.total = teller.records.total()
-    teller.tell()
-    if teller.actor is None:
+    telemetry = JobTelemetry(job, _actor() if is_shared else None)
+    yield telemetry
+    telemetry.total = telemetry.records.total()
+    telemetry.tell()
+    if telemetry.actor is None:
         return
     try:
-        ray.get(teller.actor.succeed.remote(job, time.time()), timeout=WAIT_S)
+        ray.get(telemetry.actor.succeed.remote(job, time.time()), timeout=WAIT_S)
     except RayError as error:
         # The job is done: figures that went with a node do not undo it.
         logging.getLogger(__name__).warning("the success of %s is not shown: %s", job, error)

@@ -13,11 +13,11 @@ from typing import Any, Generic, TypeAlias
 import ray
 from ray.actor import ActorHandle
 
-from cluster.actors import ActorPool, Failed, Item, Recruiter, ValueT
+from cluster.actors import ActorPool, Failed, Item, ValueT, WorkerKind
 from cluster.config import EmbedConfig
-from cluster.embed_worker import EmbeddedPart, Target, named_part, parsed_part
+from cluster.embed_worker import EmbeddedPart, StagingTarget, named_part, parsed_part
 from cluster.resources import WorkerStartError
-from cluster.telemetry import Teller
+from cluster.telemetry import JobTelemetry
 from nar.base.console import progress
 from nar.base.errors import IndexUnavailableError, InvalidInputError
 from nar.index.bulk import IndexBuild
@@ -28,7 +28,7 @@ Writer: TypeAlias = IndexBuild | Increment
 
 
 @dataclass(frozen=True, slots=True)
-class Way(Generic[ValueT]):
+class WriteMethod(Generic[ValueT]):
     """One way of writing.
 
     Attributes:
@@ -40,51 +40,51 @@ class Way(Generic[ValueT]):
     take: Callable[[ValueT], int]
 
 
-def by_this_process(writer: Writer) -> Way[EmbeddedPart]:
+def by_this_process(writer: Writer) -> WriteMethod[EmbeddedPart]:
     """Workers give rows back, and this process writes them."""
 
     def take(part: EmbeddedPart) -> int:
         writer.load(part.rows())
         return len(part.cards)
 
-    return Way(lambda worker, part: worker.embed.remote(part), take)
+    return WriteMethod(lambda worker, part: worker.embed.remote(part), take)
 
 
-def by_workers(build: IndexBuild, index: IndexConfig) -> Way[dict[str, str]]:
+def by_workers(build: IndexBuild, index: IndexConfig) -> WriteMethod[dict[str, str]]:
     """Workers write their rows themselves, and tell the digests."""
-    target = ray.put(Target(index, build.staging.name))
+    target = ray.put(StagingTarget(index, build.staging.name))
 
     def take(digests: dict[str, str]) -> int:
         build.acknowledge(digests)
         return len(digests)
 
-    return Way(lambda worker, part: worker.write.remote(part, target), take)
+    return WriteMethod(lambda worker, part: worker.write.remote(part, target), take)
 
 
-def way_into(build: IndexBuild, index: IndexConfig, *, workers_write: bool) -> Way[Any]:
+def write_method(build: IndexBuild, index: IndexConfig, *, workers_write: bool) -> WriteMethod[Any]:
     """How a collection that no reader gets yet is filled."""
-    if workers_write and not build.staging.milvus.embedded:
+    if workers_write and not build.staging.milvus.lite:
         return by_workers(build, index)
     return by_this_process(build)
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class EmbedPool:
     """Who embeds.
 
     Attributes:
         start: Starts one worker.
         size: How many there are.
         config: Their bounds, and rows of a part.
-        teller: Is told what became of each row.
+        telemetry: Is told what became of each row.
     """
 
     start: Callable[[], ActorHandle[Any]]
     size: int
     config: EmbedConfig
-    teller: Teller
+    telemetry: JobTelemetry
 
-    def embed(self, way: Way[ValueT], parts: dict[str, int]) -> list[Failed]:
+    def embed(self, way: WriteMethod[ValueT], parts: dict[str, int]) -> list[Failed]:
         """Embed parts into an index; of one that fails, each row by itself.
 
         Args:
@@ -98,29 +98,29 @@ class Crew:
             IndexUnavailableError: The index does not answer; what it has acknowledged is kept.
             WorkerStartError: No worker starts.
         """
-        self.teller.total = sum(parts.values())
-        with progress("embedding", self.teller.total) as advance:
+        self.telemetry.total = sum(parts.values())
+        with progress("embedding", self.telemetry.total) as advance:
             spoilt = self._embed(way, list(parts), advance)
             rows = [row for part in spoilt for row in _rows_of(part.key)]
             failed = self._embed(way, rows, advance)
-        self.teller.count("failed", len(failed))
+        self.telemetry.count("failed", len(failed))
         return failed
 
     def _embed(
-        self, way: Way[ValueT], parts: Sequence[str], advance: Callable[[int], None]
+        self, way: WriteMethod[ValueT], parts: Sequence[str], advance: Callable[[int], None]
     ) -> list[Failed]:
         """Embed parts, and take what comes back; those that failed."""
         failed = []
         waiting = Counter(parsed_part(part)[0] for part in parts)
         shards = len(waiting)
-        pool = ActorPool(Recruiter(self.start, way.ask), self.size, self.config)
+        pool = ActorPool(WorkerKind(self.start, way.ask), self.size, self.config)
         # A worker keeps to its shard, so that not every one of them reads it.
         for outcome in pool.run([Item(part, group=parsed_part(part)[0]) for part in parts]):
             file, _ = parsed_part(outcome.key)
             waiting[file] -= 1
             if not waiting[file]:
                 del waiting[file]
-            self.teller.shards = {"waiting": len(waiting), "embedded": shards - len(waiting)}
+            self.telemetry.shards = {"waiting": len(waiting), "embedded": shards - len(waiting)}
             if isinstance(outcome, Failed):
                 # Not of the part: the next would fare no better.
                 if isinstance(outcome.error, IndexUnavailableError | WorkerStartError):
@@ -133,7 +133,7 @@ class Crew:
                 failed.append(Failed(outcome.key, error))
                 continue
             advance(written)
-            self.teller.count("embedded", written)
+            self.telemetry.count("embedded", written)
         return failed
 
 

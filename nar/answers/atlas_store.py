@@ -20,7 +20,7 @@ from nar.corpus.manifest import FILE_NAME
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import SCHEMA_VERSION
 from nar.index.lite import as_answer, holding, of_answer
-from nar.index.milvus import RefusedError
+from nar.index.milvus import MilvusRefusedError
 from nar.index.settings import IndexConfig
 
 log = logging.getLogger(__name__)
@@ -195,7 +195,7 @@ def _store(atlas: Atlas, index: ArchitectureIndex, config: IndexConfig, ending: 
             missing = (row for row, is_held in zip(content.rows, held, strict=True) if not is_held)
             bulk.load(missing, go_on)
             bulk.publish(go_on)
-    except RefusedError as error:
+    except MilvusRefusedError as error:
         raise IndexUnavailableError(f"{error}; make room there, or {ELSEWHERE}") from error
 
 

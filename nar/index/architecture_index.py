@@ -25,7 +25,7 @@ from nar.index.checks import check_fingerprints, check_ids, check_page, check_ro
 from nar.index.collection import Collection, check_schema, find_collection, page
 from nar.index.dialect import expression
 from nar.index.filters import EVERYTHING, Filter
-from nar.index.milvus import PATIENCE_S, Milvus, RefusedError
+from nar.index.milvus import PATIENCE_S, Milvus, MilvusRefusedError
 from nar.index.publishing import show_change, show_difference, staging_collection, switch
 from nar.index.ranking import Search, check_filter, check_top_k, check_vectors, in_groups, settled
 from nar.index.rows import Embedding, Hit, IndexEntry, IndexRow, IndexState, ids_of
@@ -281,7 +281,7 @@ class ArchitectureIndex:
         """Ask the live collection; once more if it was replaced or unloaded meanwhile."""
         try:
             return ask(self.live)
-        except RefusedError:
+        except MilvusRefusedError:
             # Whoever asks waits as long as for any call: a store that was restarted takes longer.
             self._live = self._follow_alias(self._config.timeout_s)
             return ask(self.live)
@@ -331,7 +331,7 @@ def delete_rows(live: Collection, ids: Sequence[str], batch_rows: int) -> int:
 def _settle(live: Collection) -> None:
     """Wait until it lasts and readers see it; let readers in other processes look."""
     live.count(settled=True)
-    if live.milvus.embedded:
-        live.milvus.embedded.sync()
+    if live.milvus.lite:
+        live.milvus.lite.sync()
     else:
         show_change(live)

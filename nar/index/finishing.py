@@ -1,16 +1,16 @@
 """What a Milvus server does before it answers as it should: it reads rows, and builds an index."""
 
 import logging
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeVar
 
 from nar.base.errors import IndexUnavailableError
+from nar.base.waiting import retried, wait_until
 from nar.index import IndexKind
 from nar.index.collection import Collection
 from nar.index.dialect import vector_index
-from nar.index.milvus import PATIENCE_S, Milvus, RefusedError, TimedOutError
+from nar.index.milvus import PATIENCE_S, Milvus, MilvusRefusedError, MilvusTimeoutError
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -19,6 +19,7 @@ T = TypeVar("T")
 STUCK_S: Final = 1_800.0
 # A server took 15 s to merge 176,640 rows of 512 numbers, and looks every ten what has ended.
 MERGED_S: Final = 120.0
+# Chosen: a job that takes minutes does not wait for a look, and a server answers one in 1 ms.
 _LOOK_S: Final = 0.5
 
 
@@ -30,8 +31,8 @@ def load_rows(collection: Collection, patience_s: float = PATIENCE_S) -> None:
         patience_s: How long to wait for the load.
 
     Raises:
-        RefusedError: It refuses for longer than bulk jobs wait.
-        TimedOutError: It has not answered for as long.
+        MilvusRefusedError: It refuses for longer than bulk jobs wait.
+        MilvusTimeoutError: It has not answered for as long.
     """
     _once_ready(collection, partial(collection.load, patience_s))
     await_rows(collection)
@@ -50,16 +51,14 @@ def _once_ready(collection: Collection, ask: Callable[[], T]) -> T:
     then it refuses, or lets the call wait. It also refuses to tell of its segments when it drops
     one meanwhile. What an embedded one refuses, it cannot do later either.
     """
-    is_server = not collection.milvus.embedded
-    end = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return ask()
-        except (RefusedError, TimedOutError) as error:
-            may_pass = is_server or isinstance(error, TimedOutError)
-            if not may_pass or time.monotonic() > end:
-                raise
-            time.sleep(_LOOK_S)
+    is_server = not collection.milvus.lite
+
+    def may_pass(error: Exception) -> bool:
+        return isinstance(error, MilvusTimeoutError) or (
+            is_server and isinstance(error, MilvusRefusedError)
+        )
+
+    return retried(ask, may_pass, limit_s=PATIENCE_S, pause_s=_LOOK_S)
 
 
 def is_built_late(milvus: Milvus, kind: IndexKind) -> bool:
@@ -69,7 +68,7 @@ def is_built_late(milvus: Milvus, kind: IndexKind) -> bool:
     and builds it of the larger ones anew, when readers may ask it already. So rows come under an
     index that costs nothing, FLAT, and into a collection that is not loaded.
     """
-    return kind != "FLAT" and not milvus.embedded
+    return kind != "FLAT" and not milvus.lite
 
 
 def awaits_index(collection: Collection, kind: IndexKind) -> bool:
@@ -133,19 +132,20 @@ def _merge_all(collection: Collection, show_life: Callable[[], None]) -> None:
 
 def _are_merged(collection: Collection, segments: set[int], show_life: Callable[[], None]) -> bool:
     """Whether a server merges these segments by itself within `MERGED_S`."""
-    end = time.monotonic() + MERGED_S
-    while segments & sealed_segments(collection):
-        if time.monotonic() > end:
-            log.warning(
-                "Milvus leaves %d segments of %s as they are; if it merges them later, searches "
-                "are slower meanwhile",
-                len(segments),
-                collection.name,
-            )
-            return False
-        show_life()
-        time.sleep(_LOOK_S)
-    return True
+    is_merged = wait_until(
+        lambda: not segments & sealed_segments(collection),
+        limit_s=MERGED_S,
+        pause_s=_LOOK_S,
+        meanwhile=show_life,
+    )
+    if not is_merged:
+        log.warning(
+            "Milvus leaves %d segments of %s as they are; if it merges them later, searches "
+            "are slower meanwhile",
+            len(segments),
+            collection.name,
+        )
+    return is_merged
 
 
 def _merge(collection: Collection, show_life: Callable[[], None]) -> set[int]:
@@ -186,14 +186,16 @@ def _await_none(
     show_life: Callable[[], None],
 ) -> None:
     """Return when nothing is left to do; patience begins anew whenever less is."""
-    least, since = count(), time.monotonic()
-    while left := count():
-        if left < least:
-            least, since = left, time.monotonic()
-        if time.monotonic() > since + STUCK_S:
+    left = count()
+
+    def is_less() -> bool:
+        nonlocal left
+        before, left = left, min(left, count())
+        return left < before
+
+    while left:
+        if not wait_until(is_less, limit_s=STUCK_S, pause_s=_LOOK_S, meanwhile=show_life):
             raise IndexUnavailableError(
                 f"Milvus has not got on with {collection.name} for {STUCK_S:g} s, {left} {what}; "
                 f"look at its {where}, then run this again"
             )
-        show_life()
-        time.sleep(_LOOK_S)

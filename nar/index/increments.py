@@ -74,7 +74,7 @@ def _is_usable(index: ArchitectureIndex, encoder: str) -> bool:
     return True
 
 
-class Comparison:
+class RowComparison:
     """A corpus beside the rows that are published.
 
     Args:

@@ -5,10 +5,10 @@ Run as a program it is that child.
 
 import fcntl
 import logging
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +17,7 @@ import grpc
 
 from nar.base.children import Child, answer_parent, task_of_parent
 from nar.base.errors import IndexInUseError, IndexUnavailableError, NarError
+from nar.base.waiting import retried
 from nar.index.lite_files import (
     DamagedIndexError,
     Synced,
@@ -46,7 +47,7 @@ _LETTING_GO_S: Final = 5.0
 _LOOK_S: Final = 0.05
 
 
-class EmbeddedServer(Synced):
+class LiteServer(Synced):
     """Milvus Lite, run by threads of this process on a loopback port of its own.
 
     Args:
@@ -93,7 +94,7 @@ class EmbeddedServer(Synced):
         self._database.close()
 
 
-class ServerApart(Synced):
+class LiteProcess(Synced):
     """The same in a child: its work and its memory are not those of a query server.
 
     Args:
@@ -171,18 +172,21 @@ def _opened(path: Path) -> "MilvusLite":
     from milvus_lite.db import MilvusLite
     from milvus_lite.exceptions import DataDirLockedError, MilvusLiteError
 
-    until = time.monotonic() + _LETTING_GO_S
-    while True:
-        try:
-            return MilvusLite(str(path))
-        except DataDirLockedError as error:
-            pid = _holder(path / _LOCK_FILE)
-            is_lasting = pid is not None and not (_is_child(pid) or _is_ending(pid))
-            if is_lasting or time.monotonic() > until:
-                raise IndexInUseError(_in_use(path)) from error
-            time.sleep(_LOOK_S)
-        except (OSError, ValueError, MilvusLiteError) as error:
-            raise IndexUnavailableError(f"{path} cannot be opened as an index: {error}") from error
+    def may_pass(error: Exception) -> bool:
+        """Whether the holder of the directory is a child or a process that ends."""
+        if not isinstance(error, DataDirLockedError):
+            return False
+        pid = _holder(path / _LOCK_FILE)
+        return pid is None or _is_child(pid) or _is_ending(pid)
+
+    try:
+        return retried(
+            partial(MilvusLite, str(path)), may_pass, limit_s=_LETTING_GO_S, pause_s=_LOOK_S
+        )
+    except DataDirLockedError as error:
+        raise IndexInUseError(_in_use(path)) from error
+    except (OSError, ValueError, MilvusLiteError) as error:
+        raise IndexUnavailableError(f"{path} cannot be opened as an index: {error}") from error
 
 
 def _in_use(path: Path) -> str:
@@ -253,7 +257,7 @@ def main() -> None:
     """Serve a directory until the parent ends."""
     task, ending = task_of_parent()
     try:
-        server = EmbeddedServer(Path(task["path"]), task["port"])
+        server = LiteServer(Path(task["path"]), task["port"])
     except IndexUnavailableError as error:
         answer_parent(as_answer(error))
         return

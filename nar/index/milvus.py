@@ -15,7 +15,7 @@ import grpc
 from pymilvus import MilvusClient, MilvusException
 
 from nar.base.errors import ConfigError, IndexUnavailableError
-from nar.index.lite import LOOPBACK, EmbeddedServer, ServerApart
+from nar.index.lite import LOOPBACK, LiteProcess, LiteServer
 from nar.index.lite_files import WAY_OUT
 from nar.index.rows import ERRORS
 from nar.index.settings import IndexConfig
@@ -33,11 +33,11 @@ _RECONNECT: Final = {
 }
 
 
-class RefusedError(IndexUnavailableError):
+class MilvusRefusedError(IndexUnavailableError):
     """Milvus answered, but refused: most often, the collection was replaced meanwhile."""
 
 
-class TimedOutError(IndexUnavailableError):
+class MilvusTimeoutError(IndexUnavailableError):
     """Milvus gave no answer in time: it hangs, or is not yet done with starting."""
 
 
@@ -65,10 +65,10 @@ class Milvus:
         self._closed = False
         self._counting = Lock()
         self._errors = dict.fromkeys(ERRORS, 0)
-        self._embedded: EmbeddedServer | ServerApart | None = None
+        self._lite: LiteServer | LiteProcess | None = None
         if config.is_lite:
-            start = ServerApart if config.is_apart else EmbeddedServer
-            self._embedded = start(Path(config.uri))
+            start = LiteProcess if config.is_apart else LiteServer
+            self._lite = start(Path(config.uri))
         elif not config.uri.startswith(("http://", "https://")):
             raise ConfigError(
                 f"index uri: wanted a path ending in .db or an http:// address, came {config.uri!r}"
@@ -76,11 +76,11 @@ class Milvus:
         try:
             self._client = self._connect(config)
         except BaseException:
-            self._stop_embedded()
+            self._stop_lite()
             raise
 
     def _connect(self, config: IndexConfig) -> MilvusClient:
-        uri = f"http://{LOOPBACK}:{self._embedded.port}" if self._embedded else config.uri
+        uri = f"http://{LOOPBACK}:{self._lite.port}" if self._lite else config.uri
         token = config.token or ""
         with self.reaching("connect"):
             return MilvusClient(
@@ -95,17 +95,17 @@ class Milvus:
         """End the connection; an embedded index is released for other processes."""
         self._closed = True
         self._client.close()
-        self._stop_embedded()
+        self._stop_lite()
 
-    def _stop_embedded(self) -> None:
-        if self._embedded:
-            self._embedded.close()
-            self._embedded = None
+    def _stop_lite(self) -> None:
+        if self._lite:
+            self._lite.close()
+            self._lite = None
 
     @property
-    def embedded(self) -> EmbeddedServer | ServerApart | None:
+    def lite(self) -> LiteServer | LiteProcess | None:
         """The server of this process, if it is that: no other process can reach it."""
-        return self._embedded
+        return self._lite
 
     @property
     def client(self) -> MilvusClient:
@@ -122,8 +122,8 @@ class Milvus:
         """Turn whatever the client raises into IndexUnavailableError.
 
         Raises:
-            RefusedError: Milvus runs, but could not do it.
-            TimedOutError: It gave no answer within the time of a call.
+            MilvusRefusedError: Milvus runs, but could not do it.
+            MilvusTimeoutError: It gave no answer within the time of a call.
             IndexUnavailableError: It cannot be reached.
         """
         if self._closed:
@@ -135,12 +135,12 @@ class Milvus:
             self._count("unreachable")
             code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
             is_late = code == grpc.StatusCode.DEADLINE_EXCEEDED.name
-            failure = TimedOutError if is_late else IndexUnavailableError
+            failure = MilvusTimeoutError if is_late else IndexUnavailableError
             raise failure(self._unreachable(purpose, code)) from error
         except MilvusException as error:
             if _is_refusal(error):
                 self._count("refused")
-                raise RefusedError(self._refused(purpose, error.message)) from error
+                raise MilvusRefusedError(self._refused(purpose, error.message)) from error
             self._count("unreachable")
             raise IndexUnavailableError(self._unreachable(purpose, error.message)) from error
         except ValueError as error:  # gRPC's way to say that the channel is closed
@@ -148,10 +148,10 @@ class Milvus:
             raise IndexUnavailableError(self._unreachable(purpose, str(error))) from error
 
     def _keep_alive(self) -> None:
-        if not self._embedded:
+        if not self._lite:
             return
         try:
-            self._embedded.keep_alive()
+            self._lite.keep_alive()
         except IndexUnavailableError:
             self._count("unreachable")
             raise
@@ -169,7 +169,7 @@ class Milvus:
         said = f"the index at {self.uri} refused to {purpose}: {reason}"
         # One that is not loaded yet, as after a restart, is loaded by whoever asks next.
         is_unloaded = "call load()" in reason
-        may_be_damaged = self.embedded is not None and purpose in READING and not is_unloaded
+        may_be_damaged = self.lite is not None and purpose in READING and not is_unloaded
         return f"{said}; if its files are damaged, {WAY_OUT}" if may_be_damaged else said
 
     def _unreachable(self, purpose: str, reason: str) -> str:

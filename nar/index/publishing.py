@@ -25,7 +25,7 @@ from nar.index.collection import (
     find_collection,
 )
 from nar.index.finishing import is_built_late
-from nar.index.milvus import Milvus, RefusedError
+from nar.index.milvus import Milvus, MilvusRefusedError
 from nar.index.rows import is_fingerprint
 from nar.index.settings import IndexConfig
 
@@ -72,12 +72,12 @@ def mark(collection: Collection, marks: Mapping[str, str]) -> None:
     """Note something of a collection, to last; where Milvus takes no notes, work goes on."""
     milvus = collection.milvus
     try:
-        for _ in range(1 if milvus.embedded else _NOTES):
+        for _ in range(1 if milvus.lite else _NOTES):
             with milvus.reaching("mark the collection"):
                 milvus.client.alter_collection_properties(
                     collection.name, dict(marks), timeout=milvus.timeout_s
                 )
-    except RefusedError as error:
+    except MilvusRefusedError as error:
         log.warning("nobody can tell later whether this is needed: %s", error)
 
 
@@ -257,7 +257,7 @@ def _described(milvus: Milvus, name: str) -> Collection | None:
 def _orphan(collection: Collection) -> Orphan:
     marks, milvus = collection.marks, collection.milvus
     job = marks.get(JOB, "")
-    is_abandoned = milvus.embedded is not None and BUILDER in marks and not job
+    is_abandoned = milvus.lite is not None and BUILDER in marks and not job
     return Orphan(
         collection,
         job,
@@ -298,7 +298,7 @@ def is_dropped(collection: Collection) -> bool:
     """Drop a collection; whether it was there to drop, and not dropped by another meanwhile."""
     try:
         collection.drop()
-    except RefusedError as error:
+    except MilvusRefusedError as error:
         log.info("%s was not dropped: %s", collection.name, error)
         return False
     return True

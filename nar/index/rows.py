@@ -161,7 +161,7 @@ def _hashed(content: bytes, entry: IndexEntry) -> str:
     return told.hexdigest()[:32]
 
 
-class Described(Known, Protocol):
+class RowSource(Known, Protocol):
     """What a row says besides the vector: an `Architecture`, or its card in a corpus."""
 
     @property
@@ -181,7 +181,7 @@ class Described(Known, Protocol):
         """Operators."""
 
 
-def index_row(item: Described, embedding: Embedding) -> IndexRow:
+def index_row(item: RowSource, embedding: Embedding) -> IndexRow:
     """The row of an architecture.
 
     Args:
@@ -191,12 +191,12 @@ def index_row(item: Described, embedding: Embedding) -> IndexRow:
     return IndexRow(**_columns(item), embedding=embedding)
 
 
-def index_entry(item: Described) -> IndexEntry:
+def index_entry(item: RowSource) -> IndexEntry:
     """What the index says of an architecture besides its vector."""
     return IndexEntry(**_columns(item))
 
 
-def _columns(item: Described) -> dict[str, Any]:
+def _columns(item: RowSource) -> dict[str, Any]:
     labels = item.labels
     return {
         "id": architecture_id(labels.name),

@@ -38,7 +38,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Shard(_Record):
+class SnapshotShard(_Record):
     """One Parquet file: its name beside the manifest, its number of rows, its sha256 (hex)."""
 
     file: str
@@ -70,7 +70,7 @@ class Snapshot(_Record):
     taken: str
     rows: int
     digest: str
-    shards: tuple[Shard, ...]
+    shards: tuple[SnapshotShard, ...]
     seal: str = ""
 
     def sealed(self) -> Self:
@@ -127,7 +127,7 @@ class RowsDigest:
         return self._hash.hexdigest()
 
 
-def write_shard(path: Path, stored: Sequence[StoredRow], dim: int) -> Shard:
+def write_shard(path: Path, stored: Sequence[StoredRow], dim: int) -> SnapshotShard:
     """Write some rows, whole or not at all.
 
     Args:
@@ -148,14 +148,16 @@ def write_shard(path: Path, stored: Sequence[StoredRow], dim: int) -> Shard:
         }
     )
     write_whole(path, lambda part: pq.write_table(table, part, compression="zstd"))
-    return Shard(file=path.name, rows=len(rows), sha256=sha256(path.read_bytes()).hexdigest())
+    return SnapshotShard(
+        file=path.name, rows=len(rows), sha256=sha256(path.read_bytes()).hexdigest()
+    )
 
 
 def _type(column: str) -> pa.DataType:
     return pa.int64() if column in COUNTS else pa.string()
 
 
-def shard_bytes(path: Path, shard: Shard) -> bytes:
+def shard_bytes(path: Path, shard: SnapshotShard) -> bytes:
     """What a file holds, if that is what was written.
 
     Raises:
@@ -170,7 +172,7 @@ def shard_bytes(path: Path, shard: Shard) -> bytes:
     return content
 
 
-def read_shard(path: Path, shard: Shard) -> list[IndexRow]:
+def read_shard(path: Path, shard: SnapshotShard) -> list[IndexRow]:
     """Read the rows of a file, in the order in which they were written.
 
     Raises:
@@ -224,7 +226,7 @@ def take_snapshot(
 
 
 def _write(live: Collection, directory: Path, advance: Advance | None) -> Snapshot:
-    told, shards = RowsDigest(), list[Shard]()
+    told, shards = RowsDigest(), list[SnapshotShard]()
     for stored in filter(None, live.pages()):
         stored.sort(key=lambda each: each.row.id)
         for each in stored:

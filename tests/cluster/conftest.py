@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cluster.config import ClusterConfig, ExtractConfig
-from cluster.extraction import ExtractReport, Job, extract
+from cluster.extraction import ExtractJob, ExtractReport, extract
 from cluster.session import connect
 from nar.base.workspace import Workspace
 from nar.zoo.sources.darts.genotypes import genotype_at
@@ -39,7 +39,7 @@ def one_worker() -> ExtractConfig:
 def darts_extracted(ray_cluster, tmp_path_factory) -> ExtractReport:
     """An extraction of them that went undisturbed. Not to be changed."""
     workspace = Workspace(tmp_path_factory.mktemp("darts"))
-    return extract(Job(DARTS, {}), workspace, ONE_WORKER)
+    return extract(ExtractJob(DARTS, {}), workspace, ONE_WORKER)
 
 
 @pytest.fixture

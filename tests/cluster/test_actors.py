@@ -9,7 +9,7 @@ import ray
 from waiting import wait_for
 
 from cluster import actors
-from cluster.actors import ActorPool, Done, Failed, Item, Recruiter, WorkerLostError
+from cluster.actors import ActorPool, Done, Failed, Item, WorkerKind, WorkerLostError
 from cluster.config import PoolConfig
 from cluster.resources import WorkerStartError
 from nar.base.errors import CaptureError
@@ -17,7 +17,7 @@ from nar.base.errors import CaptureError
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
 
 
-def recruiter(broken: bool = False) -> Recruiter[str]:
+def kind(broken: bool = False) -> WorkerKind[str]:
     class Worker:
         """Does what the item's first word says."""
 
@@ -38,11 +38,11 @@ def recruiter(broken: bool = False) -> Recruiter[str]:
             return f"{item}: call {len(self.items)}"
 
     options = ray.remote(Worker).options(num_cpus=0)
-    return Recruiter(lambda: options.remote(broken), lambda actor, key: actor.work.remote(key))
+    return WorkerKind(lambda: options.remote(broken), lambda actor, key: actor.work.remote(key))
 
 
 def outcomes(items: list[str], size: int = 2, **settings: float) -> dict[str, Done[str] | Failed]:
-    pool = ActorPool(recruiter(), size, PoolConfig.model_validate(settings))
+    pool = ActorPool(kind(), size, PoolConfig.model_validate(settings))
     seen = list(pool.run([Item(item, item.split()[0]) for item in items]))
     assert sorted(outcome.key for outcome in seen) == sorted(items)
     return {outcome.key: outcome for outcome in seen}
@@ -84,7 +84,7 @@ def test_an_item_whose_worker_dies_once_is_done_by_another(tmp_path):
             return item
 
     start = ray.remote(Worker).options(num_cpus=0).remote
-    pool = ActorPool(Recruiter(start, lambda actor, key: actor.work.remote(key)), 2, PoolConfig())
+    pool = ActorPool(WorkerKind(start, lambda actor, key: actor.work.remote(key)), 2, PoolConfig())
     seen = list(pool.run([Item("unlucky"), *(Item(f"ok {number}") for number in range(9))]))
     assert len(seen) == 10
     assert Done("unlucky", "unlucky") in seen
@@ -111,8 +111,8 @@ def test_an_item_that_loses_its_worker_begins_a_fresh_process():
             return item
 
     start = ray.remote(Worker).options(num_cpus=0).remote
-    recruits = Recruiter(start, lambda actor, key: actor.work.remote(key))
-    pool = ActorPool(recruits, 1, PoolConfig(max_in_flight=4))
+    kind = WorkerKind(start, lambda actor, key: actor.work.remote(key))
+    pool = ActorPool(kind, 1, PoolConfig(max_in_flight=4))
     items = [*(f"ok {n}" for n in range(4)), "fussy", *(f"more {n}" for n in range(4))]
     seen = list(pool.run([Item(item) for item in items]))
     assert sorted(each.key for each in seen) == sorted(items)
@@ -121,8 +121,8 @@ def test_an_item_that_loses_its_worker_begins_a_fresh_process():
 
 @pytest.mark.parametrize("bound", ["items", "growth"])
 def test_a_worker_that_has_done_enough_is_replaced(bound):
-    plain, starts = recruiter(), []
-    counted = Recruiter(
+    plain, starts = kind(), []
+    counted = WorkerKind(
         lambda: starts.append(1) or plain.start(),
         plain.ask,
         is_spent=lambda value: bound == "growth" and value.endswith("call 3"),
@@ -134,7 +134,7 @@ def test_a_worker_that_has_done_enough_is_replaced(bound):
 
 
 def test_a_worker_whose_state_does_not_load_ends_the_run():
-    pool = ActorPool(recruiter(broken=True), 1, PoolConfig())
+    pool = ActorPool(kind(broken=True), 1, PoolConfig())
     with pytest.raises(WorkerStartError, match="no state to load"):
         list(pool.run([Item("ok 1")]))
 
@@ -143,7 +143,9 @@ def test_workers_that_find_no_room_end_the_run_with_the_sizes(monkeypatch):
     monkeypatch.setattr(actors, "START_LIMIT_S", 1.0)
     start = ray.remote(type("Huge", (), {})).options(num_cpus=1_000).remote
     pool = ActorPool(
-        Recruiter(start, lambda actor, key: actor.__ray_ready__.remote()), 1, PoolConfig(cpus=1_000)
+        WorkerKind(start, lambda actor, key: actor.__ray_ready__.remote()),
+        1,
+        PoolConfig(cpus=1_000),
     )
     with pytest.raises(WorkerStartError, match=r"cpus=1000.*the cluster has 1 node of CPU="):
         list(pool.run([Item("ok 1")]))
@@ -151,8 +153,8 @@ def test_workers_that_find_no_room_end_the_run_with_the_sizes(monkeypatch):
 
 def test_a_run_that_is_dropped_stops_its_workers():
     handles = []
-    plain = recruiter()
-    counted = Recruiter(lambda: handles.append(plain.start()) or handles[-1], plain.ask)
+    plain = kind()
+    counted = WorkerKind(lambda: handles.append(plain.start()) or handles[-1], plain.ask)
     run = ActorPool(counted, 1, PoolConfig()).run([Item(f"ok {number}") for number in range(9)])
     next(run)
     run.close()

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster.config import ExtractConfig
-from cluster.drawing import draw
+from cluster.darts_corpus import draw
 from nar.base.workspace import Workspace
 from nar.corpus import Corpus, read_corpus
 from nar.zoo import capture_architecture

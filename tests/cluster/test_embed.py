@@ -12,10 +12,10 @@ from encoding import small_default
 from typer.testing import CliRunner
 
 from cluster.config import EmbedConfig, ExtractConfig
-from cluster.drawing import draw
+from cluster.darts_corpus import draw
 from cluster.embed import app, view
 from cluster.embedding import EmbedReport, embed
-from cluster.extraction import Job, extract
+from cluster.extraction import ExtractJob, extract
 from nar.answers.novelty import calibrate, read_novelty
 from nar.base.errors import CheckpointError, CorpusError
 from nar.base.workspace import Workspace
@@ -125,7 +125,7 @@ def test_a_job_that_was_killed_goes_on_after_its_last_write(workspace, monkeypat
 def many(workspace: Workspace, numbers: range) -> None:
     """Make the corpus these networks: forty and more, so that a few are less than a tenth."""
     names = [f"darts:{genotype_at(number * 10**14)}" for number in numbers]
-    extract(Job(names, {}), workspace, ExtractConfig(num_workers=1, shard_size=16))
+    extract(ExtractJob(names, {}), workspace, ExtractConfig(num_workers=1, shard_size=16))
 
 
 def digests(workspace: Workspace) -> dict[str, str]:

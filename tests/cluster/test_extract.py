@@ -17,7 +17,7 @@ from waiting import wait_for
 from cluster import provenance, shards
 from cluster.config import ExtractConfig
 from cluster.extract import app, chosen, thinned
-from cluster.extraction import ExtractReport, Job, extract
+from cluster.extraction import ExtractJob, ExtractReport, extract
 from nar.base.errors import ConfigError
 from nar.base.workspace import Workspace
 from nar.corpus import read_corpus
@@ -58,14 +58,14 @@ def test_two_workers_make_the_same_files_as_one(darts_extracted, darts_names, on
     sizes = one_worker.model_copy(
         update={"num_workers": 2, "max_in_flight": 1, "items_per_process": 3, "batch_size": 2}
     )
-    report = extract(Job(darts_names[::-1], {}), Workspace(tmp_path), sizes)
+    report = extract(ExtractJob(darts_names[::-1], {}), Workspace(tmp_path), sizes)
     assert digests(report.directory) == digests(darts_extracted.directory)
     assert report.manifest.shards == darts_extracted.manifest.shards
 
 
 def test_a_second_run_changes_nothing(darts_workspace, darts_names, one_worker):
     before = {path: path.stat().st_mtime_ns for path in darts_workspace.corpus.iterdir()}
-    report = extract(Job(darts_names, {}), darts_workspace, one_worker)
+    report = extract(ExtractJob(darts_names, {}), darts_workspace, one_worker)
     assert (report.kept, report.captured, report.published.written) == (10, 0, 0)
     assert {path: path.stat().st_mtime_ns for path in darts_workspace.corpus.iterdir()} == before
 
@@ -76,7 +76,7 @@ def test_a_missing_or_damaged_shard_is_made_again_without_a_capture(
     whole = digests(darts_workspace.corpus)
     (darts_workspace.corpus / "darts-00000.parquet").unlink()
     (darts_workspace.corpus / "darts-00002.parquet").write_bytes(b"PAR1")
-    report = extract(Job(darts_names, {}), darts_workspace, one_worker)
+    report = extract(ExtractJob(darts_names, {}), darts_workspace, one_worker)
     assert (report.captured, report.published.written) == (0, 2)
     assert digests(darts_workspace.corpus) == whole
 
@@ -85,19 +85,19 @@ def test_a_damaged_batch_of_the_journal_is_captured_again(darts_workspace, darts
     whole = digests(darts_workspace.corpus)
     batch = max((darts_workspace.root / "ledger/extract/journal").glob("*.parquet"))
     batch.write_bytes(b"PAR1")
-    report = extract(Job(darts_names, {}), darts_workspace, one_worker)
+    report = extract(ExtractJob(darts_names, {}), darts_workspace, one_worker)
     assert report.captured > 0
     assert digests(darts_workspace.corpus) == whole
 
 
 def test_another_selection_captures_only_what_is_new(darts_workspace, darts_names, one_worker):
     whole = digests(darts_workspace.corpus)
-    few = extract(Job(darts_names[:2], {}), darts_workspace, one_worker)
+    few = extract(ExtractJob(darts_names[:2], {}), darts_workspace, one_worker)
     assert (few.captured, few.kept) == (0, 2)
     assert names_in(darts_workspace.corpus) == sorted(darts_names[:2])
     assert few.published.removed == ("darts-00001.parquet", "darts-00002.parquet")
     assert few.published.dropped == tuple(sorted(darts_names[2:]))
-    again = extract(Job([*darts_names, "timm:test_vit"], {}), darts_workspace, one_worker)
+    again = extract(ExtractJob([*darts_names, "timm:test_vit"], {}), darts_workspace, one_worker)
     assert (again.captured, again.kept) == (1, 10)
     assert whole.items() <= digests(darts_workspace.corpus).items()
 
@@ -108,7 +108,7 @@ def test_changed_tables_of_labels_need_no_capture(
     whole = digests(darts_workspace.corpus)
     for module in (provenance, shards):
         monkeypatch.setattr(module, "labels_identity", lambda: "another table")
-    report = extract(Job(darts_names, {}), darts_workspace, one_worker)
+    report = extract(ExtractJob(darts_names, {}), darts_workspace, one_worker)
     assert (report.captured, report.published.written) == (0, 3)
     assert digests(darts_workspace.corpus) == whole
 
@@ -120,7 +120,7 @@ def test_bad_models_have_reasons_and_their_neighbours_are_kept(
     sizes = one_worker.model_copy(
         update={"num_workers": 2, "limit_s": 20.0, "memory_limit_bytes": 4_000_000_000}
     )
-    job = Job([*darts_names, *(f"{bad_models}:{deed}" for deed in deeds)], {})
+    job = ExtractJob([*darts_names, *(f"{bad_models}:{deed}" for deed in deeds)], {})
     report = extract(job, Workspace(tmp_path), sizes)
     assert names_in(report.directory) == sorted(darts_names)
     why = reasons(report)
@@ -139,7 +139,7 @@ def test_bad_models_have_reasons_and_their_neighbours_are_kept(
 def test_a_name_that_is_no_genotype_fails_alone(darts_names, one_worker, tmp_path):
     wrong = "darts:no genotype"
     names = [*darts_names[:3], wrong, *darts_names[3:]]
-    report = extract(Job(names, {}), Workspace(tmp_path), one_worker)
+    report = extract(ExtractJob(names, {}), Workspace(tmp_path), one_worker)
     assert list(reasons(report)) == ["no genotype"]
     assert names_in(report.directory) == sorted(darts_names)
 
@@ -152,20 +152,20 @@ def test_failed_models_are_tried_again_only_when_asked(one_worker, tmp_path):
         "    return nn.Conv2d(3, 8, 3)\n"
     )
     names, workspace = [f"{file}:moody"], Workspace(tmp_path / "work")
-    assert reasons(extract(Job(names, {}), workspace, one_worker)) == {
+    assert reasons(extract(ExtractJob(names, {}), workspace, one_worker)) == {
         "moody": "moody.py:4: AssertionError: not today"
     }
     flag.touch()
-    assert extract(Job(names, {}), workspace, one_worker).captured == 0
+    assert extract(ExtractJob(names, {}), workspace, one_worker).captured == 0
     assert read_corpus(workspace.corpus) == []
-    report = extract(Job(names, {}, retry_failed=True), workspace, one_worker)
+    report = extract(ExtractJob(names, {}, retry_failed=True), workspace, one_worker)
     assert (report.captured, report.manifest.failures) == (1, ())
     assert names_in(workspace.corpus) == names
 
 
 def test_models_of_real_libraries_are_captured(one_worker, tmp_path):
     names = ["timm:resnet18", "timm:test_vit", "torchvision:alexnet", "timm:absent"]
-    job = Job(names, {"nolib": "nolib is not installed"})
+    job = ExtractJob(names, {"nolib": "nolib is not installed"})
     report = extract(job, Workspace(tmp_path), one_worker)
     assert names_in(report.directory) == ["timm:resnet18", "timm:test_vit", "torchvision:alexnet"]
     assert [entry.file for entry in report.manifest.shards] == [
@@ -177,7 +177,7 @@ def test_models_of_real_libraries_are_captured(one_worker, tmp_path):
 
 
 def test_a_changed_model_file_is_captured_again(one_worker, bad_models, tmp_path):
-    job, workspace = Job([f"{bad_models}:refuses"], {}), Workspace(tmp_path)
+    job, workspace = ExtractJob([f"{bad_models}:refuses"], {}), Workspace(tmp_path)
     extract(job, workspace, one_worker)
     bad_models.write_text(bad_models.read_text().replace("width", "depth"))
     assert "no such depth" in reasons(extract(job, workspace, one_worker))["refuses"]
@@ -186,8 +186,8 @@ def test_a_changed_model_file_is_captured_again(one_worker, bad_models, tmp_path
 def test_a_corpus_without_its_ledger_needs_restart(darts_workspace, darts_names, one_worker):
     shutil.rmtree(darts_workspace.root / "ledger")
     with pytest.raises(ConfigError, match="without its ledger"):
-        extract(Job(darts_names, {}), darts_workspace, one_worker)
-    job = Job(darts_names[:1], {}, restart=True)
+        extract(ExtractJob(darts_names, {}), darts_workspace, one_worker)
+    job = ExtractJob(darts_names[:1], {}, restart=True)
     assert extract(job, darts_workspace, one_worker).captured == 1
     assert names_in(darts_workspace.corpus) == [darts_names[0]]
 
@@ -258,7 +258,7 @@ def test_ctrl_c_keeps_what_was_captured_and_shows_no_traceback(job, tmp_path):
 def test_a_killed_job_goes_on_where_it_was(job, tmp_path, darts_names, bad_models):
     job.kill()
     job.wait()
-    asked = Job([*darts_names, f"{bad_models}:hangs"], {})
+    asked = ExtractJob([*darts_names, f"{bad_models}:hangs"], {})
     sizes = ExtractConfig(num_workers=1, shard_size=4, limit_s=5.0)
     resumed = extract(asked, Workspace(tmp_path), sizes)
     assert resumed.kept >= 8

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cluster.journal import Journal, Result, RunRecord, Scribe, captured, failed
+from cluster.journal import BatchWriter, Journal, Result, RunRecord, captured, failed
 from nar.corpus.manifest import Failure
 from nar.graphs.architecture import Labels, architecture
 from nar.graphs.canonical import canonical
@@ -89,9 +89,9 @@ def test_a_damaged_batch_was_never_written(journal, tmp_path, suffix, damage):
 
 @pytest.mark.parametrize(("size", "patience_s", "batches"), [(2, 60.0, 2), (9, 0.0, 4), (9, 60, 0)])
 def test_a_batch_is_written_when_it_is_full_or_old(journal, tmp_path, size, patience_s, batches):
-    scribe = Scribe(journal, size, patience_s, RUN)
+    writer = BatchWriter(journal, size, patience_s, RUN)
     for number in range(4):
-        scribe.add(chain(f"timm:{number}"))
+        writer.add(chain(f"timm:{number}"))
     assert len(list(tmp_path.glob("*.json"))) == batches
-    scribe.close()
+    writer.close()
     assert all(Journal(tmp_path).find(f"timm:{number}", "id") for number in range(4))

@@ -7,7 +7,7 @@ import pytest
 
 from cluster import resources
 from cluster.config import PoolConfig, PretrainConfig
-from cluster.resources import Share, pool_size, resized, worker_share
+from cluster.resources import Reservation, pool_size, resized, worker_share
 
 
 @pytest.fixture
@@ -27,13 +27,13 @@ def test_auto_takes_a_gpu_where_there_is_one(totals, gpus, wanted):
 @pytest.mark.parametrize(
     ("share", "size"),
     [
-        (Share(1, 0, None), 8),
-        (Share(3, 0, None), 2),
-        (Share(1, 1, None), 2),
-        (Share(0.5, 0.5, None), 4),
-        (Share(1, 0, 30), 3),
-        (Share(16, 0, None), 1),
-        (Share(0, 0, None), 1),
+        (Reservation(1, 0, None), 8),
+        (Reservation(3, 0, None), 2),
+        (Reservation(1, 1, None), 2),
+        (Reservation(0.5, 0.5, None), 4),
+        (Reservation(1, 0, 30), 3),
+        (Reservation(16, 0, None), 1),
+        (Reservation(0, 0, None), 1),
     ],
 )
 def test_auto_fills_the_scarcest_resource(totals, share, size):
@@ -42,12 +42,12 @@ def test_auto_fills_the_scarcest_resource(totals, share, size):
 
 
 def test_a_number_of_workers_is_obeyed(totals):
-    assert pool_size(PoolConfig(num_workers=5), Share(1, 0, None)) == 5
+    assert pool_size(PoolConfig(num_workers=5), Reservation(1, 0, None)) == 5
 
 
 def test_options_reserve_memory_only_where_asked():
-    assert "memory" not in Share(1, 0, None).options()
-    assert Share(1, 0.5, 7).options() == {
+    assert "memory" not in Reservation(1, 0, None).options()
+    assert Reservation(1, 0.5, 7).options() == {
         "num_cpus": 1,
         "num_gpus": 0.5,
         "memory": 7,

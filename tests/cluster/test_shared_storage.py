@@ -9,7 +9,7 @@ from milvus_server import free_port
 from s3_server import upload
 
 from cluster.config import EmbedConfig
-from cluster.embed_worker import EmbedWorker, Target, named_part
+from cluster.embed_worker import EmbedWorker, StagingTarget, named_part
 from cluster.embedding import embed
 from nar.base.errors import IndexUnavailableError
 from nar.base.workspace import Workspace
@@ -80,9 +80,11 @@ def test_workers_write_into_a_server_by_themselves(
 def test_a_worker_says_what_keeps_it_from_writing(workspace, milvus_uri):
     worker = EmbedWorker(workspace.corpus, small_default(), None)
     part = named_part(Manifest.read(workspace.corpus).shards[0].file, [0])
-    gone = Target(IndexConfig(uri=milvus_uri), "gone")
+    gone = StagingTarget(IndexConfig(uri=milvus_uri), "gone")
     with pytest.raises(IndexUnavailableError, match=r"gone is not at .* any more; run again"):
         worker.write(part, gone)
-    nowhere = Target(IndexConfig(uri=f"http://127.0.0.1:{free_port()}", timeout_s=0.5), "gone")
+    nowhere = StagingTarget(
+        IndexConfig(uri=f"http://127.0.0.1:{free_port()}", timeout_s=0.5), "gone"
+    )
     with pytest.raises(IndexUnavailableError, match=r"127\.0\.0\.1"):
         worker.write(part, nowhere)

@@ -8,7 +8,7 @@ from pymilvus import MilvusClient, MilvusException
 from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.collection import Collection
-from nar.index.milvus import RefusedError, TimedOutError
+from nar.index.milvus import MilvusRefusedError, MilvusTimeoutError
 
 NEW = [row(f"new {number}", 1, number) for number in range(5)]
 
@@ -42,7 +42,7 @@ def refused(*_, **__):
 
 
 @on_both
-@pytest.mark.parametrize("failure", [RefusedError, TimedOutError])
+@pytest.mark.parametrize("failure", [MilvusRefusedError, MilvusTimeoutError])
 @pytest.mark.parametrize("step", ["load", "count"])
 def test_a_store_that_is_not_ready_for_a_while_is_waited_for(
     index, config, monkeypatch, step, failure
@@ -57,8 +57,8 @@ def test_a_store_that_is_not_ready_for_a_while_is_waited_for(
 
     monkeypatch.setattr(Collection, step, refusing)
     monkeypatch.setattr("nar.index.finishing._LOOK_S", 0.0)
-    if failure is RefusedError and config.uri.endswith(".db"):  # it has no node to wait for
-        with pytest.raises(RefusedError, match="unrecoverable"):
+    if failure is MilvusRefusedError and config.uri.endswith(".db"):  # it has no node to wait for
+        with pytest.raises(MilvusRefusedError, match="unrecoverable"):
             load(index, NEW, job="corpus4")
     else:
         assert load(index, NEW, job="corpus4") == 5

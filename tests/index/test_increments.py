@@ -11,7 +11,7 @@ from oracle import DIM, row
 from nar.base.errors import IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.bulk import IndexVerificationError
-from nar.index.increments import Comparison, Increment, descriptions, is_of_corpus
+from nar.index.increments import Increment, RowComparison, descriptions, is_of_corpus
 from nar.index.publishing import go_back, show_difference
 from nar.index.settings import IndexConfig
 
@@ -33,7 +33,7 @@ def load(index, rows, corpus=""):
 
 
 def compared(index, rows):
-    comparison = Comparison(descriptions(index, ENCODER))
+    comparison = RowComparison(descriptions(index, ENCODER))
     return comparison, comparison.are_right({each.id: each.description() for each in rows})
 
 

@@ -18,7 +18,7 @@ from waiting import wait_for
 
 from nar.base.errors import ConfigError, IndexUnavailableError
 from nar.index.architecture_index import ArchitectureIndex
-from nar.index.milvus import TimedOutError
+from nar.index.milvus import MilvusTimeoutError
 from nar.index.rows import architecture_id
 from nar.index.settings import IndexConfig
 
@@ -192,7 +192,7 @@ def test_nothing_there_is_said_in_time():
 
 @pytest.mark.parametrize(
     ("fault", "failure"),
-    [(signal.SIGKILL, IndexUnavailableError), (signal.SIGSTOP, TimedOutError)],
+    [(signal.SIGKILL, IndexUnavailableError), (signal.SIGSTOP, MilvusTimeoutError)],
     ids=["dead", "hung"],
 )
 def test_a_server_that_went_away_is_noticed_in_time_by_all_threads(served, fault, failure):

@@ -5,7 +5,7 @@ import threading
 import grpc
 from waiting import wait_for
 
-from nar.index.lite import LOOPBACK, EmbeddedServer
+from nar.index.lite import LOOPBACK, LiteServer
 
 # As pymilvus pings, only faster.
 PINGING = (
@@ -17,7 +17,7 @@ PINGING = (
 
 
 def test_a_client_who_pings_is_not_cut_off(tmp_path):
-    server, states = EmbeddedServer(tmp_path / "index.db"), []
+    server, states = LiteServer(tmp_path / "index.db"), []
     is_cut_off = threading.Event()
 
     def see(state):

@@ -34,7 +34,7 @@ class BroughtRecord(Record):
     shards: tuple[ShardEntry, ...]
 
 
-class Described:
+class ShardDescriptions:
     """Ids and descriptions of the rows of shards.
 
     Args:

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cluster.actors import ActorPool, Failed, Item, Recruiter, starter
+from cluster.actors import ActorPool, Failed, Item, WorkerKind, starter
 from cluster.config import ExtractConfig
 from cluster.ledger import Ledger, Record, digest, file_digest
 from cluster.provenance import files_identity, identity, packages
 from cluster.resources import cluster_totals, pool_size, worker_share
-from cluster.telemetry import telling
+from cluster.telemetry import job_telemetry
 from nar.base.console import progress
 from nar.base.workspace import Workspace
 from nar.capture import CAPTURE_VERSION
@@ -80,22 +80,26 @@ def draw(count: int, workspace: Workspace, config: ExtractConfig) -> Manifest:
     missing = [part for part in parts if not _is_whole(ledger.find(part), code, corpus)]
     share = worker_share(config)
     workers = pool_size(config, share)
-    recruiter: Recruiter[ShardEntry] = Recruiter(
+    kind: WorkerKind[ShardEntry] = WorkerKind(
         starter(DrawWorker, share, corpus), lambda worker, part: worker.draw.remote(part)
     )
     # Two whole shards are room enough, and a worker keeps nothing of the last one.
-    pool = ActorPool(recruiter, workers, config.model_copy(update={"items_per_process": None}))
-    with progress("drawing", len(missing)) as advance, telling("draw") as teller:
-        teller.total = sum(map(_rows_of, missing))
-        teller.shards = {"kept": len(parts) - len(missing), "written": 0, "waiting": len(missing)}
+    pool = ActorPool(kind, workers, config.model_copy(update={"items_per_process": None}))
+    with progress("drawing", len(missing)) as advance, job_telemetry("draw") as telemetry:
+        telemetry.total = sum(map(_rows_of, missing))
+        telemetry.shards = {
+            "kept": len(parts) - len(missing),
+            "written": 0,
+            "waiting": len(missing),
+        }
         for outcome in pool.run([Item(part) for part in missing]):
             if isinstance(outcome, Failed):
                 raise outcome.error
             ledger.add(outcome.key, DrawnRecord(identity=code, entry=outcome.value))
             advance(1)
-            teller.shards["written"] += 1
-            teller.shards["waiting"] -= 1
-            teller.count("drawn", outcome.value.rows)
+            telemetry.shards["written"] += 1
+            telemetry.shards["waiting"] -= 1
+            telemetry.count("drawn", outcome.value.rows)
     records = [record for part in parts if (record := ledger.find(part)) is not None]
     entries = tuple(record.entry for record in records)
     manifest = _manifest(corpus, entries, time.monotonic() - started, workers)
