@@ -125,6 +125,8 @@ class WorkerLostError(NarError):
         return type(self)(self.kind, f"{self.reason} ({tries} tries)")
 
 
+# Chosen: a worker imports torch and its libraries in half a minute, and a cluster that grows takes
+# minutes to add a node.
 START_LIMIT_S = 300.0
 Outcomes = Iterator[Done[ValueT] | Failed]
 
@@ -149,7 +151,7 @@ class _Worker(Generic[ValueT]):
     """An actor with its calls in order; the first of them runs, since ``since`` or later.
 
     Nothing is submitted before it is ready: the death of a process can take the replies to earlier
-    calls with it, and a worker that died of an item would look like one that never started.
+    calls with it, and a worker that died of an item would look as if it had never started.
     """
 
     handle: ActorHandle[Any]
@@ -241,7 +243,7 @@ class ActorPool(Generic[ValueT]):
             self._submit(worker, backlog.take(worker.group, others))
 
     def _make_room(self) -> None:
-        """End idle workers for those that wait for a place and have items already.
+        """End idle workers to make room for workers that have items and wait for a place.
 
         A node that is lost takes the place of its worker with it, and another may never come.
         """
@@ -267,7 +269,7 @@ class ActorPool(Generic[ValueT]):
         for reference in running:
             # What ended while this process was busy is late here, not there.
             if self._time_left(waiting[reference]) <= 0 and not ray.wait([reference], timeout=0)[0]:
-                yield from self._overrun(waiting[reference], backlog)
+                yield from self._settle_overrun(waiting[reference], backlog)
 
     def _time_left(self, worker: _Worker[ValueT]) -> float:
         limit = self._config.limit_s if worker.ready is None else START_LIMIT_S
@@ -279,11 +281,11 @@ class ActorPool(Generic[ValueT]):
         except RayTaskError as error:
             cause = _cause(error)
             if isinstance(cause, WorkerLostError):
-                yield from self._blame(worker, backlog, cause)
+                yield from self._retry_or_give_up(worker, backlog, cause)
             else:
                 yield Failed(*self._pop(worker, cause))
         except RayError as error:
-            yield from self._bury(worker, backlog, error)
+            yield from self._settle_death(worker, backlog, error)
         else:
             if worker.ready is not None:
                 worker.ready, worker.since, self._any_started = None, time.monotonic(), True
@@ -301,26 +303,30 @@ class ActorPool(Generic[ValueT]):
         worker.is_spent = worker.is_spent or (bound is not None and worker.settled >= bound)
         return key, result, seconds
 
-    def _bury(self, worker: _Worker[ValueT], backlog: Backlog, error: RayError) -> Iterator[Failed]:
+    def _settle_death(
+        self, worker: _Worker[ValueT], backlog: Backlog, error: RayError
+    ) -> Iterator[Failed]:
         """Replace a dead worker; only the call that ran is held to account for the death."""
         if worker.ready is not None:
             self._count_failed_start(error)
             self._replace(worker, worker.items())
         elif isinstance(error, OutOfMemoryError):
-            yield from self._blame(worker, backlog, WorkerLostError("memory", _NODE_IS_FULL))
+            yield from self._retry_or_give_up(
+                worker, backlog, WorkerLostError("memory", _NODE_IS_FULL)
+            )
         else:
-            yield from self._blame(worker, backlog, WorkerLostError("died", _DIED))
+            yield from self._retry_or_give_up(worker, backlog, WorkerLostError("died", _DIED))
 
-    def _overrun(self, worker: _Worker[ValueT], backlog: Backlog) -> Iterator[Failed]:
+    def _settle_overrun(self, worker: _Worker[ValueT], backlog: Backlog) -> Iterator[Failed]:
         if worker.ready is None:
             reason = f"took longer than its limit of {self._config.limit_s:g} s"
-            yield from self._blame(worker, backlog, WorkerLostError("timeout", reason))
+            yield from self._retry_or_give_up(worker, backlog, WorkerLostError("timeout", reason))
         elif not self._any_started:
             raise WorkerStartError(_no_room(self._config))
         else:
             worker.since = time.monotonic()
 
-    def _blame(
+    def _retry_or_give_up(
         self, worker: _Worker[ValueT], backlog: Backlog, error: WorkerLostError
     ) -> Iterator[Failed]:
         """Replace a worker. The item that ran is the first of the new one, or is given up."""

@@ -1,4 +1,4 @@
-"""The whole way on real models, told as it goes: ``python -m cluster.demo``.
+"""The whole way on real models, shown as it goes: ``python -m cluster.demo``.
 
 Every step is a command that a user could type; the demo runs them one after another as processes.
 """
@@ -30,6 +30,7 @@ from nar.base.errors import NarError
 from nar.base.workspace import Workspace
 from nar.corpus import read_corpus
 
+# Chosen: a server is ready within seconds, on a busy machine within a minute.
 READY_LIMIT_S: Final = 120.0
 
 

@@ -29,11 +29,11 @@ def main(
     with alone(workspace, "corpus"), connect(config):
         manifest = draw(count, workspace, resized(config.extract, workers))
     counts = manifest.totals.everything
-    told = {"rows": counts.raw, "distinct": counts.exact, "seconds": manifest.seconds}
+    result = {"rows": counts.raw, "distinct": counts.exact, "seconds": manifest.seconds}
     line = (
         f"{counts.raw:,} networks, {counts.exact:,} of them different, in {manifest.seconds:.0f} s"
     )
-    show(told, lambda: line, as_json=as_json)
+    show(result, lambda: line, as_json=as_json)
 
 
 if __name__ == "__main__":

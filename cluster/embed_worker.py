@@ -1,7 +1,7 @@
 """The processes that embed: each reads its own rows, and writes them or gives them back.
 
-One worker cuts graphs and encodes them, unless `embed: encoders:` of the cluster's sizes says who
-encodes. Which nodes those are, its labels and GPUs say.
+One worker cuts graphs and encodes them, unless `embed: encoders:` of the cluster's sizes
+names processes that encode; their labels and GPUs say on which nodes they run.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -110,7 +110,7 @@ def start_encoders(
     actor: Any = ray.remote(EncodeWorker).options(**options)
     encoders = [actor.remote(encoder) for _ in range(count)]
     try:
-        # Those that cut would take their places, and then wait for them.
+        # Or the workers that cut would take their places, and then wait for them.
         ray.get([each.__ray_ready__.remote() for each in encoders], timeout=START_LIMIT_S)
     except RayError as error:
         raise WorkerStartError(
@@ -243,7 +243,7 @@ class EmbedWorker:
             InvalidInputError: A row cannot be written; none of the part is.
             IndexUnavailableError: This node does not reach Milvus, or Milvus refuses.
         """
-        # It imports pymilvus, which takes half a second and is not for those that give rows back.
+        # It imports pymilvus, which takes half a second; workers that give rows back do without it.
         from nar.index.bulk import staged, write_staged
 
         rows = list(self.embed(part).rows())

@@ -4,7 +4,7 @@ Actors read their parts of the corpus, embed them, and write them into a Milvus 
 back to be written (`cluster.writing`). No graph comes through this process: it knows names, and
 what was acknowledged.
 
-Where the index has most rows already, those that are new or changed are written into it
+Where the index has most rows already, rows that are new or changed are written into it
 (`nar.index.increments`). Else it fills a collection that no reader sees yet and that knows the rows
 it has acknowledged: a job that was killed goes on with the rows that are missing. Readers see the
 new collection when it is complete and verified; the one before is kept for `nar index rollback`.
@@ -42,6 +42,7 @@ from nar.index.digests import RowDigests
 from nar.index.increments import Increment, RowComparison, corpus_of, descriptions, is_of_corpus
 from nar.index.settings import IndexConfig
 
+# Of a digest: 64 bits tell corpora apart, and the name of a build has room for 40 letters.
 JOB_LETTERS = 16
 
 
@@ -78,7 +79,7 @@ class EmbedReport:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What is embedded, and by whom.
+    """What is embedded, and by which workers.
 
     Attributes:
         corpus: Where the corpus lies.
@@ -86,7 +87,7 @@ class _Job:
         shards: Its files.
         encoder: Fingerprint of the encoder.
         dim: Length of its vectors.
-        pool: Who embeds.
+        pool: The workers.
         described: What the rows of shards say.
     """
 
@@ -134,7 +135,7 @@ def embed(
     with job_telemetry("embed") as telemetry:
         job = _job(workspace, corpus or workspace.corpus, config, telemetry)
         with ArchitectureIndex(index_config) as index:
-            done = _bring(job, index, index_config, removes=removes)
+            done = _update(job, index, index_config, removes=removes)
             # A job that was cut off may have brought the index to the corpus, and measured nothing.
             if done.way != "nothing" or not kept_novelty(workspace.novelty, encoder=job.encoder):
                 changed = None if done.way == "new" else done.embedded + done.removed
@@ -169,24 +170,24 @@ def _job(
     )
 
 
-def _bring(
+def _update(
     job: _Job, index: ArchitectureIndex, index_config: IndexConfig, *, removes: bool
 ) -> EmbedReport:
     """Bring the index to the corpus, the way that is shortest."""
     if is_of_corpus(index, job.encoder, job.digest, job.rows):
         return EmbedReport("nothing", job.encoder, job.rows)
-    held = _held(job, index)
-    if len(held):
-        comparison = RowComparison(held)
+    published = _published_descriptions(job, index)
+    if len(published):
+        comparison = RowComparison(published)
         shards = ((entry, comparison.are_right(job.described.of(entry))) for entry in job.shards)
         parts = dict(missing_parts(shards, job.pool.config.part_rows))
         if comparison.is_small(removes=removes):
             increment = Increment(index, index_config.batch_rows)
-            return _change(job, index, increment, parts, comparison, removes)
-    return _build(job, index, index_config)
+            return _write_in_place(job, index, increment, parts, comparison, removes)
+    return _build_anew(job, index, index_config)
 
 
-def _held(job: _Job, index: ArchitectureIndex) -> RowDigests:
+def _published_descriptions(job: _Job, index: ArchitectureIndex) -> RowDigests:
     """What the rows of the index say.
 
     As was kept with the corpus that it was brought to last, if nobody has written since; else the
@@ -203,7 +204,7 @@ def _count(shards: Sequence[ShardEntry]) -> int:
     return sum(entry.rows for entry in shards)
 
 
-def _change(
+def _write_in_place(
     job: _Job,
     index: ArchitectureIndex,
     increment: Increment,
@@ -212,10 +213,10 @@ def _change(
     removes: bool,
 ) -> EmbedReport:
     """Write what changed into the collection that readers get."""
-    spoilt = job.pool.embed(by_this_process(increment), parts)
+    failed = job.pool.embed(by_this_process(increment), parts)
     vanished = comparison.vanished
     gone = vanished if removes else []
-    is_whole = not spoilt and len(gone) == len(vanished)
+    is_whole = not failed and len(gone) == len(vanished)
     rows = increment.finish(gone, job.digest if is_whole else "")
     if is_whole:
         job.described.brought(job.digest, job.shards)
@@ -223,31 +224,31 @@ def _change(
         "in place",
         job.encoder,
         rows,
-        embedded=comparison.changed - len(spoilt),
+        embedded=comparison.changed - len(failed),
         removed=len(gone),
         strangers=len(vanished) - len(gone),
-        failures=_named(job.corpus, spoilt),
+        failures=_failures_by_name(job.corpus, failed),
     )
 
 
-def _build(job: _Job, index: ArchitectureIndex, index_config: IndexConfig) -> EmbedReport:
-    """Build a collection of all rows; one that was begun for the same rows goes on."""
+def _build_anew(job: _Job, index: ArchitectureIndex, index_config: IndexConfig) -> EmbedReport:
+    """Build a collection of all rows; a build that was begun for the same rows goes on."""
     report = EmbedReport("new", job.encoder, 0, keeps_before=index.is_published)
     with index.build(job.encoder, job.dim, job=job.digest) as build:
         before = len(build.rows)
         # No graph is parsed to learn a name.
         shards = ((entry, build.rows.holds(list(job.described.of(entry)))) for entry in job.shards)
         sizes = job.pool.config
-        way = write_method(build, index_config, workers_write=sizes.workers_write)
-        spoilt = job.pool.embed(way, dict(missing_parts(shards, sizes.part_rows)))
-        failures = _named(job.corpus, spoilt)
+        method = write_method(build, index_config, workers_write=sizes.workers_write)
+        failed = job.pool.embed(method, dict(missing_parts(shards, sizes.part_rows)))
+        failures = _failures_by_name(job.corpus, failed)
         rows = build.publish(keep_before=True, corpus="" if failures else job.digest)
     if not failures:
         job.described.brought(job.digest, job.shards)
     return replace(report, rows=rows, embedded=rows - before, failures=failures)
 
 
-def _named(corpus: Location, rows: Sequence[Failed]) -> dict[str, str]:
+def _failures_by_name(corpus: Location, rows: Sequence[Failed]) -> dict[str, str]:
     """Why each of some rows is not in the index, by the name of its architecture."""
     of_file: defaultdict[str, dict[int, Exception]] = defaultdict(dict)
     for row in rows:

@@ -20,6 +20,7 @@ from nar.views import display
 from nar.zoo.selections import Selection, select
 
 STEPS = ("build", "forward", "graph", "rest")
+# Chosen: names that a line shows of those that left the corpus.
 _SHOWN = 3
 
 

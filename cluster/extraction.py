@@ -116,7 +116,7 @@ def _extract(
         "removed": len(published.removed),
     }
     manifest = _manifest(workspace.corpus, published, journal, settled, job.skipped)
-    if _held(workspace.corpus) != manifest:
+    if _manifest_now(workspace.corpus) != manifest:
         manifest.write(workspace.corpus)
     return ExtractReport(
         workspace.corpus,
@@ -142,7 +142,7 @@ def _begin(ledgers: Path, corpus: Path, *, restart: bool) -> None:
         )
 
 
-def _held(corpus: Path) -> Manifest | None:
+def _manifest_now(corpus: Path) -> Manifest | None:
     try:
         return Manifest.read(corpus)
     except CorpusError:
@@ -215,7 +215,7 @@ def capture_all(
         identities: Of each model by its name, the digest of what decides its capture.
         journal: Where to.
         config: Sizes of workers and batches.
-        telemetry: Is told what became of each.
+        telemetry: Counts what became of each model.
 
     Raises:
         WorkerStartError: The cluster has no room.

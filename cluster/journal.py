@@ -42,7 +42,7 @@ class ItemRecord(Record):
 
 
 class RunRecord(Record):
-    """Who made a batch.
+    """The run that made a batch.
 
     Attributes:
         seconds: Wall time since the batch before, or since the run began.
@@ -63,7 +63,7 @@ class BatchRecord(Record):
     Attributes:
         entry: Its file, rows and digest.
         items: Models with a row, in its order, and models without.
-        run: Who made it.
+        run: The run that made it.
     """
 
     entry: ShardEntry
@@ -123,7 +123,7 @@ class Journal:
         return self._settled.get((name, identity))
 
     def run_of(self, batch: str) -> RunRecord:
-        """Who made a batch."""
+        """The run that made a batch."""
         return self._runs[batch]
 
     def write(self, results: Sequence[Result], run: RunRecord) -> None:
@@ -166,7 +166,7 @@ class BatchWriter:
         journal: Where to.
         size: Models of a batch, at most.
         patience_s: A batch is written after so long though it is not full.
-        run: Who makes the batches; its seconds are filled in here.
+        run: The run that makes the batches; its seconds are filled in here.
     """
 
     def __init__(self, journal: Journal, size: int, patience_s: float, run: RunRecord) -> None:

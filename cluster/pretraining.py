@@ -51,6 +51,7 @@ from nar.graphs.ragged import offsets
 from nar.motifs.config import MotifConfig
 
 RUNS = "pretraining"
+# Where the newest is damaged, the one before is taken: see `last_state`.
 CHECKPOINTS_KEPT = 2
 # How often Ray Train asks its workers, in seconds. An epoch ends for them when it has asked: at its
 # own 2 s, epochs of a small corpus last as long, whatever they do.
@@ -63,7 +64,7 @@ class TrainingLostError(NarError):
 
 @dataclass(frozen=True, slots=True)
 class TrainTask:
-    """What a worker is told; it reads everything else from shared storage.
+    """What a worker is given; it reads everything else from shared storage.
 
     Attributes:
         corpus: Where the corpus lies that is learned from.
@@ -212,7 +213,7 @@ def _fit(task: TrainTask, sizes: PretrainConfig, run: RunConfig) -> None:
 
 
 def cause(error: TrainingFailedError) -> NarError:
-    """The error of ours that a worker raised, or one that says what Ray Train saw."""
+    """The error of NAR that a worker raised, or an error that says what Ray Train saw."""
     failures = error.worker_failures.values() if isinstance(error, WorkerGroupError) else ()
     ours = (failure for failure in failures if isinstance(failure, NarError))
     last_line = str(error).strip().rpartition("\n")[2].strip()
@@ -290,7 +291,7 @@ def _shown(
 
 
 def last_state() -> TrainingState | None:
-    """The newest state that is whole: of one that is damaged, the one before."""
+    """The newest state that is whole: where the newest is damaged, the one before."""
     newest = ray.train.get_checkpoint()
     return None if newest is None else newest_whole(Path(newest.path))
 
@@ -299,10 +300,10 @@ def newest_whole(newest: Path) -> TrainingState:
     """The state in a directory or, where it is damaged, in the latest before that is whole.
 
     Args:
-        newest: Named by Ray Train after the time at which it was written, as those beside it.
+        newest: Named by Ray Train after the time at which it was written, as the others beside it.
 
     Raises:
-        CheckpointError: None of those that are kept is whole.
+        CheckpointError: No state that is kept is whole.
     """
     beside = newest.parent.glob("checkpoint_*")
     before = sorted((each for each in beside if each.name < newest.name), reverse=True)

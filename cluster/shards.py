@@ -20,7 +20,7 @@ class ShardPlan:
 
     Attributes:
         part: Its name, in the ledger and, with ``.parquet``, in the corpus.
-        names: Models of the slice, sorted; those that failed have no row.
+        names: Models of the slice, sorted; models that failed have no row.
     """
 
     part: str
@@ -95,7 +95,7 @@ class Publisher:
 
         Args:
             shards: What is wanted.
-            settled: Every model of them.
+            settled: Every model of the shards.
         """
         held = {part: record for part in self._ledger.parts() if (record := self._whole(part))}
         rows = {shard.part: _with_rows(shard, settled) for shard in shards}

@@ -1,4 +1,4 @@
-"""What a job tells Prometheus while it runs on a cluster that was started: how far it is.
+"""What Prometheus sees of a job while it runs on a cluster that was started: how far it is.
 
 Ray exports what its processes measure, and forgets it when they end. So one small actor a cluster,
 which outlives the jobs, shows the figures of all of them; the last success stays there. They are
@@ -24,7 +24,8 @@ from nar.base.console import seconds_left
 
 JobName = Literal["extract", "draw", "embed", "pretrain"]
 ACTOR: Final = "nar-telemetry"
-# How often figures are told, at most; how long a job waits at its end until the last are shown.
+# Chosen: figures are sent so often at most, below every interval of Prometheus; and a job waits so
+# long at its end until the last are shown.
 EVERY_S: Final = 2.0
 WAIT_S: Final = 30.0
 
@@ -62,11 +63,11 @@ class TelemetryActor:
 
 @dataclass(slots=True)
 class JobTelemetry:
-    """Tells how far one job is.
+    """How far one job is, sent to the actor that shows it.
 
     Attributes:
         job: Its name.
-        actor: Who shows it; None where nobody would look.
+        actor: Shows it; None where nobody would look.
         total: Records that it will have when it is done.
         records: Counted so far, by outcome.
         shards: As they are, by state.
@@ -78,33 +79,33 @@ class JobTelemetry:
     records: Counter[str] = field(default_factory=Counter)
     shards: dict[str, int] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
-    _told: float = 0.0
+    _sent_at: float = 0.0
 
     def count(self, outcome: str, number: int = 1) -> None:
         """Count records that came to something."""
         self.records[outcome] += number
-        if time.monotonic() - self._told >= EVERY_S:
-            self.tell()
+        if time.monotonic() - self._sent_at >= EVERY_S:
+            self.send()
 
-    def tell(self) -> None:
-        """Tell everything now."""
-        self._told = time.monotonic()
+    def send(self) -> None:
+        """Send everything now."""
+        self._sent_at = time.monotonic()
         if self.actor is None:
             return
         done = self.records.total()
-        left_s = seconds_left(self._told - self.began, done, self.total)
+        left_s = seconds_left(self._sent_at - self.began, done, self.total)
         self.actor.show.remote(self.job, dict(self.records), dict(self.shards), left_s)
 
 
 @contextmanager
 def job_telemetry(job: JobName) -> Iterator[JobTelemetry]:
-    """Tell how far the body is; that it has succeeded, when nothing was raised."""
+    """Show how far the body is; that it has succeeded, when nothing was raised."""
     # A private cluster ends with the job: there nobody looks.
     is_shared = "RAY_ADDRESS" in os.environ
     telemetry = JobTelemetry(job, _actor() if is_shared else None)
     yield telemetry
     telemetry.total = telemetry.records.total()
-    telemetry.tell()
+    telemetry.send()
     if telemetry.actor is None:
         return
     try:
@@ -115,7 +116,7 @@ def job_telemetry(job: JobName) -> Iterator[JobTelemetry]:
 
 
 def _actor() -> ActorHandle[Any]:
-    """The one of this cluster, started by the first job."""
+    """The actor of this cluster, started by the first job."""
     remote: Any = ray.remote(TelemetryActor)
     # On any node, and begun anew where that one goes.
     how = {"name": ACTOR, "namespace": ACTOR, "lifetime": "detached", "get_if_exists": True}

@@ -29,7 +29,7 @@ Writer: TypeAlias = IndexBuild | Increment
 
 @dataclass(frozen=True, slots=True)
 class WriteMethod(Generic[ValueT]):
-    """One way of writing.
+    """How rows are written.
 
     Attributes:
         ask: Submits a part to a worker.
@@ -70,13 +70,13 @@ def write_method(build: IndexBuild, index: IndexConfig, *, workers_write: bool) 
 
 @dataclass(frozen=True, slots=True)
 class EmbedPool:
-    """Who embeds.
+    """The workers that embed.
 
     Attributes:
         start: Starts one worker.
         size: How many there are.
         config: Their bounds, and rows of a part.
-        telemetry: Is told what became of each row.
+        telemetry: Counts what became of each row.
     """
 
     start: Callable[[], ActorHandle[Any]]
@@ -84,11 +84,11 @@ class EmbedPool:
     config: EmbedConfig
     telemetry: JobTelemetry
 
-    def embed(self, way: WriteMethod[ValueT], parts: dict[str, int]) -> list[Failed]:
-        """Embed parts into an index; of one that fails, each row by itself.
+    def embed(self, method: WriteMethod[ValueT], parts: dict[str, int]) -> list[Failed]:
+        """Embed parts into an index; of a part that fails, each row by itself.
 
         Args:
-            way: How rows are written.
+            method: How rows are written.
             parts: Part -> its rows.
 
         Returns:
@@ -100,21 +100,21 @@ class EmbedPool:
         """
         self.telemetry.total = sum(parts.values())
         with progress("embedding", self.telemetry.total) as advance:
-            spoilt = self._embed(way, list(parts), advance)
-            rows = [row for part in spoilt for row in _rows_of(part.key)]
-            failed = self._embed(way, rows, advance)
+            failed_parts = self._embed(method, list(parts), advance)
+            rows = [row for part in failed_parts for row in _rows_of(part.key)]
+            failed = self._embed(method, rows, advance)
         self.telemetry.count("failed", len(failed))
         return failed
 
     def _embed(
-        self, way: WriteMethod[ValueT], parts: Sequence[str], advance: Callable[[int], None]
+        self, method: WriteMethod[ValueT], parts: Sequence[str], advance: Callable[[int], None]
     ) -> list[Failed]:
-        """Embed parts, and take what comes back; those that failed."""
+        """Embed parts, and take what comes back; gives the parts that failed."""
         failed = []
         waiting = Counter(parsed_part(part)[0] for part in parts)
         shards = len(waiting)
-        pool = ActorPool(WorkerKind(self.start, way.ask), self.size, self.config)
-        # A worker keeps to its shard, so that not every one of them reads it.
+        pool = ActorPool(WorkerKind(self.start, method.ask), self.size, self.config)
+        # A worker keeps to its shard, so that not every worker reads it.
         for outcome in pool.run([Item(part, group=parsed_part(part)[0]) for part in parts]):
             file, _ = parsed_part(outcome.key)
             waiting[file] -= 1
@@ -128,7 +128,7 @@ class EmbedPool:
                 failed.append(outcome)
                 continue
             try:
-                written = way.take(outcome.value)
+                written = method.take(outcome.value)
             except InvalidInputError as error:
                 failed.append(Failed(outcome.key, error))
                 continue

@@ -35,10 +35,10 @@ _NOT_YET: Final = "the atlas is not stored yet; the next start goes on"
 
 
 def atlas_config(atlas: Atlas, config: IndexConfig, *, is_named: bool) -> IndexConfig:
-    """Where the collection of an atlas is: where it is told to be, or else in the user's cache.
+    """Where the collection of an atlas is: where somebody chose, or else in the user's cache.
 
     Of other vectors, of a renewed corpus or of another schema version it lies in another directory
-    of the cache; those before are removed once nobody has them open.
+    of the cache; earlier directories are removed once nobody has them open.
 
     Args:
         atlas: Which.
@@ -55,12 +55,12 @@ def atlas_config(atlas: Atlas, config: IndexConfig, *, is_named: bool) -> IndexC
 
 
 def open_atlas(atlas: Atlas, config: IndexConfig, ending: Event) -> ArchitectureIndex:
-    """The collection of an atlas; the first who opens it makes it.
+    """The collection of an atlas; whichever process opens it first makes it.
 
     Args:
         atlas: Which.
         config: Where.
-        ending: Once it is set, this ends after the next batch; who comes later goes on from there.
+        ending: Once it is set, this ends after the next batch; a later call goes on from there.
 
     Raises:
         IndexUnavailableError: It cannot be reached or written, another process has it, or it ends.
@@ -237,7 +237,7 @@ def _is_cached(directory: Path) -> bool:
     try:
         return directory.parent == cache_directory()
     except IndexUnavailableError:
-        # Whoever has no home has no cache.
+        # Without a home there is no cache.
         return False
 
 
@@ -251,7 +251,7 @@ def _remove(directory: Path) -> bool:
         with holding(directory / INDEX) as is_held_by_nobody:
             if not is_held_by_nobody:
                 return False
-            # Whoever opens it from now on finds nothing rather than half of it, and one of these
+            # A process that opens it from now on finds nothing rather than half of it, and one
             # that is killed leaves a name that the next one knows.
             directory.rename(gone)
     shutil.rmtree(gone)

@@ -44,10 +44,10 @@ class ArchitectureIndex:
         encoder: Fingerprint of the encoder whose vectors the caller will bring; any if None.
 
     Raises:
-        IndexUnavailableError: Nothing answers, or another process holds the embedded index.
+        IndexUnavailableError: Nothing answers, or another process holds its Milvus Lite.
         IndexMismatchError: It holds the vectors of another encoder, or was made by another version
-            of NAR. Without an encoder that is said at the first read, so that one who comes to
-            build the index again gets in.
+            of NAR. Without an encoder the first read raises it, so that a caller who comes to build
+            the index again gets in.
     """
 
     def __init__(self, config: IndexConfig, *, encoder: str | None = None) -> None:
@@ -75,7 +75,7 @@ class ArchitectureIndex:
         self.close()
 
     def close(self) -> None:
-        """End the connection; an embedded index is released for other processes."""
+        """End the connection; a Milvus Lite index is released for other processes."""
         self._milvus.close()
 
     @property
@@ -149,7 +149,7 @@ class ArchitectureIndex:
     rows_answering = count  # Milvus alone answers here
 
     def contains(self, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that have a row."""
+        """The ids that have a row."""
         check_ids(ids)
         return self._read(lambda live: live.present(ids))
 
@@ -185,7 +185,7 @@ class ArchitectureIndex:
         exacts: Sequence[str] = (),
         inferences: Sequence[str] = (),
     ) -> list[IndexRow]:
-        """Rows that have any of these fingerprints, by id; one question, whatever is asked for."""
+        """Rows that have any of these fingerprints, by id, found with one call."""
         wanted = {"topology": topologies, "exact": exacts, "inference": inferences}
         for column, values in wanted.items():
             check_fingerprints(column, values)
@@ -219,7 +219,7 @@ class ArchitectureIndex:
         return settled(directions, top_k, ask)
 
     def search_all(self, searches: Sequence[Search]) -> list[list[Hit]]:
-        """The nearest rows of each search; those of equal filter and ``top_k`` run as one.
+        """The nearest rows of each search; searches of equal filter and ``top_k`` run as one.
 
         Raises:
             InvalidQueryError: Names the vector or condition at fault, or ``top_k``.
@@ -282,7 +282,7 @@ class ArchitectureIndex:
         try:
             return ask(self.live)
         except MilvusRefusedError:
-            # Whoever asks waits as long as for any call: a store that was restarted takes longer.
+            # As long as for any call: a store that was restarted takes longer to load.
             self._live = self._follow_alias(self._config.timeout_s)
             return ask(self.live)
 

@@ -41,7 +41,8 @@ class IndexBuild:
     Args:
         staging: The collection to fill; no reader looks there.
         lock: Held while rows are written: Milvus Lite takes one writer at a time.
-        adopt: Makes the verified collection the live one; told whether to keep the one before.
+        adopt: Makes the verified collection the live one; its second argument says whether to
+            keep the one before.
         config: Has the kind of index that is published, and the rows of one write of `load`.
         keep: Whether to keep an unpublished collection for another attempt.
 
@@ -196,7 +197,7 @@ def verify(collection: Collection, wanted: RowDigests, advance: Advance | None =
     """Read back what was written: of every row its id and digest, and whole rows to compare.
 
     Up to `VERIFIED_ROWS` all rows are compared whole, vector bytes included. Of more, that many:
-    those of the first ids, which are hashes, so that it is as if they were drawn. Damage to one row
+    the rows of the first ids, which are hashes, so that it is a sample at random. Damage to one row
     of ten thousand is then missed once in twenty thousand times.
 
     Args:

@@ -31,9 +31,12 @@ _ENCODER: Final = "nar.encoder"
 _SCHEMA: Final = "nar.schema"
 # Collections that state no version have the columns of the first.
 _UNSTATED: Final = "1"
+# Chosen: an expression of as many fingerprints has 70 kB.
 VALUES_A_READ: Final = 1_000
+# Chosen: as many vectors of 512 numbers take 4 MB of an answer, as many digests half a megabyte.
 PAGE_ROWS: Final = 2_000
 DIGEST_PAGE_ROWS: Final = 8_000
+# Neighbours that a search of HNSW keeps on its way, whatever few it wants: results/scale.md.
 MIN_EF: Final = 128
 
 
@@ -77,21 +80,21 @@ class Collection:
             self.milvus.client.flush(self.name, timeout=PATIENCE_S)
 
     def kind(self) -> str:
-        """Of its index, one of `IndexKind`."""
+        """The kind of its index, a value of `IndexKind`."""
         return str(self._index()["index_type"])
 
     def unindexed(self) -> int:
         """How many of the sealed rows a server has not brought into its index yet."""
-        told = self._index()
-        left = int(told["pending_index_rows"])
-        return left if told["state"] == "Finished" else max(left, 1)
+        index = self._index()
+        left = int(index["pending_index_rows"])
+        return left if index["state"] == "Finished" else max(left, 1)
 
     def _index(self) -> dict[str, Any]:
         with self.milvus.reaching("look at the index"):
-            told = self.milvus.client.describe_index(
+            description = self.milvus.client.describe_index(
                 self.name, "embedding", timeout=self.milvus.timeout_s
             )
-        return dict(told)
+        return dict(description)
 
     def drop(self) -> None:
         """Delete it with all its rows."""
@@ -140,7 +143,7 @@ class Collection:
         return [held[key] for key in sorted(held)]
 
     def present(self, ids: Sequence[str]) -> set[str]:
-        """Those of the ids, checked before, that have a row."""
+        """The ids, checked before, that have a row."""
         present: set[str] = set()
         for start in range(0, len(ids), VALUES_A_READ):
             expression = equal_any("id", tuple(ids[start : start + VALUES_A_READ]))
@@ -150,7 +153,7 @@ class Collection:
     def pages(self) -> Iterator[list[StoredRow]]:
         """All rows as they stand after every acknowledged write, a bounded number at a time.
 
-        No id of a page is above those of the next.
+        No id of a page is above an id of the next.
         """
         for records in self._pages(_STORED, PAGE_ROWS):
             yield [stored_row(record) for record in records]
@@ -167,7 +170,7 @@ class Collection:
     def digest_pages(self) -> Iterator[dict[str, str]]:
         """The digest that each row was written with, by its id; no vector is read.
 
-        A bounded number at a time; no id of a page is above those of the next.
+        A bounded number at a time; no id of a page is above an id of the next.
         """
         for low, end in id_ranges(self.count(settled=True), DIGEST_PAGE_ROWS):
             yield self.digests_between(low, end)

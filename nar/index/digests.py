@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 # Sixteen bytes each, ordered as their hexadecimal digits are.
 Keys = NDArray[np.bytes_]
 
+# Of 32 hexadecimal digits.
 _BYTES: Final = 16
 _KIND: Final = np.dtype(f"S{_BYTES}")
 # Rows that were added last wait in a dictionary: sorting them in costs as much as all the others.

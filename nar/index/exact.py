@@ -71,7 +71,7 @@ class ExactIndex:
         self._vectors, self._table = vectors, table
 
     def prepare(self, directions: int = DIRECTIONS) -> None:
-        """Make searches faster, for who has many: see `Vectors.prepared`."""
+        """Make searches faster, which pays where there are many: see `Vectors.prepared`."""
         self._vectors = self._vectors.prepared(directions)
 
     def changed(self, rows: Sequence[IndexRow], *, gone: Collection[str] = ()) -> Self:
@@ -80,7 +80,7 @@ class ExactIndex:
         It copies what is kept: about the time of ten searches.
 
         Args:
-            rows: New rows, and those that replace one of the same id.
+            rows: New rows, and rows that replace one of the same id.
             gone: Ids that leave.
         """
         kept = ~self._table["id"].equal_any([*gone, *(row.id for row in rows)])
@@ -98,7 +98,7 @@ class ExactIndex:
         return self._table[column].values
 
     def contains(self, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that have a row."""
+        """The ids that have a row."""
         column = self._table["id"]
         return {column.at(position) for position in np.flatnonzero(column.equal_any(ids)).tolist()}
 
@@ -209,7 +209,7 @@ class ExactIndex:
         return hits
 
     def _sought(self, searches: Sequence[Search]) -> Iterator[Sought]:
-        """What each search looks for first; the same vector is one for all of them."""
+        """What each search looks for first; searches that share a vector share its record."""
         vectors = {id(search.vector): search.vector for search in searches}
         stacked = np.stack(list(vectors.values())) if vectors else np.empty((0, self.dim))
         directions = dict(zip(vectors, check_vectors(stacked, self.dim), strict=True))
@@ -225,7 +225,7 @@ class ExactIndex:
         return None if wanted == EVERYTHING else np.flatnonzero(self._table.passing(wanted))
 
     def _ranked(self, found: Found, top_k: int, *, complete: bool) -> list[Hit] | None:
-        """The first of the rows that were found; None if others may tie with the last of them."""
+        """The first of the rows that were found; None if others may tie with the last."""
         rows, scores = (each.tolist() for each in found)
         order = ranked(scores, rows, self._table["id"].at, top_k, complete=complete)
         if order is None:

@@ -14,10 +14,14 @@ from typing import Final, Generic, TypeVar
 
 from nar.base.errors import InvalidQueryError
 
+# The longest text that a column holds is a name.
 MAX_VALUE_BYTES: Final = 4_096
+# What a column of counts holds.
 MAX_INT64: Final = 2**63 - 1
 # Fields of a filter, and of its message on the wire, that hold filters.
 GROUPS: Final = ("all_of", "any_of", "none_of")
+# Chosen: above what a person asks. The largest filters come to 30 operators inside each other, of
+# about 46 that Milvus reads: see `nar.index.dialect`.
 MAX_FILTERS: Final = 64
 MAX_DEPTH: Final = 8
 # One list of 10,000 texts, or several that have as many together: 576,000, as 64 filters could have
@@ -293,13 +297,13 @@ def below(path: str, field: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Terms(Generic[Term]):
-    """How something that keeps rows says which of them it means.
+    """How a back end writes the parts of a filter, such as expressions or masks of rows.
 
     Attributes:
-        condition: Those that a condition lets pass.
-        every: Those that pass every one of some terms; all rows where there are no terms.
-        some: Those that pass at least one; there is one at least.
-        negated: Those that do not pass.
+        condition: The rows that a condition lets pass.
+        every: The rows that pass all of some terms; every row where there are no terms.
+        some: The rows that pass at least one of some terms, of which there is at least one.
+        negated: The rows that do not pass a term.
     """
 
     condition: Callable[[Condition, Wanted], Term]

@@ -49,7 +49,7 @@ def _once_ready(collection: Collection, ask: Callable[[], T]) -> T:
     A server that was begun again, or hung for long, says that it is there before its query node has
     taken its collections up again, and while it still asks for the node that it had before. Until
     then it refuses, or lets the call wait. It also refuses to tell of its segments when it drops
-    one meanwhile. What an embedded one refuses, it cannot do later either.
+    one meanwhile. What Milvus Lite refuses, it cannot do later either.
     """
     is_server = not collection.milvus.lite
 
@@ -104,14 +104,14 @@ def build_index(collection: Collection, kind: IndexKind, show_life: Callable[[],
 
 def sealed_segments(collection: Collection) -> set[int]:
     """The ids of the segments in which a server keeps its flushed rows."""
-    return _once_ready(collection, partial(_told_segments, collection))
+    return _once_ready(collection, partial(_listed_segments, collection))
 
 
-def _told_segments(collection: Collection) -> set[int]:
+def _listed_segments(collection: Collection) -> set[int]:
     milvus = collection.milvus
     with milvus.reaching("look at the segments"):
-        told = milvus.client.list_persistent_segments(collection.name, timeout=milvus.timeout_s)
-    return {segment.segment_id for segment in told}
+        segments = milvus.client.list_persistent_segments(collection.name, timeout=milvus.timeout_s)
+    return {segment.segment_id for segment in segments}
 
 
 def _merge_all(collection: Collection, show_life: Callable[[], None]) -> None:
@@ -161,12 +161,12 @@ def _merge(collection: Collection, show_life: Callable[[], None]) -> set[int]:
 
     _await_none(unfinished, "merging of segments unfinished", "data node", collection, show_life)
     with milvus.reaching("look at what was merged"):
-        told = milvus.client.get_compaction_plans(job, timeout=milvus.timeout_s)
-    return {segment for plan in told.plans for segment in plan.sources}
+        merged = milvus.client.get_compaction_plans(job, timeout=milvus.timeout_s)
+    return {segment for plan in merged.plans for segment in plan.sources}
 
 
 def _replace_index(collection: Collection, kind: IndexKind) -> None:
-    """Who is cut off between the two leaves a collection without index: the build begins anew."""
+    """Drop the index and make another; cut off in between, the build begins anew."""
     milvus, name = collection.milvus, collection.name
     with milvus.reaching("change the index"):
         milvus.client.drop_index(name, "embedding", timeout=PATIENCE_S)

@@ -1,4 +1,4 @@
-"""Follower: keeps rows in memory the same as those of the collection that the alias names.
+"""Follower: keeps rows in memory equal to the rows of the collection that the alias names.
 
 Rows are read page by page, and each is checked by the digest that it was written with.
 """
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Rows whose digests are compared at a time: by one look, or where all are, before a pause. Those of
-# the first look are longer: a server has just begun to answer then.
+# Rows whose digests are compared at a time: by one look or, where all rows are compared, before a
+# pause. Chosen: their digests come in some 10 ms, which callers do not notice beside the pauses.
 _ROWS_A_LOOK: Final = 1_000
 _PAUSE_S: Final = 0.05
+# A server has just begun to answer then.
 _FIRST_PAUSE_S: Final = 0.25
 
 
@@ -44,8 +45,8 @@ class Follower:
         rows: What is held; None while nothing is, or if the rows are too many.
         name: Name of the collection that was looked at last.
         comparing_s: How long it took last to compare or read all rows; 0 before.
-        agreed_s: When the rows that are held were last known to be those of the collection that
-            the alias names, in seconds since 1970; NaN before.
+        agreed_s: When the rows in memory were last known to be equal to those of the collection,
+            in seconds since 1970; NaN before.
     """
 
     def __init__(self, config: IndexConfig, rows: ExactIndex | None, ending: Event) -> None:
@@ -53,7 +54,7 @@ class Follower:
         self.name: str | None = None
         self.comparing_s = 0.0
         self.agreed_s = math.nan
-        # The last write that is known here; None after one of which nobody knows what it did.
+        # The last write that is known here; None after a write that may or may not have been done.
         self._changed: str | None = None
         # Whether all rows have to be compared, or are just being.
         self._is_doubtful = False
@@ -63,12 +64,12 @@ class Follower:
         self._compare_at = 0.0
         self._to_compare: Iterator[tuple[str, str]] = iter(())
         self._lock = RLock()
-        # What is written while rows are read: those may be read before the write or after it.
+        # What is written while rows are read, which may be read before the write or after it.
         self._meanwhile: list[tuple[Sequence[IndexRow], Sequence[str]]] | None = None
 
     @contextmanager
     def writing(self, index: "ArchitectureIndex") -> Iterator[None]:
-        """Writes of this process take turns; after one that failed all rows are compared.
+        """Writes of this process take turns; after a write that failed all rows are compared.
 
         What they change is known here: no look has to find it.
         """
@@ -126,7 +127,7 @@ class Follower:
         return self._is_doubtful or seen != (self.name, self._changed) or count != held
 
     def _look_into(self, live: "Collection", count: int, *, is_whole: bool) -> None:
-        """Read all rows, or compare all or some of them; what fails is doubted."""
+        """Read all rows, or compare all or some; rows that could not be read are doubted."""
         parts: Iterable[tuple[str, str]] | None = None
         if self.rows and self.name in (None, live.name):
             parts = self._with_pauses(count) if is_whole else self._due(count)

@@ -54,8 +54,8 @@ def corpus_of(index: ArchitectureIndex, encoder: str) -> str:
 def descriptions(index: ArchitectureIndex, encoder: str) -> RowDigests:
     """What the rows say besides their vectors; nothing where they are of another encoder.
 
-    Reads all columns but the vectors, which is a twentieth of a build: for who knows of no corpus
-    that the rows are those of.
+    Reads all columns but the vectors, which takes a twentieth of a build: for an
+    index whose corpus is not known.
     """
     if not _is_usable(index, encoder):
         return RowDigests()
@@ -89,15 +89,15 @@ class RowComparison:
         self._met = np.zeros(len(held), dtype=np.bool_)
         self.changed = 0
 
-    def are_right(self, said: Mapping[str, str]) -> list[bool]:
+    def are_right(self, descriptions: Mapping[str, str]) -> list[bool]:
         """Whether each row of the corpus stands in the index as it is.
 
         Args:
-            said: The description of each by its id.
+            descriptions: The description of each row by its id.
         """
-        places = self._held.places(list(said))
+        places = self._held.places(list(descriptions))
         self._met[places[places >= 0]] = True
-        differ = self._held.differing(said)
+        differ = self._held.differing(descriptions)
         self.changed += sum(differ)
         return [not is_other for is_other in differ]
 

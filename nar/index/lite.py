@@ -1,4 +1,4 @@
-"""Milvus Lite: an embedded index, served by threads of this process or by a child of it.
+"""Milvus Lite: an index in a directory, served by threads of this process or by a child of it.
 
 Run as a program it is that child.
 """
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
     from milvus_lite.db import MilvusLite
 
 LOOPBACK: Final = "127.0.0.1"
+# As many as milvus-lite's own server has.
 LITE_THREADS: Final = 10
 _MODULE: Final = "nar.index.lite"
 _LOCK_FILE: Final = "LOCK"
 _UNBOUNDED: Final = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # pymilvus pings every 10 s; by default grpc cuts off who does so for half a minute, and with it
-    # the call that takes as long.
+    # pymilvus pings every 10 s; by default grpc cuts off a client that does so for half a minute,
+    # and with it a call that takes as long.
     ("grpc.http2.max_ping_strikes", 0),
 )
 # It logs, as an exception, every call of pymilvus that it does not know, and a full disk with a
@@ -44,6 +45,7 @@ _UNBOUNDED: Final = (
 _NOISY: Final = ("grpc._server", "milvus_lite.adapter.grpc.servicer")
 # How long a child whose server was killed may take to let go of the directory.
 _LETTING_GO_S: Final = 5.0
+# Chosen: a small part of what a start takes.
 _LOOK_S: Final = 0.05
 
 
@@ -95,7 +97,7 @@ class LiteServer(Synced):
 
 
 class LiteProcess(Synced):
-    """The same in a child: its work and its memory are not those of a query server.
+    """The same in a child: a query server has neither its work nor its memory.
 
     Args:
         path: Directory ending in ``.db``; made if missing.
@@ -145,7 +147,7 @@ class LiteProcess(Synced):
 
 @contextmanager
 def holding(path: Path) -> Iterator[bool]:
-    """Hold an embedded index meanwhile, as who opens it does; gives whether nobody else has it.
+    """Hold the lock that every process takes that opens the index; gives whether it was free.
 
     Args:
         path: Directory of the index.
@@ -229,7 +231,7 @@ def _command(pid: int) -> list[bytes]:
 
 
 def _owner(pid: int) -> int:
-    """The process itself, or the parent of one that only keeps the index for it."""
+    """The process itself, or its parent where it only keeps the index for that."""
     try:
         status = (Path("/proc") / str(pid) / "stat").read_text()
     except OSError:

@@ -17,7 +17,7 @@ from nar.index.settings import is_lite
 _AGAIN: Final = "build the index again or restore a snapshot of it"
 WAY_OUT: Final = f"delete that directory, then {_AGAIN}"
 
-# What a manifest without these would be taken for: one of other or no rows.
+# Without these keys, Milvus Lite would take a manifest for that of other rows, or of none.
 _KEYS: Final = frozenset(
     {"version", "current_seq", "active_wal_number", "partitions", "index_specs"}
 )
@@ -27,11 +27,11 @@ _INDEX: Final = frozenset({"field_name", "index_type", "metric_type"})
 
 
 class DamagedIndexError(IndexUnavailableError):
-    """A row reads back otherwise than it was written, or a file of an embedded index is broken."""
+    """A row reads back otherwise than it was written, or a file of Milvus Lite is broken."""
 
 
 def way_out(uri: str) -> str:
-    """What helps where rows of an index are damaged: of an embedded one its directory has to go.
+    """What helps where rows of an index are damaged: a directory of Milvus Lite has to go.
 
     Example:
         >>> way_out("http://127.0.0.1:19530")
@@ -41,14 +41,14 @@ def way_out(uri: str) -> str:
 
 
 def check_files(database: Path) -> None:
-    """See that the files of published collections are whole: those that an alias leads to.
+    """See that the files of published collections are whole, to which an alias leads.
 
-    Milvus Lite takes the manifest before, of fewer rows, for one that it cannot read, and leaves
-    out files of rows that are missing. What no alias leads to may be half of a collection: a build
-    or a drop that was killed.
+    In place of a manifest that it cannot read, Milvus Lite takes the one before, of fewer rows, and
+    it leaves out files of rows that are missing. A collection to which no alias leads may be half
+    there: a build or a drop was killed.
 
     Args:
-        database: Directory of an embedded index; no process writes there.
+        database: Directory of a Milvus Lite index; no process writes there.
 
     Raises:
         DamagedIndexError: Names the file and the way out.
@@ -70,7 +70,7 @@ def remove_unmade(database: Path) -> None:
     Milvus Lite knows no collection there, and makes none of that name either.
 
     Args:
-        database: Directory of an embedded index that this process holds, checked by `check_files`.
+        database: Directory of a Milvus Lite index that this process holds; `check_files` passed.
     """
     for schema in (path / "schema.json" for path in (database / "collections").iterdir()):
         if not schema.exists():
@@ -114,7 +114,7 @@ def _damaged(database: Path, reason: str) -> DamagedIndexError:
 
 
 class Synced:
-    """The directory of an embedded index, whichever process writes there.
+    """The directory of a Milvus Lite index, whichever process writes there.
 
     Args:
         path: Which.

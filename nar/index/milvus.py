@@ -1,4 +1,4 @@
-"""One connection to Milvus: the embedded one of a `.db` directory, or a server by its URI.
+"""One connection to Milvus: Milvus Lite in a `.db` directory, or a server by its URI.
 
 Everything that pymilvus or gRPC can raise leaves here as an error of NAR, within a bounded time.
 """
@@ -92,7 +92,7 @@ class Milvus:
             )
 
     def close(self) -> None:
-        """End the connection; an embedded index is released for other processes."""
+        """End the connection; a Milvus Lite index is released for other processes."""
         self._closed = True
         self._client.close()
         self._stop_lite()
@@ -104,7 +104,7 @@ class Milvus:
 
     @property
     def lite(self) -> LiteServer | LiteProcess | None:
-        """The server of this process, if it is that: no other process can reach it."""
+        """The server of Milvus Lite, if it is that: no other process can reach it."""
         return self._lite
 
     @property
@@ -166,11 +166,11 @@ class Milvus:
             self._errors[kind] += 1
 
     def _refused(self, purpose: str, reason: str) -> str:
-        said = f"the index at {self.uri} refused to {purpose}: {reason}"
-        # One that is not loaded yet, as after a restart, is loaded by whoever asks next.
+        refusal = f"the index at {self.uri} refused to {purpose}: {reason}"
+        # A collection that is not loaded yet, as after a restart, is loaded by the next call.
         is_unloaded = "call load()" in reason
         may_be_damaged = self.lite is not None and purpose in READING and not is_unloaded
-        return f"{said}; if its files are damaged, {WAY_OUT}" if may_be_damaged else said
+        return f"{refusal}; if its files are damaged, {WAY_OUT}" if may_be_damaged else refusal
 
     def _unreachable(self, purpose: str, reason: str) -> str:
         return (

@@ -6,11 +6,11 @@ the rows alone of which the rest could still count:
     row @ query  =  along directions  +  rest,     |rest|  <=  |rest of row| |rest of query|
 
     27,114 rows of 512   along 128: a product of a quarter of the numbers, which fit into a cache
-              60 rows    the best of these, exactly: the least of them is the bound
-             200 rows    that could reach the bound, exactly: what is nearest is among them
+              60 rows    the best of them, compared exactly: the lowest score is the bound
+             200 rows    could reach the bound: compared exactly, they hold the nearest rows
 
-Nothing is approximate. A vector that is none of an architecture, drawn at random say, leaves too
-many rows, and is compared with all of them.
+Nothing is approximate. A vector that does not come from an architecture, such as a random one,
+leaves too many rows, and is compared with all of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,6 +28,7 @@ Scores: TypeAlias = NDArray[np.float32]
 # Positions of rows, and the cosine of each.
 Found: TypeAlias = tuple[Positions, Scores]
 
+# Measured on the atlas, rows of 512 numbers: a quarter of them, which fit into a cache.
 DIRECTIONS: Final = 128
 # Rows that directions are chosen by. What others have beside them makes a search slower, not wrong.
 _SAMPLED: Final = 2_048
@@ -46,7 +47,7 @@ class Sought:
 
     Attributes:
         vector: Shape (dim,), of length 1.
-        count: How many, from 1 to those that are offered.
+        count: How many, from 1 to the number of rows that are offered.
         offered: Positions of the rows that may be found; None for all.
     """
 
@@ -133,7 +134,7 @@ class Vectors:
 
         Args:
             kept: Shape (rows,), which rows stay.
-            vectors: Those of the rows that come.
+            vectors: Vectors of the rows that come.
         """
         scales = _scales(vectors)
         along = self._along and self._along.changed(kept, vectors * scales[:, None])
@@ -161,14 +162,14 @@ class Vectors:
     def nearest(self, sought: Sequence[Sought]) -> list[Found]:
         """Positions and cosines of the nearest rows of each vector, in any order."""
         found: list[Found | None] = [None] * len(sought)
-        for step in (self._of_few, self._found_along, self._of_all):
+        for step in (self._among_few, self._along_directions, self._among_all):
             left = [position for position, each in enumerate(found) if each is None]
             answers = step([sought[position] for position in left])
             for position, answer in zip(left, answers, strict=True):
                 found[position] = answer
         return [each for each in found if each is not None]
 
-    def _of_few(self, sought: Sequence[Sought]) -> Iterator[Found | None]:
+    def _among_few(self, sought: Sequence[Sought]) -> Iterator[Found | None]:
         """What is nearest to each vector, where few rows are offered."""
         for each in sought:
             if each.offered is None or len(each.offered) * _WORTH > len(self):
@@ -177,7 +178,7 @@ class Vectors:
                 every = np.arange(len(each.offered))
                 yield _best(every, self._exactly(each, every), each)
 
-    def _found_along(self, sought: Sequence[Sought]) -> Iterator[Found | None]:
+    def _along_directions(self, sought: Sequence[Sought]) -> Iterator[Found | None]:
         """What is nearest to each vector, where directions leave few rows."""
         along = self._along
         if along is None or not sought:
@@ -211,7 +212,7 @@ class Vectors:
         scores: Scores = (self._vectors[rows] @ sought.vector) * self._scales[rows]
         return scores
 
-    def _of_all(self, sought: Sequence[Sought]) -> list[Found | None]:
+    def _among_all(self, sought: Sequence[Sought]) -> list[Found | None]:
         """What is nearest to each vector, by a product with all rows."""
         products = _products(self._vectors, [each.vector for each in sought])
         return [
@@ -221,7 +222,7 @@ class Vectors:
 
 
 def _best(places: Positions | None, scores: Scores, sought: Sought) -> Found:
-    """The best of some of the offered rows, or of all of them."""
+    """The best of some of the offered rows, or of all."""
     best = foremost(scores, sought.count)
     rows = best if places is None else places[best]
     return rows if sought.offered is None else sought.offered[rows], scores[best]

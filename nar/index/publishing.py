@@ -63,7 +63,7 @@ def show_change(collection: Collection) -> None:
 
 
 def show_difference(collection: Collection) -> None:
-    """Note that it is about to have other rows than a corpus, if it has had those of one."""
+    """Note that its rows are about to differ from a corpus, if they were those of a corpus."""
     if collection.marks.get(CORPUS):
         mark(collection, {CORPUS: ""})
 
@@ -135,7 +135,7 @@ def _check_same(staging: Collection, encoder: str, dim: int) -> None:
 
 
 def is_made(collection: Collection) -> bool:
-    """Whether it has an index of its vectors: who was cut off between the two left none."""
+    """Whether it has an index of its vectors: a build that was cut off may have left none."""
     milvus = collection.milvus
     with milvus.reaching("look for the index"):
         return bool(milvus.client.list_indexes(collection.name, timeout=milvus.timeout_s))
@@ -144,8 +144,8 @@ def is_made(collection: Collection) -> bool:
 def switch(milvus: Milvus, alias: str, built: Collection, *, keep_before: bool) -> None:
     """Make a verified collection the one that readers get; drop the one before, or keep it.
 
-    A second alias leads to the one that is kept, and of those one is kept: the collection that it
-    led to before is dropped. A publisher that is killed on the way leaves a collection that is
+    A second alias leads to the collection that is kept. Only one is: the collection to which that
+    alias led before is dropped. A publisher that is killed on the way leaves a collection that is
     marked; the next drops it.
     """
     before = find_collection(milvus, alias)
@@ -246,7 +246,7 @@ def _named_by_aliases(milvus: Milvus) -> set[str]:
 
 
 def _described(milvus: Milvus, name: str) -> Collection | None:
-    """A collection of NAR; None for those of others, and for what has gone meanwhile."""
+    """A collection of NAR; None for one of another program, and where it has gone meanwhile."""
     try:
         return find_collection(milvus, name)
     except IndexUnavailableError as error:

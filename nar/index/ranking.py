@@ -32,7 +32,7 @@ def in_groups(
     searches: Sequence[Search],
     ask: Callable[[NDArray[np.floating], int, Filter], list[list[Hit]]],
 ) -> list[list[Hit]]:
-    """The hits of each search; those of equal filter and ``top_k`` are asked together.
+    """The hits of each search; searches of equal filter and ``top_k`` are asked together.
 
     Args:
         searches: Their vectors have one length.

@@ -50,7 +50,7 @@ class Reader:
 
     Args:
         open_index: Opens the index. With `files` it may take its time, and ends early, by whatever
-            error of NAR, when the event is set; FilesSufficeError says that these are meant to
+            error of NAR, when the event is set; FilesSufficeError says that the files are to
             answer alone. None where they are all there is.
         config: How many rows may be held, and how often to look.
         files: What answers until the index is open, and for good if it cannot be opened.
@@ -67,7 +67,7 @@ class Reader:
         self._follower = Follower(config, files, self._ending)
         self._interval_s = config.follow_s
         self._fault: NarError | None = None
-        self._said: NarError | None = None
+        self._logged: NarError | None = None
         self._index = open_index(self._ending) if open_index and not files else None
         self._thread = Thread(target=self._run, args=(open_index,), name="index-reader")
 
@@ -84,7 +84,7 @@ class Reader:
         self.close()
 
     def begin(self) -> None:
-        """Open the index, unless it is, and follow it from now on, beside who searches."""
+        """Open the index, unless it is, and follow it from now on, in a thread of its own."""
         self._thread.start()
 
     def close(self) -> None:
@@ -154,7 +154,7 @@ class Reader:
         return self._reads.count()
 
     def contains(self, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that have a row."""
+        """The ids that have a row."""
         return self._reads.contains(ids)
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
@@ -259,11 +259,11 @@ class Reader:
                 index.close()
             if not isinstance(error, NarError):
                 raise
-            self._say_files_alone(error)
+            self._log_files_alone(error)
             return None
         return index
 
-    def _say_files_alone(self, error: NarError) -> None:
+    def _log_files_alone(self, error: NarError) -> None:
         if self._ending.is_set():
             return  # the index was not opened to its end because it need not be
         level = logging.INFO if isinstance(error, FilesSufficeError) else logging.WARNING
@@ -273,9 +273,9 @@ class Reader:
         """Look once; what is wrong is logged when it begins, and health says it while it lasts."""
         try:
             self._follower.look(index)
-            self._fault = self._said = None
+            self._fault = self._logged = None
         except NarError as error:
-            if str(error) != str(self._said) and not self._ending.is_set():
+            if str(error) != str(self._logged) and not self._ending.is_set():
                 log.warning("the rows in memory may be old: %s", error)
-            self._said = error
+            self._logged = error
             self._fault = error if isinstance(error, _LASTING) else None

@@ -1,6 +1,6 @@
 """What the index holds and gives: IndexRow goes in, IndexRow and Hit come out.
 
-A column is one field of `IndexEntry`, which both share; whoever changes the columns counts up
+A column is one field of `IndexEntry`, which both share; a change of the columns counts up
 `nar.index.collection.SCHEMA_VERSION`.
 """
 
@@ -115,7 +115,7 @@ class IndexEntry:
         return IndexRow(*values)
 
 
-# The scalar columns of the index, and those of each kind: bytes of a text, counts, fingerprints.
+# The scalar columns of the index, then by kind: texts with their bytes, counts, fingerprints.
 COLUMNS: Final = tuple(each.name for each in fields(IndexEntry))
 _values: Final = attrgetter(*COLUMNS)
 TEXT_BYTES: Final[dict[str, int]] = {
@@ -156,13 +156,13 @@ class IndexRow(IndexEntry):
 
 
 def _hashed(content: bytes, entry: IndexEntry) -> str:
-    told = sha256(content)
-    told.update("".join(f"\0{getattr(entry, column)}" for column in COLUMNS).encode())
-    return told.hexdigest()[:32]
+    digest = sha256(content)
+    digest.update("".join(f"\0{getattr(entry, column)}" for column in COLUMNS).encode())
+    return digest.hexdigest()[:32]
 
 
 class RowSource(Known, Protocol):
-    """What a row says besides the vector: an `Architecture`, or its card in a corpus."""
+    """What the columns of a row are read from: an `Architecture`, or its card in a corpus."""
 
     @property
     def labels(self) -> Labels:
@@ -216,6 +216,7 @@ def _columns(item: RowSource) -> dict[str, Any]:
     }
 
 
+# How many ids there may be: they have 32 hexadecimal digits.
 ALL_IDS: Final = 16**32
 # Above every id: no digit is as large.
 END_OF_IDS: Final = "g"

@@ -25,6 +25,7 @@ from nar.index.dialect import StoredRow
 from nar.index.lite_files import DamagedIndexError
 from nar.index.rows import COLUMNS, COUNTS, IndexRow
 
+# Counts up with every change of the files.
 FORMAT_VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
 _ANOTHER: Final = "restore another snapshot"
@@ -109,9 +110,9 @@ class RowsDigest:
     """One digest over rows that come in the order of their ids.
 
     Example:
-        >>> told = RowsDigest()
-        >>> told.add("a", "1")
-        >>> len(told.hex())
+        >>> digest = RowsDigest()
+        >>> digest.add("a", "1")
+        >>> len(digest.hex())
         64
     """
 
@@ -226,17 +227,17 @@ def take_snapshot(
 
 
 def _write(live: Collection, directory: Path, advance: Advance | None) -> Snapshot:
-    told, shards = RowsDigest(), list[SnapshotShard]()
+    digest, shards = RowsDigest(), list[SnapshotShard]()
     for stored in filter(None, live.pages()):
         stored.sort(key=lambda each: each.row.id)
         for each in stored:
             _check(each, live)
-            told.add(each.row.id, each.digest)
+            digest.add(each.row.id, each.digest)
         name = f"rows-{len(shards):05d}.parquet"
         shards.append(write_shard(directory / name, stored, live.dim))
         if advance:
             advance(len(stored))
-    if told.hex() != _digest_now(live):
+    if digest.hex() != _digest_now(live):
         raise IndexUnavailableError(
             f"rows of {live.name} at {live.milvus.uri} were written while it was read; take the "
             "snapshot again when nobody writes"
@@ -248,7 +249,7 @@ def _write(live: Collection, directory: Path, advance: Advance | None) -> Snapsh
         dim=live.dim,
         taken=datetime.now(UTC).isoformat(timespec="seconds"),
         rows=sum(shard.rows for shard in shards),
-        digest=told.hex(),
+        digest=digest.hex(),
         shards=tuple(shards),
     ).sealed()
     snapshot.write(directory)
@@ -264,11 +265,11 @@ def _check(stored: StoredRow, live: Collection) -> None:
 
 
 def _digest_now(live: Collection) -> str:
-    told = RowsDigest()
+    digest = RowsDigest()
     for page in live.digest_pages():
         for key in sorted(page):
-            told.add(key, page[key])
-    return told.hex()
+            digest.add(key, page[key])
+    return digest.hex()
 
 
 def restore_snapshot(
@@ -290,8 +291,8 @@ def restore_snapshot(
 
     Raises:
         SnapshotError: Names the file that is missing or damaged; nothing was published.
-        IndexMismatchError: What is published now is of another encoder, and nobody said that this
-            is meant.
+        IndexMismatchError: What is published now is of another encoder, and ``other_encoder`` is
+            not set.
         IndexVerificationError: A row reads back otherwise; nothing was published.
     """
     snapshot = Snapshot.read(directory)
@@ -303,7 +304,7 @@ def restore_snapshot(
         )
     if not other_encoder:
         _check_encoder(index, snapshot)
-    # Before anything is built: a backup that is damaged is said at once.
+    # Before anything is built: a damaged backup is refused at once.
     for shard in snapshot.shards:
         shard_bytes(directory / shard.file, shard)
     with index.build(snapshot.encoder, snapshot.dim) as build:

@@ -42,7 +42,7 @@ class Column(Protocol):
 
         Args:
             kept: Shape (rows,), which rows stay.
-            texts: Those of the rows that come.
+            texts: Texts of the rows that come.
         """
 
 
@@ -143,7 +143,7 @@ def _digests(texts: Iterable[str]) -> NDArray[np.void]:
 
 
 class Ids:
-    """The column of ids, which are digests of names: all of them are made once one is looked for.
+    """The column of ids, which are digests of names: all are made once one is looked for.
 
     Args:
         names: The column of names.
@@ -237,7 +237,7 @@ class Table:
         return self._texts[column]
 
     def at(self, position: int) -> IndexEntry:
-        """What one row says; it is kept for those who ask for it again."""
+        """What one row says; it is kept, as many searches find the same rows."""
         entry = self._made.get(position)
         if entry is None:
             entry = self.made(position)
@@ -248,7 +248,7 @@ class Table:
         return entry
 
     def made(self, position: int) -> IndexEntry:
-        """The same for once, as who goes through all rows wants it."""
+        """What one row says, not kept: for a walk through all rows."""
         texts: dict[str, Any] = {
             column: texts.at(position) for column, texts in self._texts.items()
         }
@@ -262,7 +262,7 @@ class Table:
 
         Args:
             kept: Shape (rows,), which rows stay.
-            rows: Those that come.
+            rows: Rows that come.
         """
         return type(self)(
             {
