@@ -35,7 +35,7 @@ FAULTS  ?= work/faults.jsonl
 CAMPAIGN := $(BIN)/python -m benchmark campaign
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types proto proto-check pytest faults campaigns reliability bench scale results notebook pictures lock prometheus milvus s3 chromium clean
+.PHONY: help setup demo test lint types docs proto proto-check pytest faults campaigns reliability bench scale results notebook pictures lock prometheus milvus s3 chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -62,6 +62,9 @@ lint: $(STAMP)  ## ruff: rules and format
 
 types: $(STAMP)  ## mypy, strict
 	$(BIN)/mypy
+
+docs: $(STAMP)  ## the site of the documentation, in build/docs; a warning is an error (part of pytest, too)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 proto: $(STAMP)  ## generate nar/v1 from proto/; refuses what breaks clients
 	$(PROTOC) --python_out=. --pyi_out=. --grpc_python_out=.
@@ -147,7 +150,7 @@ export APART := import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb')
 
 lock:  ## resolve pyproject.toml anew and write requirements.lock
 	$(PYTHON) -m venv --clear build/lock
-	build/lock/bin/pip $(PIP) 'torch==$(TORCH)' -e '.[corpus,onnx,plots,mcp,cluster,dev]'
+	build/lock/bin/pip $(PIP) 'torch==$(TORCH)' -e '.[corpus,onnx,plots,mcp,cluster,docs,dev]'
 	build/lock/bin/pip $(PIP) --no-deps $$(build/lock/bin/python -c "$$APART")
 	(echo '# Written by `make lock`: the whole closure of pyproject.toml.'; \
 	 build/lock/bin/pip freeze --exclude-editable | sed "$$LOCKED") > requirements.lock

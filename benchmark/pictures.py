@@ -1,6 +1,6 @@
 """Screenshots of every view, of the real atlas: ``python -m benchmark pictures DIRECTORY``.
 
-For people: no test compares them. README shows those of a light desk.
+For people: no test compares them. README and docs show those of a light desk.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""The notebook of the README: it runs, and says what stands in it."""
+"""The notebook of the results: it runs, and says what stands in it."""
 
 from pathlib import Path
 

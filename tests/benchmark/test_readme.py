@@ -1,4 +1,4 @@
-"""The numbers on the front page and in the summary of results are those of the tables."""
+"""The numbers on the front page and in the findings are those of the tables."""
 
 from pathlib import Path
 
@@ -34,8 +34,8 @@ def test_a_line_of_the_front_page_says_what_its_table_says(asked, table, protoco
 
 
 def summary():
-    """Protocol, metric and numbers of every line under "In short"."""
-    text = (ROOT / "results" / "README.md").read_text()
+    """Protocol, metric and numbers of every line of the findings under "In short"."""
+    text = (ROOT / "results" / "findings.md").read_text()
     lines = text.split("## In short")[1].split("\n## ")[0].splitlines()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
     return [line for line in cells if line[0] not in {"protocol", "---"}]

@@ -74,8 +74,8 @@ def test_the_list_says_what_clients_count_on():
     assert told["Service"] == {"Ask": ask}
 
 
-def test_the_bodies_on_the_front_page_are_requests():
-    page = (Path(__file__).parents[2] / "README.md").read_text()
+def test_the_bodies_on_the_page_of_the_server_are_requests():
+    page = (Path(__file__).parents[2] / "docs" / "server.md").read_text()
     bodies = re.findall(r"grpcurl .*-d '([^']+)'[^`]*? nar\.v1\.(\w+)/(\w+)", page)
     services = retrieval_pb2.DESCRIPTOR.services_by_name
     methods = [services[service].methods_by_name[name] for _, service, name in bodies]

@@ -1,4 +1,4 @@
-"""What is said of a source elsewhere agrees with its record: extras, README, datasheet."""
+"""What is said of a source elsewhere agrees with its record: extras, datasheet."""
 
 import re
 import tomllib
@@ -20,7 +20,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 # Licences that let anyone read the code and publish what was read from it.
 PERMISSIVE = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 # Extras that no source needs.
-NO_SOURCES = {"cluster", "dev", "mcp", "onnx", "plots", "trace"}
+NO_SOURCES = {"cluster", "dev", "docs", "mcp", "onnx", "plots", "trace"}
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[([\w,-]+)\])?")
 
 each_source = pytest.mark.parametrize("source", SOURCES, ids=source_names())
@@ -55,18 +55,6 @@ def apart():
 
 def needed_by(source):
     return {package(library) for library in (source.library, *source.parts)} - {"", *apart()}
-
-
-def table_of_readme():
-    """Source -> the extras that its row names."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    _, _, below = text.partition("| source | extra | what |\n")
-    rows = {}
-    for line in below.partition("\n\n")[0].splitlines()[1:]:
-        sources, extras = (re.findall("`(\\w+)`", cell) for cell in line.split("|")[1:3])
-        is_namesake = "of that name" in line.split("|")[2]
-        rows |= {source: [source] if is_namesake else extras for source in sources}
-    return rows
 
 
 def test_every_source_has_a_name_of_its_own():
@@ -109,15 +97,10 @@ def test_one_extra_installs_what_all_sources_need():
     )
 
 
-def test_the_readme_lists_every_source_and_no_other():
-    assert sorted(table_of_readme()) == sorted(source_names())
-
-
 @each_source
-def test_the_readme_names_an_extra_that_installs_what_a_source_needs(source):
-    named = [
-        requirement for extra in table_of_readme()[source.name] for requirement in EXTRAS[extra]
-    ]
+def test_the_extras_of_its_libraries_install_what_a_source_needs(source):
+    extras = [EXTRAS[library] for library in (source.library, *source.parts) if library in EXTRAS]
+    named = [requirement for extra in extras for requirement in extra]
     assert needed_by(source) <= installed_by([*named, *PROJECT["dependencies"]])
 
 

@@ -12,7 +12,7 @@ from nar.motifs.config import MotifConfig
 class PaperMotifRecipe(StageRecipe):
     """Stage 1, the row "Motifs CL" of Table 5, but for its learning rate.
 
-    Table 5 prints 1e-2. With Adam the loss then stays near that of chance (`results/README.md`).
+    Table 5 prints 1e-2. With Adam the loss then stays near that of chance (`results/findings.md`).
     """
 
     epochs: int = Field(5, ge=1)

@@ -1,0 +1,301 @@
+"""README and docs: every block of commands runs here, or says why it does not; the site builds.
+
+A block that does not run has a line before it: ``<!-- not run: why -->``. Its commands and their
+options exist all the same. A block of Python or YAML that begins with the name of a file, such as
+``# examples.py``, is that file for all blocks. A block of ``console`` shows a terminal of 100
+columns; a line ``...`` stands for any lines.
+"""
+
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+from server_process import ATLAS, process_of
+from test_layering import FLOORS
+from typer.testing import CliRunner
+
+import nar
+from nar.base import console
+from nar.cli.app import app
+from nar.config import NarConfig
+from nar.wire.settings import ServerConfig
+
+ROOT = Path(__file__).parents[1]
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "deploy").glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+)
+FENCE = re.compile(
+    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$",
+    re.M | re.S,
+)
+COMMANDS = {"sh", "console", "python", "yaml"}
+FILE = re.compile(r"# ([\w.-]+\.(?:py|yaml))\b")
+# Where the pages say that a server runs.
+ADDRESS = "127.0.0.1:50051"
+# Its collection in the cache would be made beside, which takes a core for a while.
+SERVER = ATLAS.replace("is_named=is_named", "is_named=is_named, files_alone=True")
+TERMINAL = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    reason: str | None
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def file(self) -> str:
+        """The file that it is; empty if it is none."""
+        named = FILE.match(self.text)
+        return named[1] if named else ""
+
+    def commands(self) -> list[list[str]]:
+        """Words of each command of a shell."""
+        if self.language not in {"sh", "console"}:
+            return []
+        lines = self.text.replace("\\\n", " ").splitlines()
+        if self.language == "console":
+            lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+        return [words for line in lines if (words := split(line))]
+
+
+def split(line: str) -> list[str]:
+    """Words of a command without its comment; ``timm:resnet50#2`` is a word."""
+    return shlex.split(re.sub(r"(^|\s)#\s.*", "", line))
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(
+            page,
+            text.count("\n", 0, found.start()) + 1,
+            found["language"],
+            found["text"],
+            found["reason"],
+        )
+        for found in FENCE.finditer(text)
+        if found["language"] in COMMANDS
+    ]
+
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+RUN = [page for page in PAGES if any(block.reason is None for block in blocks_of(page))]
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Address of a server of the atlas, as `nar serve` starts one, on free ports."""
+    ports = ServerConfig(port=0, metrics_port=0)
+    config = NarConfig(server=ports).model_dump_json(exclude={"server": {"token"}})
+    with process_of(SERVER, config, "unnamed") as running:
+        yield running.target
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    """An empty folder with the files of the pages, on a terminal of 100 columns."""
+    for block in BLOCKS:
+        if block.file:
+            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(console.stdout, "width", 100)
+    return tmp_path
+
+
+def run_command(words: list[str], address: str, env: dict[str, str]) -> str:
+    """What a command of `nar` prints."""
+    program, *arguments = (word.replace(ADDRESS, address) for word in words)
+    assert program == "nar", "this test runs `nar` alone: mark the block, and say why"
+    done = CliRunner(env=env).invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, f"{words}: {done.stderr}"
+    return done.stdout
+
+
+def run_shown(block: Block, address: str) -> None:
+    """Run the commands of a block, and compare what it shows of their output."""
+    for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
+        command, _, shown = part.partition("\n")
+        printed = COLOURS.sub("", run_command(split(command), address, TERMINAL))
+        pattern = ".*".join(map(re.escape, plain(shown).split("\n...\n")))
+        assert re.fullmatch(pattern, plain(printed), re.S), f"{block}: {command}\n{printed}"
+
+
+def plain(text: str) -> str:
+    """Lines without blanks at their ends, and no empty lines at the end of them."""
+    return "\n".join(line.rstrip() for line in text.splitlines()).rstrip("\n") + "\n"
+
+
+def run_block(block: Block, address: str) -> None:
+    if block.language == "console":
+        run_shown(block, address)
+    elif block.language == "sh":
+        for words in block.commands():
+            run_command(words, address, {})
+    elif block.language == "yaml":
+        NarConfig.model_validate(yaml.safe_load(block.text))
+    else:
+        exec(
+            compile(block.text.replace(ADDRESS, address), str(block), "exec"), {"__name__": "block"}
+        )
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_blocks_of_a_page_run(page, workspace, server):
+    for block in blocks_of(page):
+        if block.reason is None:
+            run_block(block, server)
+
+
+def options_of(words: list[str]) -> set[str]:
+    """Options of a command of `nar`, `python -m benchmark` or `python -m cluster.JOB`."""
+    if words[0] == "nar":
+        command, path = typer.main.get_command(app), words[1:]
+    else:
+        module = f"{words[2]}.__main__" if words[2] == "benchmark" else words[2]
+        command, path = typer.main.get_command(import_module(module).app), words[3:]
+    for word in path:
+        if not hasattr(command, "commands") or word.startswith("-"):
+            break
+        command = command.commands[word]
+    return {option for parameter in command.params for option in parameter.opts}
+
+
+def own_commands(block: Block) -> list[list[str]]:
+    """Commands of the project in a block that does not run, as words."""
+    ours = []
+    for words in block.commands():
+        words = words[: words.index("|")] if "|" in words else words
+        words = words[words.index("python") :] if "python" in words else words
+        if words[0] == "nar" or words[:2] == ["python", "-m"]:
+            ours.append(words)
+    return ours
+
+
+MARKED = [block for block in BLOCKS if block.reason and own_commands(block)]
+
+
+@pytest.mark.parametrize("block", MARKED, ids=str)
+def test_commands_that_do_not_run_here_exist(block):
+    for words in own_commands(block):
+        asked = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert asked <= options_of(words) | {"--help"}, words
+
+
+def test_targets_of_make_that_the_pages_name_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([\w%-]+):", makefile, re.M))
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    named = set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", text, re.M))
+    # `quick` comes with the change that makes the tests faster.
+    assert {name for name in named - targets if "campaign-" not in name} <= {"quick"}
+
+
+def test_files_that_the_pages_name_exist():
+    text = "\n".join(block_free(page) for page in PAGES)
+    folders = "nar|cluster|benchmark|tests|deploy|docs|proto|results"
+    named = set(re.findall(rf"`((?:{folders})/[\w./-]*)`", text))
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+def test_the_map_has_every_room_on_its_floor_and_what_to_read_first_exists():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| `(\w+/?(\w*)(?:/|\.py))` \|[^|]*\| ([^|]*) \|$", page, re.M)
+    floors = [line.split() for line in FLOORS.strip().splitlines()]
+    on = {room or path.strip("/"): int(floor) for floor, path, room, _ in rows}
+    # What is generated, and the names of `import nar`, are no rooms to work in.
+    expected = {room: floor for floor, rooms in enumerate(floors, 1) for room in rooms}
+    assert on == {room: floor for room, floor in expected.items() if room not in {"v1", "nar"}}
+    for _, path, _, first in rows:
+        for file in re.findall(r"`([\w./]+)`", first):
+            assert (ROOT / path / file).exists(), f"{path}{file}"
+
+
+def block_free(page: Path) -> str:
+    """Text of a page, with the reasons of its blocks and without the blocks."""
+    return FENCE.sub(lambda found: found["reason"] or "", page.read_text(encoding="utf-8"))
+
+
+def test_the_front_page_is_read_in_a_minute():
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(page.split()) <= 900
+    # The first screen of an editor or a browser.
+    assert "pip install" in "\n".join(page.splitlines()[:15])
+
+
+def test_links_between_files_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_table_of_sources_is_that_of_the_records():
+    written = runpy.run_path(str(ROOT / "docs" / "sources.py"))
+    page = (ROOT / "docs" / "corpus.md").read_text(encoding="utf-8")
+    assert written["with_table"](page) == page, "run python docs/sources.py"
+
+
+def test_the_reference_has_every_public_name():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\.\. auto(?:class|function):: nar\.(\w+)$", page, re.M)
+    assert sorted(named) == sorted(nar.__all__)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built strictly, in a process of its own: Sphinx changes the one that it runs in."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        "docs",
+        str(folder),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_the_site_fetches_nothing(site):
+    for file in site.rglob("*.html"):
+        text = file.read_text(encoding="utf-8")
+        fetched = re.findall(
+            r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=\"(?:https?:)?//", text
+        )
+        assert fetched == [], file.name
+    for file in site.rglob("*.css"):
+        assert not re.search(r"url\([\"']?(?:https?:)?//", file.read_text(encoding="utf-8")), (
+            file.name
+        )
+
+
+def test_the_site_says_how_each_part_is_used(site):
+    assert len(list(site.glob("*.html"))) >= 12
+    reference = (site / "api.html").read_text(encoding="utf-8")
+    assert all(f'id="nar.{name}"' in reference for name in nar.__all__)
