@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.novelty import asked_with_distances
-from benchmark.protocol import frozen
-from benchmark.protocol.asking import EDITS, PARTS
-from benchmark.protocol.datasets import REAL, DataSet, load_dataset
 from benchmark.reporting.markdown import markdown_table
 from benchmark.scoring.ranking import unit_rows
+from benchmark.tasks import frozen
+from benchmark.tasks.asking import EDITS, PARTS
+from benchmark.tasks.datasets import REAL, DataSet, load_dataset
 from nar.answers.atlas import AtlasContent, keep_atlas_novelty, read_atlas, shipped_atlas
 from nar.answers.novelty import Novelty
 

@@ -19,8 +19,8 @@ from nar.base.workspace import Workspace
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from benchmark.protocol.tasks import Held
     from benchmark.scoring.evaluate import Evaluation
+    from benchmark.tasks.task import Held
 
 ROOT: Final = Path(__file__).parents[1]
 app = typer.Typer(
@@ -108,8 +108,8 @@ def cell(
     """Run one cell, as `run` runs many, and show what it reached by protocol."""
     from benchmark.cells import Cell, run_on, task_of
     from benchmark.methods.registry import find_method
-    from benchmark.protocol.tasks import find_protocol
     from benchmark.scoring.evaluate import summarise
+    from benchmark.tasks.task import find_protocol
 
     held: Held = "validation" if validation else "test"
     chosen = Cell(data, split, find_method(method).name, seed, held)
@@ -203,7 +203,7 @@ def targets(results: Results) -> None:
 @reporting_errors
 def tradeoff(results: Results) -> None:
     """Draw what every method finds against the seconds it takes, from the tables."""
-    from benchmark.tradeoff import write_trade_off
+    from benchmark.reporting.figures import write_trade_off
 
     write_trade_off(results)
 
@@ -235,7 +235,7 @@ def parts_of(
     ] = False,
 ) -> None:
     """Measure how often a part is told from a whole, and its family from others; minutes."""
-    from benchmark.evidence.page import as_markdown, write_page
+    from benchmark.evidence.parts import as_markdown, write_page
 
     if results is not None:
         write_page(results)
@@ -254,7 +254,7 @@ def rewriting(
     as_json: AsJson = False,
 ) -> None:
     """Write models otherwise, capture them again, and count whose graph stays."""
-    from benchmark.rewriting.protocol import attempts, chosen_rewrites, model_names
+    from benchmark.rewriting.attempts import attempts, chosen_rewrites, model_names
     from benchmark.rewriting.summary import report, summary
 
     chosen = chosen_rewrites(kinds or [])
@@ -276,7 +276,7 @@ def freeze(
     ] = None,
 ) -> None:
     """Draw the architectures of the benchmark and their roles anew from a corpus: a decision."""
-    from benchmark.protocol.frozen import freeze as draw
+    from benchmark.tasks.frozen import freeze as draw
 
     stdout.print(draw(target, corpus), soft_wrap=True)
 
@@ -285,7 +285,7 @@ def freeze(
 @reporting_errors
 def rewritten(target: Target) -> None:
     """Capture what asks under the protocol `rewrites` anew, in some ten minutes: a decision."""
-    from benchmark.rewriting.dataset import write_rewritten
+    from benchmark.rewriting.attempts import write_rewritten
 
     stdout.print(write_rewritten(target), soft_wrap=True)
 
@@ -298,7 +298,7 @@ def edited(
     kinds: Annotated[list[str] | None, typer.Option("--kind", help="Only this change.")] = None,
 ) -> None:
     """Capture what asks under `edits` and `parts` anew, in some 25 minutes: a decision."""
-    from benchmark.editing.dataset import write_changed
+    from benchmark.editing.attempts import write_changed
 
     lines = write_changed(target, limit=limit, kinds=kinds or [])
     sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -338,7 +338,7 @@ def renew(
     target: Annotated[Path, typer.Argument(help="Directory that gets the files.")],
 ) -> None:
     """Write the models that only ask in today's columns; who answered them stays as it was."""
-    from benchmark.protocol.datasets import ASKING_FILES
+    from benchmark.tasks.datasets import ASKING_FILES
     from nar.base.files import package_path
     from nar.corpus import read_shard, write_shard
 

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.methods.registry import find_method
-from benchmark.protocol.datasets import REAL, DataSet, load_dataset
-from benchmark.protocol.frozen import SEEDS
-from benchmark.protocol.tasks import Task, load_task
 from benchmark.reporting.markdown import markdown_table
 from benchmark.scoring.evaluate import score
 from benchmark.scoring.metrics import Values
 from benchmark.scoring.ranking import rank
+from benchmark.tasks.datasets import REAL, DataSet, load_dataset
+from benchmark.tasks.frozen import SEEDS
+from benchmark.tasks.task import Task, load_task
 from nar.corpus import Card
 from nar.labels.families import family_of
 from nar.zoo.sources.timm import timm_family
@@ -77,7 +77,7 @@ def write_inside(directory: Path, cache_directory: Path) -> None:
 
     Args:
         directory: Gets ``inside.md``.
-        cache_directory: See `benchmark.protocol.datasets.load_dataset`.
+        cache_directory: See `benchmark.tasks.datasets.load_dataset`.
     """
     dataset = load_dataset(REAL, cache_directory)
     held = _held_by(dataset)

@@ -15,17 +15,16 @@ from typing import Final
 
 import numpy as np
 
-from benchmark.cell_files import cell_path, read_cell
-from benchmark.cells import Cell, questions_of
+from benchmark.cells import Cell, cell_path, questions_of, read_cell
 from benchmark.methods.baselines import code_histograms
 from benchmark.methods.registry import find_method
-from benchmark.protocol import frozen
-from benchmark.protocol.datasets import REAL, load_dataset
-from benchmark.protocol.questions import Questions
-from benchmark.protocol.tasks import find_protocol
 from benchmark.reporting.markdown import markdown_table
 from benchmark.scoring.metrics import average_precision
 from benchmark.scoring.ranking import NOBODY, Matrix, Ranking, unit_rows
+from benchmark.tasks import frozen
+from benchmark.tasks.datasets import REAL, load_dataset
+from benchmark.tasks.questions import Questions
+from benchmark.tasks.task import find_protocol
 from nar.corpus import Card
 from nar.labels.lineage import PARENT_AND_CHILD, SIBLINGS, UNRELATED, relevance_grade
 
@@ -180,7 +179,7 @@ def write_misses(results: Path, directory: Path) -> None:
 
     Args:
         results: Directory that gets ``misses.md`` and ``misses.json``.
-        directory: Of the cells, which `benchmark.evaluate distinct unseen twins` runs.
+        directory: Of the cells, which `python -m benchmark run distinct unseen twins` runs.
     """
     missed = {protocol: measure(protocol, directory) for protocol in PROTOCOLS}
     results.mkdir(parents=True, exist_ok=True)

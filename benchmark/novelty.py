@@ -7,21 +7,23 @@ chance that a new family's design is the farther of two.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from benchmark.cell_files import cell_path, read_cell
-from benchmark.cells import Cell, questions_of
+from benchmark.cells import Cell, cell_path, questions_of, read_cell
 from benchmark.methods.registry import find_method
-from benchmark.protocol import frozen
-from benchmark.protocol.datasets import REAL
-from benchmark.protocol.questions import Questions
 from benchmark.reporting.markdown import markdown_table
-from benchmark.scoring.roc import Area, Asked, Floats, pooled
+from benchmark.scoring.evaluate import RESAMPLES, SEED
+from benchmark.tasks import frozen
+from benchmark.tasks.datasets import REAL
+from benchmark.tasks.questions import Questions
 
+Floats = NDArray[np.float64]
 PROTOCOL: Final = "novelty"
 METHODS: Final = (
     "size",
@@ -42,6 +44,75 @@ _SAID: Final = (
 _COMMAND: Final = "python -m benchmark novelty --results results"
 
 
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Area under the ROC curve, over all seeds.
+
+    Attributes:
+        method: That gave the vectors.
+        mean: 0.5 by chance, 1 if everything new is farther than anything known; mean over seeds.
+        low: Lower end of its 95% interval, from a bootstrap over families.
+        high: Upper end.
+        new: Designs of held-out families, all seeds together.
+        known: Held-out designs of the others.
+    """
+
+    method: str
+    mean: float
+    low: float
+    high: float
+    new: int
+    known: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoveltyQueries:
+    """Who is asked about with one seed.
+
+    Attributes:
+        rows: Shape (designs,), one architecture of each.
+        is_new: Shape (designs,), whether its family was held out.
+        families: Shape (designs,).
+    """
+
+    rows: NDArray[np.int64]
+    is_new: NDArray[np.bool_]
+    families: tuple[str, ...]
+
+
+def area(farther: Floats, is_new: NDArray[np.bool_], weight: Floats) -> float:
+    """Chance that one that is new is farther than one that is not, ties half; by weight.
+
+    Returns:
+        NaN where nothing is new, or nothing known, has a weight.
+    """
+    order = np.argsort(farther, kind="stable")
+    rank = rankdata(farther[order], method="dense") - 1
+    new = np.bincount(rank, np.where(is_new, weight, 0.0)[order])
+    old = np.bincount(rank, np.where(is_new, 0.0, weight)[order])
+    nearer = np.cumsum(old) - old / 2
+    pairs = new.sum() * old.sum()
+    return float((new * nearer).sum() / pairs) if pairs else float("nan")
+
+
+def pooled(method: str, seeds: Sequence[tuple[Floats, NoveltyQueries]]) -> Area:
+    """The mean over seeds, and its interval: whole families are drawn, in every seed the same."""
+    names = sorted({family for _, asked in seeds for family in asked.families})
+    number = {name: position for position, name in enumerate(names)}
+    drawn = np.random.default_rng(SEED).multinomial(
+        len(names), np.full(len(names), 1 / len(names)), RESAMPLES
+    )
+    means, draws = [], np.zeros(RESAMPLES)
+    for farther, asked in seeds:
+        family = np.array([number[name] for name in asked.families])
+        means.append(area(farther, asked.is_new, np.ones(len(farther))))
+        draws += [area(farther, asked.is_new, counts[family].astype(float)) for counts in drawn]
+    low, high = np.nanquantile(draws / len(seeds), [0.025, 0.975])
+    new = sum(int(asked.is_new.sum()) for _, asked in seeds)
+    known = sum(int((~asked.is_new).sum()) for _, asked in seeds)
+    return Area(method, float(np.mean(means)), float(low), float(high), new, known)
+
+
 def measure(method: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS) -> Area:
     """Compare distances of new and known designs, from cells; nothing is learned.
 
@@ -57,7 +128,7 @@ def measure(method: str, directory: Path, seeds: Sequence[int] = frozen.SEEDS) -
     return pooled(method, [asked_with_distances(method, directory, seed) for seed in seeds])
 
 
-def asked_with_distances(method: str, directory: Path, seed: int) -> tuple[Floats, Asked]:
+def asked_with_distances(method: str, directory: Path, seed: int) -> tuple[Floats, NoveltyQueries]:
     """Who asks with one seed, and how far each is from the nearest learned design.
 
     Args:
@@ -78,10 +149,10 @@ def asked_with_distances(method: str, directory: Path, seed: int) -> tuple[Float
     return 1 - ranking.nearest.astype(np.float64), asked_of(asked)
 
 
-def asked_of(asked: Questions) -> Asked:
+def asked_of(asked: Questions) -> NoveltyQueries:
     """Who asks, and whether it is new: nothing that was learned is of its family."""
     rows = np.flatnonzero(asked.queries)
-    return Asked(rows, asked.relevant() == 0, tuple(asked.cluster[row] for row in rows))
+    return NoveltyQueries(rows, asked.relevant() == 0, tuple(asked.cluster[row] for row in rows))
 
 
 def as_markdown(areas: Sequence[Area]) -> str:
@@ -102,7 +173,7 @@ def write_novelty(results: Path, directory: Path, methods: Sequence[str] = METHO
 
     Args:
         results: Directory that gets ``novelty.md`` and ``novelty.json``.
-        directory: Of the cells, which ``benchmark.evaluate unseen`` runs.
+        directory: Of the cells, which ``python -m benchmark run unseen`` runs.
         methods: Names of methods.
     """
     areas = [measure(method, directory) for method in methods]

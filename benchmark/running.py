@@ -11,13 +11,12 @@ import ray
 import torch
 from ray.actor import ActorHandle
 
-from benchmark.cell_files import cell_path, content_of, write_cell
-from benchmark.cells import Cell, RankedCell, run_cell
+from benchmark.cells import Cell, RankedCell, cell_path, content_of, run_cell, write_cell
 from benchmark.methods.registry import find_method
-from benchmark.protocol import frozen
-from benchmark.protocol.datasets import ASKING_FILES
-from benchmark.protocol.questions import QUESTIONS_VERSION
 from benchmark.reporting.sets import find_set
+from benchmark.tasks import frozen
+from benchmark.tasks.datasets import ASKING_FILES
+from benchmark.tasks.questions import QUESTIONS_VERSION
 from cluster.actors import ActorPool, Done, Item, WorkerKind, starter
 from cluster.config import EvaluateConfig
 from cluster.ledger import digest, file_digest

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmark.methods.registry import find_method
-from benchmark.protocol.datasets import REAL
-from benchmark.protocol.tasks import find_protocol
 from benchmark.reporting.markdown import columns_of, markdown_table
 from benchmark.reporting.rows import metric_title
 from benchmark.reporting.sets import find_set
 from benchmark.reporting.tables import read_part
+from benchmark.tasks.datasets import REAL
+from benchmark.tasks.task import find_protocol
 from nar.corpus import shipped_corpus
 from nar.corpus.manifest import Manifest
 

@@ -3,8 +3,8 @@
 import numpy as np
 from encoding import three_families
 
-from benchmark.protocol.questions import questions
-from benchmark.protocol.tasks import Task
+from benchmark.tasks.questions import questions
+from benchmark.tasks.task import Task
 from nar.encoding.collecting import Targets
 
 FAMILIES = tuple(family for family in ("resnet", "bert", "swin") for _ in range(3))

@@ -6,8 +6,7 @@ from graphs import bert, graph_of, random_graphs, resnet
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from benchmark.editing.cutting import cut
-from benchmark.editing.parts import run, without_head
+from benchmark.editing.parts import cut, run, without_head
 from nar.answers.part_of import part_of, wholes_of
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph

@@ -5,6 +5,8 @@ pages, and once the store is back all is well again without a restart of the ser
 """
 
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -22,13 +24,19 @@ from waiting import wait_for
 
 from benchmark.campaigns.asked import by_vector, vectors_of
 from benchmark.campaigns.campaign import Options, Tally, main, option
-from benchmark.campaigns.full_disk import full_cache_faults, full_store_faults
+from benchmark.campaigns.ledger import Ledger, held_by, make_live
+from benchmark.campaigns.processes import same_imports
 from benchmark.campaigns.served import Served, served
 from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.atlas_store import open_atlas
 from nar.index.settings import IndexConfig
 from nar.v1 import retrieval_pb2 as wire
 
+ROWS: Final = 20_000
+# Enough to begin with, and not for all.
+STORE_BYTES: Final = 100_000
+CACHE_BYTES: Final = 1_000_000
+LIMIT_S: Final = 300.0
 TIMEOUT_S: Final = 2.0
 PROBE_S: Final = 1.0
 # Two of the server's own time limits: it tries once more where the alias may have been switched.
@@ -47,6 +55,50 @@ CLEAR: Final = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
 STORING_S: Final = 120.0
 STOPPED_S, GOING_S = 0.3, 0.1
 SLOW_S: Final = 10.0
+
+
+def full_store_faults() -> list[str]:
+    """What is wrong with a store of Milvus Lite whose disk filled while rows were written."""
+    with tempfile.TemporaryDirectory() as directory:
+        store, ledger = str(Path(directory) / "index.db"), Ledger()
+        make_live(store)
+        numbers = map(str, (0, ROWS, 1, STORE_BYTES))
+        command = [sys.executable, "-m", "benchmark.campaigns.writer", "live", store, *numbers]
+        ended = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+            env=same_imports(),
+        )
+        ledger.read(ended.stdout.splitlines())
+        faults = [f"full store: {each}" for each in ledger.compare(held_by(store, "live"))]
+    if not ended.returncode:
+        faults.append("full store: it was never full")
+    *_, end = ended.stderr.strip().splitlines() or ["nothing"]
+    if ended.returncode and not end.startswith("nar."):
+        faults.append(f"full store: the writer ended with {end}")
+    return faults
+
+
+def full_cache_faults() -> list[str]:
+    """What is wrong with a server of the atlas that cannot store it."""
+    request = wire.SearchRequest(queries=[wire.Query(architecture="timm:resnet50")])
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        served(Path(directory), file_bytes=CACHE_BYTES) as server,
+    ):
+        server.settle()
+        with server.asking() as stub:
+            [result] = stub.Search(request).results
+        log = server.log.read_text()
+    faults = [] if result.hits else ["full cache: no answer from the files"]
+    if "answering from files alone" not in log:
+        faults.append("full cache: it was never full")
+    if "Traceback" in log:
+        faults.append("full cache: the log has a traceback")
+    return faults
 
 
 @dataclass(frozen=True, kw_only=True)

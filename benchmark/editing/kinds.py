@@ -1,15 +1,13 @@
 """Every change: edits of the module, parts of the module, parts of the graph."""
 
+from benchmark.editing.attention import grouped_queries, rotary_positions
 from benchmark.editing.blocks import half_depth, layer_scale, squeeze_excitation
 from benchmark.editing.change import Change, by_surgery
 from benchmark.editing.ends import features_only, mlp_head, pre_convolution, stem_of_two
 from benchmark.editing.functions import both, other_activation, other_norm
-from benchmark.editing.heads import grouped_queries
 from benchmark.editing.layers import attention_in_last_stage, gated_mlp, large_windows
-from benchmark.editing.parts import graph_parts
-from benchmark.editing.positions import rotary_positions
-from benchmark.editing.trunks import module_parts
-from benchmark.protocol.asking import EDITS
+from benchmark.editing.parts import graph_parts, module_parts
+from benchmark.tasks.asking import EDITS
 from nar.base.errors import UnknownArchitectureError
 from nar.zoo.building import Surgery
 

@@ -1,19 +1,30 @@
-"""Parts of a captured graph: runs of its nodes, a block, what is left without embedding or head."""
+"""Parts of models: of a graph a run of nodes, a block, a trunk; of a module one of its halves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from torch import nn
 
-from benchmark.editing.change import Change
-from benchmark.editing.cutting import Mask, cut, readers_of
-from benchmark.protocol.asking import PARTS
+from benchmark.editing.change import Change, by_surgery
+from benchmark.editing.surgery import run_once
 from benchmark.rewriting.rewrite import NotApplicableError
+from benchmark.tasks.asking import PARTS
+from nar.capture import CaptureInputs
+from nar.capture.graphs import LAYERS
 from nar.graphs.architecture import Architecture
-from nar.graphs.graph import ComputationalGraph, operand_lists
+from nar.graphs.canonical import canonical
+from nar.graphs.graph import ComputationalGraph, cut_out, operand_lists
 from nar.graphs.ops import op_id
 from nar.motifs.partition import partition
+from nar.zoo.building import Built
 
+Mask = NDArray[np.bool_]
+
+_WEIGHTED = np.array(sorted(op_id(name) for name in LAYERS), dtype=np.uint16)
 # Where a trunk ends: what mixes or evens out the features that a head reads.
 _TRUNK = (
     "batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm", "attention", "add",
@@ -25,7 +36,6 @@ _LAYERS = (
 _SUMS = (op_id("add"), op_id("mul"))
 MAX_HEAD = 0.5  # a larger one is no head: the graph has no trunk to be seen
 MIN_BLOCK = 3
-
 # Name -> where a run of nodes begins and ends, in shares of the canonical order.
 _RUNS = {
     "first_70": (0.0, 0.7),
@@ -34,8 +44,52 @@ _RUNS = {
     "last_40": (0.6, 1.0),
     "middle_half": (0.25, 0.75),
 }
-
 Cutting = Callable[[ComputationalGraph], ComputationalGraph]
+
+
+def cut(graph: ComputationalGraph, kept: Mask) -> ComputationalGraph:
+    """The nodes that are kept, in canonical order.
+
+    Each node outside whose value they read becomes one ``input``. A graph knows only the totals of
+    its parameters and operations: the part gets as large a share of both as it has of the layers
+    with weights, which is an estimate.
+
+    Args:
+        graph: A valid graph.
+        kept: Shape (nodes,), which nodes stay.
+
+    Raises:
+        NotApplicableError: Nothing would stay, nothing would go, or what stays has no operator.
+    """
+    if kept.all() or not kept.any():
+        raise NotApplicableError("the part is the whole, or nothing")
+    part = cut_out(graph, kept)
+    if (part.op_ids == op_id("input")).all():
+        raise NotApplicableError("nothing but inputs would stay")
+    share = _share(graph, kept)
+    part = replace(
+        part,
+        parameters=round(graph.parameters * share),
+        flops=round(graph.flops * share),
+    )
+    part.validate()
+    return canonical(part)
+
+
+def _share(graph: ComputationalGraph, kept: Mask) -> float:
+    """Which share of the layers with weights stays; of all nodes where no layer has any."""
+    counted = np.isin(graph.op_ids, _WEIGHTED)
+    if not counted.any():
+        counted = np.ones(graph.nodes, dtype=np.bool_)
+    return float(kept[counted].mean())
+
+
+def readers_of(graph: ComputationalGraph) -> list[list[int]]:
+    """Who reads the value of each node."""
+    readers: list[list[int]] = [[] for _ in range(graph.nodes)]
+    for source, target in graph.edge_index.T.tolist():
+        readers[source].append(target)
+    return readers
 
 
 def graph_parts() -> tuple[Change, ...]:
@@ -156,3 +210,38 @@ def one_block(graph: ComputationalGraph) -> ComputationalGraph:
     if largest is None or sizes[largest] < MIN_BLOCK:
         raise NotApplicableError("no block that repeats")
     return cut(graph, motifs.node_to_motif == largest)
+
+
+def module_parts() -> tuple[Change, ...]:
+    """The trunks of models that have two."""
+    surgeries = {"encoder_alone": partial(_alone, 0), "decoder_alone": partial(_alone, 1)}
+    return tuple(by_surgery(name, PARTS, surgery) for name, surgery in surgeries.items())
+
+
+def _alone(which: int, module: nn.Module, inputs: CaptureInputs) -> Built:
+    """One trunk, and its first call in a forward pass of the whole."""
+    trunk = trunks(module)[which]
+    calls: list[CaptureInputs] = []
+
+    def note(_trunk: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        calls.append(CaptureInputs(args, dict(kwargs)))
+
+    run_once(module, inputs, [trunk.register_forward_pre_hook(note, with_kwargs=True)])
+    if not calls:
+        raise NotApplicableError("the model never calls it as a whole")
+    return trunk, calls[0]
+
+
+def trunks(module: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """Encoder and decoder of a model, which are attributes of it or of one of its children.
+
+    A backbone with a head is no such pair: the backbone alone is another model's design.
+
+    Raises:
+        NotApplicableError: It has not both.
+    """
+    for owner in (module, *module.children()):
+        encoder, decoder = (getattr(owner, name, None) for name in ("encoder", "decoder"))
+        if isinstance(encoder, nn.Module) and isinstance(decoder, nn.Module):
+            return encoder, decoder
+    raise NotApplicableError("it has no encoder and decoder")

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmark.protocol.frozen import without_aliases
-from benchmark.protocol.splits import order
+from benchmark.tasks.frozen import without_aliases
+from benchmark.tasks.splits import order
 from nar.base.files import write_whole
 from nar.corpus import Card, Corpus, shipped_corpus
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, get_args
 
-from benchmark.evidence.asked import NEW, WHOLE, Asked, Asking
-from benchmark.evidence.families_of import PARTS_TOGETHER
-from benchmark.protocol.asking import EDITS
-from benchmark.protocol.tasks import Held
+from benchmark.evidence.parts import PARTS_TOGETHER
+from benchmark.evidence.queries import NEW, WHOLE, AtlasQueries, AtlasQuery
 from benchmark.reporting.markdown import markdown_table
+from benchmark.tasks.asking import EDITS
+from benchmark.tasks.task import Held
 from nar.answers.verdict import MIN_COPY, MIN_KNOWN, Resemblance, Word, resemblance
 from nar.base.files import write_whole
 
@@ -40,7 +40,7 @@ _CHOSEN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class QueryVerdict:
     """What is said of one query.
 
     Attributes:
@@ -63,10 +63,10 @@ def as_markdown(held: Sequence[Held]) -> str:
     """The page: how the bounds were chosen, and what is said where they are tested."""
     blocks = ["# Verdicts in words", f"```sh\n{COMMAND}\n```", _SAID]
     for each in held:
-        asking = Asking(each)
+        asking = AtlasQueries(each)
         asked = [*asking.changed(), *asking.wholes(), *asking.of_new_families()]
         blocks.append(f"## {each.capitalize()}")
-        blocks += _chosen(asked) if each == "validation" else [_table(_told(asked))]
+        blocks += _chosen(asked) if each == "validation" else [_table(_verdicts(asked))]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -81,20 +81,20 @@ def write_page(results: Path) -> None:
     write_whole(results / "verdicts.md", lambda part: part.write_text(text))
 
 
-def _chosen(asked: Sequence[Asked]) -> Iterator[str]:
+def _chosen(asked: Sequence[AtlasQuery]) -> Iterator[str]:
     yield _CHOSEN.format(copy=MIN_COPY, known=MIN_KNOWN)
-    yield _table(_told(asked))
+    yield _table(_verdicts(asked))
     yield "The bound of variants: share of each kind of which one is said, and how often rightly."
     yield _by_bound(asked, "variant", [(bound, MIN_KNOWN) for bound in _COPIES])
     yield "The bound of what is known: share of each kind of which nothing like it is known."
     yield _by_bound(asked, "unlike", [(MIN_COPY, bound) for bound in _KNOWN])
 
 
-def _told(
-    asked: Sequence[Asked], min_copy: float = MIN_COPY, min_known: float = MIN_KNOWN
-) -> list[Told]:
+def _verdicts(
+    asked: Sequence[AtlasQuery], min_copy: float = MIN_COPY, min_known: float = MIN_KNOWN
+) -> list[QueryVerdict]:
     return [
-        Told(
+        QueryVerdict(
             one.kind if one.kind in _KINDS else PARTS_TOGETHER,
             one.original.family,
             resemblance(one.by_design, one.by_copy, min_copy=min_copy, min_known=min_known),
@@ -103,7 +103,7 @@ def _told(
     ]
 
 
-def _table(told: Sequence[Told]) -> str:
+def _table(told: Sequence[QueryVerdict]) -> str:
     """The confusion table: what they are, and what is said of them."""
     words = get_args(Word)
     lines = []
@@ -113,7 +113,7 @@ def _table(told: Sequence[Told]) -> str:
     return markdown_table(("what asks", "queries", *words), lines)
 
 
-def _cell(own: Sequence[Told], word: Word) -> str:
+def _cell(own: Sequence[QueryVerdict], word: Word) -> str:
     said = [each for each in own if each.said.word == word]
     share = len(said) / len(own)
     if not said or not said[0].said.family:
@@ -121,10 +121,12 @@ def _cell(own: Sequence[Told], word: Word) -> str:
     return f"{share:.2f} ({sum(each.is_right for each in said) / len(said):.2f})"
 
 
-def _by_bound(asked: Sequence[Asked], word: Word, bounds: Sequence[tuple[float, float]]) -> str:
+def _by_bound(
+    asked: Sequence[AtlasQuery], word: Word, bounds: Sequence[tuple[float, float]]
+) -> str:
     lines = []
     for copy, known in bounds:
-        told = _told(asked, copy, known)
+        told = _verdicts(asked, copy, known)
         cells = (_cell([each for each in told if each.kind == kind], word) for kind in _KINDS)
         lines.append([str(copy if word == "variant" else known), *cells])
     return markdown_table(("bound", *_KINDS.values()), lines)

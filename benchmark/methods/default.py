@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmark.editing.parts import run
 from benchmark.methods.reading import read, read_anew, read_motifs
-from benchmark.protocol.tasks import Task
 from benchmark.rewriting.rewrite import NotApplicableError
 from benchmark.scoring.ranking import Matrix
+from benchmark.tasks.task import Task
 from nar.encoding.batches import runs
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.recipe import (

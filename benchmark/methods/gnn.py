@@ -20,8 +20,8 @@ from torch.nn.functional import dropout, relu
 from torch.optim import Adam
 from torch_geometric.nn import GATConv, GINConv
 
-from benchmark.protocol.tasks import Task
 from benchmark.scoring.ranking import Matrix
+from benchmark.tasks.task import Task
 from nar.encoding.batches import ALONE, epoch_batches
 from nar.encoding.collecting import Targets
 from nar.encoding.default.pretraining import relatives_together

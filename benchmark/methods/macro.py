@@ -15,16 +15,18 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.methods import default
-from benchmark.methods.macro_graphs import MacroBatch, MacroGraphs, macro_graphs
 from benchmark.methods.macro_network import (
     DIM,
     FamilyObjective,
+    MacroBatch,
+    MacroGraphs,
     MacroNetwork,
     MaskedObjective,
+    macro_graphs,
 )
 from benchmark.methods.reading import read
-from benchmark.protocol.tasks import Task
 from benchmark.scoring.ranking import Matrix, Weights, unit_rows
+from benchmark.tasks.task import Task
 from nar.encoding.batches import ALONE, epoch_batches, runs
 from nar.encoding.default.pretraining import relatives_together
 from nar.encoding.default.recipe import DefaultConfig

@@ -6,8 +6,8 @@ from typing import Final
 
 import torch
 
-from benchmark.protocol.tasks import Task
 from benchmark.scoring.ranking import Matrix
+from benchmark.tasks.task import Task
 from nar.encoding.collecting import Targets
 from nar.encoding.embed import Embedder
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder

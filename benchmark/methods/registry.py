@@ -6,8 +6,8 @@ from typing import Final
 
 from benchmark.methods import baselines, default, gnn, macro, paper
 from benchmark.methods.default import Trial
-from benchmark.protocol.tasks import Task
 from benchmark.scoring.ranking import Matrix, Weights
+from benchmark.tasks.task import Task
 from nar.base.errors import InvalidInputError
 from nar.encoding.default.recipe import DefaultConfig
 from nar.graphs.by import By

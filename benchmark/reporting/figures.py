@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from benchmark.cells import CellResult
 from benchmark.methods.registry import find_method
-from benchmark.protocol.datasets import NAS
+from benchmark.reporting.tables import read_part
 from benchmark.scoring.evaluate import Score, Scored, summarise
-from nar.base.errors import InvalidInputError, MissingLibraryError
+from benchmark.tasks.datasets import NAS, REAL
+from nar.base.errors import CorpusError, InvalidInputError, MissingLibraryError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +28,8 @@ _COLUMNS: Final = 3
 # Ten colours, none of them grey; lines differ by their marks, too.
 _COLOURS: Final = [f"C{number}" for number in (0, 1, 2, 3, 4, 5, 6, 8, 9)] + ["black"]
 _MARKS: Final = "osD^vPX*<>"
+# Table and protocol of each panel.
+PANELS: Final = (("distinct", "distinct-named"), ("unseen", "unseen-named"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,3 +207,29 @@ def _write(path: Path, figure: "Figure") -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Without the version of the library, the same results give the same bytes.
     figure.savefig(path, dpi=120, metadata={"Software": None})
+
+
+def write_trade_off(results: Path) -> None:
+    """Draw every method of two tables, as ``tradeoff.png`` beside them; nothing is learned.
+
+    Args:
+        results: Holds the tables, gets the picture.
+
+    Raises:
+        CorpusError: A table is missing.
+        MissingLibraryError: matplotlib is not installed.
+    """
+    panels = {f"{REAL}, {each[1]}": _reached(results, *each) for each in PANELS}
+    trade_off(results / "tradeoff.png", panels)
+
+
+def _reached(results: Path, table: str, protocol: str) -> dict[str, tuple[float, float]]:
+    """By title of the method: seconds, MAP@20."""
+    part = read_part(results, table, REAL, protocol)
+    if part is None:
+        raise CorpusError(
+            f"{results} lacks {protocol}; make its table with "
+            f"`python -m benchmark run {table} --results {results}`"
+        )
+    rows = part["rows"]
+    return {row["title"]: (row["seconds"], row["scores"]["map@20"]["mean"]) for row in rows}

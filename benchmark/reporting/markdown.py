@@ -3,10 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from benchmark.reporting.printed import PrintedRow
-from benchmark.reporting.rows import METRICS, Row, best_idle, metric_title
-from benchmark.scoring.differences import Difference
-from benchmark.scoring.evaluate import Evaluation, Score
+from benchmark.reporting.rows import METRICS, PrintedRow, Row, best_idle, metric_title
+from benchmark.scoring.evaluate import Difference, Evaluation, Score
 
 _COST: Final = ("dim", "seconds")
 

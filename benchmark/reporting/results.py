@@ -5,17 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from benchmark.cell_files import cell_path, read_cell, read_sample
-from benchmark.cells import Cell, questions_of
+from benchmark.cells import Cell, cell_path, questions_of, read_cell, read_sample
 from benchmark.methods.registry import find_method
-from benchmark.protocol.datasets import REAL, load_dataset
-from benchmark.protocol.questions import Questions, numbered
-from benchmark.protocol.tasks import find_protocol
 from benchmark.reporting.figures import Panel, difficulty_curve, neighbourhood_map
 from benchmark.reporting.sets import CellSet, Shown, find_set
 from benchmark.reporting.tables import Found, write_table
-from benchmark.scoring.ceiling import best_ranking
 from benchmark.scoring.evaluate import Evaluation, score, summarise
+from benchmark.scoring.ranking import best_ranking
+from benchmark.tasks.datasets import REAL, load_dataset
+from benchmark.tasks.questions import Questions, numbered
+from benchmark.tasks.task import find_protocol
 from nar.base.errors import CorpusError
 
 Read = Found

@@ -7,9 +7,9 @@ from typing import Final, Literal, Self
 from benchmark.cells import Cell
 from benchmark.methods.default import ABLATIONS, TRIALS
 from benchmark.methods.macro import VARIANTS
-from benchmark.protocol.datasets import NAS, REAL
-from benchmark.protocol.frozen import SEEDS
-from benchmark.protocol.tasks import Held, find_protocol
+from benchmark.tasks.datasets import NAS, REAL
+from benchmark.tasks.frozen import SEEDS
+from benchmark.tasks.task import Held, find_protocol
 from nar.base.errors import InvalidInputError
 
 BASELINES: Final = (

@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from benchmark.cells import Cell, CellResult
 from benchmark.methods.registry import find_method
-from benchmark.protocol.asking import ASKING
-from benchmark.protocol.tasks import find_protocol
 from benchmark.reporting.markdown import result_blocks
-from benchmark.reporting.printed import PrintedRow, printed_rows
-from benchmark.reporting.rows import Row, rows_of
+from benchmark.reporting.rows import PrintedRow, Row, printed_rows, rows_of
 from benchmark.reporting.sets import CellSet, find_set
 from benchmark.scoring.evaluate import Evaluation
+from benchmark.tasks.asking import ASKING
+from benchmark.tasks.task import find_protocol
 from nar.base.errors import CorpusError
 from nar.corpus import shipped_corpus
 from nar.corpus.manifest import Manifest

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from benchmark.rewriting.originals import Original, captured
-from benchmark.rewriting.rewrite import NotApplicableError, Rewrite
+from benchmark.rewriting.rewrite import NotApplicableError, Original, Rewrite, captured
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import op_id
 from nar.zoo.building import Built

@@ -9,8 +9,7 @@ import numpy as np
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from benchmark.rewriting.originals import Knobs, Original, captured
-from benchmark.rewriting.rewrite import NotApplicableError, Rewrite
+from benchmark.rewriting.rewrite import Knobs, NotApplicableError, Original, Rewrite, captured
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.zoo.sources.transformers.configs import parts

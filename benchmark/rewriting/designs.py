@@ -6,8 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from benchmark.rewriting.originals import Knobs, Original, captured
-from benchmark.rewriting.rewrite import NotApplicableError, Rewrite
+from benchmark.rewriting.rewrite import Knobs, NotApplicableError, Original, Rewrite, captured
 from nar.base.files import package_yaml
 from nar.graphs.graph import ComputationalGraph
 from nar.zoo.sources.transformers.configs import Config, parts

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmark.rewriting.inputs import changed
-from benchmark.rewriting.originals import Original
-from benchmark.rewriting.rewrite import NotApplicableError, Rewrite
+from benchmark.rewriting.rewrite import NotApplicableError, Original, Rewrite
 from nar.base.files import package_lines
 from nar.capture import CaptureInputs, capture_exported, capture_onnx
 from nar.capture.forward.dispatch import one_line

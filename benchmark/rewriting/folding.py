@@ -6,8 +6,7 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from benchmark.rewriting.files import hollow
-from benchmark.rewriting.originals import Original, captured
-from benchmark.rewriting.rewrite import NotApplicableError, Rewrite
+from benchmark.rewriting.rewrite import NotApplicableError, Original, Rewrite, captured
 from nar.capture import CaptureInputs
 from nar.capture.torch_internals import AnyBatchNorm
 from nar.graphs.graph import ComputationalGraph

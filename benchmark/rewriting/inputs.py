@@ -6,8 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from benchmark.rewriting.originals import Original, captured
-from benchmark.rewriting.rewrite import NotApplicableError, Rewrite
+from benchmark.rewriting.rewrite import NotApplicableError, Original, Rewrite, captured
 from nar.base.errors import CaptureError
 from nar.capture import CaptureInputs
 from nar.capture.torch_internals import tree_map_only

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from benchmark.reporting.markdown import markdown_table
-from benchmark.rewriting.protocol import Missing, RewrittenArchitecture
+from benchmark.rewriting.attempts import Missing, RewrittenArchitecture
 from benchmark.rewriting.rewrite import Wanted
 from nar.graphs.fingerprints import same_at_inference
 

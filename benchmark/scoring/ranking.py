@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import coo_array, csr_array, diags_array, issparse
 
-from benchmark.protocol.questions import Numbers, Questions, numbered
 from benchmark.scoring.metrics import DEEPEST, Judged
+from benchmark.tasks.questions import Numbers, Questions, numbered
 from nar.base.errors import InvalidInputError
 
 Matrix = NDArray[np.float32] | csr_array
@@ -164,3 +164,36 @@ def _check(embeddings: Matrix, asked: Questions) -> None:
     numbers = embeddings.data if issparse(embeddings) else embeddings
     if not np.isfinite(numbers).all():
         raise InvalidInputError("embeddings", "wanted finite numbers, came others")
+
+
+def best_ranking(asked: Questions, same: Numbers, *, depth: int = DEPTH) -> Ranking:
+    """Rank by what answers are worth, mean over queries and answers of the same graph; then by id.
+
+    Args:
+        asked: The questions.
+        same: Shape (items,), from 0: items of one number have equal graphs.
+        depth: How many answers are kept.
+    """
+    queries = np.flatnonzero(asked.queries)
+    whose, group = np.unique(same[queries], return_inverse=True)
+    worth = csr_array(_mean_over(group, len(whose)) @ asked.gains)
+    alike = _mean_over(same, int(same.max()) + 1)
+    spread = csr_array((worth @ alike.T) @ (alike > 0).astype(np.float32))
+    by_id = np.argsort(np.array(asked.ids))
+    by_id = by_id[asked.gallery[by_id]]
+    items = np.full((len(queries), min(depth, len(by_id))), NOBODY, dtype=np.int32)
+    for row, query in enumerate(queries.tolist()):
+        scores = np.zeros(len(same), dtype=np.float32)
+        start, end = spread.indptr[group[row] : group[row] + 2]
+        scores[spread.indices[start:end]] = spread.data[start:end]
+        answers = by_id[asked.apart[by_id] != asked.apart[query]]
+        best = answers[np.argsort(-scores[answers], kind="stable")][: items.shape[1]]
+        items[row, : len(best)] = best
+    return Ranking(asked.digest(), queries, items, np.zeros(len(queries), dtype=np.float32))
+
+
+def _mean_over(groups: Numbers, count: int) -> csr_array:
+    """Means over items of a group: shape (count, items)."""
+    weight = (1 / np.bincount(groups, minlength=count))[groups].astype(np.float32)
+    shape = (count, len(groups))
+    return coo_array((weight, (groups, np.arange(len(groups)))), shape=shape).tocsr()

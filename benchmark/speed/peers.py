@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.methods import baselines, default
-from benchmark.protocol.tasks import Task
 from benchmark.scoring.metrics import average_precision
 from benchmark.speed.measure import peak_memory_mib, report
+from benchmark.tasks.task import Task
 from nar.answers.atlas import shipped_atlas
 from nar.corpus import read_corpus, shipped_corpus
 from nar.encoding.checkpoint import load_checkpoint

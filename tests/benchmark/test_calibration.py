@@ -7,7 +7,7 @@ import pytest
 from encoding import small_default, three_families
 
 from benchmark.calibration import changed_distances, pooled
-from benchmark.protocol.datasets import DataSet
+from benchmark.tasks.datasets import DataSet
 from nar.answers.atlas import AtlasContent
 from nar.corpus import read_cards, write_shard
 from nar.encoding.embed import Embedder

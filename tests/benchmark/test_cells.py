@@ -8,11 +8,19 @@ import torch
 from tasks import small_task
 
 from benchmark import cells
-from benchmark.cell_files import content_of, read_cell, read_sample, write_cell
-from benchmark.cells import Cell, CellResult, run_cell, run_on
+from benchmark.cells import (
+    Cell,
+    CellResult,
+    content_of,
+    read_cell,
+    read_sample,
+    run_cell,
+    run_on,
+    write_cell,
+)
 from benchmark.methods import macro, paper
 from benchmark.methods.registry import METHODS
-from benchmark.protocol.questions import questions
+from benchmark.tasks.questions import questions
 from nar.base.errors import CorpusError, InvalidInputError
 
 

@@ -5,10 +5,9 @@ from collections import defaultdict
 import pytest
 from typer.testing import CliRunner
 
-from benchmark.editing import protocol
-from benchmark.editing.dataset import architectures_of, table
+from benchmark.editing import attempts as protocol
+from benchmark.editing.attempts import architectures_of, attempts, model_names, table
 from benchmark.editing.kinds import chosen_changes
-from benchmark.editing.protocol import attempts, model_names
 from benchmark.editing.selection import draw
 from nar.cli.app import app
 from nar.corpus import Corpus, read_shard, shipped_corpus

@@ -4,9 +4,8 @@ from functools import cache
 
 import pytest
 
-from benchmark.rewriting import chosen_rewrites
-from benchmark.rewriting.originals import original
-from benchmark.rewriting.protocol import attempt
+from benchmark.rewriting.attempts import attempt, chosen_rewrites
+from benchmark.rewriting.rewrite import original
 from nar.graphs.normal_form import inference_fingerprint, normal_form
 
 original_of = cache(original)

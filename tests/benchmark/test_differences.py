@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmark.scoring.differences import difference
-from benchmark.scoring.evaluate import Scored
+from benchmark.scoring.evaluate import Scored, difference
 from nar.base.errors import InvalidInputError
 
 

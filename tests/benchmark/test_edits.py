@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
+from benchmark.editing.attempts import attempt
 from benchmark.editing.change import Change
 from benchmark.editing.kinds import changes, chosen_changes
-from benchmark.editing.protocol import attempt
 from nar.base.errors import UnknownArchitectureError
 from nar.graphs.ops import op_name
 from nar.zoo import capture_architecture

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from benchmark.protocol.questions import questions, with_equals
 from benchmark.scoring import evaluate as evaluate_module
-from benchmark.scoring.ceiling import best_ranking
 from benchmark.scoring.evaluate import Score, Scored, evaluate, score, summarise
 from benchmark.scoring.metrics import METRICS, Metric, average_precision
-from benchmark.scoring.ranking import NOBODY, rank
+from benchmark.scoring.ranking import NOBODY, best_ranking, rank
+from benchmark.tasks.questions import questions, with_equals
 from nar.base.errors import InvalidInputError
 
 # Two families that point the same way each, and a loner between them.

@@ -3,11 +3,19 @@
 import pytest
 
 from benchmark.editing.parts import has_head
-from benchmark.evidence.asked import DEPTH, NEW, WHOLE, Asking
-from benchmark.evidence.families_of import Voted, spoken, vote_all
-from benchmark.evidence.parts_of import Comparison, Said, Setting, compare_all, said
-from benchmark.protocol import frozen
-from benchmark.protocol.asking import EDITS
+from benchmark.evidence.parts import (
+    Comparison,
+    FamilyVote,
+    PartShares,
+    Setting,
+    compare_all,
+    family_shares,
+    part_shares,
+    vote_all,
+)
+from benchmark.evidence.queries import DEPTH, NEW, WHOLE, AtlasQueries
+from benchmark.tasks import frozen
+from benchmark.tasks.asking import EDITS
 from nar.answers.part_of import PartOf, Whole
 from nar.answers.verdict import FamilyCount, FamilyVerdict
 
@@ -21,21 +29,28 @@ def test_what_is_said_is_counted_query_by_query():
     second = [beside(0, "timm:c", 1), beside(1, "timm:a", 0.95, original=True, kin=True)]
     silent = [beside(0, "timm:a", 0.5, original=True), beside(1, "timm:b", 1, where="")]
     deep = [beside(7, "timm:a", 1, original=True)]
-    told = said([found, second, silent, deep], Setting(hits=5, min_share=0.9))
-    assert told == Said(queries=4, reached=0.75, contained=0.5, named=0.25, kin=0.25, any=0.5)
-    assert said([deep], Setting(hits=10)).named == 1
+    told = part_shares([found, second, silent, deep], Setting(hits=5, min_share=0.9))
+    assert told == PartShares(queries=4, reached=0.75, contained=0.5, named=0.25, kin=0.25, any=0.5)
+    assert part_shares([deep], Setting(hits=10)).named == 1
 
 
 def test_a_family_is_right_only_where_it_is_said():
     near = FamilyVerdict(10, (FamilyCount("bart", 8, 0.97, 0.9),))
     far = FamilyVerdict(10, (FamilyCount("bart", 10, 0.4, 1.0),))
-    told = spoken([Voted("bart", near), Voted("t5", near), Voted("bart", far), Voted("t5", far)])
+    told = family_shares(
+        [
+            FamilyVote("bart", near),
+            FamilyVote("t5", near),
+            FamilyVote("bart", far),
+            FamilyVote("t5", far),
+        ]
+    )
     assert (told.queries, told.speaks, told.right) == (4, 0.5, 0.5)
 
 
 @pytest.fixture(scope="module")
 def asking():
-    return Asking("validation")
+    return AtlasQueries("validation")
 
 
 def test_only_originals_that_select_a_model_ask_for_settings(asking):
@@ -59,7 +74,7 @@ def test_wholes_have_a_head_and_their_design_does_not_answer(asking):
         assert has_head(one.graph)
     votes = vote_all(wholes)
     assert votes.keys() == {WHOLE}
-    assert spoken(votes[WHOLE]).right > 0.9
+    assert family_shares(votes[WHOLE]).right > 0.9
 
 
 def test_models_of_a_new_family_are_answered_by_strangers(asking):

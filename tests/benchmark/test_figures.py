@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from benchmark.cells import Cell, CellResult
-from benchmark.protocol.datasets import NAS
 from benchmark.reporting import figures
 from benchmark.reporting.figures import Panel, difficulty_curve, neighbourhood_map, tsne
 from benchmark.scoring.evaluate import Scored
+from benchmark.tasks.datasets import NAS
 from nar.base.errors import InvalidInputError, MissingLibraryError
 
 image = pytest.importorskip("matplotlib.image")

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.protocol.frozen import SEEDS, SPLITS, draw, read, roles_of, without_aliases
+from benchmark.tasks.frozen import SEEDS, SPLITS, draw, read, roles_of, without_aliases
 from nar.base.errors import CorpusError
 from nar.corpus import Corpus, shipped_corpus
 from nar.labels.twins import twins

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.editing.cutting import cut
-from benchmark.editing.parts import one_block, run, without_embedding, without_head
+from benchmark.editing.parts import cut, one_block, run, without_embedding, without_head
 from benchmark.rewriting.rewrite import NotApplicableError
 from nar.graphs.canonical import canonical, exact_fingerprint
 from tests.graphs import Drawing, bert, graph_of, random_graphs, resnet

@@ -7,7 +7,7 @@ import pytest
 from tasks import FAMILIES, small_task
 
 from benchmark.inside import PROTOCOL, _on_learned, _without, families_inside
-from benchmark.protocol.datasets import DataSet
+from benchmark.tasks.datasets import DataSet
 from nar.corpus import card_of
 from nar.graphs.architecture import Labels, architecture
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.methods import macro
-from benchmark.methods.macro_graphs import macro_graphs
-from benchmark.methods.macro_network import MacroNetwork, MaskedObjective
+from benchmark.methods.macro_network import MacroNetwork, MaskedObjective, macro_graphs
 from nar.encoding.training import LONE, no_report, train
 from nar.graphs.canonical import canonical
 from nar.motifs.config import MotifConfig

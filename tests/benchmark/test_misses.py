@@ -12,10 +12,10 @@ from benchmark.misses import (
     lost_by_family,
     lost_to_nearer,
 )
-from benchmark.protocol.datasets import REAL, load_dataset
-from benchmark.protocol.questions import questions
 from benchmark.scoring.evaluate import evaluate
 from benchmark.scoring.ranking import rank
+from benchmark.tasks.datasets import REAL, load_dataset
+from benchmark.tasks.questions import questions
 
 
 @pytest.mark.parametrize("make", [np.asarray, csr_array])

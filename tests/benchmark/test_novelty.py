@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from benchmark.cell_files import cell_path, write_cell
-from benchmark.cells import Cell, run_cell
-from benchmark.novelty import PROTOCOL, as_markdown, asked_of, measure
-from benchmark.protocol.datasets import REAL, load_dataset
-from benchmark.protocol.frozen import SEEDS
-from benchmark.protocol.tasks import load_task
-from benchmark.scoring.roc import Asked, area, pooled
+from benchmark.cells import Cell, cell_path, run_cell, write_cell
+from benchmark.novelty import PROTOCOL, NoveltyQueries, area, as_markdown, asked_of, measure, pooled
+from benchmark.tasks.datasets import REAL, load_dataset
+from benchmark.tasks.frozen import SEEDS
+from benchmark.tasks.task import load_task
 
 
 def test_the_area_is_that_of_mann_and_whitney():
@@ -29,7 +27,7 @@ def test_a_weight_of_two_is_the_same_row_twice():
 
 
 def test_seeds_are_pooled_and_families_drawn_whole():
-    asked = Asked(np.arange(4), np.array([True, True, False, False]), ("a", "a", "b", "c"))
+    asked = NoveltyQueries(np.arange(4), np.array([True, True, False, False]), ("a", "a", "b", "c"))
     perfect = np.array([0.9, 0.8, 0.1, 0.2])
     both = pooled("size", [(perfect, asked), (perfect[::-1].copy(), asked)])
     assert (both.mean, both.new, both.known) == (0.5, 4, 4)

@@ -5,8 +5,9 @@ from functools import partial
 
 import pytest
 
-from benchmark.protocol import asking
-from benchmark.protocol.asking import (
+from benchmark.scoring.metrics import METRICS
+from benchmark.tasks import asking
+from benchmark.tasks.asking import (
     changed_questions,
     design_questions,
     family_questions,
@@ -18,8 +19,7 @@ from benchmark.protocol.asking import (
     parent_questions,
     twin_questions,
 )
-from benchmark.protocol.protocols import PROTOCOLS
-from benchmark.scoring.metrics import METRICS
+from benchmark.tasks.protocols import PROTOCOLS
 from nar.corpus import Card
 from nar.graphs.architecture import Labels
 from nar.labels.paper_labels import paper_block, paper_family

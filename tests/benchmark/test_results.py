@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark.cell_files import cell_path, write_cell
-from benchmark.cells import RankedCell, Sample
-from benchmark.protocol.datasets import REAL, load_dataset
-from benchmark.protocol.tasks import load_task
+from benchmark.cells import RankedCell, Sample, cell_path, write_cell
 from benchmark.reporting import figures, results, sets
 from benchmark.reporting.results import write_results
 from benchmark.reporting.sets import CellSet
-from benchmark.scoring.ceiling import best_ranking
+from benchmark.scoring.ranking import best_ranking
+from benchmark.tasks.datasets import REAL, load_dataset
+from benchmark.tasks.task import load_task
 from nar.base.errors import CorpusError
 
 

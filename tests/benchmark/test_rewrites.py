@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark.protocol.asking import REWRITTEN, original_name
-from benchmark.protocol.datasets import REAL, load_dataset
-from benchmark.protocol.protocols import PROTOCOLS
-from benchmark.protocol.tasks import load_task
-from benchmark.rewriting import model_names
-from benchmark.rewriting.dataset import capture_rewritten
+from benchmark.rewriting.attempts import capture_rewritten, model_names
+from benchmark.tasks.asking import REWRITTEN, original_name
+from benchmark.tasks.datasets import REAL, load_dataset
+from benchmark.tasks.protocols import PROTOCOLS
+from benchmark.tasks.task import load_task
 from nar.corpus import read_cards, write_shard
 
 CNN = "timm:test_resnet"

@@ -7,11 +7,18 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
-from benchmark.rewriting import Missing, attempts, chosen_rewrites, model_names, rewritten
+from benchmark.rewriting.attempts import (
+    Missing,
+    attempt,
+    attempts,
+    chosen_rewrites,
+    model_names,
+    rewrites,
+    rewritten,
+)
 from benchmark.rewriting.code import shuffled
 from benchmark.rewriting.files import exported_names
-from benchmark.rewriting.originals import captured, original
-from benchmark.rewriting.protocol import attempt, rewrites
+from benchmark.rewriting.rewrite import captured, original
 from benchmark.rewriting.spelled import Spelled, Spelling, spellings
 from benchmark.rewriting.summary import as_markdown, summary
 from nar.base.errors import UnknownArchitectureError

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.protocol.splits import (
+from benchmark.tasks.splits import (
     CAP,
     Member,
     capped,

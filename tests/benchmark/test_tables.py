@@ -8,15 +8,15 @@ import pytest
 
 from benchmark.cells import CellResult
 from benchmark.methods.registry import find_method
-from benchmark.protocol.datasets import REAL
-from benchmark.protocol.frozen import SEEDS
-from benchmark.protocol.protocols import PROTOCOLS
-from benchmark.protocol.tasks import protocols_of
-from benchmark.reporting.printed import printed_rows
+from benchmark.reporting.rows import printed_rows
 from benchmark.reporting.sets import SETS, find_set
 from benchmark.reporting.tables import DEFINITIONS, write_table
 from benchmark.scoring import metrics
 from benchmark.scoring.evaluate import Scored, summarise
+from benchmark.tasks.datasets import REAL
+from benchmark.tasks.frozen import SEEDS
+from benchmark.tasks.protocols import PROTOCOLS
+from benchmark.tasks.task import protocols_of
 from nar.base.errors import InvalidInputError
 
 QUERIES, FAMILIES = ("a", "b", "c"), ("x", "x", "y")

@@ -3,10 +3,10 @@
 import pytest
 from graphs import resnet
 
-from benchmark.protocol.asking import original_name
-from benchmark.protocol.datasets import DataSet, load_dataset
-from benchmark.protocol.frozen import SEEDS
-from benchmark.protocol.tasks import load_task, make_task
+from benchmark.tasks.asking import original_name
+from benchmark.tasks.datasets import DataSet, load_dataset
+from benchmark.tasks.frozen import SEEDS
+from benchmark.tasks.task import load_task, make_task
 from nar.base.errors import InvalidInputError
 from nar.corpus import read_cards, write_shard
 from nar.graphs.architecture import Labels, architecture

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from benchmark import tradeoff
-from benchmark.tradeoff import PANELS, write_trade_off
+from benchmark.reporting import figures as tradeoff
+from benchmark.reporting.figures import PANELS, write_trade_off
 from nar.base.errors import CorpusError
 
 
@@ -29,6 +29,6 @@ def test_every_method_is_drawn_in_a_panel_of_each_table(tmp_path, monkeypatch):
 
 def test_a_table_that_is_missing_is_named_with_the_way_to_make_it(tmp_path):
     write_table(tmp_path, *PANELS[0])
-    with pytest.raises(CorpusError, match=r"lacks unseen-named; make .* benchmark.evaluate unseen"):
+    with pytest.raises(CorpusError, match=r"lacks unseen-named; make .* benchmark run unseen"):
         write_trade_off(tmp_path)
     assert not (tmp_path / "tradeoff.png").exists()

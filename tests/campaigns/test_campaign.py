@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 import pytest
 from milvus_server import free_port, is_free
 
-from benchmark.campaigns.attack import joined
 from benchmark.campaigns.bare import bare
 from benchmark.campaigns.campaign import Options, Tally, command_of, last, machine, option, parsed
 from benchmark.campaigns.faults import Faults, Run, faults, schedule_of
 from benchmark.campaigns.heavy import deployed_mb
+from benchmark.campaigns.inputs import joined
 from benchmark.campaigns.ledger import Ledger, digest_of, id_of
 from benchmark.campaigns.load import REFUSED, open_loop
 from benchmark.campaigns.processes import slope
@@ -27,7 +27,7 @@ COUNTING = """
 import sys
 from dataclasses import dataclass
 from threading import Event
-from benchmark.campaigns.attack import joined
+from benchmark.campaigns.inputs import joined
 from benchmark.campaigns.bare import bare
 from benchmark.campaigns.campaign import Options, Tally, main, option
 

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from benchmark.cell_files import cell_path, content_of, read_cell
-from benchmark.cells import Cell, questions_of
+from benchmark.cells import Cell, cell_path, content_of, questions_of, read_cell
 from benchmark.commands import app
 from benchmark.methods.registry import METHODS
-from benchmark.protocol.frozen import SEEDS
 from benchmark.running import chosen_cells, content, data_digest, evaluate
+from benchmark.tasks.frozen import SEEDS
 from cluster.config import EvaluateConfig
 from nar.base.errors import InvalidInputError
 

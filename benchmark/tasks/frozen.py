@@ -12,9 +12,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.editing.protocol import model_names as changed_names
-from benchmark.protocol.asking import member
-from benchmark.protocol.splits import (
+from benchmark.editing.attempts import model_names as changed_names
+from benchmark.rewriting.attempts import model_names as rewritten_names
+from benchmark.tasks.asking import member
+from benchmark.tasks.splits import (
     Member,
     Reserved,
     Role,
@@ -26,7 +27,6 @@ from benchmark.protocol.splits import (
     split_paper,
     split_unseen,
 )
-from benchmark.rewriting import model_names as rewritten_names
 from nar.base.errors import CorpusError
 from nar.base.files import package_path, write_whole
 from nar.corpus import Card, Corpus, shipped_corpus

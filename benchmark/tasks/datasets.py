@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from benchmark.protocol import frozen
-from benchmark.protocol.asking import ASKING
+from benchmark.tasks import frozen
+from benchmark.tasks.asking import ASKING
 from nar.base.errors import CorpusError, InvalidInputError
 from nar.base.files import package_path
 from nar.corpus import Card, Corpus, card_of, shipped_corpus, write_shard

@@ -1,8 +1,8 @@
 """The questions of each protocol, from the cards of a data set and the role of each card.
 
-In the gallery of those that ask for families a design stands once: twins of one topology would
-answer in a row, and finding a copy shows nothing. An answer whose graph equals that of a right
-answer is right, whatever it is called.
+In the gallery of the protocols that ask for families a design stands once: twins of one topology
+would answer in a row, and finding a copy shows nothing. An answer whose graph equals that of a
+right answer is right, whatever it is called.
 """
 
 from collections import Counter
@@ -11,8 +11,9 @@ from itertools import compress
 from typing import Final
 
 import numpy as np
+from scipy.sparse import coo_array, csr_array
 
-from benchmark.protocol.questions import (
+from benchmark.tasks.questions import (
     Mask,
     Numbers,
     Questions,
@@ -22,8 +23,7 @@ from benchmark.protocol.questions import (
     same_label,
     with_equals,
 )
-from benchmark.protocol.splits import Member, Roles
-from benchmark.protocol.worth import are_fresh, counting, graded, labelled
+from benchmark.tasks.splits import Member, Roles
 from nar.corpus import Card
 from nar.labels.lineage import parents, relatives, relevance_grade
 from nar.labels.paper_labels import UNKNOWN
@@ -293,3 +293,55 @@ def _representatives(cards: Sequence[Card], among: Mask) -> Mask:
         first[topology] = min(name, first.get(topology, name))
     own = np.array([first.get(card.topology) == card.labels.name for card in cards])
     return np.asarray(own & among, dtype=np.bool_)
+
+
+def labelled(labels: Numbers, asks: Mask, track: Mask) -> csr_array:
+    """Worth 1 where items of the track are called like the query."""
+    worth = same_label(labels, np.flatnonzero(asks))
+    return kept_entries(worth, track[worth.tocoo().coords[1]])
+
+
+def graded(
+    names: Sequence[str], asks: Mask, track: Mask, grade: Callable[[str, str], int]
+) -> csr_array:
+    """Worth the grade of the query's family with the item's: shape (queries, items)."""
+    of_family: dict[str, list[int]] = {}
+    for row in np.flatnonzero(track).tolist():
+        of_family.setdefault(names[row], []).append(row)
+    grades = {
+        query: [(other, grade(query, other)) for other in of_family if grade(query, other)]
+        for query in {names[row] for row in np.flatnonzero(asks).tolist()}
+    }
+    rows, items, worth = [], [], []
+    for row, query in enumerate(np.flatnonzero(asks).tolist()):
+        for other, value in grades[names[query]]:
+            rows += [row] * len(of_family[other])
+            items += of_family[other]
+            worth += [value] * len(of_family[other])
+    shape = (int(asks.sum()), len(names))
+    return coo_array((np.array(worth, dtype=np.float32), (rows, items)), shape=shape).tocsr()
+
+
+def are_fresh(
+    cards: Sequence[Card], roles: Roles, names: Sequence[str], *, also: Sequence[str] = ()
+) -> Mask:
+    """Whether nothing was learned that is of a family, or stands on one, of each of these names.
+
+    Args:
+        cards: Of a data set.
+        roles: Of each.
+        names: A label of each card.
+        also: What else a learned card is called.
+    """
+    learned = {
+        label
+        for number, card in enumerate(cards)
+        if roles[card.labels.name] == "train"
+        for label in (*also[number : number + 1], card.labels.family, card.labels.backbone)
+    }
+    return np.array([name not in learned for name in names], dtype=np.bool_)
+
+
+def counting(worth: csr_array, counts: Mask) -> csr_array:
+    """Without the answers of queries that do not count; they ask on, and are not asked anew."""
+    return kept_entries(worth, counts[worth.tocoo().coords[0]])

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchmark.editing.parts import has_head
-from benchmark.protocol import frozen
-from benchmark.protocol.asking import EDITS, PARTS, without_change
-from benchmark.protocol.splits import order
-from benchmark.protocol.tasks import Held
+from benchmark.tasks import frozen
+from benchmark.tasks.asking import EDITS, PARTS, without_change
+from benchmark.tasks.splits import order
+from benchmark.tasks.task import Held
 from nar.answers.answer import compared_hits
 from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.query import Query, Target
@@ -40,7 +40,7 @@ _TRUNKS: Final = "feature-extraction"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class AtlasQuery:
     """Who asks, and the first hits.
 
     Attributes:
@@ -62,7 +62,7 @@ class Asked:
         return compared_hits(self.by_copy, self.by_design, count)
 
 
-class Asking:
+class AtlasQueries:
     """The shipped atlas and who asks it.
 
     Args:
@@ -78,7 +78,7 @@ class Asking:
         self._rows = {row.name: row for row in content.rows}
         self._selects = held == "validation"
 
-    def changed(self) -> Iterator[Asked]:
+    def changed(self) -> Iterator[AtlasQuery]:
         """Parts, each of its kind, and edits."""
         path = package_path("data", "changed.parquet", package="benchmark")
         items = [item for item in read_shard(path) if self._asks_as_changed(item)]
@@ -88,9 +88,9 @@ class Asking:
         for item, *hits in zip(items, by_design, by_copy, strict=True):
             name, change = without_change(item.labels.name)
             kind = EDITS if item.labels.source == EDITS else change
-            yield Asked(kind, self._rows[name], item.graph, *hits)
+            yield AtlasQuery(kind, self._rows[name], item.graph, *hits)
 
-    def wholes(self) -> Iterator[Asked]:
+    def wholes(self) -> Iterator[AtlasQuery]:
         """One named model of each design that has a head: others are parts of models that do."""
         tasks = {name: card.labels.task for name, card in self._designs().items()}
         complete = [name for name, task in tasks.items() if _TRUNKS not in task]
@@ -100,9 +100,9 @@ class Asking:
         by_copy = self._hits(names, DEPTH + _COPIES, "copy")
         for name, *hits in zip(names, by_design, by_copy, strict=True):
             own = self._rows[name]
-            yield Asked(WHOLE, own, graphs[name].graph, *(_others(each, own) for each in hits))
+            yield AtlasQuery(WHOLE, own, graphs[name].graph, *(_others(each, own) for each in hits))
 
-    def of_new_families(self) -> Iterator[Asked]:
+    def of_new_families(self) -> Iterator[AtlasQuery]:
         """A named model of each family, whose family does not answer."""
         first = {card.labels.family: name for name, card in self._designs().items()}
         names = list(first.values())
@@ -110,7 +110,7 @@ class Asking:
         by_copy = self._hits(names, _KIN, "copy")
         for name, *hits in zip(names, by_design, by_copy, strict=True):
             own = self._rows[name]
-            yield Asked(NEW, own, None, *(_strangers(each, own) for each in hits))
+            yield AtlasQuery(NEW, own, None, *(_strangers(each, own) for each in hits))
 
     def _asks_as_changed(self, item: Architecture) -> bool:
         return item.labels.source in (EDITS, PARTS) and self._may_ask(

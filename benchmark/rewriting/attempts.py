@@ -1,10 +1,14 @@
-"""The protocol ``rewrites``: does a rewritten model give the graph of its original?"""
+"""Every rewrite of every model: the pairs that ask under the protocol `rewrites`.
+
+``python -m benchmark rewritten TARGET`` makes the shipped file anew, in ten minutes: a decision.
+"""
 
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from benchmark.rewriting.attention import attention_rewrites
 from benchmark.rewriting.code import code_rewrites
@@ -12,12 +16,13 @@ from benchmark.rewriting.designs import design_rewrites
 from benchmark.rewriting.files import file_rewrites
 from benchmark.rewriting.folding import folding_rewrites
 from benchmark.rewriting.inputs import input_rewrites
-from benchmark.rewriting.originals import Original, original
-from benchmark.rewriting.rewrite import NotApplicableError, Rewrite
+from benchmark.rewriting.rewrite import NotApplicableError, Original, Rewrite, original
 from benchmark.rewriting.spelled import spellings
+from benchmark.tasks.asking import REWRITTEN
 from nar.base.errors import CaptureError, UnknownArchitectureError
 from nar.base.files import package_lines
 from nar.capture.forward.dispatch import one_line
+from nar.corpus import write_shard
 from nar.graphs.architecture import Architecture, architecture
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import op_name
@@ -185,3 +190,26 @@ def chosen_rewrites(kinds: Sequence[str] = ()) -> list[Rewrite]:
         wanted = ", ".join(known)
         raise UnknownArchitectureError(f"{unknown[0]}: no such rewrite; wanted one of {wanted}")
     return [known[kind] for kind in kinds or known]
+
+
+def capture_rewritten(names: Sequence[str] | None = None) -> list[Architecture]:
+    """Models and what became of them, each once; what was rewritten has a source of its own.
+
+    Args:
+        names: Specs of models; None for the frozen list.
+    """
+    items: dict[str, Architecture] = {}
+    for pair in rewritten(names):
+        labels = replace(pair.architecture.labels, source=REWRITTEN)
+        for item in (pair.original, replace(pair.architecture, labels=labels)):
+            items.setdefault(item.labels.name, item)
+    return list(items.values())
+
+
+def write_rewritten(target: Path) -> str:
+    """Capture every rewritten model anew into a shard; says how many."""
+    items = capture_rewritten()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_shard(target, items)
+    written = sum(item.labels.source == REWRITTEN for item in items)
+    return f"{written:,} rewritten models of {len(items) - written}, in {target}"

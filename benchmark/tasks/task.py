@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from benchmark.protocol import frozen
-from benchmark.protocol.asking import (
+from benchmark.tasks import frozen
+from benchmark.tasks.asking import (
     ASKING,
     Words,
     families,
@@ -16,10 +16,10 @@ from benchmark.protocol.asking import (
     member,
     original_name,
 )
-from benchmark.protocol.datasets import DATASETS, NAS, DataSet, load_dataset
-from benchmark.protocol.protocols import NAS_PROTOCOL, PROTOCOLS, Protocol
-from benchmark.protocol.questions import Numbers, Questions
-from benchmark.protocol.splits import Role, Roles, reserve, split_paper
+from benchmark.tasks.datasets import DATASETS, NAS, DataSet, load_dataset
+from benchmark.tasks.protocols import NAS_PROTOCOL, PROTOCOLS, Protocol
+from benchmark.tasks.questions import Numbers, Questions
+from benchmark.tasks.splits import Role, Roles, reserve, split_paper
 from nar.base.errors import InvalidInputError
 from nar.corpus import Card
 from nar.encoding.collecting import Targets
@@ -127,9 +127,9 @@ def load_task(
     """Read a task.
 
     Args:
-        data: One of `benchmark.protocol.datasets.DATASETS`.
+        data: One of `benchmark.tasks.datasets.DATASETS`.
         split: One of `splits_of` it.
-        seed: One of `benchmark.protocol.frozen.SEEDS`.
+        seed: One of `benchmark.tasks.frozen.SEEDS`.
         cache_directory: See `load_dataset`.
         held: Who asks: the test items; or, to select a model, those held back for that, while the
             test items only answer.

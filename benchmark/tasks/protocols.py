@@ -1,6 +1,6 @@
 """Protocols: what is asked of an encoder that learned one split of the data, and what is right.
 
-Several protocols share a split, and so a training: `benchmark.protocol.asking` has the
+Several protocols share a split, and so a training: `benchmark.tasks.asking` has the
 questions, this module their table.
 """
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from benchmark.protocol import asking
-from benchmark.protocol.asking import EDITS, PARTS, REWRITTEN, Words
-from benchmark.protocol.questions import Questions
-from benchmark.protocol.splits import Roles
+from benchmark.tasks import asking
+from benchmark.tasks.asking import EDITS, PARTS, REWRITTEN, Words
+from benchmark.tasks.questions import Questions
+from benchmark.tasks.splits import Roles
 from nar.corpus import Card
 from nar.graphs.by import By
 from nar.graphs.fingerprints import same_at_inference
