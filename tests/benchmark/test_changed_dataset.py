@@ -5,11 +5,11 @@ from collections import defaultdict
 import pytest
 from typer.testing import CliRunner
 
-from benchmark.editing import attempts as protocol
+from benchmark.commands import app
+from benchmark.editing import attempts as attempts_module
 from benchmark.editing.attempts import architectures_of, attempts, model_names, table
 from benchmark.editing.kinds import chosen_changes
 from benchmark.editing.selection import draw
-from nar.cli.app import app
 from nar.corpus import Corpus, read_shard, shipped_corpus
 
 CNN = "timm:test_resnet"
@@ -42,10 +42,10 @@ def test_another_model_of_a_family_moves_no_other_family(cards):
 
 
 def test_the_file_holds_models_and_what_became_of_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(protocol, "package_lines", lambda *_: [CNN])
+    monkeypatch.setattr(attempts_module, "package_lines", lambda *_, **__: [CNN])
     target = tmp_path / "changed.parquet"
     kinds = ["--kind", "activation", "--kind", "without_head", "--kind", "gated_mlp"]
-    result = CliRunner().invoke(app, ["benchmark", "edited", str(target), *kinds])
+    result = CliRunner().invoke(app, ["edited", str(target), *kinds])
     assert result.exit_code == 0, result.output
     assert "| edits | gated_mlp | 0 | 0 | 1 | 0 |" in result.output
     assert "2 changed models of 1" in result.output

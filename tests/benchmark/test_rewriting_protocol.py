@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
+from benchmark.commands import app
 from benchmark.rewriting.attempts import (
     Missing,
     attempt,
@@ -23,7 +24,6 @@ from benchmark.rewriting.spelled import Spelled, Spelling, spellings
 from benchmark.rewriting.summary import as_markdown, summary
 from nar.base.errors import UnknownArchitectureError
 from nar.capture import CaptureInputs, capture_module
-from nar.cli.app import app
 from nar.graphs.ops import op_id
 
 CNN = "timm:test_resnet"
@@ -162,14 +162,14 @@ def test_a_folded_model_is_the_same_at_inference_and_one_with_another_head_is_no
 
 def test_the_command_prints_a_row_for_each_rewrite():
     kinds = ["--kind", "renumbered", "--kind", "eager_attention"]
-    done = CliRunner().invoke(app, ["benchmark", "rewriting", CNN, *kinds, "--json"])
+    done = CliRunner().invoke(app, ["rewriting", CNN, *kinds, "--json"])
     rows = json.loads(done.stdout)
     assert [row["rewrite"] for row in rows] == ["renumbered", "eager_attention"]
     assert rows[1]["skipped"] == {"no attention in it": 1}
 
 
 def test_unknown_names_are_refused():
-    assert CliRunner().invoke(app, ["benchmark", "rewriting", "darts:x"]).exit_code == 1
+    assert CliRunner().invoke(app, ["rewriting", "darts:x"]).exit_code == 1
     with pytest.raises(UnknownArchitectureError, match="no such rewrite"):
         chosen_rewrites(["upside_down"])
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmark.reporting import figures as tradeoff
+from benchmark.reporting import figures
 from benchmark.reporting.figures import PANELS, write_trade_off
 from nar.base.errors import CorpusError
 
@@ -21,7 +21,7 @@ def test_every_method_is_drawn_in_a_panel_of_each_table(tmp_path, monkeypatch):
     write_trade_off(tmp_path)
     assert (tmp_path / "tradeoff.png").read_bytes().startswith(b"\x89PNG")
     drawn = {}
-    monkeypatch.setattr(tradeoff, "trade_off", lambda path, panels: drawn.update(panels))
+    monkeypatch.setattr(figures, "trade_off", lambda path, panels: drawn.update(panels))
     write_trade_off(tmp_path)
     method = {"size only": (0.5, 0.25)}
     assert drawn == {"real, distinct-named": method, "real, unseen-named": method}

@@ -27,8 +27,6 @@ COUNTING = """
 import sys
 from dataclasses import dataclass
 from threading import Event
-from benchmark.campaigns.inputs import joined
-from benchmark.campaigns.bare import bare
 from benchmark.campaigns.campaign import Options, Tally, main, option
 
 @dataclass(frozen=True, kw_only=True)

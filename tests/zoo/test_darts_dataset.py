@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from benchmark.commands import app
 from nar.base.errors import CorpusError, InvalidInputError
-from nar.cli.app import app
 from nar.zoo.sources.darts.codes import distances_from, node_texts
 from nar.zoo.sources.darts.dataset import (
     DISTANCES,
@@ -133,7 +133,7 @@ def test_a_table_of_another_kind_is_refused(tmp_path):
 
 def test_the_command_writes_the_data_set(tmp_path):
     target = str(tmp_path / "set.parquet")
-    answer = CliRunner().invoke(app, ["benchmark", "darts", target, "--members", "20"])
+    answer = CliRunner().invoke(app, ["darts", target, "--members", "20"])
     assert answer.exit_code == 0, answer.output
     assert "set.parquet" in answer.output.replace("\n", "")
     assert read(tmp_path / "set.parquet").equals(generate(members=20))
