@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 from nar.answers.difference import MotifDifference
 from nar.answers.query import Answer, Target
 from nar.base.errors import NarError
-from nar.client.calling import (
-    PLAIN,
-    awaited_answers,
-    callers_of,
-    open_async_channel,
-)
+from nar.client.calling import PLAIN, awaited_answers, callers_of, open_async_channel
 from nar.client.questions import (
     DELETE,
     EMBED,

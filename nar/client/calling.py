@@ -54,6 +54,10 @@ OPTIONS: Final[tuple[tuple[str, str | int], ...]] = (
     ("grpc.max_reconnect_backoff_ms", 500),
 )
 
+# Requests on their way besides the one that is worked on: so that the server need not wait for
+# the next one.
+AHEAD: Final = 1
+
 
 def open_channel(target: str, config: ClientConfig, *, token: str | None) -> grpc.Channel:
     """Connect to a server.
@@ -208,11 +212,6 @@ class Callers:
         """Every channel that is open, for the client to close; none is opened any more."""
         self._newest.stop()
         return [caller.channel for caller in self._living]
-
-
-# Requests on their way besides the one that is worked on: so that the server need not wait for
-# the next one.
-AHEAD: Final = 1
 
 
 def callers_of(

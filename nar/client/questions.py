@@ -38,6 +38,10 @@ from nar.wire.records import (
     encode_request,
 )
 
+# Room for what stands around an item of a request: a tag of 1 byte and a length of at most 5,
+# twice where the item is wrapped in a query, and some to spare.
+ENVELOPE_BYTES: Final = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Description:
@@ -82,10 +86,6 @@ def decode_description(message: retrieval_pb2.DescribeResponse) -> Description:
 
 
 Item = TypeVar("Item")
-
-# Room for what stands around an item of a request: a tag of 1 byte and a length of at most 5,
-# twice where the item is wrapped in a query, and some to spare.
-ENVELOPE_BYTES: Final = 16
 
 
 class Size(NamedTuple):

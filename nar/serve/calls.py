@@ -33,6 +33,11 @@ SERVICE: Final[str] = retrieval_pb2.DESCRIPTOR.services_by_name[
     "ArchitectureRetrievalService"
 ].full_name
 
+# Nodes embedded at a time: large enough that batches pay, small enough to stop soon (chosen).
+NODES_A_BATCH: Final = 10_000
+# What a request id may be: nothing that breaks a line of a log, and no more than an id needs.
+_FIT_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
 
 class Patience:
     """The deadline of one call and whether its caller is gone; threads and event loop share it.
@@ -88,10 +93,6 @@ class Patience:
             raise GivenUpError("nobody waits for this call any more")
         if self.remaining_s <= 0:
             raise GivenUpError("the time of this call was over before all of it was done")
-
-
-# Nodes embedded at a time: large enough that batches pay, small enough to stop soon (chosen).
-NODES_A_BATCH: Final = 10_000
 
 
 class Spell(NamedTuple):
@@ -196,9 +197,6 @@ class TimedEmbedder:
         self.clock.add(stage, seconds)
         self.clock.patience.check()
 
-
-# What a request id may be: nothing that breaks a line of a log, and no more than an id needs.
-_FIT_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 # Quoted: this is generic in the stubs only.
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"

@@ -31,11 +31,7 @@ from nar.serve.doors import Admission
 from nar.serve.items import Received
 from nar.serve.requests import Streams
 from nar.serve.service import Method
-from nar.serve.status import (
-    OverloadedError,
-    pushback,
-    status_of,
-)
+from nar.serve.status import OverloadedError, pushback, status_of
 from nar.serve.telemetry import Telemetry
 from nar.serve.workers import Workers
 from nar.wire.tracing import REQUEST_ID

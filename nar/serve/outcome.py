@@ -47,6 +47,19 @@ _TRACEPARENT: Final = re.compile(
     r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?"
 )
 
+# At the deadline the client cancels the call too, and that may arrive before our own clock has
+# reached it (chosen).
+CLOCK_MARGIN_S: Final = 0.05
+_REASONS: Final[dict[type[Exception], str]] = {
+    ForbiddenError: "forbidden",
+    UnauthenticatedError: "unauthenticated",
+    DrainingError: "draining",
+    OverloadedError: "overloaded",
+    OversizedError: "oversized",
+    ExpiredError: "expired",
+    SlowUploadError: "slow",
+}
+
 
 def traced(call: Call, code: str) -> str:
     """Make the spans of a call that has ended.
@@ -119,22 +132,6 @@ def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-# At the deadline the client cancels the call too, and that may arrive before our own clock has
-# reached it (chosen).
-CLOCK_MARGIN_S: Final = 0.05
-
-
-REJECTIONS: Final[dict[type[Exception], str]] = {
-    ForbiddenError: "forbidden",
-    UnauthenticatedError: "unauthenticated",
-    DrainingError: "draining",
-    OverloadedError: "overloaded",
-    OversizedError: "oversized",
-    ExpiredError: "expired",
-    SlowUploadError: "slow",
-}
-
-
 class Outcome:
     """Turns errors into statuses, and counts and times every call by what became of it."""
 
@@ -151,8 +148,8 @@ class Outcome:
         # The last resort: whatever escapes is a fault of ours, and the caller learns only its id.
         except Exception as error:
             status = status_of(error, call.request_id)
-            if type(error) in REJECTIONS:
-                self._telemetry.rejected(REJECTIONS[type(error)])
+            if type(error) in _REASONS:
+                self._telemetry.rejected(_REASONS[type(error)])
                 _write(call, code_name(status))
             else:
                 self._ended(call, code_name(status))

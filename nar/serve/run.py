@@ -36,6 +36,12 @@ log = logging.getLogger(__name__)
 MARGIN_S: Final = 5.0
 EXIT_CODE: Final = 1
 
+OnReady = Callable[[QueryServer], None]
+PageOf = Callable[[Indexed], Site]
+# How long a thread may keep others from running Python. By default a small call that meets a large
+# graph would wait 5 ms for each of the steps between socket, thread and answer.
+SWITCH_S: Final = 0.0005
+
 
 class LastResort:
     """Ends the process some time after it was told to stop, unless it came to its end by itself.
@@ -64,14 +70,6 @@ class LastResort:
         log.error("not stopped after %g s: leaving threads at their work", self._limit_s)
         logging.shutdown()
         os._exit(EXIT_CODE)
-
-
-OnReady = Callable[[QueryServer], None]
-PageOf = Callable[[Indexed], Site]
-
-# How long a thread may keep others from running Python. By default a small call that meets a large
-# graph would wait 5 ms for each of the steps between socket, thread and answer.
-SWITCH_S: Final = 0.0005
 
 
 def serve(

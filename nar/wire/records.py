@@ -18,6 +18,10 @@ from nar.wire.graphs import encode_graph
 # The fields of an Architecture message are those of an IndexEntry.
 FIELDS: Final = tuple(field.name for field in retrieval_pb2.Architecture.DESCRIPTOR.fields)
 
+# What a message says of its architecture besides the graph; the block stands outside of `Labels`.
+LABELS: Final = tuple(name for name in TEXT_BYTES if name != "block")
+_TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
+
 
 def encode_architecture(entry: IndexEntry) -> retrieval_pb2.Architecture:
     """The message of an indexed architecture."""
@@ -82,11 +86,6 @@ def _values(entry: IndexEntry) -> dict[str, Any]:
 def _encode_hits(hits: Iterable[Hit]) -> list[Any]:
     # As a mapping and not as a message, which would be copied: half of the time.
     return [{"architecture": _values(hit), "score": hit.score} for hit in hits]
-
-
-# What a message says of its architecture besides the graph; the block stands outside of `Labels`.
-LABELS: Final = tuple(name for name in TEXT_BYTES if name != "block")
-_TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
 
 
 def encode_new(item: Architecture) -> wire.NewArchitecture:

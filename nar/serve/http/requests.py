@@ -17,6 +17,9 @@ from nar.wire.tracing import REQUEST_ID
 # Time for one chunk of a body: some 64 kB, so that a line of 50 kbit/s keeps up (chosen).
 _CHUNK_S: Final = 10.0
 
+Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
+_DETAILS: Final = "grpc-status-details-bin"
+
 
 async def read_body(request: Request, max_bytes: int) -> bytes:
     """The whole body.
@@ -58,10 +61,6 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
 def _check(size_bytes: int, max_bytes: int) -> None:
     if size_bytes > max_bytes:
         raise OversizedError(f"wanted at most {max_bytes:,} bytes, came {size_bytes:,} or more")
-
-
-Metadata: TypeAlias = Sequence[tuple[str, str | bytes]]
-_DETAILS: Final = "grpc-status-details-bin"
 
 
 class RefusedError(Exception):

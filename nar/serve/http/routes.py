@@ -19,6 +19,9 @@ from nar.serve.http.replies import error_reply, message_reply, status_reply
 from nar.serve.http.requests import HttpContext, RefusedError
 from nar.serve.service import Method
 
+# A method that reads, by the name that tokens and logs know.
+_METHOD: Final = "Describe"
+
 
 class Answers(Protocol):
     """What brings a call through the layers to a thread: a `Dispatch`."""
@@ -66,10 +69,6 @@ def _parsed(kind: Callable[[], Any], body: bytes) -> Any:  # noqa: ANN401
         return Parse(body, kind())
     except (ParseError, ValueError, RecursionError) as error:
         raise InvalidQueryError("body", f"wanted the JSON of a message, came {error}") from error
-
-
-# A method that reads, by the name that tokens and logs know.
-_METHOD: Final = "Describe"
 
 
 async def guarded(

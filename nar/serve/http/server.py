@@ -24,6 +24,11 @@ from nar.serve.http.routes import guarded
 from nar.wire.settings import ServerConfig, TlsConfig
 from nar.wire.tls import check_pair, files_of
 
+# Smaller replies fit into two packets anyway (chosen).
+_SMALLEST_GZIP_BYTES: Final = 2_000
+# Twice what h11 takes by default, for long cookies of other sites on this host (chosen).
+_MAX_HEADER_BYTES: Final = 32 * 1024
+
 
 def tls_context(config: TlsConfig) -> Callable[..., ssl.SSLContext]:
     """What makes the context of a port; every handshake looks whether the files have changed."""
@@ -58,12 +63,6 @@ class _Fresh:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(config.client_ca_file)
         return context
-
-
-# Smaller replies fit into two packets anyway (chosen).
-_SMALLEST_GZIP_BYTES: Final = 2_000
-# Twice what h11 takes by default, for long cookies of other sites on this host (chosen).
-_MAX_HEADER_BYTES: Final = 32 * 1024
 
 
 class _Beside(uvicorn.Server):
