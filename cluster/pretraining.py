@@ -42,7 +42,7 @@ from nar.base.workspace import Workspace
 from nar.config import NarConfig
 from nar.corpus import Corpus, Location
 from nar.corpus.manifest import Manifest
-from nar.encoding.batches import Share, epoch_batches
+from nar.encoding.batches import BatchShare, epoch_batches
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
 from nar.encoding.encoder import pretrain
 from nar.encoding.recipe import EncoderRecipe
@@ -157,7 +157,7 @@ def run_name(manifest: Manifest, config: NarConfig) -> str:
 
 def _check_batches(rows: int, recipe: EncoderRecipe, sizes: PretrainConfig) -> None:
     """Fail before the cluster is asked for anything."""
-    share = Share(rank=0, world=sizes.num_workers)
+    share = BatchShare(rank=0, world=sizes.num_workers)
     *_, last = recipe.stages.values()  # the only one whose items are architectures
     epoch_batches(rows, last.batch_size, seed=0, epoch=0, share=share)
 
@@ -226,7 +226,7 @@ def train_on_worker(config: dict[str, TrainTask]) -> None:
     task = config["task"]
     torch.set_num_threads(task.threads)
     context = ray.train.get_context()
-    share = Share(context.get_world_rank(), context.get_world_size())
+    share = BatchShare(context.get_world_rank(), context.get_world_size())
 
     def after_epoch(report: EpochReport, state: TrainingState) -> None:
         _report(task, share, report, state)
@@ -243,7 +243,7 @@ def train_on_worker(config: dict[str, TrainTask]) -> None:
         save_checkpoint(task.checkpoint, encoder)
 
 
-def _report(task: TrainTask, share: Share, report: EpochReport, state: TrainingState) -> None:
+def _report(task: TrainTask, share: BatchShare, report: EpochReport, state: TrainingState) -> None:
     """Hand the state to Ray Train; every worker has to, for this is a barrier."""
     metrics = {"stage": report.stage, "epoch": report.epoch, "loss": report.loss}
     if share.rank:

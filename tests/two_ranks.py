@@ -8,7 +8,7 @@ from encoding import three_family_targets as targets
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
-from nar.encoding.batches import Share
+from nar.encoding.batches import BatchShare
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.samples import collect_feature_samples
 from nar.encoding.embed import Embedder
@@ -40,7 +40,7 @@ def train_rank(rank: int, world: int, kind: str, directory: str) -> None:
     torch.set_num_threads(1)
     meeting = f"file://{directory}/meeting"
     distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=world)
-    worker = Worker(Share(rank, world), wrap=DistributedDataParallel)
+    worker = Worker(BatchShare(rank, world), wrap=DistributedDataParallel)
     encoder = TRAINED[kind](worker)
     if rank == 0:
         vectors = torch.from_numpy(Embedder(encoder).embed(three_families()))

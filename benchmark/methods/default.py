@@ -32,7 +32,7 @@ MOTIFS: Final = MotifConfig()
 FEATURES_A_RUN: Final = 500_000
 # Of a graph's nodes, least and most.
 PART_SHARES: Final = (0.4, 0.9)
-_PARTS_STREAM: Final = 4
+_PARTS_SEED: Final = 4
 
 
 def _with_stage(stage: str, **changes: Any) -> DefaultRecipe:  # noqa: ANN401
@@ -152,7 +152,7 @@ def with_parts(
         graphs: What the runs are cut out of.
         seed: Which runs.
     """
-    rng = np.random.default_rng([seed, _PARTS_STREAM])
+    rng = np.random.default_rng([seed, _PARTS_SEED])
     parts: list[ComputationalGraph] = []
     whole: list[int] = []
     for row, graph in enumerate(graphs):

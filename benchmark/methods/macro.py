@@ -31,7 +31,7 @@ from nar.encoding.batches import ALONE, epoch_batches, runs
 from nar.encoding.default.pretraining import relatives_together
 from nar.encoding.default.recipe import DefaultConfig
 from nar.encoding.recipe import StageRecipe
-from nar.encoding.training import LONE, Stage, no_report, train, warm_up_and_anneal
+from nar.encoding.training import LONE, TrainingStage, no_report, train, warm_up_and_anneal
 from nar.graphs.by import By
 from nar.motifs.partition import MotifPartition, split_all
 from nar.zoo.sources.darts.dataset import members_at
@@ -45,7 +45,7 @@ BESIDE: Final = 0.3
 NAS_DISTANCE: Final = 8
 NAS_NETWORKS: Final = 2_000
 _MOTIFS_A_BATCH: Final = 50_000
-_MASK_STREAM: Final = 3
+_MASK_SEED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +108,25 @@ def _learned(task: Task, cut: Sequence[MotifPartition], variant: Variant) -> Mac
     return network.eval()
 
 
-def _train(stage: Stage) -> None:
+def _train(stage: TrainingStage) -> None:
     train(stage.objective, [lambda: stage], worker=LONE, start=None, after_epoch=no_report)
 
 
-def _masked_stage(graphs: MacroGraphs, objective: MaskedObjective, epochs: int, seed: int) -> Stage:
+def _masked_stage(
+    graphs: MacroGraphs, objective: MaskedObjective, epochs: int, seed: int
+) -> TrainingStage:
     recipe = StageRecipe(epochs=epochs, batch_size=512, learning_rate=2e-3, seed=seed)
 
     def batch(rows: NDArray[np.int64], epoch: int) -> tuple[MacroBatch, NDArray[np.bool_]]:
         taken = graphs.take(rows)
         pairs, _ = taken.kinds()
-        rng = np.random.default_rng([seed, epoch, int(rows[0]), _MASK_STREAM])
+        rng = np.random.default_rng([seed, epoch, int(rows[0]), _MASK_SEED])
         # One at least, or there is nothing to tell.
         hidden = rng.random(len(pairs)) < MASKED
         hidden[rng.integers(len(pairs))] = True
         return taken, hidden
 
-    return Stage(
+    return TrainingStage(
         "masked motifs",
         recipe,
         objective,
@@ -142,7 +144,7 @@ def _family_stage(
     network: MacroNetwork,
     epochs: int,
     seed: int,
-) -> Stage:
+) -> TrainingStage:
     recipe = StageRecipe(epochs=epochs, batch_size=512, learning_rate=2e-3, seed=seed)
 
     def batches(epoch: int) -> list[NDArray[np.int64]]:
@@ -150,7 +152,7 @@ def _family_stage(
         order = relatives_together(families, default.PLAIN.graph.relatives, rng)
         return np.array_split(order, max(1, round(len(order) / recipe.batch_size)))
 
-    return Stage(
+    return TrainingStage(
         "families",
         recipe,
         FamilyObjective(network),

@@ -22,7 +22,7 @@ from nar.base.errors import InvalidInputError
 from nar.base.files import write_text
 from nar.capture import CAPTURE_VERSION
 from nar.graphs.architecture import Architecture
-from nar.graphs.canonical import Wiring
+from nar.graphs.canonical import Adjacency
 from nar.graphs.fingerprints import sameness
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form import NORMAL_FORM_VERSION
@@ -122,7 +122,7 @@ def locked(item: Architecture) -> Locked:
 def _settings(graph: ComputationalGraph) -> str:
     attributes = graph.attributes.copy()
     attributes[:, _RATIO] = 0
-    return Wiring(replace(graph, attributes=attributes)).coded().exact(0)
+    return Adjacency(replace(graph, attributes=attributes)).coded().exact(0)
 
 
 def write_lock(path: Path, models: Mapping[str, Locked]) -> None:

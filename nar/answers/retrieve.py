@@ -13,7 +13,13 @@ from nar.answers.query import Answer, Query, Target, in_place
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
-from nar.graphs.fingerprints import Fingerprinted, Known, Sameness, fingerprinted, sameness
+from nar.graphs.fingerprints import (
+    Fingerprinted,
+    HasFingerprints,
+    Sameness,
+    fingerprinted,
+    sameness,
+)
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.ranking import (
@@ -66,7 +72,7 @@ class _Resolved:
 
     query: Query
     vector: NDArray[np.float32]
-    network: Known | None = None
+    network: HasFingerprints | None = None
     own_id: str | None = None
 
     @property

@@ -55,13 +55,13 @@ def roles(graph: ComputationalGraph) -> Roles:
     Args:
         graph: In canonical order.
     """
-    flow = _Flow(graph)
+    flow = _Reach(graph)
     kept = _kept(graph, flow)
     embedding = _embedding(graph, flow, kept)
     return Roles(embedding, kept & ~embedding, ~kept & ~embedding)
 
 
-class _Flow:
+class _Reach:
     """Who reads whom in a graph, and marks carried along."""
 
     def __init__(self, graph: ComputationalGraph) -> None:
@@ -86,7 +86,7 @@ class _Flow:
         return np.array(below, dtype=np.bool_)
 
 
-def _kept(graph: ComputationalGraph, flow: _Flow) -> Mask:
+def _kept(graph: ComputationalGraph, flow: _Reach) -> Mask:
     """What is not in the head."""
     several = np.array([len(sources) > 1 for sources in flow.operands], dtype=np.bool_)
     makers = _IS_MAKER[graph.op_ids]
@@ -97,7 +97,7 @@ def _kept(graph: ComputationalGraph, flow: _Flow) -> Mask:
     return features | flow.above(features)
 
 
-def _of_results(flow: _Flow) -> Mask:
+def _of_results(flow: _Reach) -> Mask:
     """Nodes whose operands nobody else reads: of a residual, one operand is read by the branch."""
     return np.array(
         [all(len(flow.readers[source]) == 1 for source in sources) for sources in flow.operands],
@@ -105,7 +105,7 @@ def _of_results(flow: _Flow) -> Mask:
     )
 
 
-def _embedding(graph: ComputationalGraph, flow: _Flow, kept: Mask) -> Mask:
+def _embedding(graph: ComputationalGraph, flow: _Reach, kept: Mask) -> Mask:
     """What stands between inputs and body; what is computed from parameters alone goes with it."""
     weighted, makers = HAS_WEIGHTS[graph.op_ids], _IS_MAKER[graph.op_ids]
     given = np.isin(graph.op_ids, (INPUT, EMBEDDING)).tolist()

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 _CLOSE: Final = "close"
 # Behind the process that answers calls (chosen; the system counts to 19).
-_NICENESS: Final = 10
+_NICENESS: Final = 10  # half of what a user may give up: answers come first
 # How often the parent looks whether it shall end (chosen: nobody notices the delay).
 _LOOK_S: Final = 0.1
 # How long a child may take to end in order, before it is killed (chosen).

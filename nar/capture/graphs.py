@@ -13,7 +13,7 @@ from nar.graphs.fingerprints import fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, Trait, op_id, with_any
 
-MAX_COUNT = 3
+MAX_COUNT = 3  # chosen: further operands that are learned or constant say nothing of a design
 _MAX_ATTRIBUTE = int(np.iinfo(np.int16).max)
 _COLUMN = {name: column for column, name in enumerate(ATTRIBUTES)}
 # Their parameters, statistics, states and indices belong to the operator itself.

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from nar.base.errors import ConfigError
 
+# A contrast needs two: an item, and another that it is told apart from.
 SMALLEST_SHARE = 2
 
 
@@ -24,18 +25,18 @@ def runs(sizes: Sequence[int], budget: int) -> Iterator[slice]:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class BatchShare:
     """Which part of every batch a worker takes."""
 
     rank: int = 0
     world: int = 1
 
 
-ALONE = Share()
+ALONE = BatchShare()
 
 
 def epoch_batches(
-    items: int, batch_size: int, *, seed: int, epoch: int, share: Share
+    items: int, batch_size: int, *, seed: int, epoch: int, share: BatchShare
 ) -> list[NDArray[np.int64]]:
     """One worker's part of every batch of an epoch.
 

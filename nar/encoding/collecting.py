@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 from nar.graphs.architecture import Architecture, Labels
 from nar.graphs.graph import ComputationalGraph
 
+# Chosen: so many nodes are cut into motifs at once. What is learned is the same whatever it is, and
+# memory beside the samples grows with it.
+NODES_A_CHUNK: Final = 300_000
+
 SamplesT = TypeVar("SamplesT", covariant=True)
 
 
-class Described(Protocol):
+class Labelled(Protocol):
     """What the targets of an architecture are made from: all but its graph."""
 
     @property
@@ -60,14 +64,14 @@ class Targets:
         return cls(*map(_numbered, (blocks, families, *others)))
 
 
-def printed_targets(architectures: Sequence[Described]) -> Targets:
+def printed_targets(architectures: Sequence[Labelled]) -> Targets:
     """The targets the paper trains with: the coarse block for the head, the family for contrast."""
     return Targets.of(
         [item.block for item in architectures], [item.labels.family for item in architectures]
     )
 
 
-def kin_targets(architectures: Sequence[Described]) -> Targets:
+def kin_targets(architectures: Sequence[Labelled]) -> Targets:
     """The same with kin for contrast: composed models by their encoders, too."""
     labels = [item.labels for item in architectures]
     return Targets.of(
@@ -82,7 +86,7 @@ def _numbered(names: Sequence[str]) -> NDArray[np.int64]:
     return np.unique(np.array(names), return_inverse=True)[1].astype(np.int64)
 
 
-class Reader(Protocol[SamplesT]):
+class GraphReader(Protocol[SamplesT]):
     """Takes what an encoder learns from out of graphs that it then forgets."""
 
     def read(self, graphs: Sequence[ComputationalGraph]) -> None:
@@ -93,24 +97,24 @@ class Reader(Protocol[SamplesT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class TargetKey:
     """What is kept of an architecture: its coarse class, and of what families it is."""
 
     block: str
     labels: Labels
 
     @classmethod
-    def of(cls, item: Architecture) -> "Description":
+    def of(cls, item: Architecture) -> "TargetKey":
         """Equal for all that have the same targets, however many they are."""
         return cls(item.block, replace(item.labels, name="", source="", library="", task=""))
 
 
 def collected(
     architectures: Iterable[Architecture],
-    reader: Reader[SamplesT],
-    targets: Callable[[Sequence[Described]], Targets],
+    reader: GraphReader[SamplesT],
+    targets: Callable[[Sequence[Labelled]], Targets],
     *,
-    nodes_a_part: int,
+    nodes_a_chunk: int,
 ) -> SamplesT:
     """Read a corpus.
 
@@ -118,25 +122,27 @@ def collected(
         architectures: The corpus, in its order.
         reader: Reads its graphs.
         targets: What is aimed at, by how the architectures are described.
-        nodes_a_part: So many nodes are read at once; a larger graph is read alone.
+        nodes_a_chunk: So many nodes are read at once; a larger graph is read alone.
     """
-    kinds: dict[Description, int] = {}
+    kinds: dict[TargetKey, int] = {}
     kind_of = array("q")
-    for part in parts(architectures, nodes_a_part):
-        reader.read([item.graph for item in part])
-        kind_of.extend(kinds.setdefault(Description.of(item), len(kinds)) for item in part)
+    for chunk in chunks(architectures, nodes_a_chunk):
+        reader.read([item.graph for item in chunk])
+        kind_of.extend(kinds.setdefault(TargetKey.of(item), len(kinds)) for item in chunk)
     return reader.samples(targets(list(kinds)).take(np.array(kind_of, dtype=np.int64)))
 
 
-def parts(architectures: Iterable[Architecture], nodes_a_part: int) -> Iterator[list[Architecture]]:
+def chunks(
+    architectures: Iterable[Architecture], nodes_a_chunk: int
+) -> Iterator[list[Architecture]]:
     """Consecutive architectures whose nodes add up to that many at most."""
-    part: list[Architecture] = []
+    chunk: list[Architecture] = []
     nodes = 0
     for item in architectures:
-        if part and nodes + item.graph.nodes > nodes_a_part:
-            yield part
-            part, nodes = [], 0
-        part.append(item)
+        if chunk and nodes + item.graph.nodes > nodes_a_chunk:
+            yield chunk
+            chunk, nodes = [], 0
+        chunk.append(item)
         nodes += item.graph.nodes
-    if part:
-        yield part
+    if chunk:
+        yield chunk

@@ -16,7 +16,7 @@ from nar.encoding.recipe import Losses
 Read = TypeVar("Read")
 
 
-def together(part: Tensor) -> Tensor:
+def of_all_workers(part: Tensor) -> Tensor:
     """The rows of every worker, those of rank 0 first; alone, one's own.
 
     Only one's own rows carry a gradient. As each worker has the loss of the whole batch, that is
@@ -184,10 +184,10 @@ class MotifObjective(nn.Module):
     def forward(self, batch: MotifPairs[Any]) -> Tensor:
         """The loss of a batch."""
         return motif_contrastive_loss(
-            together(self.motif(batch.motifs)),
-            together(self.context(batch.contexts)),
+            of_all_workers(self.motif(batch.motifs)),
+            of_all_workers(self.context(batch.contexts)),
             negatives=structural_negatives(
-                together(batch.motif_codes), together(batch.context_codes)
+                of_all_workers(batch.motif_codes), of_all_workers(batch.context_codes)
             ),
             temperature=self.temperature,
         )

@@ -23,7 +23,7 @@ from torch.optim import Adam, Optimizer
 
 from nar.base.errors import CheckpointError, ConfigError
 from nar.base.files import write_whole
-from nar.encoding.batches import ALONE, Share
+from nar.encoding.batches import ALONE, BatchShare
 from nar.encoding.recipe import StageRecipe
 
 _TENSORS = "state.safetensors"
@@ -123,7 +123,7 @@ class Worker:
         wrap: Makes a module average its gradients with those of the other workers.
     """
 
-    share: Share = ALONE
+    share: BatchShare = ALONE
     device: torch.device = _CPU
     wrap: Callable[[nn.Module], nn.Module] = _unchanged
 
@@ -156,7 +156,7 @@ def no_report(_report: EpochReport, _state: TrainingState) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class TrainingStage:
     """One stage: what to minimise, over what, by which recipe.
 
     Attributes:
@@ -178,7 +178,7 @@ class Stage:
 
 def train(
     networks: nn.Module,
-    stages: Sequence[Callable[[], Stage]],
+    stages: Sequence[Callable[[], TrainingStage]],
     *,
     worker: Worker,
     start: TrainingState | None,
@@ -214,7 +214,7 @@ def warm_up_and_anneal(progress: float, *, warm_up: float = 0.1) -> float:
 
 
 def _epochs(
-    stage: Stage, worker: Worker, start: TrainingState | None
+    stage: TrainingStage, worker: Worker, start: TrainingState | None
 ) -> Iterator[tuple[EpochReport, dict[str, Tensor]]]:
     """Train epoch after epoch; give each report with the optimizer's state."""
     model = worker.wrap(stage.objective.train())
@@ -229,7 +229,7 @@ def _epochs(
 
 
 def _train_epoch(
-    stage: Stage, model: nn.Module, optimizer: Optimizer, epoch: int, worker: Worker
+    stage: TrainingStage, model: nn.Module, optimizer: Optimizer, epoch: int, worker: Worker
 ) -> float:
     recipe = stage.recipe
     batches = stage.batches(epoch)
@@ -254,12 +254,12 @@ def _dropout_seed(seed: int, epoch: int, rank: int) -> int:
     return int(np.random.SeedSequence([seed, epoch, rank]).generate_state(1)[0])
 
 
-def train_step(model: nn.Module, optimizer: Optimizer, batch: object, share: Share) -> float:
+def train_step(model: nn.Module, optimizer: Optimizer, batch: object, share: BatchShare) -> float:
     """One step down the gradient of a batch's loss; gives the loss."""
     optimizer.zero_grad()
     loss: Tensor = model(batch)
     # Each worker has the loss of the whole batch, and its own part of the gradient
-    # (`nar.encoding.losses`); `Worker.wrap` takes the mean of what is to be added up.
+    # (`losses.of_all_workers`); `Worker.wrap` takes the mean of what is to be added up.
     (loss * share.world).backward()  # type: ignore[no-untyped-call]
     optimizer.step()
     return float(loss.detach())

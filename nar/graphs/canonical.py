@@ -22,7 +22,7 @@ CODE_BYTES: Final = 16
 _COMMUTATIVE_IDS: Final = ids_with_any(Trait.COMMUTATIVE)
 
 
-class Wiring:
+class Adjacency:
     """Who reads whom in a graph, looked up once for all that is made from it.
 
     Attributes:
@@ -119,12 +119,12 @@ class Coded:
         codes: Of each node, from operators, wiring and attributes.
     """
 
-    wiring: Wiring
+    adjacency: Adjacency
     codes: list[Code]
 
     def canonical(self) -> ComputationalGraph:
         """The graph in canonical order."""
-        return _ordered(self.wiring, self.codes)
+        return _ordered(self.adjacency, self.codes)
 
     def exact(self, parameters: int) -> str:
         """Exact fingerprint of the graph, as if this were its parameter total."""
@@ -140,12 +140,12 @@ def canonical(graph: ComputationalGraph) -> ComputationalGraph:
     Args:
         graph: A valid graph in any numbering.
     """
-    return Wiring(graph).coded().canonical()
+    return Adjacency(graph).coded().canonical()
 
 
 def topology_fingerprint(graph: ComputationalGraph) -> str:
     """Sha256 (hex) of operators and wiring: equal for "the same design"."""
-    return Wiring(graph).topology()
+    return Adjacency(graph).topology()
 
 
 def exact_fingerprint(graph: ComputationalGraph) -> str:
@@ -153,7 +153,7 @@ def exact_fingerprint(graph: ComputationalGraph) -> str:
 
     Attributes hold ratios of widths, the parameter total pins the widths themselves.
     """
-    return Wiring(graph).coded().exact(graph.parameters)
+    return Adjacency(graph).coded().exact(graph.parameters)
 
 
 def fingerprint_of_codes(codes: list[Code], kind: str) -> str:
@@ -176,41 +176,41 @@ def _bytes_of_rows(rows: NDArray[np.integer]) -> list[bytes]:
     return [content[start : start + width] for start in range(0, len(content), width)]
 
 
-def _ordered(wiring: Wiring, codes: list[Code]) -> ComputationalGraph:
-    graph, depths = wiring.graph, _depths(wiring)
-    outputs = set(wiring.order).difference(*wiring.operands)
-    if _are_tied(wiring, depths, codes, outputs):
+def _ordered(adjacency: Adjacency, codes: list[Code]) -> ComputationalGraph:
+    graph, depths = adjacency.graph, _depths(adjacency)
+    outputs = set(adjacency.order).difference(*adjacency.operands)
+    if _are_tied(adjacency, depths, codes, outputs):
         # Equal codes that look once more tell apart operands by who else reads them.
-        refined = wiring.codes(codes)
+        refined = adjacency.codes(codes)
         codes = [code + again for code, again in zip(codes, refined, strict=True)]
     roots = sorted(outputs, key=lambda node: (-depths[node], codes[node]))
-    order = _deepest_first_order(wiring, depths, codes, roots)
+    order = _deepest_first_order(adjacency, depths, codes, roots)
     position = np.empty(graph.nodes, dtype=np.int32)
     position[order] = np.arange(graph.nodes, dtype=np.int32)
     return replace(
         graph,
         op_ids=np.ascontiguousarray(graph.op_ids[order]),
         attributes=np.ascontiguousarray(graph.attributes[order]),
-        edge_index=_renumbered_edges(wiring, position),
+        edge_index=_renumbered_edges(adjacency, position),
     )
 
 
-def _depths(wiring: Wiring) -> list[int]:
-    depths = [0] * len(wiring.order)
-    for node in wiring.order:
-        for source in wiring.operands[node]:
+def _depths(adjacency: Adjacency) -> list[int]:
+    depths = [0] * len(adjacency.order)
+    for node in adjacency.order:
+        for source in adjacency.operands[node]:
             if depths[node] <= depths[source]:
                 depths[node] = depths[source] + 1
     return depths
 
 
 def _are_tied(
-    wiring: Wiring, depths: list[int], codes: list[Code], outputs: Collection[int]
+    adjacency: Adjacency, depths: list[int], codes: list[Code], outputs: Collection[int]
 ) -> bool:
     """Whether nodes that an order has to be found for are equal in depth and code."""
     unordered = (
         sources
-        for sources, is_unordered in zip(wiring.operands, wiring.commutative, strict=True)
+        for sources, is_unordered in zip(adjacency.operands, adjacency.commutative, strict=True)
         if is_unordered
     )
     return any(
@@ -220,10 +220,10 @@ def _are_tied(
 
 
 def _deepest_first_order(
-    wiring: Wiring, depths: list[int], codes: list[Code], roots: list[int]
+    adjacency: Adjacency, depths: list[int], codes: list[Code], roots: list[int]
 ) -> list[int]:
     """Post-order from the outputs; ties fall to operand order, or to codes where there is none."""
-    visit = _visiting_order(wiring, depths, codes)
+    visit = _visiting_order(adjacency, depths, codes)
     order: list[int] = []
     seen = [False] * len(depths)
     for root in roots:
@@ -244,24 +244,24 @@ def _deepest_first_order(
 
 
 def _visiting_order(
-    wiring: Wiring, depths: list[int], codes: list[Code]
+    adjacency: Adjacency, depths: list[int], codes: list[Code]
 ) -> Callable[[int], list[int]]:
     def visit(node: int) -> list[int]:
         """The operands of a node, the first to visit last."""
-        sources = wiring.operands[node]
+        sources = adjacency.operands[node]
         if len(sources) < 2:
             return sources.copy()
-        if wiring.commutative[node]:
+        if adjacency.commutative[node]:
             return sorted(sources, key=lambda source: (-depths[source], codes[source]))[::-1]
         return sorted(sources, key=lambda source: -depths[source])[::-1]
 
     return visit
 
 
-def _renumbered_edges(wiring: Wiring, position: NDArray[np.int32]) -> NDArray[np.int32]:
+def _renumbered_edges(adjacency: Adjacency, position: NDArray[np.int32]) -> NDArray[np.int32]:
     """Edges by their targets, then in the order of operands, or by sources where there is none."""
-    sources, targets = position[wiring.graph.edge_index]
-    unordered = np.array(wiring.commutative)[wiring.graph.edge_index[1]]
+    sources, targets = position[adjacency.graph.edge_index]
+    unordered = np.array(adjacency.commutative)[adjacency.graph.edge_index[1]]
     slots = np.where(unordered, sources, np.arange(len(sources)))
     by_target = np.lexsort((slots, targets))
     return np.stack([sources[by_target], targets[by_target]])

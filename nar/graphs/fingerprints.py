@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import log2
 from typing import Final, Literal, Protocol
 
-from nar.graphs.canonical import Wiring
+from nar.graphs.canonical import Adjacency
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form.folding import inference_fingerprint_of
 
@@ -18,7 +18,7 @@ Sameness = Literal["network", "design", "inference"]
 _NEAR_TOTALS: Final = 0.25
 
 
-class Known(Protocol):
+class HasFingerprints(Protocol):
     """A network whose fingerprints are known: a graph, an architecture, its card or its row."""
 
     @property
@@ -38,7 +38,7 @@ class Known(Protocol):
         """Learned scalars."""
 
 
-class Network(Known, Protocol):
+class Network(HasFingerprints, Protocol):
     """A network with its graph: a `Fingerprinted` or an `Architecture`."""
 
     @property
@@ -74,17 +74,17 @@ def fingerprinted(graph: ComputationalGraph) -> Fingerprinted:
     Args:
         graph: A valid graph in any numbering.
     """
-    wiring = Wiring(graph)
-    written = wiring.coded()
+    adjacency = Adjacency(graph)
+    written = adjacency.coded()
     return Fingerprinted(
         written.canonical(),
-        wiring.topology(),
+        adjacency.topology(),
         written.exact(graph.parameters),
         inference_fingerprint_of(written),
     )
 
 
-def sameness(one: Known, other: Known) -> Sameness | None:
+def sameness(one: HasFingerprints, other: HasFingerprints) -> Sameness | None:
     """What two networks have in common, the most that can be said; None if they are different.
 
     Equal topologies come before equal normal forms: where networks are written alike, nothing was
@@ -97,7 +97,7 @@ def sameness(one: Known, other: Known) -> Sameness | None:
     return "inference" if same_at_inference(one, other) else None
 
 
-def same_at_inference(one: Known, other: Known) -> bool:
+def same_at_inference(one: HasFingerprints, other: HasFingerprints) -> bool:
     """Whether two networks have one normal form and about the same size.
 
     Normal forms do not say how wide they are, so the parameter totals are compared as well: folding

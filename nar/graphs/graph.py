@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from nar.base.errors import InvalidGraphError
 from nar.graphs.ops import ATTRIBUTES, is_known, op_id, op_name
 
+# Chosen: some ten times the largest graph of the corpus; what comes from outside is held to less
+# (`nar.wire.limits`).
 MAX_NODES = 200_000
 MAX_EDGES = 1_000_000
 

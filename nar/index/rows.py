@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nar.base.errors import InvalidInputError
 from nar.graphs.architecture import Labels
-from nar.graphs.fingerprints import Known
+from nar.graphs.fingerprints import HasFingerprints
 from nar.index.filters import text_fault
 
 Embedding = NDArray[np.float32]
@@ -161,7 +161,7 @@ def _hashed(content: bytes, entry: IndexEntry) -> str:
     return digest.hexdigest()[:32]
 
 
-class RowSource(Known, Protocol):
+class RowSource(HasFingerprints, Protocol):
     """What the columns of a row are read from: an `Architecture`, or its card in a corpus."""
 
     @property

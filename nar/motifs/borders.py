@@ -16,7 +16,8 @@ from nar.graphs.ops import Trait, mask_of, op_id
 from nar.graphs.ragged import Integers
 from nar.motifs.neighbours import Wiring
 
-# Operators without weights that may stand between a layer and the border, at most.
+# Operators without weights that may stand between a layer and the border, at most. Chosen: a
+# norm, an activation and a pooling, and one more.
 REACH: Final = 4
 
 HAS_WEIGHTS: Final = mask_of(Trait.WEIGHTED)

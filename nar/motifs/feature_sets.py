@@ -1,9 +1,9 @@
 """Feature sets: which operators, motif types and paths occur in a graph.
 
-A graph is read in streams, from coarse to fine: operators alone, operators with their neighbours
-(Eq. 2 with s = 1), operators with their attributes, motif types, and paths of two edges; then
-neighbours and paths of the skeleton, which has no norms and activations; and two codes of the whole
-graph. A feature is one code of one stream. Six nodes, and the features that are read from them:
+A graph is read under several aspects, from coarse to fine: operators alone, operators with their
+neighbours (Eq. 2 with s = 1), operators with their attributes, motif types, and paths of two edges;
+then neighbours and paths of the skeleton, which has no norms and activations; and two codes of the
+whole graph. A feature is one code of one aspect. Six nodes, and the features that are read of them:
 
       input ─> conv ─> relu ─> conv ─> relu ─> linear
                └──── B ────┘  └──── B ────┘
@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import (
+    ASPECT,
     ATTRIBUTE,
     OWNER,
-    STREAM,
     Codes,
     first_of_each,
     mix,
@@ -52,9 +52,9 @@ _HEADS: Final = ATTRIBUTES.index("heads")
 
 _log = logging.getLogger(__name__)
 
-# Kind of each stream. Wider neighbourhoods, and those with attributes, occur in one family only:
+# Kind of each aspect. Wider neighbourhoods, and those with attributes, occur in one family only:
 # training memorises them, and they say nothing about a family that was never seen.
-STREAM_KINDS: Final[tuple[FeatureKind, ...]] = (
+ASPECT_KINDS: Final[tuple[FeatureKind, ...]] = (
     "operators",
     "operators",
     "attributes",
@@ -72,15 +72,15 @@ class FeatureSets:
     """Distinct features of graphs laid end to end.
 
     Attributes:
-        codes: Shape (features,). Codes of different streams are different.
-        streams: Shape (features,), uint8, stream of each.
-        weights: Shape (features,), float32: those of one stream of one graph make a vector of
+        codes: Shape (features,). Codes of different aspects are different.
+        aspects: Shape (features,), uint8, aspect of each.
+        weights: Shape (features,), float32: those of one aspect of one graph make a vector of
             length 1.
         start: Shape (graphs + 1,), where the features of each graph begin.
     """
 
     codes: Codes
-    streams: NDArray[np.uint8]
+    aspects: NDArray[np.uint8]
     weights: NDArray[np.float32]
     start: Integers
 
@@ -92,7 +92,7 @@ class FeatureSets:
     def take(self, graphs: Integers) -> "FeatureSets":
         """The features of some of the graphs, in their order."""
         chosen, start = slices(self.start, graphs)
-        return FeatureSets(self.codes[chosen], self.streams[chosen], self.weights[chosen], start)
+        return FeatureSets(self.codes[chosen], self.aspects[chosen], self.weights[chosen], start)
 
     def graph(self) -> Integers:
         """Shape (features,), graph of each feature."""
@@ -145,7 +145,7 @@ def joined(parts: Sequence[FeatureSets]) -> FeatureSets:
     starts = [part.start[:-1] + before for part, before in zip(parts, shift, strict=False)]
     return FeatureSets(
         np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.streams for part in parts]),
+        np.concatenate([part.aspects for part in parts]),
         np.concatenate([part.weights for part in parts]),
         np.concatenate([*starts, shift[-1:]]),
     )
@@ -166,7 +166,7 @@ def _sets(
     near = refine(operators, wires, 1)
     kept, bones = skeleton(wires)
     of_bone, shape = of_node[kept], refine(borderless[kept], bones, _WHOLE_STEPS)
-    streams = [
+    aspects = [
         _distinct(of_node, operators),
         _distinct(of_node, near),
         _distinct(of_node, attributes),
@@ -178,10 +178,10 @@ def _sets(
         # Without widths at borders: twice the width, or other classes, leave it as it is.
         _whole(of_bone, shape, count),
     ]
-    return _together(streams, count)
+    return _assembled(aspects, count)
 
 
-def _paths(owner: Integers, nodes: Codes, wires: Wiring) -> "_Stream":
+def _paths(owner: Integers, nodes: Codes, wires: Wiring) -> "_Aspect":
     """A path belongs to whom its middle belongs to."""
     walked = paths(nodes, wires)
     if walked.cut:
@@ -189,7 +189,7 @@ def _paths(owner: Integers, nodes: Codes, wires: Wiring) -> "_Stream":
     return _weighted(*levels(owner[walked.middle], walked))
 
 
-def _whole(owner: Integers, codes: Codes, count: int) -> "_Stream":
+def _whole(owner: Integers, codes: Codes, count: int) -> "_Aspect":
     """One code of all nodes of each owner, however they are numbered."""
     sums = np.zeros(count, dtype=np.uint64)
     np.add.at(sums, owner, mix(codes))
@@ -210,30 +210,30 @@ def with_attributes(
     return codes
 
 
-_Stream = tuple[Integers, Codes, NDArray[np.float32]]
+_Aspect = tuple[Integers, Codes, NDArray[np.float32]]
 
 
-def _distinct(owner: Integers, codes: Codes) -> _Stream:
+def _distinct(owner: Integers, codes: Codes) -> _Aspect:
     """Each code of each owner once, with its weight."""
     # One sort of mixed keys instead of one by two columns.
     first = first_of_each(salted(codes, owner, OWNER))
     return _weighted(owner[first], codes[first])
 
 
-def _weighted(owner: Integers, codes: Codes) -> _Stream:
+def _weighted(owner: Integers, codes: Codes) -> _Aspect:
     """With the weights that make a unit vector of each owner's codes."""
     weights = 1 / np.sqrt(np.bincount(owner)[owner])
     return owner, codes, weights.astype(np.float32)
 
 
-def _together(streams: Sequence[_Stream], count: int) -> FeatureSets:
-    owner = np.concatenate([stream[0] for stream in streams])
-    number = owners([len(stream[0]) for stream in streams])
-    codes = np.concatenate([stream[1] for stream in streams])
-    weights = np.concatenate([stream[2] for stream in streams])
+def _assembled(aspects: Sequence[_Aspect], count: int) -> FeatureSets:
+    owner = np.concatenate([aspect[0] for aspect in aspects])
+    number = owners([len(aspect[0]) for aspect in aspects])
+    codes = np.concatenate([aspect[1] for aspect in aspects])
+    weights = np.concatenate([aspect[2] for aspect in aspects])
     order = np.argsort(owner, kind="stable")
     return FeatureSets(
-        salted(codes, number, STREAM)[order],
+        salted(codes, number, ASPECT)[order],
         number[order].astype(np.uint8),
         weights[order],
         np.searchsorted(owner[order], np.arange(count + 1)),

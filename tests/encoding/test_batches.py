@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.base.errors import ConfigError
-from nar.encoding.batches import Share, epoch_batches, runs
+from nar.encoding.batches import BatchShare, epoch_batches, runs
 from nar.encoding.paper.merged import RowGraph, collate, merged
 
 TABLE = torch.tensor([[1.0], [2.0], [3.0]])
@@ -53,7 +53,7 @@ def test_runs_stay_below_the_budget_and_a_large_item_stands_alone():
 
 @given(st.integers(8, 60), st.integers(8, 20), st.integers(1, 2), st.integers(0, 9))
 def test_the_workers_share_every_item_once(items, batch_size, world, epoch):
-    shares = [Share(rank, world) for rank in range(world)]
+    shares = [BatchShare(rank, world) for rank in range(world)]
     parts = [epoch_batches(items, batch_size, seed=7, epoch=epoch, share=share) for share in shares]
     assert len({len(part) for part in parts}) == 1
     assert sorted(np.concatenate([np.concatenate(part) for part in parts])) == list(range(items))
@@ -62,7 +62,9 @@ def test_the_workers_share_every_item_once(items, batch_size, world, epoch):
 
 def test_epochs_differ_and_repeat():
     def order(epoch):
-        return np.concatenate(epoch_batches(30, 10, seed=1, epoch=epoch, share=Share())).tolist()
+        return np.concatenate(
+            epoch_batches(30, 10, seed=1, epoch=epoch, share=BatchShare())
+        ).tolist()
 
     assert order(0) == order(0)
     assert order(0) != order(1)
@@ -70,4 +72,4 @@ def test_epochs_differ_and_repeat():
 
 def test_too_few_items_for_the_workers_are_refused():
     with pytest.raises(ConfigError, match=r"each of 4 workers, came 7 of 7 in all"):
-        epoch_batches(7, 256, seed=0, epoch=0, share=Share(0, 4))
+        epoch_batches(7, 256, seed=0, epoch=0, share=BatchShare(0, 4))

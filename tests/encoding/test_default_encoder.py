@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.encoding.checkpoint import fingerprint, load_checkpoint, save_checkpoint
-from nar.encoding.default.encoder import SIZE_DIM, Vocabulary, signs, size_features
+from nar.encoding.default.encoder import SIZE_DIM, FeatureVocabulary, signs, size_features
 from nar.encoding.embed import Embedder
 from nar.encoding.registry import to_config
 from nar.graphs.canonical import canonical
-from nar.motifs.feature_sets import STREAM_KINDS, feature_sets
+from nar.motifs.feature_sets import ASPECT_KINDS, feature_sets
 from nar.motifs.partition import partition_all
 from nar.zoo.sources.darts.genotypes import genotype_at
 from nar.zoo.sources.darts.network import darts_graph
 
 EMBEDDER = Embedder(small_default())
-STREAMS = len(STREAM_KINDS)
+ASPECTS = len(ASPECT_KINDS)
 
 
 def test_vectors_have_length_one():
@@ -58,11 +58,11 @@ def test_a_checkpoint_gives_the_very_same_vectors(tmp_path):
 def test_what_was_learned_from_is_known_and_nothing_else():
     graphs = three_families()
     sets = feature_sets(partition_all(graphs))
-    vocabulary = Vocabulary.of(sets.take(np.arange(3)), STREAMS)
+    vocabulary = FeatureVocabulary.of(sets.take(np.arange(3)), ASPECTS)
     known = vocabulary.knows(sets)
     assert known[: sets.start[3]].all()
     assert not known[sets.start[3] :].all()
-    assert not Vocabulary.empty(STREAMS).knows(sets).any()
+    assert not FeatureVocabulary.empty(ASPECTS).knows(sets).any()
 
 
 def test_unknown_features_tell_new_designs_apart():

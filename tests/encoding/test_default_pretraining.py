@@ -5,7 +5,7 @@ import pytest
 import torch
 from encoding import DEFAULT_RECIPE, three_families, three_family_targets
 
-from nar.encoding.batches import Share
+from nar.encoding.batches import BatchShare
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.collecting import Targets
 from nar.encoding.default.encoder import FeatureTable
@@ -75,8 +75,8 @@ def test_relatives_come_together_and_everyone_comes_once():
 
 def test_workers_share_every_batch():
     batches = FamilyBatches(SAMPLES, FeatureTable(SMALL), DEFAULT_RECIPE.graph)
-    whole = batches.rows(0, Share())
-    parts = [batches.rows(0, Share(rank, 2)) for rank in range(2)]
+    whole = batches.rows(0, BatchShare())
+    parts = [batches.rows(0, BatchShare(rank, 2)) for rank in range(2)]
     for number, rows in enumerate(whole):
         shared = np.concatenate([part[number] for part in parts])
         assert sorted(shared.tolist()) == sorted(rows.tolist())
@@ -95,17 +95,17 @@ def test_stages_can_be_left_out():
 
 
 @pytest.mark.parametrize(
-    ("features", "streams"),
+    ("features", "aspects"),
     [(("operators",), [0, 1]), (("attributes", "motifs"), [2, 3]), (("paths",), [4])],
 )
-def test_features_of_other_kinds_are_not_read(features, streams):
+def test_features_of_other_kinds_are_not_read(features, aspects):
     config = SMALL.model_copy(update={"features": features})
-    assert np.flatnonzero(FeatureTable(config).reads).tolist() == streams
+    assert np.flatnonzero(FeatureTable(config).reads).tolist() == aspects
     encoder = pretrain_default(SAMPLES, DEFAULT_RECIPE.model_copy(update={"features": features}))
     assert encoder.config.features == features
     rows = encoder.table.batch(SAMPLES.graphs).rows
-    # One block of rows for every stream that is read.
-    assert np.unique(rows.numpy() >> config.rows_log2).tolist() == list(range(len(streams)))
+    # One block of rows for every aspect that is read.
+    assert np.unique(rows.numpy() >> config.rows_log2).tolist() == list(range(len(aspects)))
 
 
 def test_motifs_have_few_contexts_and_every_row_is_there():

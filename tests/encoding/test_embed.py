@@ -55,7 +55,7 @@ def test_a_fresh_embedder_repeats_the_call_to_the_bit():
 
 def test_runs_of_bounded_size_give_the_same(monkeypatch):
     whole = EMBEDDER.embed(three_families())
-    monkeypatch.setattr(embed_module, "NODES_A_RUN", 60)
+    monkeypatch.setattr(embed_module, "NODES_A_PASS", 60)
     assert EMBEDDER.embed(three_families()) == pytest.approx(whole, abs=1e-6)
 
 

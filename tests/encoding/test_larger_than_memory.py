@@ -18,8 +18,8 @@ import psutil
 from graphs import random_graph
 from nar.graphs.architecture import Labels, architecture
 from nar.encoding.default import pretraining
-from nar.encoding.default.encoder import STREAMS
-from nar.encoding.default.encoder import Vocabulary
+from nar.encoding.default.encoder import ASPECTS
+from nar.encoding.default.encoder import FeatureVocabulary
 from nar.motifs.config import MotifConfig
 
 def one(seed):
@@ -27,14 +27,14 @@ def one(seed):
     return architecture(labels, random_graph(2_000, seed))
 
 def mib(sets):
-    return (sets.codes.nbytes + sets.streams.nbytes + sets.weights.nbytes) >> 20
+    return (sets.codes.nbytes + sets.aspects.nbytes + sets.weights.nbytes) >> 20
 
-pretraining.NODES_A_RUN = 10_000
+pretraining.NODES_A_CHUNK = 10_000
 pretraining.collect([one(seed) for seed in range(8)], MotifConfig())
 has = psutil.Process().memory_info().data
 resource.setrlimit(resource.RLIMIT_DATA, (has + ({ROOM_MIB} << 20),) * 2)
 samples = pretraining.collect((one(seed) for seed in range(200)), MotifConfig())
-Vocabulary.of(samples.graphs, STREAMS)
+FeatureVocabulary.of(samples.graphs, ASPECTS)
 print(mib(samples.graphs) + mib(samples.motifs.sets))
 """
 

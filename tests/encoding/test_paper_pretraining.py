@@ -8,10 +8,10 @@ import torch
 from encoding import RECIPE, three_families, three_family_samples
 
 from nar.base.errors import ConfigError
-from nar.encoding.batches import Share
+from nar.encoding.batches import BatchShare
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.embed import Embedder
-from nar.encoding.paper.pretraining import MotifBatches, Networks, pretrain_paper
+from nar.encoding.paper.pretraining import MotifGraphBatches, Networks, pretrain_paper
 from nar.encoding.paper.recipe import PaperGraphRecipe, PaperMotifRecipe
 from nar.encoding.training import Worker, load_state, save_state
 
@@ -136,7 +136,7 @@ def test_all_four_networks_start_different():
 
 
 def test_contexts_change_from_epoch_to_epoch_and_not_with_the_share():
-    batches = MotifBatches(SAMPLES, RECIPE.motif, torch.device("cpu"))
+    batches = MotifGraphBatches(SAMPLES, RECIPE.motif, torch.device("cpu"))
     everyone = np.arange(len(SAMPLES.motifs))
     shares = [batches(everyone, epoch).contexts.mean.values().tolist() for epoch in range(8)]
     assert shares[1:] != shares[:-1]
@@ -145,7 +145,7 @@ def test_contexts_change_from_epoch_to_epoch_and_not_with_the_share():
 
 def test_too_few_motifs_for_the_workers_are_refused():
     with pytest.raises(ConfigError, match="each of 5 workers, came 7 of 15"):
-        pretrain_paper(SAMPLES, RECIPE, worker=Worker(Share(0, 5)))
+        pretrain_paper(SAMPLES, RECIPE, worker=Worker(BatchShare(0, 5)))
 
 
 def test_a_run_that_diverges_says_so():

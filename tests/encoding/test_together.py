@@ -7,12 +7,12 @@ from torch import multiprocessing
 from two_ranks import TRAINED, train_rank
 
 from nar.encoding.embed import Embedder
-from nar.encoding.losses import together
+from nar.encoding.losses import of_all_workers
 
 
 def test_alone_it_is_ones_own():
     part = torch.ones(2, 3, requires_grad=True)
-    assert together(part) is part
+    assert of_all_workers(part) is part
 
 
 @pytest.mark.parametrize("kind", TRAINED)

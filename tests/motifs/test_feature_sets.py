@@ -1,4 +1,4 @@
-"""Feature sets: what occurs in a graph, whatever its numbering, and each stream weighs the same."""
+"""Feature sets: what occurs in a graph, whatever its numbering, and each aspect weighs the same."""
 
 import numpy as np
 import pytest
@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.graphs.canonical import canonical
-from nar.motifs.feature_sets import STREAM_KINDS, feature_sets, joined, motif_feature_sets
+from nar.motifs.feature_sets import ASPECT_KINDS, feature_sets, joined, motif_feature_sets
 from nar.motifs.partition import partition_all
 
-STREAMS = len(STREAM_KINDS)
+ASPECTS = len(ASPECT_KINDS)
 
 
 def sets_of(*graphs):
     return feature_sets(partition_all([canonical(graph) for graph in graphs]))
 
 
-def features_of(sets, graph, kinds=STREAM_KINDS):
+def features_of(sets, graph, kinds=ASPECT_KINDS):
     part = slice(sets.start[graph], sets.start[graph + 1])
-    is_asked = np.array([kind in kinds for kind in STREAM_KINDS])[sets.streams[part]]
+    is_asked = np.array([kind in kinds for kind in ASPECT_KINDS])[sets.aspects[part]]
     return set(sets.codes[part][is_asked].tolist())
 
 
@@ -34,14 +34,14 @@ def test_a_feature_counts_once_and_every_stream_the_same():
     for graph in range(2):
         part = slice(sets.start[graph], sets.start[graph + 1])
         assert len(np.unique(sets.codes[part])) == part.stop - part.start
-        squares = np.bincount(sets.streams[part], sets.weights[part] ** 2)
-        assert squares == pytest.approx(np.ones(STREAMS))
+        squares = np.bincount(sets.aspects[part], sets.weights[part] ** 2)
+        assert squares == pytest.approx(np.ones(ASPECTS))
 
 
 def test_depth_adds_no_feature_of_a_neighbourhood():
     short, long = sets_of(resnet([4, 4])), sets_of(resnet([4, 9]))
     neighbourhoods = [
-        set(sets.codes[sets.streams < STREAM_KINDS.index("motifs")].tolist())
+        set(sets.codes[sets.aspects < ASPECT_KINDS.index("motifs")].tolist())
         for sets in (short, long)
     ]
     assert neighbourhoods[0] == neighbourhoods[1]
@@ -61,7 +61,7 @@ def test_motifs_share_the_features_of_their_graph():
     partitions = partition_all([canonical(resnet([2, 2])), canonical(bert(2))])
     sets, owners = motif_feature_sets(partitions)
     whole = feature_sets(partitions)
-    shared = set(STREAM_KINDS) - {"whole"}
+    shared = set(ASPECT_KINDS) - {"whole"}
     # Paths are counted: a motif has fewer of them than its graph. Skeletons have paths, too.
     same = shared - {"paths", "skeleton"}
     for graph, (partition, rows) in enumerate(zip(partitions, owners, strict=True)):

@@ -7,7 +7,7 @@ from hypothesis import given
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import op_name
-from nar.motifs.feature_sets import STREAM_KINDS, feature_sets
+from nar.motifs.feature_sets import ASPECT_KINDS, feature_sets
 from nar.motifs.neighbours import wiring
 from nar.motifs.partition import partition_all
 from nar.motifs.skeleton import skeleton
@@ -23,7 +23,7 @@ def bones_of(graph: ComputationalGraph) -> tuple[list[str], list[tuple[int, int]
 
 def codes_of(kind: str, *graphs: ComputationalGraph) -> list[set[int]]:
     sets = feature_sets(partition_all([canonical(graph) for graph in graphs]))
-    of_kind = np.array([each == kind for each in STREAM_KINDS])[sets.streams]
+    of_kind = np.array([each == kind for each in ASPECT_KINDS])[sets.aspects]
     return [set(sets.codes[of_kind & (sets.graph() == row)].tolist()) for row in range(len(graphs))]
 
 

@@ -15,7 +15,7 @@ from tiny_index import KNOWN, known
 
 from nar.answers.retrieve import Retriever
 from nar.base.release import version
-from nar.graphs.canonical import Wiring, exact_fingerprint, topology_fingerprint
+from nar.graphs.canonical import Adjacency, exact_fingerprint, topology_fingerprint
 from nar.graphs.fingerprints import fingerprinted
 from nar.graphs.normal_form import inference_fingerprint
 from nar.graphs.ops import ATTRIBUTES, OPS
@@ -168,13 +168,13 @@ def test_embed(stub, embedder):
 @pytest.fixture
 def hashed(monkeypatch):
     """What the codes of nodes were hashed from, a list for every time that they were."""
-    runs, hash_nodes = [], Wiring.codes
+    runs, hash_nodes = [], Adjacency.codes
 
     def counted(wiring, initial):
         runs.append(sorted(initial))
         return hash_nodes(wiring, initial)
 
-    monkeypatch.setattr(Wiring, "codes", counted)
+    monkeypatch.setattr(Adjacency, "codes", counted)
     return runs
 
 

@@ -4,7 +4,7 @@
 
 - *learned*, in two halves of equal length: the sum of the vectors of all features in the
   vocabulary. What occurs counts, not how often, but for paths, which bring a code for every time
-  their number doubles. Every stream of features weighs the same. One half tells what a model is
+  their number doubles. Every aspect of features weighs the same. One half tells what a model is
   for, the other what it stands on: they differ for composed models, a decoder on an encoder.
 - *unknown*: a random projection of the features that are not in the vocabulary. Designs unlike all
   that was learned from are told apart by it.
@@ -35,16 +35,16 @@ from nar.encoding.default.recipe import SIZE_DIM, DefaultConfig
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import WORD, Codes, salted
 from nar.graphs.ragged import Integers, offsets
-from nar.motifs.feature_sets import STREAM_KINDS, FeatureSets, feature_sets
+from nar.motifs.feature_sets import ASPECT_KINDS, FeatureSets, feature_sets
 from nar.motifs.partition import MotifPartition
 
 Mask = NDArray[np.bool_]
 Vectors = NDArray[np.float32]
 
-STREAMS: Final = len(STREAM_KINDS)
-# Positions a stream. Of some ten thousand features one in a hundred shares its position.
+ASPECTS: Final = len(ASPECT_KINDS)
+# Positions an aspect. Of some ten thousand features one in a hundred shares its position.
 POSITIONS_LOG2 = 20
-_FEATURES_A_PART = 1 << 20
+_FEATURES_A_PART = 1 << 20  # chosen: some 16 MB of codes and positions
 # Sizes a quarter of an octave apart are much alike, sizes an octave apart not at all.
 SIZE_WIDTH_OCTAVES: Final = 0.25
 _COUNTS: Final = 2
@@ -56,38 +56,38 @@ _FREQUENCIES: Final = SIZE_DIM // (2 * _COUNTS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Vocabulary:
+class FeatureVocabulary:
     """A set of features, by their codes.
 
     Attributes:
-        known: Shape (streams, 2^20): whether a feature with that code is in it.
+        known: Shape (aspects, 2^20): whether a feature with that code is in it.
     """
 
     known: Mask
 
     @classmethod
-    def empty(cls, streams: int) -> "Vocabulary":
+    def empty(cls, aspects: int) -> "FeatureVocabulary":
         """One that knows nothing."""
-        return cls(np.zeros((streams, 1 << POSITIONS_LOG2), dtype=np.bool_))
+        return cls(np.zeros((aspects, 1 << POSITIONS_LOG2), dtype=np.bool_))
 
     @classmethod
-    def of(cls, sets: FeatureSets, streams: int) -> "Vocabulary":
-        """The vocabulary of some graphs, read in so many streams."""
-        vocabulary = cls.empty(streams)
+    def of(cls, sets: FeatureSets, aspects: int) -> "FeatureVocabulary":
+        """The vocabulary of some graphs, read in so many aspects."""
+        vocabulary = cls.empty(aspects)
         # Not all at once: sets may be larger than memory.
         for first in range(0, len(sets.codes), _FEATURES_A_PART):
             part = slice(first, first + _FEATURES_A_PART)
-            vocabulary.known[sets.streams[part], positions(sets.codes[part])] = True
+            vocabulary.known[sets.aspects[part], positions(sets.codes[part])] = True
         return vocabulary
 
     def knows(self, sets: FeatureSets) -> Mask:
         """Whether each feature is in it: shape (features,)."""
-        is_known: Mask = self.known[sets.streams, positions(sets.codes)]
+        is_known: Mask = self.known[sets.aspects, positions(sets.codes)]
         return is_known
 
 
 def positions(codes: Codes) -> Integers:
-    """Position of each feature within its stream: shape (features,)."""
+    """Position of each feature within its aspect: shape (features,)."""
     return (codes >> np.uint64(64 - POSITIONS_LOG2)).astype(np.int64)
 
 
@@ -107,20 +107,20 @@ class FeatureBatch:
 
 
 class FeatureTable(nn.Module):
-    """A vector for every feature, by its code: a block of rows a stream.
+    """A vector for every feature, by its code: a block of rows an aspect.
 
     Args:
         config: Of the encoder.
 
     Attributes:
-        reads: Shape (streams,), whether the features of each are looked at.
-        counts: Shape (streams,), what each counts: those of one graph make a vector of length 1.
+        reads: Shape (aspects,), whether the features of each are looked at.
+        counts: Shape (aspects,), what each counts: those of one graph make a vector of length 1.
     """
 
     def __init__(self, config: DefaultConfig) -> None:
         super().__init__()
         dim = config.learned_dim
-        self.reads: Mask = np.array([kind in config.features for kind in STREAM_KINDS])
+        self.reads: Mask = np.array([kind in config.features for kind in ASPECT_KINDS])
         self.counts = (self.reads / np.sqrt(self.reads.sum())).astype(np.float32)
         self._block = np.cumsum(self.reads) - 1
         blocks = int(self.reads.sum())
@@ -136,12 +136,12 @@ class FeatureTable(nn.Module):
 
     def batch(self, sets: FeatureSets, known: Mask | None = None) -> FeatureBatch:
         """The features as this table reads them, all of them or those that are known."""
-        kept = self.reads[sets.streams]
+        kept = self.reads[sets.aspects]
         if known is not None:
             kept &= known
         rows = (sets.codes >> np.uint64(64 - self.rows_log2)).astype(np.int64)
-        rows += self._block[sets.streams] << self.rows_log2
-        weights = sets.weights * self.counts[sets.streams]
+        rows += self._block[sets.aspects] << self.rows_log2
+        weights = sets.weights * self.counts[sets.aspects]
         before = offsets(kept.astype(np.int64))
         device = self.vectors.weight.device
         return FeatureBatch(
@@ -163,7 +163,7 @@ class DefaultEncoder:
 
     config: DefaultConfig
     table: FeatureTable
-    vocabulary: Vocabulary
+    vocabulary: FeatureVocabulary
 
     def tensors(self) -> dict[str, Tensor]:
         """The weights and the vocabulary, by name, in as few bytes as they need."""
@@ -199,7 +199,7 @@ class DefaultEncoder:
             learned = self.table(self.table.batch(sets, known)).cpu()
         if config.halves:
             learned = equal_halves(learned)
-        unseen = np.where(known, 0, sets.weights * self.table.counts[sets.streams])
+        unseen = np.where(known, 0, sets.weights * self.table.counts[sets.aspects])
         unknown = sketch(sets, unseen, config.unknown_dim)
         design = torch.cat([learned, config.unknown_weight * torch.from_numpy(unknown)], dim=1)
         size = torch.from_numpy(size_features(graphs))
@@ -212,20 +212,22 @@ class DefaultEncoder:
     def _told(self, sets: FeatureSets) -> NDArray[np.float32]:
         """What each feature counts in the identity: shape (features,)."""
         config = self.config
-        of_kind = {kind: float(kind in config.identity_features) for kind in STREAM_KINDS}
+        of_kind = {kind: float(kind in config.identity_features) for kind in ASPECT_KINDS}
         of_kind["attributes"] *= config.identity_attributes
-        of_stream = np.array([of_kind[kind] for kind in STREAM_KINDS], dtype=np.float32)
-        told: NDArray[np.float32] = sets.weights * of_stream[sets.streams]
+        of_aspect = np.array([of_kind[kind] for kind in ASPECT_KINDS], dtype=np.float32)
+        told: NDArray[np.float32] = sets.weights * of_aspect[sets.aspects]
         return told
 
 
 def default_encoder(config: DefaultConfig) -> DefaultEncoder:
     """An untrained encoder without a vocabulary, from torch's global random state."""
     table = FeatureTable(config)
-    return finished(config, table, Vocabulary.empty(STREAMS))
+    return finished(config, table, FeatureVocabulary.empty(ASPECTS))
 
 
-def finished(config: DefaultConfig, table: FeatureTable, vocabulary: Vocabulary) -> DefaultEncoder:
+def finished(
+    config: DefaultConfig, table: FeatureTable, vocabulary: FeatureVocabulary
+) -> DefaultEncoder:
     """An encoder whose weights are what its checkpoint holds: rounded to half precision."""
     with torch.no_grad():
         table.vectors.weight.copy_(table.vectors.weight.half())

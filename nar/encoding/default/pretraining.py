@@ -9,31 +9,35 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from nar.encoding.batches import Share, epoch_batches
-from nar.encoding.collecting import collected, kin_targets
+from nar.encoding.batches import BatchShare, epoch_batches
+from nar.encoding.collecting import NODES_A_CHUNK, collected, kin_targets
 from nar.encoding.default.encoder import (
-    STREAMS,
+    ASPECTS,
     DefaultEncoder,
     FeatureBatch,
     FeatureTable,
+    FeatureVocabulary,
     Mask,
-    Vocabulary,
     default_encoder,
     equal_halves,
     finished,
 )
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe
 from nar.encoding.default.samples import (
-    NODES_A_RUN,
     FeatureReader,
     FeatureSamples,
     MotifOccurrences,
 )
-from nar.encoding.losses import MotifObjective, MotifPairs, supervised_contrastive_loss, together
+from nar.encoding.losses import (
+    MotifObjective,
+    MotifPairs,
+    of_all_workers,
+    supervised_contrastive_loss,
+)
 from nar.encoding.training import (
     LONE,
     AfterEpoch,
-    Stage,
+    TrainingStage,
     TrainingState,
     Worker,
     no_report,
@@ -45,11 +49,11 @@ from nar.graphs.ragged import Integers
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import FeatureSets
 
-_CONTEXT_STREAM = 1
-_LEAVE_OUT_STREAM = 2
+_CONTEXT_SEED = 1
+_LEAVE_OUT_SEED = 2
 
 
-class MotifBatches:
+class MotifFeatureBatches:
     """Batches of stage 1: every motif type with one of its surroundings, another in each epoch."""
 
     def __init__(self, motifs: MotifOccurrences, table: FeatureTable, seed: int) -> None:
@@ -80,7 +84,7 @@ class MotifBatches:
         The same for every worker, whichever motifs it gets.
         """
         if self._epoch != epoch:
-            choices = np.random.default_rng([self._seed, epoch, _CONTEXT_STREAM]).random(len(self))
+            choices = np.random.default_rng([self._seed, epoch, _CONTEXT_SEED]).random(len(self))
             self._chosen = self._first + (choices * self._occurrences).astype(np.int64)
             self._epoch = epoch
         return self._chosen
@@ -98,7 +102,7 @@ def _united(sets: FeatureSets, rows: Integers, start: Integers) -> FeatureSets:
         start: Shape (groups + 1,), where each group begins.
     """
     taken = sets.take(rows)
-    return FeatureSets(taken.codes, taken.streams, taken.weights, taken.start[start])
+    return FeatureSets(taken.codes, taken.aspects, taken.weights, taken.start[start])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +122,7 @@ class FamilyBatch:
     trunks: Tensor
 
 
-class FamilyObjective(nn.Module):
+class FamilyContrast(nn.Module):
     """Stage 2: the contrast of families, for every anchor.
 
     Where the learned part has two halves, one learns what composed models are for, the other what
@@ -134,14 +138,14 @@ class FamilyObjective(nn.Module):
 
     def forward(self, batch: FamilyBatch) -> Tensor:
         """The loss of a batch."""
-        learned = together(self.table(batch.graphs))
-        families = together(batch.families)
+        learned = of_all_workers(self.table(batch.graphs))
+        families = of_all_workers(batch.families)
         if not self.halves:
             return self._contrast(learned, families)
         of_decoder, of_trunk = equal_halves(learned).chunk(2, dim=1)
         whole = self._contrast(torch.cat([of_decoder, of_trunk], dim=1), families)
-        decoders = self._contrast(of_decoder, together(batch.decoders))
-        return (whole + decoders + self._contrast(of_trunk, together(batch.trunks))) / 3
+        decoders = self._contrast(of_decoder, of_all_workers(batch.decoders))
+        return (whole + decoders + self._contrast(of_trunk, of_all_workers(batch.trunks))) / 3
 
     def _contrast(self, vectors: Tensor, names: Tensor) -> Tensor:
         return supervised_contrastive_loss(vectors, names, temperature=self.temperature)
@@ -161,7 +165,7 @@ class FamilyBatches:
     def __init__(self, samples: FeatureSamples, table: FeatureTable, recipe: GraphRecipe) -> None:
         self._samples, self._table, self._recipe = samples, table, recipe
 
-    def rows(self, epoch: int, share: Share) -> list[NDArray[np.int64]]:
+    def rows(self, epoch: int, share: BatchShare) -> list[NDArray[np.int64]]:
         """This worker's part of every batch of an epoch."""
         recipe = self._recipe
         rng = np.random.default_rng([recipe.seed, epoch])
@@ -185,7 +189,7 @@ class FamilyBatches:
         """
         if not self._recipe.leave_out:
             return None
-        rng = np.random.default_rng([self._recipe.seed, epoch, int(rows[0]), _LEAVE_OUT_STREAM])
+        rng = np.random.default_rng([self._recipe.seed, epoch, int(rows[0]), _LEAVE_OUT_SEED])
         lost = rng.uniform(0, self._recipe.leave_out, len(rows))
         seen: Mask = rng.random(len(sets.codes)) >= lost[sets.graph()]
         return seen
@@ -210,7 +214,7 @@ untrained = default_encoder
 
 def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> FeatureSamples:
     """What the encoder learns from; composed models count by their encoders, too."""
-    return collected(architectures, FeatureReader(motifs), kin_targets, nodes_a_part=NODES_A_RUN)
+    return collected(architectures, FeatureReader(motifs), kin_targets, nodes_a_chunk=NODES_A_CHUNK)
 
 
 class Tables(nn.Module):
@@ -251,7 +255,7 @@ def pretrain_default(
         partial(_graph_stage, tables, samples, recipe, worker),
     ]
     train(tables, stages, worker=worker, start=start, after_epoch=after_epoch)
-    return finished(config, tables.table, Vocabulary.of(samples.graphs, STREAMS))
+    return finished(config, tables.table, FeatureVocabulary.of(samples.graphs, ASPECTS))
 
 
 pretrain = pretrain_default
@@ -259,10 +263,10 @@ pretrain = pretrain_default
 
 def _motif_stage(
     tables: Tables, samples: FeatureSamples, recipe: DefaultRecipe, worker: Worker
-) -> Stage:
+) -> TrainingStage:
     stage = recipe.motif
-    batches = MotifBatches(samples.motifs, tables.table, stage.seed)
-    return Stage(
+    batches = MotifFeatureBatches(samples.motifs, tables.table, stage.seed)
+    return TrainingStage(
         "motifs",
         stage,
         MotifObjective(tables.table, tables.context, temperature=stage.temperature),
@@ -276,13 +280,13 @@ def _motif_stage(
 
 def _graph_stage(
     tables: Tables, samples: FeatureSamples, recipe: DefaultRecipe, worker: Worker
-) -> Stage:
+) -> TrainingStage:
     stage = recipe.graph
     batches = FamilyBatches(samples, tables.table, stage)
-    return Stage(
+    return TrainingStage(
         "graphs",
         stage,
-        FamilyObjective(tables.table, temperature=stage.temperature, halves=recipe.halves),
+        FamilyContrast(tables.table, temperature=stage.temperature, halves=recipe.halves),
         lambda epoch: batches.rows(epoch, worker.share),
         batches,
         warm_up_and_anneal,

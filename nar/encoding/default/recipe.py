@@ -56,7 +56,7 @@ class DefaultRecipe(EncoderRecipe):
         min_length=1,
         description="which features have learned vectors",
     )
-    rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, a stream of features")
+    rows_log2: int = Field(12, ge=4, le=20, description="rows of the table, an aspect of features")
     learned_dim: int = Field(128, ge=1)
     unknown_dim: int = Field(32, ge=0, multiple_of=32)
     unknown_weight: float = Field(1.0, ge=0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from nar.base.spool import Spool
 from nar.encoding.batches import runs
-from nar.encoding.collecting import Targets
+from nar.encoding.collecting import NODES_A_CHUNK, Targets
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import Codes
 from nar.graphs.ragged import Integers, offsets, ranks, slices
@@ -17,8 +17,8 @@ from nar.motifs.feature_sets import FeatureSets, feature_sets, motif_feature_set
 from nar.motifs.motif_graphs import MacroGraph, macro_graph
 from nar.motifs.partition import MotifPartition, split_all
 
+# Chosen: an epoch reads one of them for each motif type, and there are few epochs.
 CONTEXTS_A_MOTIF = 8
-NODES_A_RUN = 300_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ def collect_feature_samples(
     Of a motif type at most ``CONTEXTS_A_MOTIF`` surroundings are kept, the first that occur.
     """
     reader = FeatureReader(config)
-    for part in runs([graph.nodes for graph in graphs], NODES_A_RUN):
+    for part in runs([graph.nodes for graph in graphs], NODES_A_CHUNK):
         reader.read(graphs[part])
     return reader.samples(targets)
 
@@ -101,7 +101,7 @@ class FeatureReader:
 def motif_occurrences(cut: Sequence[MotifPartition], config: MotifConfig) -> MotifOccurrences:
     """What stage 1 learns from graphs that are cut already."""
     reader = _MotifReader(config)
-    for part in runs([partition.graph.nodes for partition in cut], NODES_A_RUN):
+    for part in runs([partition.graph.nodes for partition in cut], NODES_A_CHUNK):
         reader.read(cut[part])
     return reader.occurrences()
 
@@ -110,14 +110,14 @@ class _Sets:
     """Feature sets that are laid end to end on disk."""
 
     def __init__(self) -> None:
-        self._codes, self._streams = Spool(np.uint64), Spool(np.uint8)
+        self._codes, self._aspects = Spool(np.uint64), Spool(np.uint8)
         self._weights, self._sizes = Spool(np.float32), Spool(np.int64)
         self.count = 0
 
     def append(self, sets: FeatureSets) -> None:
         """Lay some more behind the others."""
         self._codes.append(sets.codes)
-        self._streams.append(sets.streams)
+        self._aspects.append(sets.aspects)
         self._weights.append(sets.weights)
         self._sizes.append(np.diff(sets.start))
         self.count += sets.count
@@ -126,7 +126,7 @@ class _Sets:
         """All of them, which stay on disk."""
         return FeatureSets(
             self._codes.array(),
-            self._streams.array(),
+            self._aspects.array(),
             self._weights.array(),
             offsets(self._sizes.array()),
         )

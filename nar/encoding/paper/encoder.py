@@ -18,6 +18,7 @@ from nar.graphs.ragged import owners, ranks
 from nar.motifs.motif_graphs import macro_graph, motif_subgraph
 from nar.motifs.partition import MotifPartition
 
+# Chosen: 40 MB of embeddings of 512 numbers.
 CACHED_MOTIFS = 20_000
 
 

@@ -10,24 +10,32 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from nar.encoding.batches import epoch_batches
-from nar.encoding.collecting import collected, printed_targets
-from nar.encoding.losses import MotifObjective, MotifPairs, pretraining_loss, together
+from nar.encoding.collecting import NODES_A_CHUNK, collected, printed_targets
+from nar.encoding.losses import MotifObjective, MotifPairs, of_all_workers, pretraining_loss
 from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
 from nar.encoding.paper.merged import GraphBatch, RowGraph, collate, merged
 from nar.encoding.paper.networks import GraphEncoder, encode_all, operator_features
 from nar.encoding.paper.recipe import PaperConfig, PaperMotifRecipe, PaperRecipe
-from nar.encoding.paper.samples import NODES_A_RUN, SampleReader, Samples
+from nar.encoding.paper.samples import SampleReader, Samples
 from nar.encoding.recipe import Losses, StageRecipe
-from nar.encoding.training import LONE, AfterEpoch, Stage, TrainingState, Worker, no_report, train
+from nar.encoding.training import (
+    LONE,
+    AfterEpoch,
+    TrainingStage,
+    TrainingState,
+    Worker,
+    no_report,
+    train,
+)
 from nar.graphs.architecture import Architecture
 from nar.graphs.ops import FEATURE_DIM
 from nar.motifs.config import MotifConfig
 
-_CONTEXT_STREAM = 1
+_CONTEXT_SEED = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MacroBatch:
+class MacroGraphBatch:
     """Macro graphs with their targets.
 
     Attributes:
@@ -51,20 +59,20 @@ class MacroObjective(nn.Module):
         self.macro, self.head = macro, head
         self.temperature, self.losses = temperature, losses
 
-    def forward(self, batch: MacroBatch) -> Tensor:
+    def forward(self, batch: MacroGraphBatch) -> Tensor:
         """The loss of a batch."""
         embeddings = self.macro(batch.graphs)
         return pretraining_loss(
-            together(embeddings),
-            together(self.head(embeddings)),
-            families=together(batch.families),
-            classes=together(batch.classes),
+            of_all_workers(embeddings),
+            of_all_workers(self.head(embeddings)),
+            families=of_all_workers(batch.families),
+            classes=of_all_workers(batch.classes),
             temperature=self.temperature,
             losses=self.losses,
         )
 
 
-class MotifBatches:
+class MotifGraphBatches:
     """Batches of stage 1: every motif type with one of its contexts, another in each epoch."""
 
     def __init__(self, samples: Samples, recipe: PaperMotifRecipe, device: torch.device) -> None:
@@ -92,7 +100,7 @@ class MotifBatches:
 
     def _choices(self, epoch: int) -> NDArray[np.float64]:
         """The same for every worker, whichever motifs it gets."""
-        return np.random.default_rng([self._recipe.seed, epoch, _CONTEXT_STREAM]).random(
+        return np.random.default_rng([self._recipe.seed, epoch, _CONTEXT_SEED]).random(
             len(self._codes)
         )
 
@@ -105,10 +113,10 @@ class MacroBatches:
         self._targets = samples.targets
         self._table = table
 
-    def __call__(self, rows: NDArray[np.int64], epoch: int) -> MacroBatch:
+    def __call__(self, rows: NDArray[np.int64], epoch: int) -> MacroGraphBatch:
         """Collate the macro graphs of these rows; no epoch differs from another."""
         targets, device = self._targets, self._table.device
-        return MacroBatch(
+        return MacroGraphBatch(
             collate(self._graphs.take(rows), self._table),
             torch.from_numpy(targets.classes[rows]).to(device),
             torch.from_numpy(targets.families[rows]).to(device),
@@ -120,7 +128,9 @@ untrained = paper_encoder
 
 def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> Samples:
     """What the encoder learns from; the targets are the printed ones."""
-    return collected(architectures, SampleReader(motifs), printed_targets, nodes_a_part=NODES_A_RUN)
+    return collected(
+        architectures, SampleReader(motifs), printed_targets, nodes_a_chunk=NODES_A_CHUNK
+    )
 
 
 class Networks(nn.Module):
@@ -177,16 +187,18 @@ pretrain = pretrain_paper
 
 def _motif_stage(
     networks: Networks, samples: Samples, config: PaperRecipe, worker: Worker
-) -> Stage:
+) -> TrainingStage:
     recipe = config.motif
     objective = MotifObjective(networks.motif, networks.context, temperature=recipe.temperature)
-    batches = MotifBatches(samples, recipe, worker.device)
-    return Stage("motifs", recipe, objective, _drawn(len(samples.motifs), recipe, worker), batches)
+    batches = MotifGraphBatches(samples, recipe, worker.device)
+    return TrainingStage(
+        "motifs", recipe, objective, _drawn(len(samples.motifs), recipe, worker), batches
+    )
 
 
 def _graph_stage(
     networks: Networks, samples: Samples, config: PaperRecipe, worker: Worker
-) -> Stage:
+) -> TrainingStage:
     """F_s is done and frozen: each motif type is embedded once, for all epochs."""
     recipe = config.graph
     objective = MacroObjective(
@@ -198,7 +210,7 @@ def _graph_stage(
     ).clone()
     items = len(samples.macro_graphs)
     batches = MacroBatches(samples, table, recipe.layers)
-    return Stage("graphs", recipe, objective, _drawn(items, recipe, worker), batches)
+    return TrainingStage("graphs", recipe, objective, _drawn(items, recipe, worker), batches)
 
 
 def _drawn(

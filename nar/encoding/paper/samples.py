@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nar.encoding.batches import runs
-from nar.encoding.collecting import Targets
+from nar.encoding.collecting import NODES_A_CHUNK, Targets
 from nar.encoding.paper.merged import RowGraph
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import Codes
@@ -21,8 +21,8 @@ from nar.motifs.motif_graphs import (
 )
 from nar.motifs.partition import MotifPartition, split_all
 
+# Chosen, as the paper prints none: an epoch reads one of them for each motif type.
 CONTEXTS_A_MOTIF = 16
-NODES_A_RUN = 500_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ def collect_samples(
     memory grows with the designs of a corpus and not with its repetitions.
     """
     reader = SampleReader(config)
-    for part in runs([graph.nodes for graph in graphs], NODES_A_RUN):
+    for part in runs([graph.nodes for graph in graphs], NODES_A_CHUNK):
         reader.read(graphs[part])
     return reader.samples(targets)
 
@@ -78,7 +78,7 @@ class SampleReader:
 
     def __init__(self, config: MotifConfig) -> None:
         self._config = config
-        self._collection = _Collection(config)
+        self._collection = _MotifTypes(config)
         self._macro_graphs: list[MacroGraph] = []
 
     def read(self, graphs: Sequence[ComputationalGraph]) -> None:
@@ -103,7 +103,7 @@ class SampleReader:
         )
 
 
-class _Collection:
+class _MotifTypes:
     """Motif types with their contexts, as more and more graphs are seen."""
 
     def __init__(self, config: MotifConfig) -> None:
@@ -126,7 +126,7 @@ class _Collection:
                     self.motifs[code] = _row_graph(motif_subgraph(cut, motif))
                 codes.append(code)
                 contexts.append(context_subgraph(cut, motif, self._hops))
-        for part in runs([context.nodes for context in contexts], NODES_A_RUN):
+        for part in runs([context.nodes for context in contexts], NODES_A_CHUNK):
             context_codes = structure_codes(contexts[part]).tolist()
             self._keep(codes[part], context_codes, contexts[part])
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nar.graphs.canonical import Coded, Wiring, canonical
+from nar.graphs.canonical import Adjacency, Coded, canonical
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form.linear_sums import LinearSum
 from nar.graphs.normal_form.rules import LinearSums
@@ -37,7 +37,7 @@ def normal_form(graph: ComputationalGraph) -> ComputationalGraph:
     Returns:
         In canonical order; the graph itself where there is nothing to fold.
     """
-    folded = _folded(Wiring(graph))
+    folded = _folded(Adjacency(graph))
     return graph if folded is graph else canonical(folded)
 
 
@@ -50,19 +50,19 @@ def inference_fingerprint(graph: ComputationalGraph) -> str:
     Args:
         graph: A valid graph in any numbering.
     """
-    return inference_fingerprint_of(Wiring(graph).coded())
+    return inference_fingerprint_of(Adjacency(graph).coded())
 
 
 def inference_fingerprint_of(written: Coded) -> str:
     """The same of a graph whose codes are known: they serve where there is nothing to fold."""
-    folded = _folded(written.wiring)
-    form = written if folded is written.wiring.graph else Wiring(folded).coded()
+    folded = _folded(written.adjacency)
+    form = written if folded is written.adjacency.graph else Adjacency(folded).coded()
     return form.exact(parameters=0)
 
 
-def _folded(wiring: Wiring) -> ComputationalGraph:
+def _folded(adjacency: Adjacency) -> ComputationalGraph:
     """The normal form in some numbering; the graph itself where there is nothing to fold."""
-    graph, sums = wiring.graph, LinearSums(wiring)
+    graph, sums = adjacency.graph, LinearSums(adjacency)
     layers, gone = _layers_for_sums(sums)
     if not gone:
         return graph

@@ -16,7 +16,7 @@ _CHANNEL_RATIO = ATTRIBUTES.index("channel_ratio")
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LinearLayer:
     """A layer with weights.
 
     Attributes:
@@ -33,7 +33,7 @@ class Layer:
         is_changing = self.attributes[_STRIDE] > 1 or self.attributes[_CHANNEL_RATIO] != 0
         return self.op_id in _CONVOLUTIONS and not is_changing
 
-    def added_to(self, other: "Layer") -> "Layer | None":
+    def added_to(self, other: "LinearLayer") -> "LinearLayer | None":
         """The layer of the larger window, where two layers differ in nothing but their windows."""
         kernel = max(self.attributes[_KERNEL], other.attributes[_KERNEL])
         layers = (self, other)
@@ -43,7 +43,7 @@ class Layer:
             return None
         return one if len(shapes) == 1 else one._with_window(kernel, _SQUARE)
 
-    def takes_in(self, down: "Layer", up: "Layer") -> bool:
+    def takes_in(self, down: "LinearLayer", up: "LinearLayer") -> bool:
         """Whether two layers in sequence are a change of this one, of a rank below both its widths.
 
         Adapters are trained as such pairs (LoRA). Of a convolution the first has its window, and
@@ -61,23 +61,23 @@ class Layer:
         is_plain = self.attributes[_KERNEL] == self.attributes[_STRIDE] == 1
         return is_plain and self.op_id == _CONV
 
-    def third(self) -> "Layer | None":
+    def third(self) -> "LinearLayer | None":
         """One of three equal parts of a linear layer that is three times as wide as its source."""
         if self.op_id != _LINEAR or self.attributes[_CHANNEL_RATIO] != _THREEFOLD:
             return None
         attributes = list(self.attributes)
         attributes[_CHANNEL_RATIO] = 0
-        return Layer(self.op_id, tuple(attributes))
+        return LinearLayer(self.op_id, tuple(attributes))
 
-    def _as_wide_as(self, other: "Layer") -> "Layer":
+    def _as_wide_as(self, other: "LinearLayer") -> "LinearLayer":
         attributes = list(self.attributes)
         attributes[_CHANNEL_RATIO] = other.attributes[_CHANNEL_RATIO]
-        return Layer(self.op_id, tuple(attributes))
+        return LinearLayer(self.op_id, tuple(attributes))
 
-    def _with_window(self, kernel: int, shape: int) -> "Layer":
+    def _with_window(self, kernel: int, shape: int) -> "LinearLayer":
         attributes = list(self.attributes)
         attributes[_KERNEL], attributes[_KERNEL_SHAPE] = kernel, shape
-        return Layer(self.op_id, tuple(attributes))
+        return LinearLayer(self.op_id, tuple(attributes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class LinearSum:
     """
 
     source: int
-    layer: Layer | None = None
+    layer: LinearLayer | None = None
     layers: int = 0
     norms: int = 0
     has_source: bool = False

@@ -7,8 +7,8 @@ counts channels as the layer before it does.
 
 from collections.abc import Callable
 
-from nar.graphs.canonical import Wiring
-from nar.graphs.normal_form.linear_sums import Layer, LinearSum
+from nar.graphs.canonical import Adjacency
+from nar.graphs.normal_form.linear_sums import LinearLayer, LinearSum
 from nar.graphs.ops import ATTRIBUTES, Trait, ids_with_any, op_id
 
 _BATCH_NORM, _LINEAR, _MUL = map(op_id, ("batch_norm", "linear", "mul"))
@@ -30,8 +30,8 @@ class LinearSums:
         wiring: Of the graph.
     """
 
-    def __init__(self, wiring: Wiring) -> None:
-        graph, self.operands, self.order = wiring.graph, wiring.operands, wiring.order
+    def __init__(self, adjacency: Adjacency) -> None:
+        graph, self.operands, self.order = adjacency.graph, adjacency.operands, adjacency.order
         self.behind_norms = list(range(graph.nodes))
         self.of: list[LinearSum | None] = [None] * graph.nodes
         self._op_ids = graph.op_ids.tolist()
@@ -66,7 +66,7 @@ class LinearSums:
         if len(self.operands[node]) != 1:
             return None  # its weights are computed
         source = self.behind_norms[self.operands[node][0]]
-        return LinearSum(source, Layer(self._op_ids[node], tuple(self._rows[node])), layers=1)
+        return LinearSum(source, LinearLayer(self._op_ids[node], tuple(self._rows[node])), layers=1)
 
     def batch_norm(self, node: int) -> LinearSum | None:
         """``x -> conv -> batch_norm`` is ``x -> conv``; of any other value it is a branch."""
