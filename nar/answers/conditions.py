@@ -12,8 +12,6 @@ from nar.corpus.suggestions import close_names
 from nar.index.filters import EVERYTHING, Condition, Filter, Range
 from nar.index.rows import IndexEntry
 
-# Of fingerprints an index may well have none.
-_CHECKED: Final = {"name", "source", "library", "family", "block", "task", "tier"}
 _LISTED: Final = 12
 # Rows that are looked at for what a value may have been.
 _SAMPLE: Final = 1_000
@@ -120,7 +118,9 @@ def check_values(
 def _texts(wanted: Filter) -> Iterator[tuple[Condition, str]]:
     for each in (wanted, *wanted.none_of):
         for condition, values in each.conditions():
-            if condition.column in _CHECKED and not isinstance(values, Range):
+            # Of fingerprints an index may well have none.
+            is_checked = condition.is_label or condition.column == "name"
+            if is_checked and not isinstance(values, Range):
                 yield from ((condition, value) for value in values)
 
 

@@ -80,15 +80,18 @@ class Child:
             self._process.stdin.write(f"{line}\n".encode())
 
 
-def task_of_parent() -> tuple[dict[str, Any], threading.Event]:
+def task_of_parent(niceness: int = _NICENESS) -> tuple[dict[str, Any], threading.Event]:
     """The child's end: its task, and an event that is set when it is to end in order.
 
     A terminal and systemd send their signals to the parent's children, too: when they end is for
     the parent to say.
+
+    Args:
+        niceness: How far it stands back behind other processes; 0 where somebody waits for it.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    os.nice(_NICENESS)
+    os.nice(niceness)
     task: dict[str, Any] = json.loads(sys.stdin.readline())
     ending = threading.Event()
 

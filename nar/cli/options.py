@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import Parameter, signature
+from itertools import product
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from nar.base.errors import InvalidInputError
 from nar.index.filters import Condition, Filter, Range, Wanted, conditions_of
 
 if TYPE_CHECKING:
@@ -151,18 +153,29 @@ def resolved(wanted: Filter, relative: Multiples, graph: "ComputationalGraph") -
         wanted: All other conditions.
         relative: Multiples, as ``max_parameters``.
         graph: Of the model.
+
+    Raises:
+        InvalidInputError: A bound is a multiple of what no graph says of a model.
     """
-    for name, times in relative.items():
-        end, _, field = name.partition("_")
-        limit = int(times.factor * getattr(graph, field))
-        bounds = replace(getattr(wanted, field), **{_ENDS[end]: limit})
-        wanted = replace(wanted, **{field: bounds})
+    for condition, (end, bound) in product(conditions_of(type(wanted)), _ENDS.items()):
+        times = relative.get(f"{end}_{condition.field}")
+        if times is None:
+            continue
+        whole = getattr(graph, condition.column, None)
+        if whole is None:
+            raise InvalidInputError(
+                f"--{end}-{condition.flag}",
+                f"wanted a count such as 30: no {condition.column} of the model are known, of "
+                f"which {times.factor:g}x could be a multiple",
+            )
+        limits = replace(getattr(wanted, condition.field), **{bound: int(times.factor * whole)})
+        wanted = replace(wanted, **{condition.field: limits})
     return wanted
 
 
 def _bound(text: str) -> int | Times:
     try:
-        return bound(text)
+        return count_or_multiple(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -178,14 +191,14 @@ def _wanted(condition: Condition, given: Given) -> Wanted:
     return Range(given.pop(f"min_{condition.field}"), given.pop(f"max_{condition.field}"))
 
 
-def bound(text: str) -> int | Times:
+def count_or_multiple(text: str) -> int | Times:
     """The bound of a range that a person writes: a count, or a multiple of what the query has.
 
     Raises:
         ValueError: It is neither.
 
     Example:
-        >>> bound("30M"), bound("0.5x")
+        >>> count_or_multiple("30M"), count_or_multiple("0.5x")
         (30000000, Times(factor=0.5))
     """
     if not text.endswith("x"):

@@ -64,6 +64,7 @@ class Condition:
         flag: Name on the command line, without its dashes; bounds get ``min-`` or ``max-`` before.
         meaning: What the column holds, as the help of the command line calls it.
         is_range: Whether a `Range` is asked for, rather than any of several texts.
+        is_label: Whether many rows share each of its texts, so that a list of these can be offered.
     """
 
     field: str
@@ -71,6 +72,7 @@ class Condition:
     flag: str
     meaning: str
     is_range: bool
+    is_label: bool
 
 
 def on(column: str, meaning: str, *, flag: str | None = None) -> dict[str, object]:
@@ -81,7 +83,12 @@ def on(column: str, meaning: str, *, flag: str | None = None) -> dict[str, objec
         meaning: What it holds.
         flag: Name on the command line; that of the column if None.
     """
-    return {_ROW: (column, flag or column, meaning)}
+    return {_ROW: (column, flag or column, meaning, False)}
+
+
+def label(column: str, meaning: str) -> dict[str, object]:
+    """The same of a label: many rows share each of its texts."""
+    return {_ROW: (column, column, meaning, True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +117,14 @@ class Filter:
     """
 
     names: Texts = field(default=(), metadata=on("name", "name, such as timm:resnet50"))
-    sources: Texts = field(default=(), metadata=on("source", "source, such as timm"))
-    libraries: Texts = field(default=(), metadata=on("library", "library, such as 'timm 1.0.31'"))
-    families: Texts = field(default=(), metadata=on("family", "family, such as resnet"))
-    blocks: Texts = field(default=(), metadata=on("block", "block: attention, cnn or other"))
-    tasks: Texts = field(default=(), metadata=on("task", "task, such as image-classification"))
-    tiers: Texts = field(default=(), metadata=on("tier", "tier: named, composed or swept"))
+    sources: Texts = field(default=(), metadata=label("source", "source, such as timm"))
+    libraries: Texts = field(
+        default=(), metadata=label("library", "library, such as 'timm 1.0.31'")
+    )
+    families: Texts = field(default=(), metadata=label("family", "family, such as resnet"))
+    blocks: Texts = field(default=(), metadata=label("block", "block: attention, cnn or other"))
+    tasks: Texts = field(default=(), metadata=label("task", "task, such as image-classification"))
+    tiers: Texts = field(default=(), metadata=label("tier", "tier: named, composed or swept"))
     topologies: Texts = field(default=(), metadata=on("topology", "fingerprint of the design"))
     exacts: Texts = field(default=(), metadata=on("exact", "fingerprint of the network"))
     inferences: Texts = field(default=(), metadata=on("inference", "fingerprint at inference"))
@@ -171,8 +180,9 @@ def _table(kind: type[Filter]) -> tuple[Condition, ...]:
             continue
         if _ROW not in each.metadata:
             raise TypeError(f"{kind.__name__}.{each.name}: wanted a row of the table of conditions")
-        column, flag, meaning = each.metadata[_ROW]
-        rows.append(Condition(each.name, column, flag, meaning, isinstance(each.default, Range)))
+        column, flag, meaning, is_label = each.metadata[_ROW]
+        is_range = isinstance(each.default, Range)
+        rows.append(Condition(each.name, column, flag, meaning, is_range, is_label))
     return tuple(rows)
 
 

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from nar.answers.answer import Graphs
 from nar.base.errors import InvalidQueryError, UnknownArchitectureError, at
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
-from nar.index.filters import EVERYTHING, Filter
+from nar.index.filters import EVERYTHING, Filter, conditions_of
 from nar.index.rows import IndexEntry
 from nar.v1.retrieval_pb2 import Graph
 from nar.wire.graphs import decode_graph
 from nar.wire.settings import ServerConfig
 
 _PAGE: Final = 10_000
-_LABELS: Final = ("family", "block", "task", "tier", "source")
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _SUGGESTED: Final = 12
 # Of a name that is misspelt, how like the right one it has to be.
@@ -66,7 +65,7 @@ class Columns:
 
     Attributes:
         names: Of the architectures.
-        labels: Family, block, task, tier and source.
+        labels: Those that a filter can ask for, by column: family, task, ...
         points: x and y of each, as 16-bit fractions of the map, little endian, in base64; None
             where the index has no map.
     """
@@ -117,7 +116,11 @@ class Catalogue:
     def columns(self) -> Columns:
         """What the map draws."""
         entries = list(self._entries.values())
-        labels = {label: _column([getattr(each, label) for each in entries]) for label in _LABELS}
+        labels = {
+            each.column: _column([getattr(entry, each.column) for entry in entries])
+            for each in conditions_of(Filter)
+            if each.is_label
+        }
         return Columns(tuple(self._entries), labels, self._encoded_points())
 
     def _encoded_points(self) -> str | None:

@@ -30,6 +30,8 @@ from nar.answers.verdict import resemblance
 from nar.answers.words import resemblance_text
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.base.files import package_path
+from nar.base.model_files import READ
+from nar.index.filters import Filter, conditions_of
 from nar.index.rows import Hit
 from nar.serve.http import Page, Site
 from nar.serve.http.replies import message_reply
@@ -111,6 +113,7 @@ class Pages:
         return {
             "/page/names": self._names,
             "/page/map": self._map,
+            "/page/offers": self._offers,
             "/page/model": partial(self._computed, self._model),
             "/page/diff": partial(self._computed, self._diff),
             "/page/users": partial(self._computed, self._users),
@@ -128,6 +131,11 @@ class Pages:
     async def _map(self, _request: Request) -> Response:
         content = await self._in_thread(self._map_content)
         return Response(content, headers={"content-encoding": "gzip"}, media_type=_JSON)
+
+    async def _offers(self, _request: Request) -> Response:
+        """What the page can ask for: conditions, as every index has them, and kinds of files."""
+        table = (each for each in conditions_of(Filter) if each.is_label or each.is_range)
+        return _reply({"conditions": [asdict(each) for each in table], "files": dict(READ)})
 
     def _map_content(self) -> bytes:
         """Written once: it is megabytes, and the same for everybody."""

@@ -16,6 +16,7 @@ from nar.v1.retrieval_pb2 import Graph
 
 # What reads; it is never imported here, for a server need not load what captures models.
 _MODULE: Final = "nar.web.reading"
+# Chosen: so long a person waits for a file to come, and as long for it to be read.
 _MAX_S: Final = 100.0
 
 

@@ -12,7 +12,8 @@ from encoding import small_default
 from graphs import resnet
 from live_server import live_server
 from onnx import TensorProto, helper, numpy_helper
-from web_browser import MISSING, executable, started
+from playwright.sync_api import expect
+from web_browser import MISSING, executable, limit_ms, started
 
 from nar.answers.map import coordinates
 from nar.answers.novelty import calibrate
@@ -117,7 +118,9 @@ def visit(browser, server, bare_server):
     asked, faults = [], []
     context = browser.new_context(viewport={"width": 1200, "height": 800})
     page = context.new_page()
-    page.set_default_timeout(30_000)
+    limit = limit_ms()
+    page.set_default_timeout(limit)
+    expect.set_options(timeout=limit)
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda said: faults.append(said.text) if is_violation(said) else None)

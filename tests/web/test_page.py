@@ -11,6 +11,7 @@ from web_dropping import drop
 
 from nar.answers.retrieve import Retriever
 from nar.graphs.normal_form import normal_form
+from nar.index.filters import Filter, conditions_of
 from nar.wire.graphs import encode_graph
 
 
@@ -88,6 +89,19 @@ def test_arrows_move_from_hit_to_hit(visit):
     page.wait_for_url("**/ask/timm**")
 
 
+def test_every_condition_that_can_be_offered_is_a_filter(visit):
+    page = visit("ask/hf%3Abert")
+    page.locator(".filters").wait_for()
+    offered = page.locator(".filters input").evaluate_all("(all) => all.map((each) => each.name)")
+    wanted = []
+    for condition in conditions_of(Filter):
+        if condition.is_range:
+            wanted += [f"min-{condition.flag}", f"max-{condition.flag}"]
+        elif condition.is_label:
+            wanted.append(condition.column)
+    assert offered == wanted
+
+
 def test_filters_stand_in_the_address(visit):
     page = visit("ask/hf%3Abert")
     page.locator(".filters [name=family]").fill("resnet")
@@ -104,8 +118,8 @@ def test_a_misspelt_filter_is_told_with_what_it_may_be(visit):
     assert page.get_by_text("No architecture of the index passes these filters.").count() == 1
     page = visit("ask/hf%3Abert?family=qqqq&source=tim")
     said = [
-        "No architecture has the family qqqq.",
         "No architecture has the source tim; near: timm.",
+        "No architecture has the family qqqq.",
     ]
     expect(faults).to_have_text(said)
     # Each is known, and nothing is both.
@@ -116,11 +130,11 @@ def test_a_misspelt_filter_is_told_with_what_it_may_be(visit):
 
 @pytest.mark.parametrize("text", ["many", "1.2.3", "1,000"])
 def test_a_range_that_is_no_number_is_told(visit, text):
-    page = visit(f"ask/hf%3Abert?least={text}&most=5G")
+    page = visit(f"ask/hf%3Abert?min-parameters={text}&max-parameters=5G")
     page.wait_for_selector(".hits")
     wanted = f"{text} is no number of parameters: write 30M, or 30000000."
     expect(page.locator("main .error")).to_have_text([wanted])
-    assert page.locator(".filters [name=least]").input_value() == text
+    assert page.locator(".filters [name=min-parameters]").input_value() == text
 
 
 def test_a_dropped_file_is_answered(visit, model_file):

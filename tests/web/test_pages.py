@@ -14,13 +14,18 @@ from web_asking import ask
 
 from nar.answers.verdict import resemblance
 from nar.answers.words import resemblance_text
+from nar.base.model_files import READ
 from nar.graphs.canonical import canonical
+from nar.index.filters import Filter, conditions_of
 from nar.motifs.partition import partition
 from nar.v1.retrieval_pb2 import SearchResult
 from nar.web.pages import AtlasExtras, page_of
 from nar.wire.graphs import encode_graph
 from nar.wire.records import decode_answer
 from nar.wire.settings import ServerConfig
+
+# Each row has its own: a list of them offers nothing.
+NO_LIST = {"name", "topology", "exact", "inference"}
 
 
 def names(server, text):
@@ -175,3 +180,16 @@ def test_a_file_is_bounded_while_it_comes(server):
     answer = connection.getresponse()
     assert answer.status == 413
     connection.close()
+
+
+def test_what_can_be_asked_for_is_offered(server):
+    _, _, offered = ask(server, "/page/offers", method="GET")
+    columns = {condition["column"] for condition in offered["conditions"]}
+    assert columns == {each.column for each in conditions_of(Filter)} - NO_LIST
+    assert offered["files"] == dict(READ)
+
+
+def test_every_label_is_a_column_of_the_map(columns):
+    assert set(columns["labels"]) == {
+        each.column for each in conditions_of(Filter) if each.is_label
+    }

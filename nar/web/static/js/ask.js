@@ -7,6 +7,7 @@ import { filterForm, filterOf, misspelt, unread } from "./filters.js";
 import { hitTable } from "./hits.js";
 import { link } from "./links.js";
 import { keep, label, targetOf } from "./models.js";
+import { offers } from "./offers.js";
 import { isKnown, verdict } from "./verdict.js";
 
 const ASKED = 60;
@@ -29,16 +30,17 @@ export async function askView(main, { parts: [name], query }, signal) {
   const answer = el("div", { class: "answer", "aria-live": "polite" }, el("p", { class: "busy" }, "Asking …"));
   main.append(answer);
   const target = targetOf(name);
-  const asked = { ...target, topK: ASKED, filter: filterOf(query), by: query.by };
+  const { conditions: table } = await offers(signal);
+  const asked = { ...target, topK: ASKED, filter: filterOf(query, table), by: query.by };
   // Filters would hide what the model is like.
   const beside = ["BY_DESIGN", "BY_COPY"].map((by) => ({ ...target, topK: VOTING, by }));
   const [result, design, copy] = await search([asked, ...beside], signal);
   const like = isKnown(result) ? null : await post("/page/resemblance", { design, copy }, signal);
   const hits = result.hits ?? [];
-  const faults = [...unread(query), ...(hits.length ? [] : await misspelt(query, signal))];
+  const faults = [...unread(query, table), ...(hits.length ? [] : await misspelt(query, table, signal))];
   answer.replaceChildren(verdict(name, result, like), tools(name));
   const changed = (wanted) => { location.hash = link("ask", name, wanted); };
-  main.append(el("div", { class: "columns" }, filterForm(query, changed),
+  main.append(el("div", { class: "columns" }, filterForm(query, table, changed),
     el("div", {}, faults.map((text) => el("p", { class: "error", role: "alert" }, text)), hitTable(name, hits))));
 }
 
@@ -52,13 +54,16 @@ function tools(name) {
 
 function fileButton() {
   const input = el("input", {
-    type: "file", accept: ".onnx,.pt2,.json", class: "hidden", id: "file",
+    type: "file", class: "hidden", id: "file",
     onchange: () => input.files[0] && dispatchEvent(new CustomEvent("nar:file", { detail: input.files[0] })),
   });
+  offers().then(({ files }) => { input.accept = Object.keys(files).join(","); }, () => {});
   return el("span", {}, input, el("label", { class: "button", for: "file" }, "Open a file"));
 }
 
 function welcome() {
+  const kinds = el("span", {}, "a file");
+  offers().then(({ files }) => { kinds.textContent = Object.entries(files).map(([end, kind]) => `${kind} (${end})`).join(", "); }, () => {});
   const area = el("textarea", { rows: 6, spellcheck: "false", "aria-label": "A graph as JSON", placeholder: '{"operators": ["input", "conv", "relu"], "nodes": [0, 1, 2], "edgeIndex": {"sources": [0, 1], "targets": [1, 2]}}' });
   const said = el("p", { class: "error", role: "alert", hidden: true });
   const take = () => {
@@ -71,7 +76,7 @@ function welcome() {
   };
   return el("section", { class: "welcome" },
     el("h1", {}, "What is this network, and who is like it?"),
-    el("p", {}, "Type the name of a known architecture, or drop a model: an ONNX file, an exported program (.pt2), a config.json. Only its graph is kept, never its weights, and nothing leaves this server."),
+    el("p", {}, "Type the name of a known architecture, or drop a model: ", kinds, ". Only its graph is kept, never its weights, and nothing leaves this server."),
     el("p", { class: "examples" }, "For example ", EXAMPLES.map((each) => [el("a", { href: link("ask", each) }, each), " "])),
     el("details", {}, el("summary", {}, "Paste a graph"), area, said, el("button", { type: "button", onclick: take }, "Ask")));
 }

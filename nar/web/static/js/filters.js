@@ -1,14 +1,14 @@
-// What hits must be: labels and a range of parameters, as the contract has them.
+// What hits must be: labels and ranges, as the server's table of conditions has them.
 
 import { columns } from "./columns.js";
 import { el } from "./dom.js";
 import { counted } from "./format.js";
 
-const LABELS = { family: "families", task: "tasks", block: "blocks", tier: "tiers", source: "sources" };
 const NEAR = 3;
 // The share of pairs from which on a value may be what was meant.
 const ALIKE = 0.5;
-const RANGE = ["least", "most"];
+// The end of a range by the beginning of its name in an address: the command line has it, too.
+const ENDS = { min: "minimum", max: "maximum" };
 const BY = {
   BY_DESIGN: "the whole design",
   BY_FAMILY: "what it is for",
@@ -16,50 +16,66 @@ const BY = {
   BY_COPY: "as much as a copy",
 };
 
+// The names in an address of both ends of a range, each with the field of the contract.
+function endsOf({ flag }) {
+  return Object.entries(ENDS).map(([end, field]) => [`${end}-${flag}`, field]);
+}
+
 // The filter of a query; undefined where nothing is asked for.
-export function filterOf(query) {
+export function filterOf(query, table) {
   const filter = {};
-  for (const [name, field] of Object.entries(LABELS)) if (query[name]) filter[field] = [query[name]];
-  const [least, most] = RANGE.map((name) => counted(query[name] ?? ""));
-  if (least !== null || most !== null) {
-    filter.parameters = { ...(least !== null && { minimum: String(least) }), ...(most !== null && { maximum: String(most) }) };
+  for (const { column, field } of table.filter((each) => each.is_label)) if (query[column]) filter[field] = [query[column]];
+  for (const range of table.filter((each) => each.is_range)) {
+    const bounds = endsOf(range).map(([name, end]) => [end, counted(query[name] ?? "")]).filter(([, bound]) => bound !== null);
+    if (bounds.length) filter[range.field] = Object.fromEntries(bounds.map(([end, bound]) => [end, String(bound)]));
   }
   return Object.keys(filter).length ? filter : undefined;
 }
 
 // The form beside the hits; `changed(query)` gets what is wanted now.
-export function filterForm(query, changed) {
+export function filterForm(query, table, changed) {
   const form = el("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() });
   const tell = () => changed(Object.fromEntries([...new FormData(form)].filter(([, value]) => value)));
   const shares = el("select", { name: "by" }, Object.entries(BY).map(([value, text]) =>
     el("option", { value: value === "BY_DESIGN" ? "" : value, selected: (query.by || "BY_DESIGN") === value }, text)));
-  form.append(el("label", {}, "Shared", shares));
-  for (const name of Object.keys(LABELS)) {
-    const values = el("datalist", { id: `values-${name}` });
-    form.append(el("label", {}, name[0].toUpperCase() + name.slice(1),
-      el("input", { name, value: query[name] ?? "", list: values.id, autocomplete: "off" })), values);
-  }
-  form.append(el("fieldset", { class: "range" }, el("legend", {}, "Parameters"),
-    el("input", { name: "least", value: query.least ?? "", placeholder: "from", "aria-label": "At least so many parameters" }),
-    el("input", { name: "most", value: query.most ?? "", placeholder: "to 30M", "aria-label": "At most so many parameters" })));
+  form.append(el("label", {}, "Shared", shares), ...table.map((each) => (each.is_label ? labelField(query, each) : rangeField(query, each))));
   form.append(el("button", { type: "button", class: "quiet", onclick: () => changed({}) }, "Clear"));
   form.addEventListener("change", tell);
-  form.addEventListener("focusin", () => fill(form), { once: true });
+  form.addEventListener("focusin", () => fill(form, table), { once: true });
   return form;
 }
 
+function labelField(query, { column, meaning }) {
+  const values = el("datalist", { id: `values-${column}` });
+  return el("label", { title: meaning }, titled(column),
+    el("input", { name: column, value: query[column] ?? "", list: values.id, autocomplete: "off" }), values);
+}
+
+function rangeField(query, range) {
+  const [least, most] = endsOf(range).map(([name]) => name);
+  return el("fieldset", { class: "range", title: range.meaning }, el("legend", {}, titled(range.column)),
+    el("input", { name: least, value: query[least] ?? "", placeholder: "from", "aria-label": `At least so many ${range.column}` }),
+    el("input", { name: most, value: query[most] ?? "", placeholder: "to 30M", "aria-label": `At most so many ${range.column}` }));
+}
+
+function titled(word) {
+  return word[0].toUpperCase() + word.slice(1);
+}
+
 // What of a query is no number where one is wanted, in a sentence each: it does not filter.
-export function unread(query) {
-  return RANGE.filter((name) => query[name] && counted(query[name]) === null)
-    .map((name) => `${query[name]} is no number of parameters: write 30M, or 30000000.`);
+export function unread(query, table) {
+  return table.filter((each) => each.is_range).flatMap((range) => endsOf(range)
+    .filter(([name]) => query[name] && counted(query[name]) === null)
+    .map(([name]) => `${query[name]} is no number of ${range.column}: write 30M, or 30000000.`));
 }
 
 // What of a query no architecture has, in a sentence each, with what it may have been.
-export async function misspelt(query, signal) {
+export async function misspelt(query, table, signal) {
   const known = await columns(signal);
-  const isUnknown = (name) => query[name] && !known.labels[name].values.includes(query[name]);
-  return Object.keys(LABELS).filter(isUnknown).map((name) => {
-    const near = alike(query[name], known.labels[name].values);
+  const valuesOf = (name) => known.labels[name].values;
+  const labels = table.filter((each) => each.is_label).map((each) => each.column);
+  return labels.filter((name) => query[name] && !valuesOf(name).includes(query[name])).map((name) => {
+    const near = alike(query[name], valuesOf(name));
     return `No architecture has the ${name} ${query[name]}${near.length ? `; near: ${near.join(", ")}` : ""}.`;
   });
 }
@@ -80,9 +96,9 @@ function pairs(text) {
   return new Set(letters.slice(1).map((letter, at) => letters[at] + letter));
 }
 
-async function fill(form) {
+async function fill(form, table) {
   const known = await columns();
-  for (const name of Object.keys(LABELS)) {
-    form.querySelector(`#values-${name}`).replaceChildren(...known.labels[name].values.map((value) => el("option", { value })));
+  for (const { column } of table.filter((each) => each.is_label)) {
+    form.querySelector(`#values-${column}`).replaceChildren(...known.labels[column].values.map((value) => el("option", { value })));
   }
 }
