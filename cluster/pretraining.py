@@ -261,7 +261,8 @@ def _shown(
 ) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
     """A queue whose reports are shown, and kept by their number among the epochs of all stages.
 
-    An epoch may come twice, when its worker dies before its state is safe.
+    An epoch may come twice, when its worker dies before its state is safe. A queue, because the
+    callbacks of Ray Train run in its controller, which is another process.
     """
     epochs = [stage.epochs for stage in recipe.stages.values()]
     first = dict(zip(recipe.stages, offsets(epochs).tolist(), strict=False))
