@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nar.base.spool import Spool
+from nar.encoding.collecting import Spool
 
 TYPES = (np.uint8, np.int64, np.uint64, np.float32)
 

@@ -1,12 +1,18 @@
-"""What pretraining reads: samples of a corpus, taken part by part, and what each aims at."""
+"""What pretraining reads: samples of a corpus, taken part by part, and what each aims at.
 
+No graph is kept, and what is kept of many graphs may be larger than memory: a `Spool` lies on disk.
+"""
+
+import mmap
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeVar
+from tempfile import TemporaryFile
+from typing import Any, Final, Protocol, TypeVar
+from weakref import finalize
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from nar.graphs.architecture import Architecture, Labels
 from nar.graphs.graph import ComputationalGraph
@@ -14,6 +20,8 @@ from nar.graphs.graph import ComputationalGraph
 # Chosen: so many nodes are cut into motifs at once. What is learned is the same whatever it is, and
 # memory beside the samples grows with it.
 NODES_A_CHUNK: Final = 300_000
+
+_SPOOL_PREFIX: Final = "nar-spool-"
 
 SamplesT = TypeVar("SamplesT", covariant=True)
 
@@ -146,3 +154,47 @@ def chunks(
         nodes += item.graph.nodes
     if chunk:
         yield chunk
+
+
+class Spool:
+    """Arrays of one type, laid end to end in a file that has no name.
+
+    Memory holds none of them: what is read of the file is the system's to keep or to give up, so
+    that they may be larger than memory. The file lies where `tempfile` puts files (``TMPDIR``), and
+    is gone with whoever reads it last.
+
+    Args:
+        dtype: Of every item.
+
+    Example:
+        >>> spool = Spool(np.int64)
+        >>> spool.append(np.array([1, 2]))
+        >>> spool.append(np.array([3]))
+        >>> spool.array()
+        array([1, 2, 3])
+    """
+
+    def __init__(self, dtype: DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._file = TemporaryFile(prefix=_SPOOL_PREFIX)  # noqa: SIM115 - open until it is read
+        finalize(self, self._file.close)
+
+    def append(self, array: NDArray[Any]) -> None:
+        """Lay an array behind the others.
+
+        Args:
+            array: Shape (items,), of values that the type holds.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        self._file.write(np.ascontiguousarray(array, dtype=self._dtype).tobytes())
+
+    def array(self) -> NDArray[Any]:
+        """Everything so far, read-only: shape (items,). Nothing can be appended after it."""
+        with self._file as file:
+            file.flush()
+            if not file.tell():  # A file without content cannot be mapped.
+                return np.empty(0, dtype=self._dtype)
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(mapped, dtype=self._dtype)

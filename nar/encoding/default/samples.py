@@ -6,9 +6,8 @@ from itertools import chain
 
 import numpy as np
 
-from nar.base.spool import Spool
 from nar.encoding.batches import runs
-from nar.encoding.collecting import NODES_A_CHUNK, Targets
+from nar.encoding.collecting import NODES_A_CHUNK, Spool, Targets
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import Codes
 from nar.graphs.ragged import Integers, offsets, ranks, slices
