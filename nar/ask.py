@@ -17,8 +17,8 @@ from rich.console import Console, RenderableType
 from nar.answers.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.answers.bodies import SharedBody
 from nar.answers.conditions import MemoryValues, as_field, check_values
+from nar.answers.copies import one_row_a_network
 from nar.answers.difference import Difference, difference, motif_times
-from nar.answers.folding import folded
 from nar.answers.map import read_map
 from nar.answers.naming import resolve_name
 from nar.answers.query import PARTS, Answer, Query
@@ -104,7 +104,7 @@ class Relatives(Shown):
 
     def view(self) -> RenderableType:
         """What is said of the model, and a table of the hits, a row a network."""
-        rows = folded(self.answer.hits, len(self.answer.hits), self.name)
+        rows = one_row_a_network(self.answer.hits, len(self.answer.hits), self.name)
         return answer_view(self.name, self.answer, rows)
 
     @property

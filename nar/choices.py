@@ -50,7 +50,7 @@ class IndexChoice:
         return self.names_index or not self.wants_atlas
 
     @property
-    def said(self) -> str:
+    def notice(self) -> str:
         """Who chose an index that nobody named with the command; empty where somebody did."""
         instead = "it is asked in place of the atlas of NAR"
         if self.uri:
@@ -102,7 +102,7 @@ class IndexChoice:
 
 
 @cache
-def _say(corpus: Location) -> None:
+def _print_location(corpus: Location) -> None:
     """Say which corpus is read: once, however often a command looks into it."""
     stderr.print(f"reading the corpus at {corpus}", style="dim")
 
@@ -130,7 +130,7 @@ class CorpusChoice:
             InvalidInputError: pyarrow opens no file system of the URI.
         """
         chosen = located(str(self.corpus)) if self.corpus else self._unnamed()
-        _say(chosen)
+        _print_location(chosen)
         return chosen
 
     def directory_if_any(self) -> Location | None:

@@ -15,7 +15,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from nar import ask
-from nar.answers.folding import Row
+from nar.answers.copies import NetworkRow
 from nar.answers.naming import resolve_name
 from nar.answers.query import Answer
 from nar.base.errors import InvalidInputError, NarError
@@ -63,7 +63,7 @@ def search_report(name: str, answer: Answer) -> Report:
         name: What was asked.
         answer: The answer.
     """
-    report = answer_report(name, answer, [Row(hit) for hit in answer.hits])
+    report = answer_report(name, answer, [NetworkRow(hit) for hit in answer.hits])
     del report["explanations"]
     return {**report, **report.pop("evidence")}
 

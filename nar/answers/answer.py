@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 from nar.answers.bodies import Dissected, SharedBody, differing, shared_bodies
+from nar.answers.copies import one_row_a_network
 from nar.answers.difference import Cut, Explanation, motif_difference
-from nar.answers.folding import folded
 from nar.answers.part_of import Whole, wholes_of
 from nar.answers.query import PARTS, Answer, Part, Query
 from nar.answers.verdict import HITS, FamilyVerdict, Resemblance, family_verdict, resemblance
@@ -134,7 +134,7 @@ def explained_names(answer: Answer, name: str, networks: int = EXPLAINED) -> lis
         name: Of the query; empty of one that has none.
         networks: How many.
     """
-    names = [row.hit.name for row in folded(answer.hits, networks, name)]
+    names = [row.hit.name for row in one_row_a_network(answer.hits, networks, name)]
     names += [whole.name for whole in (answer.part_of or ())[:1]]
     names += [body.name for body in (answer.bodies or ())[:1]]
     return list(dict.fromkeys(names))

@@ -125,5 +125,5 @@ def export(
 
     drawing.check_suffix(output)
     [item] = architectures_of(corpus.directory_if_any(), [name], input_shape)
-    draw = drawing.drawn_operators if operators else drawing.drawn_motifs
+    draw = drawing.operator_drawing if operators else drawing.motif_drawing
     drawing.write_drawing(output, draw(name, item.graph))

@@ -13,8 +13,8 @@ from nar.answers.answer import EXPLAINED, Graphs, explained_names, explanation_o
 from nar.answers.atlas import atlas_novelty, read_atlas, shipped_atlas
 from nar.answers.bodies import Dissected
 from nar.answers.conditions import MemoryValues, PagedValues, Values, check_values
+from nar.answers.copies import NetworkRow, one_row_a_network
 from nar.answers.difference import Cut
-from nar.answers.folding import Row, folded
 from nar.answers.naming import captured, known_or_captured
 from nar.answers.novelty import Novelty, read_novelty
 from nar.answers.query import Answer, Part, Query
@@ -85,7 +85,11 @@ def search(
     parts = _READ | (_WEAKER if is_whole else _NONE) | (_REASONS if explain else _NONE)
     query = Query(asked, wide, wanted, by, parts, parts_if_new=_WEAKER)
     [answer] = ask([query], choice, server, HitGraphs(corpus))
-    rows = [Row(hit) for hit in answer.hits] if copies else folded(answer.hits, top_k, name)
+    rows = (
+        [NetworkRow(hit) for hit in answer.hits]
+        if copies
+        else one_row_a_network(answer.hits, top_k, name)
+    )
     if len(rows) < top_k and len(answer.hits) == wide:
         folds = f"{wide} hits are {len(rows)} networks: --all gives every copy a row of its own"
         stderr.print(folds, style="yellow")
@@ -105,7 +109,7 @@ def _explained(asked: Architecture, answer: Answer, networks: int) -> Answer:
     """
     own = asked.labels.name
     given = {each.name: each for each in answer.shared or ()}
-    copies = {row.hit.name: row.copies for row in folded(answer.hits, networks, own)}
+    copies = {row.hit.name: row.copies for row in one_row_a_network(answer.hits, networks, own)}
     cut, dissected = Cut(asked), Dissected(asked)
     reasons = []
     for name in explained_names(answer, own, networks):
@@ -196,8 +200,8 @@ def _ask_index(
     from nar.index.architecture_index import ArchitectureIndex
     from nar.index.following import checked_index
 
-    if choice.said:
-        stderr.print(choice.said, style="yellow")
+    if choice.notice:
+        stderr.print(choice.notice, style="yellow")
     config = choice.existing()
     embedder, novelty = _encoder(choice)
     with ArchitectureIndex(config, encoder=embedder.fingerprint) as index:

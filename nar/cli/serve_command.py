@@ -53,8 +53,8 @@ def serve(
     config = config.model_copy(update={"server": config.server.model_copy(update=changed)})
     log_to_stderr(config.server)
     share_memory()
-    if choice.said:
-        log.warning("%s", choice.said)
+    if choice.notice:
+        log.warning("%s", choice.notice)
     if choice.wants_atlas_encoder:
         serve_atlas(config, is_named=choice.has_own_rows, corpus=corpus)
     else:
@@ -74,8 +74,8 @@ def show(choice: IndexChoice, port: int, directory: Path | None = None) -> None:
     config = choice.config()
     ports = {"web_port": port, "port": 0, "metrics_port": 0}
     config = config.model_copy(update={"server": config.server.model_copy(update=ports)})
-    if choice.said:
-        stderr.print(choice.said, style="yellow")
+    if choice.notice:
+        stderr.print(choice.notice, style="yellow")
     if not choice.wants_atlas_encoder:
         _serve_workspace(config, choice, None, _say_where)
         return

@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nar.answers.copies import NetworkRow
 from nar.answers.difference import Explanation
-from nar.answers.folding import Row
 from nar.answers.published import origin
 from nar.answers.query import Answer
 from nar.answers.verdict import FamilyVerdict
@@ -69,7 +69,7 @@ LEFT_OUT: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def answer_view(query: str, answer: Answer, rows: Sequence[Row] = ()) -> RenderableType:
+def answer_view(query: str, answer: Answer, rows: Sequence[NetworkRow] = ()) -> RenderableType:
     """What is said of a query, a table of its relatives, and why the first of them are near.
 
     Args:
@@ -84,7 +84,7 @@ def answer_view(query: str, answer: Answer, rows: Sequence[Row] = ()) -> Rendera
         for each in said
         if each.part not in _STYLES
     ]
-    shown = rows or [Row(hit) for hit in answer.hits]
+    shown = rows or [NetworkRow(hit) for hit in answer.hits]
     hits: list[RenderableType] = (
         ["", Fitted(partial(_tables, query, shown))] if shown else [Text(_NOBODY, "yellow")]
     )
@@ -94,7 +94,7 @@ def answer_view(query: str, answer: Answer, rows: Sequence[Row] = ()) -> Rendera
     return Group(*before, *hits, *below, *reasons)
 
 
-def answer_report(query: str, answer: Answer, rows: Sequence[Row]) -> Report:
+def answer_report(query: str, answer: Answer, rows: Sequence[NetworkRow]) -> Report:
     """The same as plain data.
 
     Args:
@@ -136,7 +136,7 @@ def _votes(verdict: FamilyVerdict | None) -> Report | None:
     return {"name": verdict.family or None, **asdict(verdict)} if verdict else None
 
 
-def _hit(row: Row) -> Report:
+def _hit(row: NetworkRow) -> Report:
     figures = asdict(row.published) if row.published else None
     return {**asdict(row.hit), "copies": row.copies, "published": figures}
 
@@ -153,14 +153,16 @@ def _explanation(reason: Explanation) -> Report:
     }
 
 
-def _tables(query: str, rows: Sequence[Row], columns: int) -> list[Table]:
+def _tables(query: str, rows: Sequence[NetworkRow], columns: int) -> list[Table]:
     """The relatives with whole texts, and with cut ones for a terminal that may have no room."""
     if columns >= _WIDE:
         return [_relatives(query, rows, None, with_figures=True)]
     return [_relatives(query, rows, width, with_figures=False) for width in (None, _CUT)]
 
 
-def _relatives(query: str, rows: Sequence[Row], width: int | None, *, with_figures: bool) -> Table:
+def _relatives(
+    query: str, rows: Sequence[NetworkRow], width: int | None, *, with_figures: bool
+) -> Table:
     title = f"Relatives of {query}"
     measured = [_MEASURED] if with_figures and any(row.published for row in rows) else []
     table = Table(
@@ -191,7 +193,7 @@ def _relatives(query: str, rows: Sequence[Row], width: int | None, *, with_figur
     return table
 
 
-def _copies(row: Row) -> Iterator[tuple[str, Text]]:
+def _copies(row: NetworkRow) -> Iterator[tuple[str, Text]]:
     """What stands below a network: the others of its names."""
     for name in row.copies[:_SHOWN_COPIES]:
         yield "=", Text(name, "dim")
@@ -209,7 +211,7 @@ def _names_its_library(hit: Hit) -> bool:
     return hit.name.startswith(f"{_library(hit)}:")
 
 
-def _published(row: Row) -> tuple[str, str]:
+def _published(row: NetworkRow) -> tuple[str, str]:
     """Percent of ImageNet's images, and images a second, as timm has measured them."""
     figures = row.published
     if figures is None:

@@ -65,10 +65,10 @@ def difference_report(compared: Difference) -> Report:
 def difference_html(compared: Difference) -> tuple[str, str]:
     """The same as HTML, and the motifs of both drawn side by side."""
     # It takes 0.2 s to import, and who looks at a terminal does without.
-    from nar.views.drawing import as_svg, drawn_motifs
+    from nar.views.drawing import as_svg, motif_drawing
 
     sides = ((side.labels.name, side.graph) for side in (compared.first, compared.second))
-    drawn = (as_svg(drawn_motifs(*side)) for side in sides)
+    drawn = (as_svg(motif_drawing(*side)) for side in sides)
     return html_of(difference_view(compared)), side_by_side(*drawn)
 
 

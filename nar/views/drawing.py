@@ -24,7 +24,7 @@ from nar.views.display import in_brief
 Drawing: TypeAlias = nx.MultiDiGraph
 
 
-def drawn_operators(name: str, graph: ComputationalGraph) -> Drawing:
+def operator_drawing(name: str, graph: ComputationalGraph) -> Drawing:
     """Every operator as a node with its attributes, every value passed as an edge."""
     drawing = Drawing(name=name)
     rows = zip(graph.op_ids.tolist(), graph.attributes.tolist(), strict=True)
@@ -37,7 +37,7 @@ def drawn_operators(name: str, graph: ComputationalGraph) -> Drawing:
     return drawing
 
 
-def drawn_motifs(name: str, graph: ComputationalGraph) -> Drawing:
+def motif_drawing(name: str, graph: ComputationalGraph) -> Drawing:
     """Every motif as a node, linked where one reads what another makes."""
     cut = partition(graph)
     macro = macro_graph(cut)

@@ -71,13 +71,13 @@ def _read(name: str, path: Path) -> Graph:
     child = Child(_MODULE, {"path": str(path), "answer": str(answer)})
     clock.start()
     try:
-        said = child.answer(ending)
+        answered = child.answer(ending)
     finally:
         clock.cancel()
         child.close()
-    if said is None:
+    if answered is None:
         why = f"it took longer than {_MAX_S:.0f} s" if ending.is_set() else "its reader was ended"
         raise InvalidQueryError(name, f"{why}; `nar search FILE` in a shell has no limits")
-    if "fault" in said:
-        raise InvalidQueryError(name, said["fault"])
+    if "fault" in answered:
+        raise InvalidQueryError(name, answered["fault"])
     return Graph.FromString(answer.read_bytes())

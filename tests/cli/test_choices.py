@@ -62,12 +62,12 @@ def test_who_takes_the_place_of_the_atlas_is_said_unless_the_command_named_it(
         IndexChoice(Path("mine"), None, None),
         IndexChoice(DEFAULT_WORK, "mine.db", place),
     ):
-        assert quiet.said == ""
+        assert quiet.notice == ""
     (DEFAULT_WORK / "index.db").mkdir(parents=True)
-    assert IndexChoice(DEFAULT_WORK, None, None).said == (
+    assert IndexChoice(DEFAULT_WORK, None, None).notice == (
         "there is a workspace in work; it is asked in place of the atlas of NAR"
     )
-    assert IndexChoice(Path("mine"), None, place).said == (
+    assert IndexChoice(Path("mine"), None, place).notice == (
         "place.yaml names the index at mine.db; it is asked in place of the atlas of NAR"
     )
 

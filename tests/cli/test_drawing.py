@@ -13,7 +13,7 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from nar.cli.app import app
-from nar.views.drawing import as_dot, as_graphml, as_json, as_svg, drawn_motifs, drawn_operators
+from nar.views.drawing import as_dot, as_graphml, as_json, as_svg, motif_drawing, operator_drawing
 from nar.views.html import html_of
 
 SQUARE = "input; conv 0; mul 1 1; conv 2"
@@ -32,21 +32,21 @@ def run(*arguments):
 
 
 def test_operators_keep_their_operands_in_order():
-    drawing = drawn_operators("square", graph_of(SQUARE))
+    drawing = operator_drawing("square", graph_of(SQUARE))
     labels = [label for _, label in drawing.nodes(data="label")]
     assert labels == ["input", "conv", "mul", "conv"]
     assert sorted(drawing.edges(data="operand")) == [(0, 1, 0), (1, 2, 0), (1, 2, 1), (2, 3, 0)]
 
 
 def test_equal_motifs_have_one_code():
-    drawing = drawn_motifs("deep", resnet([3]))
+    drawing = motif_drawing("deep", resnet([3]))
     codes = [code for _, code in drawing.nodes(data="code")]
     assert len(codes) > len(set(codes))
     assert nx.is_weakly_connected(drawing)
 
 
 def test_json_and_graphml_read_back():
-    drawing = drawn_operators("square", graph_of(SQUARE))
+    drawing = operator_drawing("square", graph_of(SQUARE))
     read = nx.node_link_graph(json.loads(as_json(drawing)), edges="edges")
     assert nx.utils.graphs_equal(read, drawing)
     read = nx.parse_graphml(as_graphml(drawing), node_type=int, force_multigraph=True)
@@ -55,10 +55,10 @@ def test_json_and_graphml_read_back():
 
 
 def test_a_picture_is_whole_and_says_what_it_is_told_only():
-    root = ElementTree.fromstring(as_svg(drawn_operators(HOSTILE, resnet([2]))))
+    root = ElementTree.fromstring(as_svg(operator_drawing(HOSTILE, resnet([2]))))
     names = [each.tag.rpartition("}")[2] for each in root.iter()]
     assert (names.count("rect"), names.count("script")) == (resnet([2]).nodes, 0)
-    assert '\\"1\\"' in as_dot(drawn_operators(HOSTILE, graph_of(SQUARE)))
+    assert '\\"1\\"' in as_dot(operator_drawing(HOSTILE, graph_of(SQUARE)))
 
 
 @pytest.mark.parametrize("suffix", ["dot", "graphml", "json", "svg"])

@@ -1,4 +1,4 @@
-"""Folding: hits that are one network stand in one row, under the name that stands for all."""
+"""Copies: hits that are one network stand in one row, under the name that stands for all."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NetworkRow:
     """One network of an answer.
 
     Attributes:
@@ -32,7 +32,7 @@ class Row:
         return figures_of((self.hit.name, *self.copies))
 
 
-def folded(hits: Sequence[Hit], rows: int, asked: str = "") -> list[Row]:
+def one_row_a_network(hits: Sequence[Hit], rows: int, asked: str = "") -> list[NetworkRow]:
     """The first networks of an answer.
 
     Args:
@@ -46,11 +46,11 @@ def folded(hits: Sequence[Hit], rows: int, asked: str = "") -> list[Row]:
     return [_row(hits, asked) for hits in list(networks.values())[:rows]]
 
 
-def _row(hits: Sequence[Hit], asked: str) -> Row:
+def _row(hits: Sequence[Hit], asked: str) -> NetworkRow:
     """One network under the name that was asked, or the first whose family most of them have.
 
     What another library wraps is of the family of what it wraps.
     """
     counts = Counter(hit.family for hit in hits)
     shown = max(hits, key=lambda hit: (hit.name == asked, counts[hit.family]))
-    return Row(shown, tuple(hit.name for hit in hits if hit is not shown))
+    return NetworkRow(shown, tuple(hit.name for hit in hits if hit is not shown))
