@@ -9,7 +9,7 @@ import pytest
 
 from nar.answers import roles
 from nar.capture import graphs as captured
-from nar.capture.rewrites import batch_norm, rewrite, windows
+from nar.capture.rewrites import norms, rewrite, windows
 from nar.graphs import canonical, ops
 from nar.graphs.architecture import coarse_block
 from nar.graphs.normal_form import linear_sums, rules
@@ -60,7 +60,7 @@ def named(identifiers):
         pytest.param(windows._POOLINGS, "adaptive_avg_pool adaptive_max_pool", id="poolings"),
         pytest.param(windows._BETWEEN_POOLED, ON_POOLED, id="layers behind a pooling"),
         pytest.param(
-            batch_norm._CONVOLUTIONS,
+            norms._CONVOLUTIONS,
             "conv conv_grouped conv_depthwise conv_transpose",
             id="convolutions before a frozen norm",
         ),

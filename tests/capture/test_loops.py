@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from nar.capture.loops import MIN_STEPS, fold_steps
+from nar.capture.graphs import MIN_STEPS, fold_steps
 from nar.capture.trace import Operation, Trace
 
 

@@ -5,15 +5,15 @@ from genotype_edits import edited_genotypes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nar.zoo.sources.darts.codes import (
+from nar.zoo.sources.darts.edits import (
     NODE_COUNTS,
     code_edits,
     codes_of,
     distances_from,
     edit_choices,
+    edit_distance,
     genotype_text,
 )
-from nar.zoo.sources.darts.edits import edit_distance
 from nar.zoo.sources.darts.genotypes import GENOTYPE_COUNT, NODES, genotype_at
 
 indices = st.integers(0, GENOTYPE_COUNT - 1)

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from benchmark.commands import app
 from nar.base.errors import CorpusError, InvalidInputError
-from nar.zoo.sources.darts.codes import distances_from, node_texts
 from nar.zoo.sources.darts.dataset import (
     DISTANCES,
     MEMBERS,
@@ -19,7 +18,7 @@ from nar.zoo.sources.darts.dataset import (
     read,
     write,
 )
-from nar.zoo.sources.darts.edits import edit_distance
+from nar.zoo.sources.darts.edits import distances_from, edit_distance, node_texts
 from nar.zoo.sources.darts.genotypes import NODES, parse_genotype
 from nar.zoo.sources.darts.sampling import CENTRE_DISTANCE, CLASSES, sample_classes
 

@@ -3,9 +3,8 @@
 import pytest
 
 from nar.base.errors import UnknownArchitectureError
-from nar.zoo.sources.smp import SMP
-from nar.zoo.sources.smp_encoders import DILATED, PYRAMID, TOKENS, encoders
-from nar.zoo.sources.timm_backbones import timm_backbones
+from nar.zoo.sources.smp import DILATED, PYRAMID, SMP, TOKENS, encoders
+from nar.zoo.sources.timm import timm_backbones
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from nar.zoo import capture_architecture
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.timm_bodies import bodies_built_once, timm_body
+from nar.zoo.sources.timm import bodies_built_once, timm_body
 
 HEADS = [
     "smp:unet/tu-resnet18",

@@ -6,7 +6,7 @@ import torch
 from nar.base.errors import UnknownArchitectureError
 from nar.graphs.ops import op_id
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.timm_bodies import TimmMaps
+from nar.zoo.sources.timm import TimmMaps
 from nar.zoo.sources.torchvision_detection import TORCHVISION_DETECTION
 from nar.zoo.sources.torchvision_heads import without_postprocessing
 from nar.zoo.sources.torchvision_segmentation import TORCHVISION_SEGMENTATION

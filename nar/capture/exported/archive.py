@@ -13,6 +13,7 @@ from zipfile import BadZipFile, ZipFile
 
 import torch
 
+# Chosen: all bytes are read at once, and a hostile file may hold any number of them.
 MAX_JSON_BYTES = 512 << 20
 Json = Mapping[str, Any]
 

@@ -1,10 +1,10 @@
 """ATen operators by name: what each becomes in a trace. Data only; `emitters` does the work."""
 
-from nar.capture.forward.batch_norm import batch_norm
 from nar.capture.forward.emitters import (
     Table,
     arithmetic,
     attention,
+    batch_norm,
     clamp,
     concat,
     constant,

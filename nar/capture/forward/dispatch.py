@@ -22,7 +22,7 @@ from nar.capture.trace import Trace, TraceBuilder
 from nar.capture.values import TensorValues, by_storage, shape_of
 
 _LOG = logging.getLogger(__name__)
-_REASON_LENGTH = 300
+_REASON_LENGTH = 300  # characters; chosen: two or three lines of a terminal
 # Frames of libraries, of this package and of code without a file are nobody's to mend.
 _FOREIGN = (
     *(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),

@@ -1,13 +1,44 @@
 """How a call of one ATen operator enters the trace. `aten` says which goes where."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf, prod
+from typing import Any
 
 from torch import Tensor
 
-from nar.capture.forward.call import Call
-from nar.capture.trace import TraceBuilder
+from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.window import channel_ratio, covers, window
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator's arguments, its tensor operands as values, and the shape it gave.
+
+    Attributes:
+        name: ATen name without overload and without the underscore of in-place variants.
+        args: Positional arguments.
+        kwargs: Keyword-only arguments.
+        values: Tensor arguments in order, lists of tensors laid flat.
+        shapes: Their shapes.
+        shape: Shape of the (first) result.
+    """
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    values: tuple[int, ...]
+    shapes: tuple[Shape, ...]
+    shape: Shape
+
+    def argument(self, position: int, default: object = None) -> Any:  # noqa: ANN401
+        """A positional argument, or what stands for it where the call leaves it out."""
+        return self.args[position] if position < len(self.args) else default
+
+    def literals(self) -> tuple[float, ...]:
+        """Python numbers among the positional arguments."""
+        return tuple([a for a in self.args if type(a) in (int, float)])
+
 
 Emit = Callable[[TraceBuilder, Call], int]
 Table = Mapping[str, Emit]
@@ -278,3 +309,25 @@ def unknown(name: str) -> Emit:
         return builder.emit(name, call.values, call.shape)
 
     return emit
+
+
+_STATISTICS_FROM_INPUT = 3  # where the flags of a batch norm begin, behind weight and bias
+_DECOMPOSED = frozenset({"native_batch_norm", "_native_batch_norm_legit"})
+
+
+def batch_norm(builder: TraceBuilder, call: Call) -> int:
+    """ATen makes an instance norm of (n, c, ...) a batch norm of (1, n c, ...)."""
+    operator = "instance_norm" if _is_by_instance(builder, call) else "batch_norm"
+    return builder.emit(operator, call.values, call.shape)
+
+
+def _is_by_instance(builder: TraceBuilder, call: Call) -> bool:
+    """Whether a batch norm sees all images as channels of one, and so averages within each."""
+    batch, channels, *_ = call.shapes[0]
+    if batch != 1:
+        return False
+    images, each, *_ = (*builder.operations[call.values[0]].shape, 0, 0)
+    reads_statistics = any(flag is True for flag in call.args[_STATISTICS_FROM_INPUT:6])
+    return (images > 1 and images * each == channels) or (
+        reads_statistics and call.name in _DECOMPOSED
+    )

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from nar.capture.forward.aten import SPLITS, aten_table
-from nar.capture.forward.call import Call
-from nar.capture.forward.emitters import Emit, Table, unknown
+from nar.capture.forward.emitters import Call, Emit, Table, unknown
 from nar.capture.forward.forms import run
 from nar.capture.torch_internals import (
     OpOverload,

@@ -7,14 +7,30 @@ computed here, node by node, where an extent that the file leaves open stands at
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module, util
 from math import prod
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.capture.onnx.library import onnx
+from nar.base.errors import MissingLibraryError
 from nar.capture.trace import Shape
+
+
+@cache
+def onnx(module: str = "") -> ModuleType:
+    """The library, or one of its modules.
+
+    Raises:
+        MissingLibraryError: It is not installed.
+    """
+    if util.find_spec("onnx") is None:
+        raise MissingLibraryError("onnx is not installed: pip install 'nar-search[onnx]'")
+    return import_module(f"onnx.{module}" if module else "onnx")
+
 
 Numbers = NDArray[Any]
 
@@ -22,7 +38,7 @@ MAX_NUMBERS = 16  # constants this small may be axes, extents, bounds or literal
 UNKNOWN_SHAPE: Shape = (0,)
 # What stands for an extent that is left open: one example, of an image or of a sequence.
 _BATCH, _SIDE, _LENGTH = 1, 224, 16
-_IMAGE_RANK = 4
+_IMAGE_RANK = 4  # batch, channels, height, width
 # What arithmetic on a few numbers raises, numpy's and the library's own, where they do not fit.
 _NOT_COMPUTED = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 _COMPUTED = frozenset({

@@ -12,8 +12,7 @@ from nar.base.errors import CaptureError
 from nar.capture.forward.dispatch import one_line
 from nar.capture.graphs import to_capture
 from nar.capture.onnx.emitters import OnnxCall
-from nar.capture.onnx.facts import facts_of, operator_name
-from nar.capture.onnx.library import onnx
+from nar.capture.onnx.facts import facts_of, onnx, operator_name
 from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, onnx_table
 from nar.capture.onnx.patterns import simplified
 from nar.capture.onnx.quantised import in_standard_form

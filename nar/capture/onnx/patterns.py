@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from nar.capture.onnx.facts import Facts
-from nar.capture.onnx.library import onnx
+from nar.capture.onnx.facts import Facts, onnx
 from nar.capture.onnx.quantised import Nodes, node_of, unscaled, with_biases
 from nar.capture.trace import Shape
 

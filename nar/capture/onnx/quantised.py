@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from nar.capture.onnx.library import onnx
+from nar.capture.onnx.facts import onnx
 
 Nodes = list[Any]
 

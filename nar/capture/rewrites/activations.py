@@ -8,7 +8,7 @@ from nar.capture.trace import Operation
 
 _GATES = {"sigmoid": "silu", "hard_sigmoid": "hard_swish"}
 _POLYNOMIAL = frozenset({"mul", "div", "add", "pow"})
-_QUICK_GELU = 1.702
+_QUICK_GELU = 1.702  # x * sigmoid(1.702 x): Hendrycks and Gimpel, arXiv:1606.08415
 
 
 def gated(match: Matcher, operation: Operation) -> Operation | None:

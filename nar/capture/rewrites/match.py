@@ -7,6 +7,8 @@ from math import prod
 from nar.capture.parts import PARTS
 from nar.capture.trace import Operation
 
+# Chosen: small expressions have fewer values; without a bound, each value of a long chain of
+# products would be walked to its beginning.
 _MAX_CONE = 16
 _MAX_FACTORS = 4  # products nested deeper are no activation, and chains of them must stay linear
 

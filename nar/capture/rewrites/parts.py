@@ -7,7 +7,7 @@ from nar.capture.rewrites.match import Matcher
 from nar.capture.trace import Operation, Shape
 from nar.capture.window import channel_ratio
 
-# One that grows by a value in each of n steps would have n^2 / 2 edges.
+# Chosen: one that grows by a value in each of n steps would have n^2 / 2 edges.
 _MAX_JOINED = 128
 
 

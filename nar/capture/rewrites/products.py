@@ -10,6 +10,8 @@ from nar.capture.window import channel_ratio
 SCALES = frozenset({"mul", "div"})
 _ON_SCORES = frozenset({"add", "sub", "mul", "div", "where", "masked_fill", "maximum"})
 _MASKS = frozenset({"add", "where", "masked_fill", "maximum"})
+# Chosen: a bound on the walk from a softmax up to its product; a scale, a bias and a mask stand
+# between the two.
 _MAX_STEPS_ON_SCORES = 6
 _REPEATS = frozenset({"repeat"})
 _CHOOSES_ROWS = frozenset({"constant", "compare", "logical"})

@@ -21,9 +21,8 @@ from nar.capture.rewrites.activations import (
     relu6,
     softmax,
 )
-from nar.capture.rewrites.batch_norm import frozen_norm
 from nar.capture.rewrites.match import Matcher
-from nar.capture.rewrites.norms import norm, norm_bias, norm_weight
+from nar.capture.rewrites.norms import frozen_norm, norm, norm_bias, norm_weight
 from nar.capture.rewrites.parts import joined, part_of_linear, rearranged
 from nar.capture.rewrites.products import (
     attention,

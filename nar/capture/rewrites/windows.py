@@ -18,6 +18,7 @@ _BORDER = {
 }
 _POOLINGS = with_any(Trait.POOLS_TO_SIZE)
 _BETWEEN_POOLED = with_any(Trait.ON_POOLED)
+# Chosen: a bound on the walk up to a global pooling; heads have few layers below theirs.
 _MAX_STEPS_BELOW_POOLING = 8
 
 

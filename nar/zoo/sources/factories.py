@@ -17,9 +17,8 @@ from nar.capture.forward.placement import flat_tensors
 from nar.capture.graphs import to_capture
 from nar.capture.values import shape_of
 from nar.zoo.building import UninitialisedOnMeta, weightless
-from nar.zoo.sources.arguments import Arguments
 from nar.zoo.sources.transformers.known_values import known_values
-from nar.zoo.sources.user_code import as_at_home, run_file
+from nar.zoo.sources.user_code import Arguments, as_at_home, run_file
 from nar.zoo.sources.usual import usual_inputs, usual_settings
 
 _Surroundings = Callable[[], AbstractContextManager[object]]

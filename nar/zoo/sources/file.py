@@ -9,9 +9,9 @@ from typing import Final
 from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.capture import Capture, capture_exported, capture_onnx
 from nar.graphs.architecture import UNKNOWN, Labels
-from nar.zoo.sources.arguments import read_arguments
 from nar.zoo.sources.factories import capture_factory
 from nar.zoo.sources.transformers.config_file import capture_config_file
+from nar.zoo.sources.user_code import read_arguments
 from nar.zoo.spec import ArchitectureSpec
 
 SOURCE = "file"

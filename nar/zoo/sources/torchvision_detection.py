@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from nar.capture import CaptureInputs
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
-from nar.zoo.sources.timm_backbones import TimmBackbone, timm_backbones
-from nar.zoo.sources.timm_bodies import TimmMaps
+from nar.zoo.sources.timm import TimmBackbone, TimmMaps, timm_backbones
 from nar.zoo.sources.torchvision_heads import OneStage, TwoStage, without_postprocessing
 
 CLASSES = 91

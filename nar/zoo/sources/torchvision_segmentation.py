@@ -11,8 +11,7 @@ from torch import nn
 from nar.capture import CaptureInputs
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
-from nar.zoo.sources.timm_backbones import TimmBackbone, timm_backbones
-from nar.zoo.sources.timm_bodies import TimmMaps
+from nar.zoo.sources.timm import TimmBackbone, TimmMaps, timm_backbones
 
 CLASSES = 21
 

@@ -6,15 +6,15 @@ from math import gcd
 from random import Random
 
 from nar.base.errors import InvalidInputError
-from nar.zoo.sources.darts.codes import (
+from nar.zoo.sources.darts.edits import (
     Codes,
     code_edits,
     codes_of,
     distances_from,
     edit_choices,
+    edit_distance,
     genotype_text,
 )
-from nar.zoo.sources.darts.edits import edit_distance
 from nar.zoo.sources.darts.genotypes import (
     GENOTYPE_COUNT,
     NODES,
