@@ -49,7 +49,6 @@ OWNERS = {
     "uvicorn": ("nar/serve/http/",),
     **dict.fromkeys(("pymilvus", "milvus_lite"), ("nar/index/",)),
     "mcp": ("nar/mcp_server.py",),
-    "torch_geometric": ("nar/encoding/paper/",),
     "onnx": ("nar/capture/",),
     "typer": ("nar/base/console.py", "nar/cli/", "cluster/"),
     "sklearn": ("nar/answers/map.py",),

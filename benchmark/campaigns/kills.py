@@ -69,7 +69,9 @@ def kills(told: Kills) -> Iterator[Tally]:
                     ledger.read(said)
                     faults += ledger.compare(held_by(opened.uri, "live"))
             figures = {"acknowledged": ledger.acknowledged, "publications": builds.version - 1}
-            yield Tally(kill + 1, told.kills, figures, tuple(faults))
+            # A writer that never came to write loses nothing: that would show nothing.
+            silent = () if ledger.acknowledged else ("no row was acknowledged",)
+            yield Tally(kill + 1, told.kills, figures, (*faults, *silent))
 
 
 @dataclass(frozen=True, slots=True)
