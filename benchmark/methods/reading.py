@@ -1,8 +1,8 @@
 """Graphs of a task as the default encoder reads them, once for all cells of a process.
 
 Cutting graphs and reading their features takes most of the time of a cell, and is the same whatever
-is learned of them. The seconds that a cell saved are added to its own, so that tables compare methods as
-if each had read the graphs itself.
+is learned of them. The seconds that a cell saved are added to its own, so that tables compare
+methods as if each had read the graphs itself.
 """
 
 import time
