@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 
 import nar
 from nar.base import console
+from nar.base.release import version
 from nar.cli.app import app
 from nar.config import NarConfig
 from nar.wire.settings import ServerConfig
@@ -137,8 +138,9 @@ def run_shown(block: Block, address: str) -> None:
     for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
         command, _, shown = part.partition("\n")
         printed = COLOURS.sub("", run_command(split(command), address, TERMINAL))
-        pattern = ".*".join(map(re.escape, plain(shown).split("\n...\n")))
-        assert re.fullmatch(pattern, plain(printed), re.S), f"{block}: {command}\n{printed}"
+        lines = re.split(r"^\.\.\.\n", plain(shown), flags=re.M)
+        pattern = r"(?:.*\n)*".join(map(re.escape, lines))
+        assert re.fullmatch(pattern, plain(printed)), f"{block}: {command}\n{printed}"
 
 
 def plain(text: str) -> str:
@@ -303,3 +305,27 @@ def test_the_site_says_how_each_part_is_used(site):
     assert {page.stem for page in site.glob("*.html")} == pages | {"genindex", "search"}
     reference = (site / "api.html").read_text(encoding="utf-8")
     assert all(f'id="nar.{name}"' in reference for name in nar.__all__)
+
+
+def block(language: str, text: str) -> Block:
+    return Block(ROOT / "README.md", 1, language, text, None)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        block("console", "$ nar --version\nnar 0.0\n"),
+        block("console", "$ nar --version\n"),
+        block("sh", "nar search no-such-source:model\n"),
+        block("sh", "make demo\n"),
+    ],
+    ids=lambda wrong: wrong.text,
+)
+def test_a_block_that_says_something_else_or_that_cannot_run_is_noticed(wrong, workspace):
+    with pytest.raises(AssertionError):
+        run_block(wrong, ADDRESS)
+
+
+def test_a_line_of_dots_stands_for_any_lines(workspace):
+    run_block(block("console", "$ nar --version\n...\n"), ADDRESS)
+    run_block(block("console", f"$ nar --version\nnar {version()}\n"), ADDRESS)
