@@ -19,9 +19,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # What a campaign has done is a line of a log, of which `make reliability` makes a page.
 LOG     ?= work/campaigns.log
-# Folders of tests that run beside the others, each of these in a process of its own.
-BESIDE  := cluster index campaigns+web
-folders  = $(addprefix tests/,$(subst +, ,$(1)))
+# Tests wait for processes much of the time, so that there are more of these than cores.
+PROCESSES ?= 4
+SPREAD   := -n $(PROCESSES) --dist loadgroup
 # What `make bench` runs; with KEEP=results/bench its figures are the stored ones from then on.
 BENCHES ?= motifs capture darts embed serve vectors cli page peers jobs
 KEEP    ?=
@@ -35,7 +35,7 @@ FAULTS  ?= work/faults.jsonl
 CAMPAIGN := $(BIN)/python -m benchmark campaign
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types docs proto proto-check pytest faults campaigns reliability bench scale results notebook pictures lock prometheus milvus s3 chromium clean
+.PHONY: help setup demo test lint types docs proto proto-check pytest quick faults campaigns reliability bench scale results notebook pictures lock prometheus milvus s3 chromium clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -74,16 +74,10 @@ proto-check: $(STAMP)  ## the committed nar/v1 is what `make proto` writes (part
 	$(BIN)/pytest tests/test_generated.py
 
 pytest: $(STAMP) prometheus milvus s3 chromium  ## the tests, against the real Prometheus, Milvus and Chromium
-	@# Tests wait for processes much of the time: these folders run beside the others, and what they
-	@# printed comes at the end.
-	@mkdir -p build
-	@beside() { $(BIN)/pytest $$2 > build/pytest-$$1.log 2>&1; echo $$? > build/pytest-$$1.rc; }; \
-	 $(foreach stream,$(BESIDE),beside $(stream) "$(call folders,$(stream))" &) \
-	 $(BIN)/pytest --doctest-modules nar benchmark; examples=$$?; \
-	 $(BIN)/pytest tests $(foreach stream,$(BESIDE),$(addprefix --ignore ,$(call folders,$(stream)))); others=$$?; \
-	 wait; \
-	 for stream in $(BESIDE); do cat build/pytest-$$stream.log; done; \
-	 exit $$((examples | others $(foreach stream,$(BESIDE),| $$(cat build/pytest-$(stream).rc))))
+	$(BIN)/pytest --doctest-modules $(SPREAD) nar benchmark tests
+
+quick: $(STAMP) lint  ## what to run after each change: no server, no browser, no Ray, nothing slow
+	$(BIN)/pytest $(SPREAD) -m 'not (server or browser or ray or slow or faults)' tests
 
 # Goes on where it was interrupted: what each run came to is a line of FAULTS, to be removed by hand.
 faults: $(STAMP) milvus  ## breaks bulk jobs a hundred times, then every campaign that kills: an hour

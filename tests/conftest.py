@@ -1,4 +1,6 @@
-"""Fixtures that several suites share."""
+"""Fixtures that several suites share, and how tests are told apart and spread over processes."""
+
+from pathlib import Path
 
 import pytest
 from atlases import packed, twenty_networks
@@ -13,6 +15,33 @@ from nar.index.settings import IndexConfig
 # No test is timed: how long an example takes is up to what else the machine does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+TESTS = Path(__file__).parent
+# A fixture that a test takes -> the marker by which `make quick` leaves the test out.
+NEEDS = {
+    "milvus_uri": "server",
+    "s3_uri": "server",
+    "ray_cluster": "ray",
+    "browser": "browser",
+}
+# Folders whose tests share what is dear to start: each is run by one process from end to end.
+TOGETHER = {"cluster": "ray", "web": "browser", "index": "server"}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what a test needs, and name the process that it shares with others."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        for fixture in fixtures & set(NEEDS):
+            item.add_marker(NEEDS[fixture])
+        if "[server" in item.name or item.get_closest_marker("milvus_server"):
+            item.add_marker("server")
+        folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
+        group = TOGETHER.get(folder, str(item.path))
+        if item.get_closest_marker("server"):
+            group = TOGETHER["index"]
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
