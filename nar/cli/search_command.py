@@ -230,10 +230,7 @@ def _ask_server(queries: Sequence[Query], config: "NarConfig", address: str) -> 
     try:
         with Client(address, token=token, config=config.client) as client:
             _check(queries, of_server(client))
-            return [
-                client.search(each.target, top_k=each.top_k, wanted=each.filter, by=each.by)
-                for each in queries
-            ]
+            return client.answers(queries)
     except ServiceError as error:
         if error.code != "UNAUTHENTICATED":
             raise

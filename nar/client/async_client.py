@@ -13,10 +13,11 @@ from google.protobuf.message import Message
 from numpy.typing import NDArray
 
 from nar.answers.difference import MotifDifference
-from nar.answers.query import Answer, Target
+from nar.answers.query import Answer, Query, Target
 from nar.base.errors import NarError
 from nar.client.calling import PLAIN, awaited_answers, callers_of, open_async_channel
 from nar.client.questions import (
+    ANSWERS,
     DELETE,
     EMBED,
     GET,
@@ -103,6 +104,20 @@ class AsyncClient:
         """The nearest architectures of one graph, name, id or vector: see `Client.search`."""
         [outcome] = await self.search_many([target], top_k=top_k, wanted=wanted, by=by)
         return value(outcome)
+
+    async def answers(self, queries: Sequence[Query]) -> list[Answer]:
+        """Answer queries together, each with its own settings: see `Retriever.answers`.
+
+        Queries about one graph, in one call, embed it once.
+
+        Raises:
+            InvalidQueryError: Names the field of a query at fault; others as for `search`.
+        """
+        return [value(outcome) for outcome in await self.search_all(queries)]
+
+    async def search_all(self, queries: Sequence[Query]) -> list[Answer | NarError]:
+        """For each query its answer, or the error that `answers` raises of it."""
+        return await self._ask(ANSWERS, queries)
 
     async def search_many(
         self,

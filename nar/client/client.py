@@ -12,10 +12,11 @@ from google.protobuf.message import Message
 from numpy.typing import NDArray
 
 from nar.answers.difference import MotifDifference
-from nar.answers.query import Answer, Target
+from nar.answers.query import Answer, Query, Target
 from nar.base.errors import NarError
 from nar.client.calling import PLAIN, answers, callers_of, open_channel
 from nar.client.questions import (
+    ANSWERS,
     DELETE,
     EMBED,
     GET,
@@ -112,6 +113,20 @@ class Client:
             ServiceError: Anything else; `code` says what.
         """
         return value(self.search_many([target], top_k=top_k, wanted=wanted, by=by)[0])
+
+    def answers(self, queries: Sequence[Query]) -> list[Answer]:
+        """Answer queries together, each with its own settings: see `Retriever.answers`.
+
+        Queries about one graph, in one call, embed it once.
+
+        Raises:
+            InvalidQueryError: Names the field of a query at fault; others as for `search`.
+        """
+        return [value(outcome) for outcome in self.search_all(queries)]
+
+    def search_all(self, queries: Sequence[Query]) -> list[Answer | NarError]:
+        """For each query its answer, or the error that `answers` raises of it."""
+        return self._ask(ANSWERS, queries)
 
     def search_many(
         self,

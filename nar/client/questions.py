@@ -15,7 +15,7 @@ from google.rpc.status_pb2 import Status
 from numpy.typing import NDArray
 
 from nar.answers.difference import MotifDifference
-from nar.answers.query import Answer, Target
+from nar.answers.query import Answer, Query, Target
 from nar.base.errors import InvalidQueryError, NarError
 from nar.client.remote import error_of_status
 from nar.graphs.architecture import Architecture
@@ -313,6 +313,11 @@ def searching(top_k: int | None, wanted: Filter, by: By) -> Question[Target, Ans
     return Question("Search", "queries", wire.SearchRequest, encode, decode_answer)
 
 
+def _encode_asked(query: Query) -> wire.Query:
+    parts = (query.parts, query.parts_if_new)
+    return encode_query(query.target, query.top_k, query.filter, query.by, *parts)
+
+
 def comparing(
     target: Compared, others: Sequence[str], known: Sequence[Hit | NarError]
 ) -> Question[str, MotifDifference]:
@@ -354,6 +359,9 @@ def _nodes(known: Hit | NarError) -> int:
     return known.nodes if isinstance(known, Hit) else 0
 
 
+ANSWERS: Final[Question[Query, Answer]] = Question(
+    "Search", "queries", wire.SearchRequest, _encode_asked, decode_answer
+)
 EMBED: Final[Question[ComputationalGraph, NDArray[np.float32]]] = Question(
     "Embed", "graphs", wire.EmbedRequest, encode_graph, _decode_embedding
 )

@@ -149,7 +149,13 @@ class Dispatch:
 
         async def answer() -> Message:
             received = Received(call.request, parse, call.clock)
-            return await self._workers.run(call, received, method.work, alone=not method.is_shared)
+            return await self._workers.run(
+                call,
+                received,
+                method.work,
+                alone=not method.is_shared,
+                is_heavy=method.is_heavy,
+            )
 
         proceed: Proceed = answer
         for layer in reversed(layers):

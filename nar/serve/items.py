@@ -49,6 +49,10 @@ class Received:
         """The result of a step with the message, or what the step raises."""
         return _result(lambda: step(self.parse(self.body), self.clock))
 
+    def has(self, property_of: Callable[[Any], bool]) -> bool:
+        """Whether its message has a property; bytes that are no message have none."""
+        return _result(lambda: property_of(self.parse(self.body))) is True
+
 
 # Answers requests of one method: a reply for each.
 Work = Callable[[Sequence[Received]], Sequence[Reply]]

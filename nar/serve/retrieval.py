@@ -3,37 +3,38 @@
 An item at fault gets a status of its own; an error that is raised concerns the whole call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.answers.answer import Graphs
+from nar.answers.answer import READING, Graphs
 from nar.answers.novelty import Novelty
 from nar.answers.query import Answer, Query
 from nar.answers.retrieve import Retriever, Searches
 from nar.base.errors import NarError
 from nar.base.release import version
 from nar.encoding.stored import GraphEmbedder
+from nar.graphs.architecture import Architecture
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.ops import ATTRIBUTES, OPS
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry, IndexRow, IndexState
-from nar.serve.calls import StageClock, TimedEmbedder
+from nar.serve.calls import Patience, StageClock, TimedEmbedder
 from nar.serve.explaining import Explanations
 from nar.serve.items import Items, Received, Reply, rows_of, together
 from nar.serve.telemetry import Measured, Telemetry
 from nar.serve.writing import Writes, Written
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.graphs import Fingerprint
 from nar.wire.limits import encode_limits, limits_of
 from nar.wire.pages import decode_page, encode_page
 from nar.wire.queries import check_totals, decode_name, decode_query
 from nar.wire.records import encode_answer, encode_architecture, encode_state
 from nar.wire.settings import ServerConfig
 
+_GRAPH_PARTS: Final = frozenset(wire.Part.Value(f"PART_{part.upper()}") for part in READING)
 Embedded = tuple[Fingerprinted, NDArray[np.float32]]
 
 
@@ -52,6 +53,38 @@ class Indexed(Searches, Measured, Written, Protocol):
 
     def page(self, after: str, limit: int, wanted: Filter) -> list[IndexEntry]:
         """The rows of the next ids, in their order."""
+
+
+class PatientGraphs:
+    """Graphs of hits, read as long as somebody waits for the answer.
+
+    Args:
+        graphs: Where they are.
+        patience: Of the caller.
+    """
+
+    def __init__(self, graphs: Graphs, patience: Patience) -> None:
+        self._graphs = graphs
+        self._patience = patience
+
+    def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
+        """Architectures by name."""
+        self._patience.check()
+        return self._graphs.graphs(names, sources)
+
+    def backbones(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, str]:
+        """Families of encoders by name."""
+        self._patience.check()
+        return self._graphs.backbones(names, sources)
+
+
+def compares_graphs(request: wire.SearchRequest) -> bool:
+    """Whether some query asks for a part of its answer for which graphs of hits are read."""
+    return any(
+        part in _GRAPH_PARTS
+        for query in request.queries
+        for part in (*query.parts, *query.parts_if_new)
+    )
 
 
 class Retrieval:
@@ -84,6 +117,7 @@ class Retrieval:
         self._embedder = embedder
         self._index = index
         self._novelty = novelty
+        self._graphs = graphs
         self._limits = limits_of(config)
         self._items = Items(self._limits, telemetry)
         self.takes_writes = config.writable
@@ -110,16 +144,22 @@ class Retrieval:
         with clock.stage("parse"):
             graphs = [query.graph for query in request.queries if query.HasField("graph")]
             check_totals("queries", graphs, self._limits)
-            decode = partial(self._decode_query, fingerprint=clock.fingerprint)
+            decode = partial(
+                decode_query,
+                limits=self._limits,
+                dim=self._embedder.dim,
+                fingerprint=clock.fingerprint,
+                graphs={},
+            )
             return self._items.decode("queries", request.queries, decode, clock)
-
-    def _decode_query(self, message: wire.Query, fingerprint: Fingerprint) -> Query:
-        return decode_query(message, self._limits, self._embedder.dim, fingerprint)
 
     def _answer(self, queries: Sequence[Query], clock: StageClock) -> list[Answer | NarError]:
         with clock.stage("search"):
             embedder = TimedEmbedder(self._embedder, clock)
-            return Retriever(embedder, self._index, self._novelty).search_all(queries)
+            graphs = PatientGraphs(self._graphs, clock.patience) if self._graphs else None
+            most = self._limits.max_call_nodes
+            retriever = Retriever(embedder, self._index, self._novelty, graphs, most)
+            return retriever.search_all(queries)
 
     def _encode_answers(
         self, answers: Sequence[Answer | NarError], clock: StageClock, method: str

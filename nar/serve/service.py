@@ -4,14 +4,15 @@ A call comes to `nar.serve.dispatch`, which finds its method here, and a thread 
 method: it decodes the request, calls the library and encodes the response.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from google.protobuf.message import Message
 
 from nar.serve.items import Work, one_by_one
-from nar.serve.retrieval import Retrieval
+from nar.serve.retrieval import Retrieval, compares_graphs
 from nar.v1 import retrieval_pb2 as wire
 
 
@@ -25,6 +26,7 @@ class Method:
         work: Answers requests of it.
         is_shared: Whether the requests of several calls are answered together.
         is_stream: Whether one call brings many requests, each of which is answered.
+        is_heavy: Whether a request is work for the threads of heavy calls, whatever its size.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Method:
     work: Work
     is_shared: bool = False
     is_stream: bool = False
+    is_heavy: Callable[[Any], bool] | None = None
 
 
 def methods_of(retrieval: Retrieval) -> Mapping[str, Method]:
@@ -41,8 +44,15 @@ def methods_of(retrieval: Retrieval) -> Mapping[str, Method]:
     explain = one_by_one(retrieval.explanations.explain)
     upsert, delete = one_by_one(retrieval.writes.upsert), one_by_one(retrieval.writes.delete)
     methods = (
-        Method("Search", wire.SearchRequest, search, is_shared=True),
-        Method("SearchStream", wire.SearchRequest, search_stream, is_shared=True, is_stream=True),
+        Method("Search", wire.SearchRequest, search, is_shared=True, is_heavy=compares_graphs),
+        Method(
+            "SearchStream",
+            wire.SearchRequest,
+            search_stream,
+            is_shared=True,
+            is_stream=True,
+            is_heavy=compares_graphs,
+        ),
         Method("Embed", wire.EmbedRequest, retrieval.embed, is_shared=True),
         Method("Get", wire.GetRequest, one_by_one(retrieval.get)),
         Method("List", wire.ListRequest, one_by_one(retrieval.listed)),

@@ -11,10 +11,11 @@ import math
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import Event
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf.message import Message
 
@@ -359,7 +360,15 @@ class Workers:
         """
         return None if method in HEAVY else self._small.lane.refusal(method, remaining_s)
 
-    async def run(self, call: Call, received: Received, work: Work, *, alone: bool) -> Message:
+    async def run(
+        self,
+        call: Call,
+        received: Received,
+        work: Work,
+        *,
+        alone: bool,
+        is_heavy: Callable[[Any], bool] | None = None,
+    ) -> Message:
         """Work on a call in a thread.
 
         When its caller leaves, the thread goes on up to its next look at the patience of the call:
@@ -370,6 +379,7 @@ class Workers:
             received: Its request.
             work: What answers calls of its method.
             alone: Whether it is never answered together with others of its method.
+            is_heavy: Whether a request of few bytes is heavy all the same.
 
         Raises:
             GivenUpError: The time of the call was over before it was answered.
@@ -378,7 +388,8 @@ class Workers:
         patience = call.clock.patience
         try:
             async with asyncio.timeout(max(patience.remaining_s, 0)) as limit:
-                if len(received.body) > self._heavy_bytes or call.method in HEAVY:
+                is_large = len(received.body) > self._heavy_bytes
+                if is_large or call.method in HEAVY or (is_heavy and received.has(is_heavy)):
                     return await self._run_heavy(call, received, work)
                 return await self._small.answer(call, received, work, alone=alone)
         except TimeoutError:

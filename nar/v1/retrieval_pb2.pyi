@@ -15,11 +15,28 @@ class By(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     BY_FAMILY: _ClassVar[By]
     BY_TRUNK: _ClassVar[By]
     BY_COPY: _ClassVar[By]
+
+class Part(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PART_UNSPECIFIED: _ClassVar[Part]
+    PART_RESEMBLANCE: _ClassVar[Part]
+    PART_FAMILY: _ClassVar[Part]
+    PART_TRUNK: _ClassVar[Part]
+    PART_PART_OF: _ClassVar[Part]
+    PART_BODIES: _ClassVar[Part]
+    PART_SHARED: _ClassVar[Part]
 BY_UNSPECIFIED: By
 BY_DESIGN: By
 BY_FAMILY: By
 BY_TRUNK: By
 BY_COPY: By
+PART_UNSPECIFIED: Part
+PART_RESEMBLANCE: Part
+PART_FAMILY: Part
+PART_TRUNK: Part
+PART_PART_OF: Part
+PART_BODIES: Part
+PART_SHARED: Part
 
 class Graph(_message.Message):
     __slots__ = ("operators", "nodes", "edge_index", "attribute_names", "attributes", "parameters", "flops")
@@ -98,20 +115,24 @@ class Filter(_message.Message):
     def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., tiers: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ..., all_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ...) -> None: ...
 
 class Query(_message.Message):
-    __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by")
+    __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by", "parts", "parts_if_new")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
     TOP_K_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
     BY_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    PARTS_IF_NEW_FIELD_NUMBER: _ClassVar[int]
     graph: Graph
     architecture: str
     vector: Vector
     top_k: int
     filter: Filter
     by: By
-    def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., by: _Optional[_Union[By, str]] = ...) -> None: ...
+    parts: _containers.RepeatedScalarFieldContainer[Part]
+    parts_if_new: _containers.RepeatedScalarFieldContainer[Part]
+    def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., by: _Optional[_Union[By, str]] = ..., parts: _Optional[_Iterable[_Union[Part, str]]] = ..., parts_if_new: _Optional[_Iterable[_Union[Part, str]]] = ...) -> None: ...
 
 class Architecture(_message.Message):
     __slots__ = ("id", "name", "source", "library", "family", "block", "task", "tier", "parameters", "flops", "nodes", "topology", "exact", "inference")
@@ -184,20 +205,136 @@ class SearchResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[SearchResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
 
 class SearchResult(_message.Message):
-    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty")
+    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty", "resemblance", "family", "trunk", "part_of", "bodies", "shared", "compared", "sentences")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     HITS_FIELD_NUMBER: _ClassVar[int]
     SAME_NETWORK_FIELD_NUMBER: _ClassVar[int]
     SAME_DESIGN_FIELD_NUMBER: _ClassVar[int]
     SAME_AT_INFERENCE_FIELD_NUMBER: _ClassVar[int]
     NOVELTY_FIELD_NUMBER: _ClassVar[int]
+    RESEMBLANCE_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    TRUNK_FIELD_NUMBER: _ClassVar[int]
+    PART_OF_FIELD_NUMBER: _ClassVar[int]
+    BODIES_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
+    COMPARED_FIELD_NUMBER: _ClassVar[int]
+    SENTENCES_FIELD_NUMBER: _ClassVar[int]
     status: _status_pb2.Status
     hits: _containers.RepeatedCompositeFieldContainer[Hit]
     same_network: _containers.RepeatedCompositeFieldContainer[Hit]
     same_design: _containers.RepeatedCompositeFieldContainer[Hit]
     same_at_inference: _containers.RepeatedCompositeFieldContainer[Hit]
     novelty: float
-    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ...) -> None: ...
+    resemblance: Resemblance
+    family: FamilyVerdict
+    trunk: FamilyVerdict
+    part_of: Wholes
+    bodies: Bodies
+    shared: Explanations
+    compared: int
+    sentences: _containers.RepeatedCompositeFieldContainer[Sentence]
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ..., resemblance: _Optional[_Union[Resemblance, _Mapping]] = ..., family: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., trunk: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., part_of: _Optional[_Union[Wholes, _Mapping]] = ..., bodies: _Optional[_Union[Bodies, _Mapping]] = ..., shared: _Optional[_Union[Explanations, _Mapping]] = ..., compared: _Optional[int] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ...) -> None: ...
+
+class Resemblance(_message.Message):
+    __slots__ = ("word", "name", "family")
+    WORD_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    word: str
+    name: str
+    family: str
+    def __init__(self, word: _Optional[str] = ..., name: _Optional[str] = ..., family: _Optional[str] = ...) -> None: ...
+
+class FamilyVerdict(_message.Message):
+    __slots__ = ("family", "of", "counts")
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    OF_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    family: str
+    of: int
+    counts: _containers.RepeatedCompositeFieldContainer[FamilyCount]
+    def __init__(self, family: _Optional[str] = ..., of: _Optional[int] = ..., counts: _Optional[_Iterable[_Union[FamilyCount, _Mapping]]] = ...) -> None: ...
+
+class FamilyCount(_message.Message):
+    __slots__ = ("family", "hits", "score", "vote")
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    HITS_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    VOTE_FIELD_NUMBER: _ClassVar[int]
+    family: str
+    hits: int
+    score: float
+    vote: float
+    def __init__(self, family: _Optional[str] = ..., hits: _Optional[int] = ..., score: _Optional[float] = ..., vote: _Optional[float] = ...) -> None: ...
+
+class Wholes(_message.Message):
+    __slots__ = ("wholes",)
+    WHOLES_FIELD_NUMBER: _ClassVar[int]
+    wholes: _containers.RepeatedCompositeFieldContainer[Whole]
+    def __init__(self, wholes: _Optional[_Iterable[_Union[Whole, _Mapping]]] = ...) -> None: ...
+
+class Whole(_message.Message):
+    __slots__ = ("name", "share", "of_whole", "where")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    OF_WHOLE_FIELD_NUMBER: _ClassVar[int]
+    WHERE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    share: float
+    of_whole: float
+    where: str
+    def __init__(self, name: _Optional[str] = ..., share: _Optional[float] = ..., of_whole: _Optional[float] = ..., where: _Optional[str] = ...) -> None: ...
+
+class Bodies(_message.Message):
+    __slots__ = ("bodies",)
+    BODIES_FIELD_NUMBER: _ClassVar[int]
+    bodies: _containers.RepeatedCompositeFieldContainer[Body]
+    def __init__(self, bodies: _Optional[_Iterable[_Union[Body, _Mapping]]] = ...) -> None: ...
+
+class Body(_message.Message):
+    __slots__ = ("name", "differs")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DIFFERS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    differs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., differs: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Explanations(_message.Message):
+    __slots__ = ("explanations",)
+    EXPLANATIONS_FIELD_NUMBER: _ClassVar[int]
+    explanations: _containers.RepeatedCompositeFieldContainer[Explanation]
+    def __init__(self, explanations: _Optional[_Iterable[_Union[Explanation, _Mapping]]] = ...) -> None: ...
+
+class Explanation(_message.Message):
+    __slots__ = ("name", "shared", "different", "at_inference", "differs")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENT_FIELD_NUMBER: _ClassVar[int]
+    AT_INFERENCE_FIELD_NUMBER: _ClassVar[int]
+    DIFFERS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    shared: _containers.RepeatedCompositeFieldContainer[MotifCounts]
+    different: _containers.RepeatedCompositeFieldContainer[MotifCounts]
+    at_inference: bool
+    differs: Differing
+    def __init__(self, name: _Optional[str] = ..., shared: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., different: _Optional[_Iterable[_Union[MotifCounts, _Mapping]]] = ..., at_inference: _Optional[bool] = ..., differs: _Optional[_Union[Differing, _Mapping]] = ...) -> None: ...
+
+class Differing(_message.Message):
+    __slots__ = ("roles",)
+    ROLES_FIELD_NUMBER: _ClassVar[int]
+    roles: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, roles: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Sentence(_message.Message):
+    __slots__ = ("part", "text", "names")
+    PART_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    part: str
+    text: str
+    names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, part: _Optional[str] = ..., text: _Optional[str] = ..., names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class EmbedRequest(_message.Message):
     __slots__ = ("graphs",)

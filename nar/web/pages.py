@@ -7,15 +7,14 @@ import asyncio
 import gzip
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from threading import Lock, Thread
 from typing import Any, Final
 
 import numpy as np
-from google.protobuf.json_format import ParseDict, ParseError
 from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,29 +25,22 @@ from nar.answers.blocks import block_code, users_of_blocks
 from nar.answers.difference import difference
 from nar.answers.map import read_map
 from nar.answers.uses import Uses, read_uses
-from nar.answers.verdict import resemblance
-from nar.answers.words import resemblance_text
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.base.files import package_path
 from nar.base.model_files import READ
 from nar.index.filters import Filter, conditions_of
-from nar.index.rows import Hit
 from nar.serve.http import Page, Site
 from nar.serve.http.replies import message_reply
 from nar.serve.http.requests import chunks_of, read_body
-from nar.v1.retrieval_pb2 import SearchResult
 from nar.web.catalogue import Catalogue, Listed, Models, Suggestion, read_catalogue
 from nar.web.model_views import aligned, model_view
 from nar.web.uploads import Files
-from nar.wire.records import decode_answer
 from nar.wire.settings import ServerConfig
 
 STATIC: Final = package_path("web", "static")
 _JSON: Final = "application/json"
 # How often the number of rows is compared.
 _LOOK_S: Final = 30.0
-# Stands in a sentence for the name of a model: no name holds it.
-_NAME: Final = "\0"
 _SIDES: Final = ("first", "second")
 # Chosen: users of a block that the page names, those with most occurrences first; further users are
 # counted.
@@ -117,7 +109,6 @@ class Pages:
             "/page/model": partial(self._computed, self._model),
             "/page/diff": partial(self._computed, self._diff),
             "/page/users": partial(self._computed, self._users),
-            "/page/resemblance": partial(self._computed, _resemblance),
             "/page/file": self._file,
         }
 
@@ -207,28 +198,6 @@ class Pages:
                     self._catalogue = read_catalogue(index, self._sources.extras.points)
                 self._looked_s = now
             return self._catalogue
-
-
-def _resemblance(asked: Asked) -> object:
-    """What a design that is not known is like, from what two searches without filters gave."""
-    by_design, by_copy = (_hits(asked, by) for by in ("design", "copy"))
-    told = resemblance(by_design, by_copy)
-    # The page makes a link of the name; a family may be called the same.
-    before, _, after = resemblance_text(replace(told, name=_NAME)).partition(_NAME)
-    return {**asdict(told), "before": before, "after": after}
-
-
-def _hits(asked: Asked, by: str) -> Sequence[Hit]:
-    """The hits of a result, as the contract writes it.
-
-    Raises:
-        InvalidQueryError: It is none.
-    """
-    try:
-        message = ParseDict(dict(_part(asked, by)), SearchResult())
-    except ParseError as error:
-        raise InvalidQueryError(by, f"wanted a SearchResult, came {error}") from error
-    return decode_answer(message).hits
 
 
 def _asked(body: bytes) -> Asked:

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.typing import NDArray
 
-from nar.answers.query import Query, Target
+from nar.answers.query import PARTS, Part, Query, Target
 from nar.base.errors import InvalidInputError, InvalidQueryError, NarError, at
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
@@ -32,6 +32,7 @@ from nar.index.filters import (
     text_fault,
 )
 from nar.index.ranking import check_vector
+from nar.index.rows import IndexRow
 from nar.v1 import retrieval_pb2
 from nar.wire.graphs import Fingerprint, decode_graph, encode_graph
 from nar.wire.limits import Limits
@@ -47,6 +48,9 @@ _BY: Final[Mapping[int, By]] = {
     retrieval_pb2.BY_FAMILY: "family",
     retrieval_pb2.BY_TRUNK: "trunk",
     retrieval_pb2.BY_COPY: "copy",
+}
+_PARTS: Final[Mapping[int, Part]] = {
+    retrieval_pb2.Part.Value(f"PART_{part.upper()}"): part for part in PARTS
 }
 MAX_UINT32: Final = 2**32 - 1
 Item = TypeVar("Item")
@@ -99,6 +103,7 @@ def decode_query(
     limits: Limits,
     dim: int,
     fingerprint: Fingerprint = fingerprinted,
+    graphs: dict[bytes, Fingerprinted] | None = None,
 ) -> Query:
     """The question of a message.
 
@@ -107,6 +112,8 @@ def decode_query(
         limits: What to accept.
         dim: Length of the encoder's vectors.
         fingerprint: As for `decode_graph`.
+        graphs: Graphs of the call by their bytes, to which this one is added: several questions
+            about one graph have one record, which is embedded once.
 
     Raises:
         InvalidInputError: Its field is a path from the message: ``graph.edge_index[7]``.
@@ -117,10 +124,31 @@ def decode_query(
         wanted = decode_filter(message.filter)
     with at("by"):
         by = decode_by(message.by)
-    return Query(_decode_target(message, limits, dim, fingerprint), top_k, wanted, by)
+    parts, parts_if_new = (
+        _decode_parts(getattr(message, field), field) for field in ("parts", "parts_if_new")
+    )
+    target = _decode_target(message, limits, dim, fingerprint, {} if graphs is None else graphs)
+    return Query(target, top_k, wanted, by, parts, parts_if_new)
 
 
-def encode_query(target: Target, top_k: int | None, wanted: Filter, by: By) -> retrieval_pb2.Query:
+def _decode_parts(numbers: Iterable[int], field: str) -> frozenset[Part]:
+    parts = set()
+    for position, number in enumerate(numbers):
+        if number not in _PARTS:
+            reason = f"wanted {', '.join(PARTS)}, came number {number}"
+            raise InvalidQueryError(f"{field}[{position}]", reason)
+        parts.add(_PARTS[number])
+    return frozenset(parts)
+
+
+def encode_query(
+    target: Target,
+    top_k: int | None,
+    wanted: Filter,
+    by: By,
+    parts: Iterable[Part] = (),
+    parts_if_new: Iterable[Part] = (),
+) -> retrieval_pb2.Query:
     """The message of a question; without ``top_k`` the server chooses.
 
     Raises:
@@ -129,7 +157,11 @@ def encode_query(target: Target, top_k: int | None, wanted: Filter, by: By) -> r
     if top_k is not None and not 1 <= top_k <= MAX_UINT32:
         raise InvalidQueryError("top_k", f"wanted 1 to {MAX_UINT32}, came {top_k}")
     query = retrieval_pb2.Query(
-        top_k=top_k or 0, filter=encode_filter(wanted), by=f"BY_{by.upper()}"
+        top_k=top_k or 0,
+        filter=encode_filter(wanted),
+        by=f"BY_{by.upper()}",
+        parts=sorted(f"PART_{part.upper()}" for part in parts),
+        parts_if_new=sorted(f"PART_{part.upper()}" for part in parts_if_new),
     )
     if isinstance(target, str):
         query.architecture = target
@@ -137,13 +169,19 @@ def encode_query(target: Target, top_k: int | None, wanted: Filter, by: By) -> r
         query.graph.CopyFrom(encode_graph(target.graph))
     elif isinstance(target, ComputationalGraph):
         query.graph.CopyFrom(encode_graph(target))
+    elif isinstance(target, IndexRow):
+        query.vector.values.extend(target.embedding.tolist())
     else:
         query.vector.values.extend(np.asarray(target, dtype=np.float32).tolist())
     return query
 
 
 def _decode_target(
-    message: retrieval_pb2.Query, limits: Limits, dim: int, fingerprint: Fingerprint
+    message: retrieval_pb2.Query,
+    limits: Limits,
+    dim: int,
+    fingerprint: Fingerprint,
+    graphs: dict[bytes, Fingerprinted],
 ) -> Target:
     kind = message.WhichOneof("target")
     if kind is None:
@@ -151,12 +189,15 @@ def _decode_target(
         raise InvalidQueryError("target", reason)
     with at(kind):
         if kind == "graph":
-            return decode_graph(
-                message.graph,
-                max_nodes=limits.max_nodes,
-                max_edges=limits.max_edges,
-                fingerprint=fingerprint,
-            )
+            key = message.graph.SerializeToString(deterministic=True)
+            if key not in graphs:
+                graphs[key] = decode_graph(
+                    message.graph,
+                    max_nodes=limits.max_nodes,
+                    max_edges=limits.max_edges,
+                    fingerprint=fingerprint,
+                )
+            return graphs[key]
         return (
             decode_name(message.architecture)
             if kind == "architecture"

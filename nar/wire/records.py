@@ -1,10 +1,16 @@
 """Records of architectures as messages: hits, answers, explanations, and what is to be indexed."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, get_args
+from dataclasses import asdict
+from typing import Any, Final, TypeVar, cast, get_args
 
-from nar.answers.difference import MotifCounts, MotifDifference
+from nar.answers.bodies import SharedBody
+from nar.answers.difference import Explanation, MotifCounts, MotifDifference
+from nar.answers.part_of import PartOf, Where, Whole
 from nar.answers.query import Answer
+from nar.answers.roles import Role
+from nar.answers.verdict import FamilyCount, FamilyVerdict, Resemblance, Word
+from nar.answers.words import sentences
 from nar.base.errors import InvalidQueryError, at
 from nar.graphs.architecture import Architecture, Labels, Tier
 from nar.graphs.fingerprints import Fingerprinted
@@ -14,6 +20,8 @@ from nar.index.rows import TEXT_BYTES, Hit, IndexEntry, IndexState
 from nar.v1 import retrieval_pb2
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.graphs import encode_graph
+
+Record = TypeVar("Record")
 
 # The fields of an Architecture message are those of an IndexEntry.
 FIELDS: Final = tuple(field.name for field in retrieval_pb2.Architecture.DESCRIPTOR.fields)
@@ -33,25 +41,113 @@ def decode_architecture(message: retrieval_pb2.Architecture, score: float = 1.0)
     return Hit(**{name: getattr(message, name) for name in FIELDS}, score=score)
 
 
-def encode_answer(answer: Answer) -> retrieval_pb2.SearchResult:
-    """The result of one query that was answered."""
-    return retrieval_pb2.SearchResult(
+def encode_answer(answer: Answer) -> wire.SearchResult:
+    """The result of one query that was answered; a part that was not asked for stays absent."""
+    return wire.SearchResult(
         hits=_encode_hits(answer.hits),
         same_network=_encode_hits(answer.same_network),
         same_at_inference=_encode_hits(answer.same_at_inference),
         same_design=_encode_hits(answer.same_design),
         novelty=answer.novelty,
+        resemblance=_fields_of(answer.resemblance),
+        family=_encode_family(answer.family),
+        trunk=_encode_family(answer.trunk),
+        part_of=_encode_wholes(answer.part_of),
+        bodies=_encode_bodies(answer.bodies),
+        shared=_encode_reasons(answer.shared),
+        compared=answer.compared,
+        sentences=[asdict(sentence) for sentence in sentences(answer)],
     )
 
 
-def decode_answer(message: retrieval_pb2.SearchResult) -> Answer:
-    """The answer of a result whose status is OK."""
+def decode_answer(message: wire.SearchResult) -> Answer:
+    """The answer of a result whose status is OK; its sentences are those of `words.sentences`."""
+
+    def part(field: str, decode: Callable[[Any], Record]) -> Record | None:
+        return decode(getattr(message, field)) if message.HasField(field) else None
+
     return Answer(
         hits=_decode_hits(message.hits),
         same_network=_decode_hits(message.same_network),
         same_at_inference=_decode_hits(message.same_at_inference),
         same_design=_decode_hits(message.same_design),
-        novelty=message.novelty if message.HasField("novelty") else None,
+        novelty=part("novelty", float),
+        resemblance=part("resemblance", _decode_resemblance),
+        family=part("family", _decode_family),
+        trunk=part("trunk", _decode_family),
+        part_of=part("part_of", _decode_wholes),
+        bodies=part("bodies", _decode_bodies),
+        shared=part("shared", _decode_reasons),
+        compared=part("compared", int),
+    )
+
+
+def _fields_of(record: Resemblance | None) -> dict[str, Any] | None:
+    return asdict(record) if record else None
+
+
+def _decode_resemblance(message: wire.Resemblance) -> Resemblance:
+    return Resemblance(cast("Word", message.word), message.name, message.family)
+
+
+def _encode_family(verdict: FamilyVerdict | None) -> dict[str, Any] | None:
+    return {"family": verdict.family, **asdict(verdict)} if verdict else None
+
+
+def _decode_family(message: wire.FamilyVerdict) -> FamilyVerdict:
+    counts = (FamilyCount(each.family, each.hits, each.score, each.vote) for each in message.counts)
+    return FamilyVerdict(message.of, tuple(counts))
+
+
+def _encode_wholes(wholes: Sequence[Whole] | None) -> wire.Wholes | None:
+    if wholes is None:
+        return None
+    return wire.Wholes(wholes=[{"name": each.name, **asdict(each.part)} for each in wholes])
+
+
+def _decode_wholes(message: wire.Wholes) -> tuple[Whole, ...]:
+    return tuple(
+        Whole(each.name, PartOf(each.share, each.of_whole, cast("Where", each.where)))
+        for each in message.wholes
+    )
+
+
+def _encode_bodies(bodies: Sequence[SharedBody] | None) -> wire.Bodies | None:
+    return None if bodies is None else wire.Bodies(bodies=[asdict(each) for each in bodies])
+
+
+def _decode_bodies(message: wire.Bodies) -> tuple[SharedBody, ...]:
+    return tuple(SharedBody(each.name, _decode_roles(each.differs)) for each in message.bodies)
+
+
+def _decode_roles(texts: Iterable[str]) -> tuple[Role, ...]:
+    return tuple(cast("Role", text) for text in texts)
+
+
+def _encode_reasons(reasons: Sequence[Explanation] | None) -> wire.Explanations | None:
+    if reasons is None:
+        return None
+    return wire.Explanations(explanations=map(_encode_reason, reasons))
+
+
+def _encode_reason(reason: Explanation) -> wire.Explanation:
+    return wire.Explanation(
+        name=reason.name,
+        shared=map(_encode_counts, reason.motifs.shared),
+        different=map(_encode_counts, reason.motifs.other),
+        at_inference=reason.motifs.at_inference,
+        differs=None if reason.differs is None else wire.Differing(roles=reason.differs),
+    )
+
+
+def _decode_reasons(message: wire.Explanations) -> tuple[Explanation, ...]:
+    return tuple(
+        Explanation(
+            each.name,
+            decode_explanation(each),
+            _decode_roles(each.differs.roles) if each.HasField("differs") else None,
+        )
+        for each in message.explanations
     )
 
 
@@ -158,7 +254,7 @@ def encode_explanation(other: IndexEntry, motifs: MotifDifference) -> wire.Expla
     )
 
 
-def decode_explanation(message: wire.ExplainResult) -> MotifDifference:
+def decode_explanation(message: wire.ExplainResult | wire.Explanation) -> MotifDifference:
     """What the target, which is the first, shares with the other, of a result that is OK."""
     return MotifDifference(
         shared=_decode_counts(message.shared),

@@ -1,18 +1,23 @@
 """The page in a real browser: search, verdicts, filters, dropped files, errors, keys, a phone."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
-from google.protobuf.json_format import MessageToDict
+from google.protobuf.json_format import MessageToDict, MessageToJson
 from graphs import graph_of
 from playwright.sync_api import expect
+from test_front_ends import SHOWN
 from web_dropping import drop
 
+from nar.answers.query import Answer
 from nar.answers.retrieve import Retriever
 from nar.graphs.normal_form import normal_form
 from nar.index.filters import Filter, conditions_of
+from nar.v1.retrieval_pb2 import SearchResponse
+from nar.views.answer import LEFT_OUT
 from nar.wire.graphs import encode_graph
+from nar.wire.records import encode_answer
 
 
 def paste(page, text):
@@ -38,21 +43,21 @@ def test_a_name_is_chosen_by_keys_and_answered(visit):
 
 def test_the_verdict_names_an_equal_network(visit):
     page = visit("ask/timm%3Aa")
-    assert "the same network as timm:b" in page.locator(".verdict").inner_text()
+    assert "already known as timm:b" in page.locator(".verdict").inner_text()
 
 
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        (lambda graph: graph, "Known: the same network as timm:a, timm:b."),
+        (lambda graph: graph, "This network is already known as timm:a, timm:b."),
         (
             lambda graph: replace(graph, parameters=7),
-            "Same design: in other widths, the same as timm:a, timm:b.",
+            "This design is already known, in other widths, as timm:a, timm:b.",
         ),
         (
             normal_form,
-            "Same at inference: once batch norms are folded and branches merged, the same as "
-            "timm:a, timm:b.",
+            "At inference this is the same network as timm:a, timm:b: a batch norm folded or "
+            "branches merged.",
         ),
     ],
     ids=["network", "design", "inference"],
@@ -61,14 +66,27 @@ def test_the_verdict_says_how_a_pasted_graph_is_known(visit, items, written, sai
     page = visit()
     paste(page, json.dumps(MessageToDict(encode_graph(written(items[0].graph)))))
     page.wait_for_selector(".verdict.known")
-    assert page.locator(".verdict p").all_inner_texts() == [said]
+    assert page.locator(".verdict p.lead").all_inner_texts() == [said]
+
+
+@pytest.mark.parametrize("field", [each.name for each in fields(Answer)])
+def test_every_part_of_an_answer_is_on_the_page(visit, field):
+    answer, text = SHOWN[field]
+    if field in LEFT_OUT["page"]:
+        return
+    page = visit()
+    reply = MessageToJson(SearchResponse(results=[encode_answer(answer)]))
+    page.route("**/v1/search", lambda route: route.fulfill(json=json.loads(reply)))
+    paste(page, json.dumps(MessageToDict(encode_graph(graph_of("input; conv 0")))))
+    page.wait_for_selector(".hits")
+    assert text in page.locator("main").inner_text()
 
 
 def test_the_verdict_says_how_new_a_graph_of_ones_own_is(visit, indexed, novelty):
     _, embedder, _, index = indexed
     graph = graph_of("input; conv 0; relu 1; conv 2; relu 3")
     new = Retriever(embedder, index, novelty).search(graph).novelty
-    said = f"Of 100 designs of known families, {round(new)} have a nearer relative."
+    said = f"Novelty {new:.0f}: so many of 100 designs of known families have a nearer relative."
     page = visit()
     paste(page, json.dumps(MessageToDict(encode_graph(graph))))
     page.wait_for_selector(".hits")
@@ -165,7 +183,7 @@ def test_a_file_is_asked_for_once_and_again_when_it_is_dropped_again(visit, mode
     searches = []
     page.on("request", lambda request: searches.append(request.url.endswith("/v1/search")))
     for times in (1, 2):
-        with page.expect_response("**/page/resemblance"):
+        with page.expect_response("**/v1/search"):
             drop(page, "two.onnx", model_file.read_bytes())
         page.wait_for_selector(".hits")
         assert sum(searches) == times

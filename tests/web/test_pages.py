@@ -12,8 +12,7 @@ from graphs import resnet, swin
 from live_server import live_server
 from web_asking import ask
 
-from nar.answers.verdict import resemblance
-from nar.answers.words import resemblance_text
+from nar.answers.words import sentences
 from nar.base.model_files import READ
 from nar.graphs.canonical import canonical
 from nar.index.filters import Filter, conditions_of
@@ -93,18 +92,13 @@ def test_equal_networks_are_the_same(server):
 
 
 def test_what_a_design_is_like_is_said_as_the_command_says_it(server):
-    queries = [{"architecture": "timm:deep", "by": by} for by in ("BY_DESIGN", "BY_COPY")]
-    _, _, answer = ask(server, "/v1/search", json.dumps({"queries": queries}))
-    design, copy = answer["results"]
-    by_design, by_copy = (
-        decode_answer(ParseDict(each, SearchResult())).hits for each in (design, copy)
-    )
-    wanted = resemblance(by_design, by_copy)
-    _, _, told = post(server, "resemblance", design=design, copy=copy)
-    assert told["before"] + wanted.name + told["after"] == resemblance_text(wanted)
-    assert told["word"] == wanted.word
-    _, _, told = post(server, "resemblance", design={}, copy={})
-    assert (told["before"], told["after"]) == ("Nothing like it is known.", "")
+    query = {"architecture": "timm:deep", "partsIfNew": ["PART_RESEMBLANCE"], "parts": [2, 4]}
+    _, _, answer = ask(server, "/v1/search", json.dumps({"queries": [query]}))
+    [result] = answer["results"]
+    told = decode_answer(ParseDict(result, SearchResult()))
+    assert [each["text"] for each in result["sentences"]] == [each.text for each in sentences(told)]
+    assert {"resemblance", "family"} <= {each["part"] for each in result["sentences"]}
+    assert told.compared is not None
 
 
 def test_who_uses_a_block_is_counted(server, items):
@@ -131,8 +125,6 @@ def test_who_uses_a_block_is_counted(server, items):
         ("model", b'{"graph": {"nodes": [0]}}', 400),
         ("diff", b'{"first": {"architecture": "timm:a"}}', 400),
         ("users", b'{"code": "xyz"}', 400),
-        ("resemblance", b'{"design": {}}', 400),
-        ("resemblance", b'{"design": {"hits": 7}, "copy": {}}', 400),
         ("users", b'{"code": "0_00000000000000"}', 400),
         ("file?name=model.py", b"", 400),
     ],

@@ -1,6 +1,6 @@
 // Ask: a name, a file or a graph; first what it is, then who is near.
 
-import { post, search } from "./api.js";
+import { search } from "./api.js";
 import { combobox } from "./combobox.js";
 import { el } from "./dom.js";
 import { filterForm, filterOf, misspelt, unread } from "./filters.js";
@@ -8,11 +8,9 @@ import { hitTable } from "./hits.js";
 import { link } from "./links.js";
 import { keep, label, targetOf } from "./models.js";
 import { offers } from "./offers.js";
-import { isKnown, verdict } from "./verdict.js";
+import { PARTS, PARTS_IF_NEW, verdict } from "./verdict.js";
 
 const ASKED = 60;
-// So many first hits say what a model is like.
-const VOTING = 10;
 const EXAMPLES = ["timm:resnet50", "timm:vit_base_patch16_224", "transformers:bert/BertForMaskedLM", "timm:convnext_tiny"];
 
 export async function askView(main, { parts: [name], query }, signal) {
@@ -31,14 +29,11 @@ export async function askView(main, { parts: [name], query }, signal) {
   main.append(answer);
   const target = targetOf(name);
   const { conditions: table } = await offers(signal);
-  const asked = { ...target, topK: ASKED, filter: filterOf(query, table), by: query.by };
-  // Filters would hide what the model is like.
-  const beside = ["BY_DESIGN", "BY_COPY"].map((by) => ({ ...target, topK: VOTING, by }));
-  const [result, design, copy] = await search([asked, ...beside], signal);
-  const like = isKnown(result) ? null : await post("/page/resemblance", { design, copy }, signal);
+  const asked = { ...target, topK: ASKED, filter: filterOf(query, table), by: query.by, parts: PARTS, partsIfNew: PARTS_IF_NEW };
+  const [result] = await search([asked], signal);
   const hits = result.hits ?? [];
   const faults = [...unread(query, table), ...(hits.length ? [] : await misspelt(query, table, signal))];
-  answer.replaceChildren(verdict(name, result, like), tools(name));
+  answer.replaceChildren(verdict(name, result), tools(name));
   const changed = (wanted) => { location.hash = link("ask", name, wanted); };
   main.append(el("div", { class: "columns" }, filterForm(query, table, changed),
     el("div", {}, faults.map((text) => el("p", { class: "error", role: "alert" }, text)), hitTable(name, hits))));

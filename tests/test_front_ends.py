@@ -1,0 +1,145 @@
+"""Every part of an answer is in every front end, or a table says why not."""
+
+import json
+from dataclasses import fields, replace
+from io import StringIO
+
+import pytest
+from google.protobuf.json_format import MessageToJson
+from graphs import graph_of
+from rich.console import Console
+from test_verdict import hits
+
+from nar.answers.bodies import SharedBody
+from nar.answers.copies import NetworkRow
+from nar.answers.difference import Explanation, MotifCounts, MotifDifference, difference
+from nar.answers.part_of import PartOf, Whole
+from nar.answers.query import Answer
+from nar.answers.verdict import FamilyCount, FamilyVerdict, Resemblance
+from nar.ask import Relatives
+from nar.client.questions import ANSWERS
+from nar.graphs.architecture import Labels, architecture
+from nar.mcp_server import search_report
+from nar.views.answer import LEFT_OUT, answer_report, answer_view
+from nar.views.difference import difference_html
+from nar.wire.records import decode_answer, encode_answer
+
+
+def hit(name):
+    [given] = hits(("fam", 0.9))
+    return replace(given, name=f"lib:{name}", exact=name)
+
+
+def verdict(name):
+    return FamilyVerdict(10, (FamilyCount(name, 9, 0.97, 0.9),))
+
+
+MOTIF = MotifCounts("00112233aabbccdd", ("conv", "relu"), 3, 2)
+NEW = Answer(
+    hits=(hit("a-hit"),),
+    novelty=73.0,
+    resemblance=Resemblance("family", "lib:like", "fam-like"),
+    family=verdict("fam-own"),
+    trunk=verdict("fam-trunk"),
+    part_of=(Whole("lib:whole", PartOf(0.97, 0.51, "the end")),),
+    bodies=(SharedBody("lib:body", ("head",)),),
+    shared=(Explanation("lib:explained", MotifDifference((MOTIF,), ()), ("head",)),),
+    compared=37,
+)
+# Of what is known nothing weaker is said.
+NETWORK = replace(NEW, same_network=(hit("same-net"),), novelty=0.0)
+INFERENCE = replace(NEW, same_at_inference=(hit("same-inference"),), novelty=0.0)
+DESIGN = replace(NEW, same_design=(hit("same-design"),), novelty=0.0)
+
+# What shows that a field is there, and in which answer.
+SHOWN = {
+    "hits": (NEW, "lib:a-hit"),
+    "same_network": (NETWORK, "lib:same-net"),
+    "same_at_inference": (INFERENCE, "lib:same-inference"),
+    "same_design": (DESIGN, "lib:same-design"),
+    "novelty": (NEW, "73"),
+    "resemblance": (NEW, "lib:like"),
+    "family": (NEW, "fam-own"),
+    "trunk": (NEW, "fam-trunk"),
+    "part_of": (NEW, "lib:whole"),
+    "bodies": (NEW, "lib:body"),
+    "shared": (NEW, "lib:explained"),
+    "compared": (NEW, "37"),
+}
+
+
+def printed(answer):
+    console = Console(file=StringIO(), width=200)
+    console.print(answer_view("mine", answer, [NetworkRow(each) for each in answer.hits]))
+    return console.file.getvalue()
+
+
+FRONT_ENDS = {
+    "command": printed,
+    "--json": lambda answer: json.dumps(
+        answer_report("mine", answer, [NetworkRow(each) for each in answer.hits])
+    ),
+    "python": lambda answer: repr(Relatives("mine", answer)),
+    "notebook": lambda answer: Relatives("mine", answer)._repr_html_(),
+    "mcp": lambda answer: json.dumps(search_report("mine", answer)),
+    "grpc": lambda answer: str(encode_answer(answer)),
+    "http": lambda answer: MessageToJson(encode_answer(answer)),
+    "client": lambda answer: repr(decode_answer(encode_answer(answer))),
+}
+SAME_AS = {"notebook": "python"}
+
+
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+@pytest.mark.parametrize("field", [each.name for each in fields(Answer)])
+def test_every_field_is_shown_or_left_out_with_a_reason(front_end, field):
+    answer, text = SHOWN[field]
+    left_out = LEFT_OUT.get(SAME_AS.get(front_end, front_end), {})
+    assert (text in FRONT_ENDS[front_end](answer)) is (field not in left_out)
+
+
+def test_what_is_left_out_is_a_field_and_has_a_reason():
+    names = {each.name for each in fields(Answer)}
+    for reasons in LEFT_OUT.values():
+        assert reasons.keys() < names
+        assert all(len(reason.split()) > 3 for reason in reasons.values())
+
+
+@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN, Answer(())])
+def test_a_record_comes_over_the_wire_as_it_was(answer):
+    assert decode_answer(encode_answer(answer)) == answer
+    assert ANSWERS.decode(encode_answer(answer)) == answer
+
+
+def test_what_was_not_asked_is_not_the_same_as_none():
+    nothing = replace(NEW, part_of=(), bodies=(), shared=(), compared=0, trunk=None)
+    assert decode_answer(encode_answer(nothing)) == nothing
+    unasked = Answer(NEW.hits, novelty=None)
+    assert decode_answer(encode_answer(unasked)) == unasked
+    widths = replace(NEW.shared[0], differs=())
+    told = replace(NEW, shared=(widths, replace(widths, differs=None)))
+    assert decode_answer(encode_answer(told)) == told
+
+
+def drawn(text, parameters=0):
+    graph = replace(graph_of(text), parameters=parameters)
+    return architecture(Labels("lib:drawn", "lib", "lib 1", "fam", "t"), graph)
+
+
+def test_a_difference_shows_what_two_models_share_and_leaves_the_rest_out():
+    written = drawn("input; conv 0; batch_norm 1; relu 2", 9)
+    same, wide = difference(written, written), drawn("input; conv 0; batch_norm 1; relu 2", 7)
+    other = difference(written, drawn("input; linear 0"))
+    said = {
+        "same_network": (same, "They are the same network:"),
+        "same_design": (difference(written, wide), "the same design in other widths"),
+        "same_at_inference": (
+            difference(written, drawn("input; conv 0; relu 1", 9)),
+            "the same network at inference",
+        ),
+        "bodies": (replace(other, differs=("head",)), "in the head alone"),
+        "shared": (same, "stand in motifs that both have"),
+    }
+    names = {each.name for each in fields(Answer)}
+    assert said.keys() == names - LEFT_OUT["nar diff --html"].keys()
+    for compared, text in said.values():
+        assert text in difference_html(compared)[0]
