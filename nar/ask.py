@@ -17,7 +17,6 @@ from rich.console import Console, RenderableType
 from nar.answers.atlas import AtlasContent, read_atlas, shipped_atlas
 from nar.answers.bodies import SharedBody
 from nar.answers.conditions import MemoryValues, as_field, check_values
-from nar.answers.copies import one_row_a_network
 from nar.answers.difference import Difference, difference, motif_times
 from nar.answers.map import read_map
 from nar.answers.naming import resolve_name
@@ -33,7 +32,7 @@ from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
 from nar.views import display
-from nar.views.answer import answer_view
+from nar.views.answer import answer_view, one_row_a_network
 from nar.views.difference import difference_html, difference_view
 from nar.views.html import fragment, html_of
 from nar.views.plots import map_of

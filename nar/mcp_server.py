@@ -15,7 +15,6 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from nar import ask
-from nar.answers.copies import NetworkRow
 from nar.answers.naming import resolve_name
 from nar.answers.query import Answer
 from nar.base.errors import InvalidInputError, NarError
@@ -24,7 +23,7 @@ from nar.corpus import shipped_corpus
 from nar.graphs.by import By
 from nar.index.filters import Filter, Range
 from nar.views import reports
-from nar.views.answer import Report, answer_report
+from nar.views.answer import NetworkRow, Report, answer_report
 
 Name = Annotated[
     str,

@@ -11,7 +11,6 @@ from rich.console import Console
 from test_verdict import hits
 
 from nar.answers.bodies import SharedBody
-from nar.answers.copies import NetworkRow
 from nar.answers.difference import Explanation, MotifCounts, MotifDifference, difference
 from nar.answers.part_of import PartOf, Whole
 from nar.answers.query import Answer
@@ -20,7 +19,7 @@ from nar.ask import Relatives
 from nar.client.questions import ANSWERS
 from nar.graphs.architecture import Labels, architecture
 from nar.mcp_server import search_report
-from nar.views.answer import LEFT_OUT, answer_report, answer_view
+from nar.views.answer import LEFT_OUT, NetworkRow, answer_report, answer_view
 from nar.views.difference import difference_html
 from nar.wire.records import decode_answer, encode_answer
 

@@ -9,13 +9,12 @@ A further part is a field of `nar.answers.query.Answer`, a row of `_MAKERS`, a s
 `nar.answers.words`, and a message of the contract.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Protocol
 
 from nar.answers.bodies import Dissected, SharedBody, differing, shared_bodies
-from nar.answers.copies import one_row_a_network
 from nar.answers.difference import Cut, Explanation, motif_difference
 from nar.answers.part_of import Whole, wholes_of
 from nar.answers.query import PARTS, Answer, Part, Query
@@ -126,18 +125,16 @@ def explanation_of(cut: Cut, dissected: Dissected, other: Architecture) -> Expla
     return Explanation(other.labels.name, motif_difference(cut, Cut(other)), differs)
 
 
-def explained_names(answer: Answer, name: str, networks: int = EXPLAINED) -> list[str]:
-    """What a query is explained beside: the first networks, what contains it, what has its body.
+def explained_names(answer: Answer, networks: Iterable[str]) -> list[str]:
+    """What a query is explained beside: networks, what contains it, and what has its body.
 
     Args:
         answer: With its other parts.
-        name: Of the query; empty of one that has none.
-        networks: How many.
+        networks: Names of the first networks among its hits.
     """
-    names = [row.hit.name for row in one_row_a_network(answer.hits, networks, name)]
-    names += [whole.name for whole in (answer.part_of or ())[:1]]
-    names += [body.name for body in (answer.bodies or ())[:1]]
-    return list(dict.fromkeys(names))
+    wholes = [whole.name for whole in (answer.part_of or ())[:1]]
+    bodies = [body.name for body in (answer.bodies or ())[:1]]
+    return list(dict.fromkeys([*networks, *wholes, *bodies]))
 
 
 class _Making:
@@ -212,7 +209,12 @@ class _Making:
         """Why the first networks are near."""
         if self._network is None:
             return None
-        names = explained_names(self._answer, self._name)
+        networks: dict[str, Hit] = {}
+        for hit in self._answer.hits:
+            if hit.name == self._name or hit.exact not in networks:
+                networks[hit.exact] = hit
+        first = [hit.name for hit in networks.values()][:EXPLAINED]
+        names = explained_names(self._answer, first)
         hits = {hit.name: hit for each in self._near.values() for hit in each}
         hits |= {hit.name: hit for hit in self._answer.hits}
         others = self._read([hits[name] for name in names])

@@ -23,7 +23,7 @@ from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import OWNER, Codes, operator_codes, salted
 from nar.graphs.ragged import Integers, ranks
 from nar.motifs.borders import EMBEDDING, HAS_WEIGHTS, INPUT
-from nar.motifs.neighbours import Wiring, refine_upwards, wiring
+from nar.motifs.neighbours import Wiring, refine_upwards, wiring, with_attributes
 
 Where = Literal["the beginning", "the middle", "the end", ""]
 Mask = NDArray[np.bool_]
@@ -131,9 +131,6 @@ def reading(graph: ComputationalGraph, radius: int = RADIUS) -> Reading:
         graph: The graph.
         radius: How far above a node is looked.
     """
-    # A client knows the records, and does without what makes features.
-    from nar.motifs.feature_sets import with_attributes
-
     wires = wiring([graph])
     levels = [with_attributes(operator_codes(wires.op_ids), [graph])]
     for _ in range(radius):

@@ -13,7 +13,6 @@ from nar.answers.answer import EXPLAINED, Graphs, explained_names, explanation_o
 from nar.answers.atlas import atlas_novelty, read_atlas, shipped_atlas
 from nar.answers.bodies import Dissected
 from nar.answers.conditions import MemoryValues, PagedValues, Values, check_values
-from nar.answers.copies import NetworkRow, one_row_a_network
 from nar.answers.difference import Cut
 from nar.answers.naming import captured, known_or_captured
 from nar.answers.novelty import Novelty, read_novelty
@@ -31,7 +30,7 @@ from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter
 from nar.index.ranking import MAX_TOP_K
 from nar.index.rows import IndexEntry
-from nar.views.answer import answer_report, answer_view
+from nar.views.answer import NetworkRow, answer_report, answer_view, one_row_a_network
 
 if TYPE_CHECKING:
     from nar.client.client import Client
@@ -112,8 +111,8 @@ def _explained(asked: Architecture, answer: Answer, networks: int) -> Answer:
     copies = {row.hit.name: row.copies for row in one_row_a_network(answer.hits, networks, own)}
     cut, dissected = Cut(asked), Dissected(asked)
     reasons = []
-    for name in explained_names(answer, own, networks):
-        # A server does not know by which of its names a network is shown.
+    for name in explained_names(answer, copies):
+        # It was explained under another of its names than the name in the table.
         reason = next(
             (given[each] for each in (name, *copies.get(name, ())) if each in given), None
         )

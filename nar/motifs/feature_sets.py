@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import (
     ASPECT,
-    ATTRIBUTE,
     OWNER,
     Codes,
     first_of_each,
@@ -36,19 +35,16 @@ from nar.graphs.hashing import (
     operator_codes,
     salted,
 )
-from nar.graphs.ops import ATTRIBUTES
 from nar.graphs.ragged import Integers, offsets, owners, slices
 from nar.motifs.borders import at_border
 from nar.motifs.config import FeatureKind
-from nar.motifs.neighbours import Wiring, refine, wiring
+from nar.motifs.neighbours import Wiring, refine, wiring, with_attributes
 from nar.motifs.partition import MotifPartition
 from nar.motifs.paths import levels, paths
 from nar.motifs.skeleton import skeleton
 
 # Nodes in surroundings of so many steps, summed up, tell designs apart.
 _WHOLE_STEPS: Final = 2
-_CHANNEL_RATIO: Final = ATTRIBUTES.index("channel_ratio")
-_HEADS: Final = ATTRIBUTES.index("heads")
 
 _log = logging.getLogger(__name__)
 
@@ -195,19 +191,6 @@ def _whole(owner: Integers, codes: Codes, count: int) -> "_Aspect":
     np.add.at(sums, owner, mix(codes))
     owns = np.flatnonzero(np.bincount(owner, minlength=count))
     return _weighted(owns, mix(sums[owns]))
-
-
-def with_attributes(
-    codes: Codes, graphs: Sequence[ComputationalGraph], borders: NDArray[np.bool_] | None = None
-) -> Codes:
-    """With all attributes; where borders are given, without their widths and numbers of heads."""
-    attributes = np.concatenate([graph.attributes for graph in graphs]).astype(np.int64)
-    if borders is not None:
-        attributes[borders, _CHANNEL_RATIO] = 0
-        attributes[:, _HEADS] = 0
-    for column in attributes.T:
-        codes = salted(codes, column, ATTRIBUTE)
-    return codes
 
 
 _Aspect = tuple[Integers, Codes, NDArray[np.float32]]

@@ -13,15 +13,18 @@ After one step the two convolutions differ, for they have different parents; so 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nar.graphs.graph import ComputationalGraph
-from nar.graphs.hashing import CHILD, SLOT, Codes, mix, operator_codes
-from nar.graphs.ops import Trait, mask_of
+from nar.graphs.hashing import ATTRIBUTE, CHILD, SLOT, Codes, mix, operator_codes, salted
+from nar.graphs.ops import ATTRIBUTES, Trait, mask_of
 from nar.graphs.ragged import Integers, offsets
 
+_CHANNEL_RATIO: Final = ATTRIBUTES.index("channel_ratio")
+_HEADS: Final = ATTRIBUTES.index("heads")
 _LARGEST = np.uint64(0xFFFFFFFFFFFFFFFF)
 _IS_COMMUTATIVE = mask_of(Trait.COMMUTATIVE)
 
@@ -167,3 +170,16 @@ def _children(codes: Codes, wires: Wiring, inside: NDArray[np.bool_] | None) -> 
     has_child = top >= bottom  # else all its children are outside
     summary[wires.parents] = np.where(has_child, mix(top) + bottom, CHILD)
     return summary
+
+
+def with_attributes(
+    codes: Codes, graphs: Sequence[ComputationalGraph], borders: NDArray[np.bool_] | None = None
+) -> Codes:
+    """With all attributes; where borders are given, without their widths and numbers of heads."""
+    attributes = np.concatenate([graph.attributes for graph in graphs]).astype(np.int64)
+    if borders is not None:
+        attributes[borders, _CHANNEL_RATIO] = 0
+        attributes[:, _HEADS] = 0
+    for column in attributes.T:
+        codes = salted(codes, column, ATTRIBUTE)
+    return codes

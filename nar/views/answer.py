@@ -1,7 +1,8 @@
 """An answer as people see it, and as the plain data that programs get: every part of the record."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import chain
 from typing import Any, Final
@@ -11,16 +12,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nar.answers.copies import NetworkRow
 from nar.answers.difference import Explanation
-from nar.answers.published import origin
+from nar.answers.published import Published, figures_of, origin
 from nar.answers.query import Answer
 from nar.answers.verdict import FamilyVerdict
 from nar.answers.words import sentences
 from nar.index.rows import Hit
 from nar.views.difference import explanation_view
-from nar.views.display import human
-from nar.views.html import Fitted
+from nar.views.display import Fitted, human
 
 Report = dict[str, Any]
 
@@ -67,6 +66,48 @@ LEFT_OUT: Final[Mapping[str, Mapping[str, str]]] = {
         "compared": _TWO,
     },
 }
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRow:
+    """One network of an answer.
+
+    Attributes:
+        hit: Of its names, the one that stands for all.
+        copies: Its other names, in their order.
+    """
+
+    hit: Hit
+    copies: tuple[str, ...] = ()
+
+    @property
+    def published(self) -> Published | None:
+        """What was measured of it under one of its names."""
+        return figures_of((self.hit.name, *self.copies))
+
+
+def one_row_a_network(hits: Sequence[Hit], rows: int, asked: str = "") -> list[NetworkRow]:
+    """The first networks of an answer.
+
+    Args:
+        hits: Nearest first.
+        rows: How many networks at most.
+        asked: Name of the query: its own network stands under it.
+    """
+    networks: dict[str, list[Hit]] = {}
+    for hit in hits:
+        networks.setdefault(hit.exact, []).append(hit)
+    return [_row(hits, asked) for hits in list(networks.values())[:rows]]
+
+
+def _row(hits: Sequence[Hit], asked: str) -> NetworkRow:
+    """One network under the name that was asked, or the first whose family most of them have.
+
+    What another library wraps is of the family of what it wraps.
+    """
+    counts = Counter(hit.family for hit in hits)
+    shown = max(hits, key=lambda hit: (hit.name == asked, counts[hit.family]))
+    return NetworkRow(shown, tuple(hit.name for hit in hits if hit is not shown))
 
 
 def answer_view(query: str, answer: Answer, rows: Sequence[NetworkRow] = ()) -> RenderableType:

@@ -1,12 +1,13 @@
 """What a person sees: the records of NAR as rich tables; these functions print nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from nar.zoo import ZooCapture
 
 _UNITS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+# A table is measured as if there were no end of columns.
+ENDLESS: Final = 10_000
 _SHOWN_OPERATORS = 14
 _SHOWN_REASONS = 25
 _SHOWN_BLOCKS = 10
@@ -199,3 +202,29 @@ def _properties(title: str, rows: dict[str, str]) -> Table:
     for name, value in rows.items():
         table.add_row(name, value)
     return table
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A table that is made for the width that it gets.
+
+    Attributes:
+        tables: Makes it for a number of columns, with less and less in it: the first that fits is
+            shown, or else the last.
+    """
+
+    tables: Callable[[int], Sequence[Table]]
+
+    @property
+    def whole(self) -> Table:
+        """The table with everything in it, for who has all the room."""
+        return self.tables(ENDLESS)[0]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        *larger, smallest = self.tables(options.max_width)
+        wide = options.update(width=ENDLESS)
+        widths = [console.measure(table, options=wide).maximum for table in larger]
+        fit = (
+            table for table, width in zip(larger, widths, strict=True) if width <= options.max_width
+        )
+        yield next(fit, smallest)

@@ -3,14 +3,14 @@
 A table of a terminal has less in it where there is less room; in HTML it has everything.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text, TextType
+
+from nar.views.display import Fitted
 
 _STYLE: Final = """
 .nar {font: 14px/1.5 system-ui, sans-serif; color-scheme: light dark}
@@ -97,33 +97,3 @@ def _cells(values: tuple[RenderableType, ...], sides: list[str]) -> str:
 
 def _text(value: object) -> str:
     return escape(value.plain if isinstance(value, Text) else str(value))
-
-
-# A table is measured as if there were no end of columns.
-ENDLESS: Final = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A table that is made for the width that it gets.
-
-    Attributes:
-        tables: Makes it for a number of columns, with less and less in it: the first that fits is
-            shown, or else the last.
-    """
-
-    tables: Callable[[int], Sequence[Table]]
-
-    @property
-    def whole(self) -> Table:
-        """The table with everything in it, for who has all the room."""
-        return self.tables(ENDLESS)[0]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        *larger, smallest = self.tables(options.max_width)
-        wide = options.update(width=ENDLESS)
-        widths = [console.measure(table, options=wide).maximum for table in larger]
-        fit = (
-            table for table, width in zip(larger, widths, strict=True) if width <= options.max_width
-        )
-        yield next(fit, smallest)

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 from test_verdict import hits as hits_of
 
-from nar.answers.copies import NetworkRow, one_row_a_network
 from nar.answers.query import Answer
 from nar.base.console import Console
-from nar.views.answer import answer_view
+from nar.views.answer import NetworkRow, answer_view, one_row_a_network
 
 
 def hits():
