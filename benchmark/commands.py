@@ -339,7 +339,7 @@ def renew(
 ) -> None:
     """Write the models that only ask in today's columns; who answered them stays as it was."""
     from benchmark.tasks.datasets import ASKING_FILES
-    from nar.base.files import package_path
+    from nar.base.workspace import package_path
     from nar.corpus import read_shard, write_shard
 
     target.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from cluster.ledger import digest, file_digest
 from cluster.resources import bound_memory, pool_size, worker_share
 from nar.base.console import progress
 from nar.base.errors import InvalidInputError
-from nar.base.files import package_path
+from nar.base.workspace import package_path
 from nar.corpus import Corpus, read_cards, shipped_corpus
 
 

@@ -21,10 +21,10 @@ from cluster.config import WorkerConfig
 from cluster.resources import WorkerStartError, bound_memory, check_room, worker_share
 from nar.corpus import Card, Location, ShardReader, card_of
 from nar.corpus.manifest import ShardEntry
-from nar.encoding.batches import runs
 from nar.encoding.embed import NODES_A_PASS, Embedder
 from nar.encoding.encoder import Encoder
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ragged import slices_within
 from nar.index.rows import IndexRow, index_row
 from nar.index.settings import IndexConfig
 from nar.motifs.config import MotifConfig
@@ -147,7 +147,7 @@ class EncodedElsewhere:
         # The next run is cut while the one before is encoded.
         encoded = [
             self._next().encode.remote(split_all(graphs[part], self._motifs))
-            for part in runs([graph.nodes for graph in graphs], NODES_A_PASS)
+            for part in slices_within([graph.nodes for graph in graphs], NODES_A_PASS)
         ]
         try:
             return np.concatenate(ray.get(encoded))

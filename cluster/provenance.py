@@ -13,8 +13,8 @@ from itertools import chain
 from pathlib import Path
 
 from cluster.ledger import digest, file_digest
-from nar.base.files import package_path
 from nar.base.release import DISTRIBUTION
+from nar.base.workspace import package_path
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import SCHEMA_VERSION
 from nar.graphs.normal_form import NORMAL_FORM_VERSION

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from nar.index.architecture_index import ArchitectureIndex
     from nar.index.filters import Filter
     from nar.index.settings import IndexConfig
-    from nar.motifs.motif_graphs import macro_graph
-    from nar.motifs.partition import partition
+    from nar.motifs.partition import macro_graph, partition
     from nar.wire.settings import ClientConfig
     from nar.zoo import capture_architecture
 
@@ -51,7 +50,7 @@ _HOME = {
     "read_corpus": "nar.corpus",
     "read_named": "nar.corpus",
     "partition": "nar.motifs.partition",
-    "macro_graph": "nar.motifs.motif_graphs",
+    "macro_graph": "nar.motifs.partition",
     "load_checkpoint": "nar.encoding.checkpoint",
     "Embedder": "nar.encoding.embed",
     "ClientConfig": "nar.wire.settings",

@@ -12,7 +12,7 @@ from nar.capture import graphs as captured
 from nar.capture.rewrites import norms, rewrite, windows
 from nar.graphs import canonical, ops
 from nar.graphs.architecture import coarse_block
-from nar.graphs.normal_form import linear_sums, rules
+from nar.graphs.normal_form import rules
 from nar.graphs.ops import OPERATORS, OPS, Trait, op_id
 from nar.motifs import borders, neighbours, skeleton
 from tests.graphs import graph_of
@@ -69,9 +69,7 @@ def named(identifiers):
             "conv conv_grouped conv_depthwise conv_transpose linear",
             id="layers that take a norm in",
         ),
-        pytest.param(
-            named(linear_sums._CONVOLUTIONS), "conv conv_grouped conv_depthwise", id="branches"
-        ),
+        pytest.param(named(rules._CONVOLUTIONS), "conv conv_grouped conv_depthwise", id="branches"),
         pytest.param(
             named(rules._POOLINGS), "adaptive_avg_pool adaptive_max_pool", id="poolings of heads"
         ),

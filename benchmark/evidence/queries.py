@@ -19,7 +19,7 @@ from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.query import Query, Target
 from nar.answers.retrieve import Retriever
 from nar.base.errors import NarError
-from nar.base.files import package_path
+from nar.base.workspace import package_path
 from nar.corpus import Card, Corpus, read_shard, shipped_corpus
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By

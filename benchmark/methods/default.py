@@ -12,7 +12,6 @@ from benchmark.methods.reading import read, read_anew, read_motifs
 from benchmark.rewriting.rewrite import NotApplicableError
 from benchmark.scoring.ranking import Matrix
 from benchmark.tasks.task import Task
-from nar.encoding.batches import runs
 from nar.encoding.default.pretraining import pretrain_default
 from nar.encoding.default.recipe import (
     LEARNED_FEATURES,
@@ -23,6 +22,7 @@ from nar.encoding.default.recipe import (
 from nar.encoding.default.samples import FeatureSamples
 from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ragged import slices_within
 from nar.motifs.config import FeatureKind, MotifConfig
 from nar.motifs.feature_sets import joined
 
@@ -137,7 +137,7 @@ def trained(task: Task, trial: Trial = DEFAULT) -> Matrix:
     encoder = pretrain_default(samples, trial.recipe.with_seed(task.seed))
     vectors = np.empty((len(task.graphs), encoder.config.dim), dtype=np.float32)
     rows = np.arange(len(vectors))
-    for part in runs(np.diff(every.sets.start).tolist(), FEATURES_A_RUN):
+    for part in slices_within(np.diff(every.sets.start).tolist(), FEATURES_A_RUN):
         vectors[part] = encoder.encode_features(every.sets.take(rows[part]), task.graphs[part])
     return vectors
 

@@ -27,12 +27,13 @@ from benchmark.methods.macro_network import (
 from benchmark.methods.reading import read
 from benchmark.scoring.ranking import Matrix, Weights, unit_rows
 from benchmark.tasks.task import Task
-from nar.encoding.batches import ALONE, epoch_batches, runs
+from nar.encoding.batches import ALONE, epoch_batches
 from nar.encoding.default.pretraining import relatives_together
 from nar.encoding.default.recipe import DefaultConfig
 from nar.encoding.recipe import StageRecipe
 from nar.encoding.training import LONE, TrainingStage, no_report, train, warm_up_and_anneal
 from nar.graphs.by import By
+from nar.graphs.ragged import slices_within
 from nar.motifs.partition import MotifPartition, split_all
 from nar.zoo.sources.darts.dataset import members_at
 from nar.zoo.sources.darts.network import darts_graph
@@ -164,7 +165,7 @@ def _family_stage(
 
 def _vectors(network: MacroNetwork, graphs: MacroGraphs) -> NDArray[np.float32]:
     """Unit vectors of macro graphs: shape (graphs, dim)."""
-    parts = runs(np.diff(graphs.start).tolist(), _MOTIFS_A_BATCH)
+    parts = slices_within(np.diff(graphs.start).tolist(), _MOTIFS_A_BATCH)
     rows = np.arange(graphs.count)
     with torch.inference_mode():
         vectors = torch.cat([network(graphs.take(rows[part])) for part in parts])

@@ -11,17 +11,15 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from benchmark.methods import default
-from nar.encoding.batches import runs
 from nar.encoding.default.encoder import FeatureTable
 from nar.encoding.default.recipe import DefaultConfig
 from nar.encoding.losses import cosine_similarities, supervised_contrastive_loss
 from nar.encoding.paper.merged import sparse_rows
 from nar.graphs.hashing import Codes
-from nar.graphs.ragged import Integers, offsets, owners, slices
+from nar.graphs.ragged import Integers, offsets, owners, slices, slices_within
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import FeatureSets, joined, motif_feature_sets
-from nar.motifs.motif_graphs import macro_graph
-from nar.motifs.partition import MotifPartition
+from nar.motifs.partition import MotifPartition, macro_graph
 
 _NODES_A_RUN = 300_000
 DIM: Final = 128
@@ -131,7 +129,7 @@ def _contents(cut: Sequence[MotifPartition], config: MotifConfig) -> FeatureSets
     """
     parts: list[FeatureSets] = []
     found: list[Codes] = []
-    for part in runs([partition.graph.nodes for partition in cut], _NODES_A_RUN):
+    for part in slices_within([partition.graph.nodes for partition in cut], _NODES_A_RUN):
         sets, _ = motif_feature_sets(cut[part], border_widths=config.border_widths)
         codes = np.concatenate([np.unique(each.motif_codes) for each in cut[part]])
         _, first = np.unique(codes, return_index=True)

@@ -15,9 +15,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nar.encoding.batches import runs
 from nar.encoding.default.samples import MotifOccurrences, motif_occurrences
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ragged import slices_within
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import FeatureSets, feature_sets, joined
 from nar.motifs.partition import MotifPartition, split_all
@@ -117,7 +117,7 @@ def read_anew(graphs: Sequence[ComputationalGraph], motifs: MotifConfig) -> Read
     """The same of graphs that no other cell reads: nothing of it is kept."""
     cut: list[MotifPartition] = []
     sets: list[FeatureSets] = []
-    for part in runs([graph.nodes for graph in graphs], _NODES_A_RUN):
+    for part in slices_within([graph.nodes for graph in graphs], _NODES_A_RUN):
         partitions = split_all(graphs[part], motifs)
         sets.append(feature_sets(partitions, border_widths=motifs.border_widths))
         cut.extend(partitions)

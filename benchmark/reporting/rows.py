@@ -15,7 +15,7 @@ from benchmark.scoring import metrics
 from benchmark.scoring.evaluate import Difference, Evaluation, Scored, difference, summarise
 from benchmark.tasks.asking import without_change
 from benchmark.tasks.datasets import REAL
-from nar.base.files import package_lines
+from nar.base.workspace import package_lines
 
 METRICS: Final = tuple(name for each in metrics.LISTED for name in each.names())
 _TITLES: Final[Mapping[str, str]] = {

@@ -20,7 +20,7 @@ from benchmark.rewriting.rewrite import NotApplicableError, Original, Rewrite, o
 from benchmark.rewriting.spelled import spellings
 from benchmark.tasks.asking import REWRITTEN
 from nar.base.errors import CaptureError, UnknownArchitectureError
-from nar.base.files import package_lines
+from nar.base.workspace import package_lines
 from nar.capture.forward.dispatch import one_line
 from nar.corpus import write_shard
 from nar.graphs.architecture import Architecture, architecture

@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 
 from benchmark.rewriting.rewrite import Knobs, NotApplicableError, Original, Rewrite, captured
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.graphs.graph import ComputationalGraph
 from nar.zoo.sources.transformers.configs import Config, parts
 from nar.zoo.sources.transformers.tasks import task_of_pairs

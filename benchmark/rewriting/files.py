@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from benchmark.rewriting.inputs import changed
 from benchmark.rewriting.rewrite import NotApplicableError, Original, Rewrite
-from nar.base.files import package_lines
+from nar.base.workspace import package_lines
 from nar.capture import CaptureInputs, capture_exported, capture_onnx
 from nar.capture.forward.dispatch import one_line
 from nar.capture.forward.placement import inference

@@ -13,7 +13,7 @@ from typing import Final
 from benchmark.tasks import frozen
 from benchmark.tasks.asking import ASKING
 from nar.base.errors import CorpusError, InvalidInputError
-from nar.base.files import package_path
+from nar.base.workspace import package_path
 from nar.corpus import Card, Corpus, card_of, shipped_corpus, write_shard
 from nar.corpus.shards import read_shard
 from nar.graphs.architecture import Architecture, architecture

@@ -28,7 +28,8 @@ from benchmark.tasks.splits import (
     split_unseen,
 )
 from nar.base.errors import CorpusError
-from nar.base.files import package_path, write_whole
+from nar.base.files import write_whole
+from nar.base.workspace import package_path
 from nar.corpus import Card, Corpus, shipped_corpus
 from nar.labels.twins import twins
 

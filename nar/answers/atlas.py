@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from nar.answers.novelty import Novelty, read_novelty, write_novelty
 from nar.base.errors import CorpusError
-from nar.base.files import package_path, write_whole
+from nar.base.files import write_whole
+from nar.base.workspace import package_path
 from nar.corpus import Corpus, Location
 from nar.corpus.columns import numbers_of
 from nar.corpus.manifest import Manifest

@@ -28,9 +28,9 @@ from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError
 from nar.base.files import write_whole
 from nar.corpus import Corpus
-from nar.encoding.batches import runs
 from nar.graphs.architecture import Architecture
 from nar.graphs.ops import OPS
+from nar.graphs.ragged import slices_within
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry
 from nar.motifs.partition import partition, partition_all
@@ -261,7 +261,7 @@ def smallest_users(uses: Uses, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
 
 def _operators_in(items: Sequence[Architecture]) -> Iterator[tuple[int, tuple[str, ...]]]:
     graphs = [item.graph for item in items]
-    for batch in runs([graph.nodes for graph in graphs], _NODES_A_BATCH):
+    for batch in slices_within([graph.nodes for graph in graphs], _NODES_A_BATCH):
         for cut in partition_all(graphs[batch]):
             yield from ((code, tuple(cut.operators(code))) for code in cut.counts())
 

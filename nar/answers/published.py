@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nar.base.errors import CorpusError
-from nar.base.files import package_path, write_whole
+from nar.base.files import write_whole
+from nar.base.workspace import package_path
 
 ACCURACY: Final = "results-imagenet.csv"
 SPEED: Final = "benchmark-infer-amp-nchw-pt291-cu128-4090.csv"

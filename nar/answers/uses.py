@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from nar.answers.atlas import USES, Atlas, check_seal, damaged, seal
 from nar.base.files import write_whole
 from nar.corpus import Corpus, Location
-from nar.encoding.batches import runs
 from nar.graphs.architecture import Architecture
+from nar.graphs.ragged import slices_within
 from nar.motifs.partition import partition_all
 
 _COLUMNS: Final = ("code", "row", "count")
@@ -82,7 +82,7 @@ def corpus_uses(corpus: Location) -> Uses:
 
 def _counted(items: list[Architecture]) -> Iterable[dict[int, int]]:
     graphs = [item.graph for item in items]
-    for batch in runs([graph.nodes for graph in graphs], _NODES_A_BATCH):
+    for batch in slices_within([graph.nodes for graph in graphs], _NODES_A_BATCH):
         for cut in partition_all(graphs[batch]):
             yield cut.counts()
 

@@ -1,10 +1,7 @@
-"""Files: whole or not at all when written, and read from the package they ship with."""
+"""Files of a user: written whole or not at all, and looked at before they are read."""
 
 from collections.abc import Callable
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from nar.base.errors import ConfigError, InvalidInputError
 
@@ -44,37 +41,6 @@ def write_text(path: Path, text: str) -> None:
         write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
     except OSError as error:
         raise InvalidInputError(str(path), f"cannot be written: {error.strerror}") from error
-
-
-def package_path(*parts: str, package: str = "nar") -> Path:
-    """Path of a file that ships with NAR, below the directory of its package.
-
-    Example:
-        >>> package_path("zoo", "demo.txt").name
-        'demo.txt'
-    """
-    # NAR is installed as files, never as an archive: its data are read by memory map.
-    return Path(str(files(package))).joinpath(*parts)
-
-
-def package_text(*parts: str, package: str = "nar") -> str:
-    """The text of a file that ships with NAR."""
-    return package_path(*parts, package=package).read_text(encoding="utf-8")
-
-
-@cache
-def package_yaml(*parts: str, package: str = "nar") -> Any:  # noqa: ANN401
-    """What a YAML file that ships with NAR says, read once. Shared: leave it as it is."""
-    # Most of what imports this module reads no YAML.
-    import yaml
-
-    return yaml.safe_load(package_text(*parts, package=package))
-
-
-def package_lines(*parts: str, package: str = "nar") -> list[str]:
-    """The lines of a list that ships with NAR, without empty ones and comments (``#``)."""
-    lines = package_text(*parts, package=package).splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
 
 
 def check_readable(path: Path) -> None:

@@ -1,9 +1,11 @@
-"""Where things are kept: the workspace of a corpus, its encoder and their index; the cache."""
+"""Where things are kept: what ships in the package, a workspace with its index, the cache."""
 
 import os
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from nar.base.errors import IndexUnavailableError
 
@@ -61,3 +63,34 @@ def cache_directory() -> Path:
         return (Path(base) if base else Path.home() / ".cache") / "nar"
     except RuntimeError as error:
         raise IndexUnavailableError(f"{error}; {ELSEWHERE}") from error
+
+
+def package_path(*parts: str, package: str = "nar") -> Path:
+    """Path of a file that ships with NAR, below the directory of its package.
+
+    Example:
+        >>> package_path("zoo", "demo.txt").name
+        'demo.txt'
+    """
+    # NAR is installed as files, never as an archive: its data are read by memory map.
+    return Path(str(files(package))).joinpath(*parts)
+
+
+def package_text(*parts: str, package: str = "nar") -> str:
+    """The text of a file that ships with NAR."""
+    return package_path(*parts, package=package).read_text(encoding="utf-8")
+
+
+@cache
+def package_yaml(*parts: str, package: str = "nar") -> Any:  # noqa: ANN401
+    """What a YAML file that ships with NAR says, read once. Shared: leave it as it is."""
+    # Most of what imports this module reads no YAML.
+    import yaml
+
+    return yaml.safe_load(package_text(*parts, package=package))
+
+
+def package_lines(*parts: str, package: str = "nar") -> list[str]:
+    """The lines of a list that ships with NAR, without empty ones and comments (``#``)."""
+    lines = package_text(*parts, package=package).splitlines()
+    return [line for line in lines if line and not line.startswith("#")]

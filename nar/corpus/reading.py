@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from nar.base.errors import CorpusError, UnknownArchitectureError
-from nar.base.files import package_path
+from nar.base.workspace import package_path
 from nar.corpus.columns import CARD_COLUMNS, SCHEMA, Card, card_of, card_table, cards_of
 from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry

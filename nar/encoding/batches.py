@@ -1,6 +1,5 @@
-"""Batches: items by the size of what they hold, and who takes which part of an epoch."""
+"""Batches: the items of an epoch, shuffled, and which part of each batch a worker takes."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,18 +9,6 @@ from nar.base.errors import ConfigError
 
 # A contrast needs two: an item, and another that it is told apart from.
 SMALLEST_SHARE = 2
-
-
-def runs(sizes: Sequence[int], budget: int) -> Iterator[slice]:
-    """Consecutive items whose sizes add up to the budget at most; a larger item stands alone."""
-    start = total = 0
-    for position, size in enumerate(sizes):
-        if position > start and total + size > budget:
-            yield slice(start, position)
-            start, total = position, 0
-        total += size
-    if start < len(sizes):
-        yield slice(start, len(sizes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nar.encoding.batches import runs
 from nar.encoding.checkpoint import fingerprint
 from nar.encoding.encoder import Encoder
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ragged import slices_within
 from nar.motifs.partition import split_all
 
 # Measured: 12,500 to 200,000 nodes at once are equally fast within 10% (results/benchmarks.md); the
@@ -53,7 +53,7 @@ class Embedder:
             Shape (graphs, dim), every row of length 1.
         """
         vectors = np.empty((len(graphs), self.dim), dtype=np.float32)
-        for part in runs([graph.nodes for graph in graphs], NODES_A_PASS):
+        for part in slices_within([graph.nodes for graph in graphs], NODES_A_PASS):
             started = time.perf_counter()
             partitions = split_all(graphs[part], self._motif_config)
             cut = time.perf_counter()

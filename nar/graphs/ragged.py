@@ -8,7 +8,7 @@ Three runs of 2, 0 and 3 items, as arrays:
     ranks      0  1       0  1  2        place of each item in its run
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,3 +67,15 @@ def slices(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
     begins = offsets(sizes)
     positions = np.arange(begins[-1]) + np.repeat(start[chosen] - begins[:-1], sizes)
     return positions, begins
+
+
+def slices_within(sizes: Sequence[int], budget: int) -> Iterator[slice]:
+    """Consecutive items whose sizes add up to the budget at most; a larger item stands alone."""
+    start = total = 0
+    for position, size in enumerate(sizes):
+        if position > start and total + size > budget:
+            yield slice(start, position)
+            start, total = position, 0
+        total += size
+    if start < len(sizes):
+        yield slice(start, len(sizes))

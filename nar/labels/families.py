@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 
 _NO_WORD = re.compile(r"[^a-z0-9]+")
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 
 SAME_FAMILY = 3
 PARENT_AND_CHILD = 2

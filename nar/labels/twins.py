@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 
 
 @dataclass(frozen=True, slots=True)

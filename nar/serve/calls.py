@@ -18,11 +18,11 @@ import numpy as np
 from google.protobuf.message import Message
 from numpy.typing import NDArray
 
-from nar.encoding.batches import runs
 from nar.encoding.stored import GraphEmbedder
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ragged import slices_within
 from nar.serve.status import GivenUpError
 from nar.serve.telemetry import STAGES
 from nar.v1 import retrieval_pb2
@@ -184,7 +184,7 @@ class TimedEmbedder:
             GivenUpError: Nobody waits for the graphs that remain.
         """
         vectors = np.empty((len(graphs), self.embedder.dim), dtype=np.float32)
-        for batch in runs([graph.nodes for graph in graphs], NODES_A_BATCH):
+        for batch in slices_within([graph.nodes for graph in graphs], NODES_A_BATCH):
             self.clock.patience.check()
             vectors[batch] = self.embedder.embed(graphs[batch], observe=self._observe)
         return vectors

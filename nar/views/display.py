@@ -223,8 +223,8 @@ class Fitted:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         *larger, smallest = self.tables(options.max_width)
         wide = options.update(width=ENDLESS)
-        widths = [console.measure(table, options=wide).maximum for table in larger]
-        fit = (
-            table for table, width in zip(larger, widths, strict=True) if width <= options.max_width
-        )
-        yield next(fit, smallest)
+        for table in larger:
+            if console.measure(table, options=wide).maximum <= options.max_width:
+                yield table
+                return
+        yield smallest

@@ -16,8 +16,7 @@ from nar.base.errors import InvalidInputError
 from nar.base.files import write_text
 from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.graphs.ops import ATTRIBUTES, op_name
-from nar.motifs.motif_graphs import macro_graph
-from nar.motifs.partition import partition
+from nar.motifs.partition import macro_graph, partition
 from nar.views.display import in_brief
 
 # Of nodes 0, 1, ... in canonical order; each has a ``label``.

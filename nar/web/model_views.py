@@ -20,8 +20,7 @@ from nar.answers.uses import Uses
 from nar.graphs.architecture import Architecture
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, op_name
-from nar.motifs.motif_graphs import MacroGraph, macro_graph
-from nar.motifs.partition import MotifPartition, partition
+from nar.motifs.partition import MacroGraph, MotifPartition, macro_graph, partition
 
 
 @dataclass(frozen=True, slots=True)

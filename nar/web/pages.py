@@ -26,8 +26,8 @@ from nar.answers.difference import difference
 from nar.answers.map import read_map
 from nar.answers.uses import Uses, read_uses
 from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
-from nar.base.files import package_path
 from nar.base.model_files import READ
+from nar.base.workspace import package_path
 from nar.index.filters import Filter, conditions_of
 from nar.serve.http import Page, Site
 from nar.serve.http.replies import message_reply

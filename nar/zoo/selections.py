@@ -9,7 +9,7 @@ from nar.base.errors import (
     PluginError,
     UnknownArchitectureError,
 )
-from nar.base.files import package_lines
+from nar.base.workspace import package_lines
 from nar.zoo import list_specs, source_names
 from nar.zoo.sources.darts.models import DARTS, SEED, member_name
 from nar.zoo.sources.darts.sampling import sample_classes

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nar.base.errors import ConfigError
-from nar.encoding.batches import BatchShare, epoch_batches, runs
+from nar.encoding.batches import BatchShare, epoch_batches
 from nar.encoding.paper.merged import RowGraph, collate, merged
+from nar.graphs.ragged import slices_within
 
 TABLE = torch.tensor([[1.0], [2.0], [3.0]])
 
@@ -48,7 +49,7 @@ def test_graphs_stay_apart():
 
 def test_runs_stay_below_the_budget_and_a_large_item_stands_alone():
     sizes = [2, 2, 9, 1, 1, 3]
-    assert [sizes[part] for part in runs(sizes, budget=4)] == [[2, 2], [9], [1, 1], [3]]
+    assert [sizes[part] for part in slices_within(sizes, budget=4)] == [[2, 2], [9], [1, 1], [3]]
 
 
 @given(st.integers(8, 60), st.integers(8, 20), st.integers(1, 2), st.integers(0, 9))

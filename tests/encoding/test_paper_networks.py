@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from torch_geometric.nn import GCNConv
 
 from nar.base.errors import ConfigError
+from nar.encoding.paper.encoder import GraphConvolution, GraphEncoder, encode_all
 from nar.encoding.paper.merged import RowGraph, collate, merged
-from nar.encoding.paper.networks import GraphConvolution, GraphEncoder, encode_all
 
 TABLE = torch.eye(5)
 

@@ -5,8 +5,13 @@ from graphs import bert, graph_of
 
 from nar.graphs.canonical import canonical
 from nar.graphs.ops import op_name
-from nar.motifs.motif_graphs import context_subgraph, motif_subgraph, structure_codes
-from nar.motifs.partition import partition, to_partition
+from nar.motifs.partition import (
+    context_subgraph,
+    motif_subgraph,
+    partition,
+    structure_codes,
+    to_partition,
+)
 
 # The toy of the paper's figure 3 (b): the motif of nodes 0 and 1 has 2 and 3 around it.
 TOY = graph_of("input; conv 0; relu 1; gelu 1; add 2 3; linear 4")

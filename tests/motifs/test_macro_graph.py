@@ -4,8 +4,7 @@ import numpy as np
 from graphs import graph_of, resnet
 
 from nar.graphs.canonical import canonical
-from nar.motifs.motif_graphs import macro_graph
-from nar.motifs.partition import partition, to_partition
+from nar.motifs.partition import macro_graph, partition, to_partition
 
 
 def test_motifs_are_linked_by_the_edges_they_share():

@@ -6,8 +6,7 @@ from graphs import random_graphs
 from hypothesis import given
 
 from nar.graphs.canonical import canonical
-from nar.motifs.motif_graphs import MacroGraph, macro_graph
-from nar.motifs.partition import partition
+from nar.motifs.partition import MacroGraph, macro_graph, partition
 from nar.web.model_views import condensed, kinds_of
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.computed import COMPUTED
 from nar.zoo.sources.transformers.configs import default_config, parts

@@ -6,15 +6,13 @@ from itertools import chain
 
 import numpy as np
 
-from nar.encoding.batches import runs
 from nar.encoding.collecting import NODES_A_CHUNK, Spool, Targets
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import Codes
-from nar.graphs.ragged import Integers, offsets, ranks, slices
+from nar.graphs.ragged import Integers, offsets, ranks, slices, slices_within
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import FeatureSets, feature_sets, motif_feature_sets
-from nar.motifs.motif_graphs import MacroGraph, macro_graph
-from nar.motifs.partition import MotifPartition, split_all
+from nar.motifs.partition import MacroGraph, MotifPartition, macro_graph, split_all
 
 # Chosen: an epoch reads one of them for each motif type, and there are few epochs.
 CONTEXTS_A_MOTIF = 8
@@ -71,7 +69,7 @@ def collect_feature_samples(
     Of a motif type at most ``CONTEXTS_A_MOTIF`` surroundings are kept, the first that occur.
     """
     reader = FeatureReader(config)
-    for part in runs([graph.nodes for graph in graphs], NODES_A_CHUNK):
+    for part in slices_within([graph.nodes for graph in graphs], NODES_A_CHUNK):
         reader.read(graphs[part])
     return reader.samples(targets)
 
@@ -100,7 +98,7 @@ class FeatureReader:
 def motif_occurrences(cut: Sequence[MotifPartition], config: MotifConfig) -> MotifOccurrences:
     """What stage 1 learns from graphs that are cut already."""
     reader = _MotifReader(config)
-    for part in runs([partition.graph.nodes for partition in cut], NODES_A_CHUNK):
+    for part in slices_within([partition.graph.nodes for partition in cut], NODES_A_CHUNK):
         reader.read(cut[part])
     return reader.occurrences()
 

@@ -12,9 +12,14 @@ from torch import Tensor, nn
 from nar.encoding.batches import epoch_batches
 from nar.encoding.collecting import NODES_A_CHUNK, collected, printed_targets
 from nar.encoding.losses import MotifObjective, MotifPairs, of_all_workers, pretraining_loss
-from nar.encoding.paper.encoder import PaperEncoder, paper_encoder
+from nar.encoding.paper.encoder import (
+    GraphEncoder,
+    PaperEncoder,
+    encode_all,
+    operator_features,
+    paper_encoder,
+)
 from nar.encoding.paper.merged import GraphBatch, RowGraph, collate, merged
-from nar.encoding.paper.networks import GraphEncoder, encode_all, operator_features
 from nar.encoding.paper.recipe import PaperConfig, PaperMotifRecipe, PaperRecipe
 from nar.encoding.paper.samples import SampleReader, Samples
 from nar.encoding.recipe import Losses, StageRecipe

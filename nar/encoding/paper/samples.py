@@ -5,21 +5,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nar.encoding.batches import runs
 from nar.encoding.collecting import NODES_A_CHUNK, Targets
 from nar.encoding.paper.merged import RowGraph
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.hashing import Codes
 from nar.graphs.ops import one_hot_columns
+from nar.graphs.ragged import slices_within
 from nar.motifs.config import MotifConfig
-from nar.motifs.motif_graphs import (
+from nar.motifs.partition import (
     MacroGraph,
+    MotifPartition,
     context_subgraph,
     macro_graph,
     motif_subgraph,
+    split_all,
     structure_codes,
 )
-from nar.motifs.partition import MotifPartition, split_all
 
 # Chosen, as the paper prints none: an epoch reads one of them for each motif type.
 CONTEXTS_A_MOTIF = 16
@@ -68,7 +69,7 @@ def collect_samples(
     memory grows with the designs of a corpus and not with its repetitions.
     """
     reader = SampleReader(config)
-    for part in runs([graph.nodes for graph in graphs], NODES_A_CHUNK):
+    for part in slices_within([graph.nodes for graph in graphs], NODES_A_CHUNK):
         reader.read(graphs[part])
     return reader.samples(targets)
 
@@ -126,7 +127,7 @@ class _MotifTypes:
                     self.motifs[code] = _row_graph(motif_subgraph(cut, motif))
                 codes.append(code)
                 contexts.append(context_subgraph(cut, motif, self._hops))
-        for part in runs([context.nodes for context in contexts], NODES_A_CHUNK):
+        for part in slices_within([context.nodes for context in contexts], NODES_A_CHUNK):
             context_codes = structure_codes(contexts[part]).tolist()
             self._keep(codes[part], context_codes, contexts[part])
 

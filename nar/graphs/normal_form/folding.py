@@ -18,8 +18,7 @@ import numpy as np
 
 from nar.graphs.canonical import Adjacency, Coded, canonical
 from nar.graphs.graph import ComputationalGraph
-from nar.graphs.normal_form.linear_sums import LinearSum
-from nar.graphs.normal_form.rules import LinearSums
+from nar.graphs.normal_form.rules import LinearSum, LinearSums
 from nar.graphs.ops import op_id
 
 _SPLIT, _ATTENTION = op_id("split"), op_id("attention")

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from torch import nn
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.capture import CaptureInputs
 from nar.zoo.building import on_fake_cpu, on_meta
 from nar.zoo.example import Entry as InputEntry

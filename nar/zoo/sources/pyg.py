@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.capture import CaptureInputs
 from nar.graphs.architecture import Tier
 from nar.zoo.building import for_real, on_meta

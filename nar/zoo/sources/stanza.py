@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.capture import CaptureInputs
 from nar.zoo.building import for_real
 from nar.zoo.libraries import import_library, library_version

@@ -35,7 +35,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.capture import Capture, CaptureInputs
 from nar.zoo.building import for_real, on_meta
 from nar.zoo.example import Known, made, shape_of

@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from nar.base.files import package_lines
+from nar.base.workspace import package_lines
 from nar.capture import CaptureInputs
 from nar.labels.families import family_of
 from nar.zoo.libraries import import_library

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.capture import CaptureInputs
 from nar.zoo.example import made
 from nar.zoo.libraries import import_library, library_version

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.capture import CaptureInputs
 from nar.zoo.building import on_fake_cpu
 from nar.zoo.example import made

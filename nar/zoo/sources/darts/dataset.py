@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from nar.base.errors import CorpusError
-from nar.base.files import package_path, write_whole
+from nar.base.files import write_whole
+from nar.base.workspace import package_path
 from nar.zoo.sources.darts.genotypes import parse_genotype
 from nar.zoo.sources.darts.models import SEED
 from nar.zoo.sources.darts.sampling import CLASSES, Member, sample_centres, sample_texts

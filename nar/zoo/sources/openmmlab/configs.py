@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, cast
 
-from nar.base.files import package_lines
+from nar.base.workspace import package_lines
 from nar.labels.families import snake_case
 from nar.zoo.libraries import import_library, library_version
 

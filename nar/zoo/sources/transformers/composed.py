@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.capture import Capture, CaptureInputs
 from nar.zoo.building import Plan, capture_plan
 from nar.zoo.libraries import import_library

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.zoo.libraries import import_library
 
 # transformers' own: which attributes they have depends on the type.

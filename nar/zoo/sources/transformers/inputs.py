@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.capture import CaptureInputs
 from nar.zoo.example import Entry, made
 from nar.zoo.sources.transformers.computed import COMPUTED

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from nar.base.files import package_yaml
+from nar.base.workspace import package_yaml
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.configs import Config, parts
 from nar.zoo.sources.transformers.tasks import task_of_pairs
