@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from io import StringIO
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 from rich.console import Console, RenderableType
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 Model: TypeAlias = "str | Architecture | ComputationalGraph | nn.Module"
-_WIDTH = 100
+# Chosen: columns of a text that stands in a notebook or a log, in place of a terminal's.
+_WIDTH: Final = 100
 
 
 class Shown(ABC):

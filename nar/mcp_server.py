@@ -33,7 +33,7 @@ Name = Annotated[
     ),
 ]
 Count = Annotated[int, Field(ge=1, le=100, description="Number of relatives.")]
-_SAID: Final = (
+_INSTRUCTIONS: Final = (
     "Known neural architectures by their structure: what a model is, what it is closest to, where "
     "two differ, which blocks it repeats. Scores are cosines; 1.0 is the same network or a copy."
 )
@@ -75,8 +75,8 @@ def diff(first: Name, second: Name) -> Report:
 
 def motifs(model: Name) -> Report:
     """List the blocks that an architecture repeats, with their operators and counts."""
-    told = ask.motifs_of(_named(model))
-    return reports.motifs(told.name, told.cut)
+    found = ask.motifs_of(_named(model))
+    return reports.motifs(found.name, found.cut)
 
 
 def describe(model: Name) -> Report:
@@ -89,9 +89,9 @@ TOOLS: Final[tuple[Callable[..., Report], ...]] = (search, diff, motifs, describ
 
 def mcp_server() -> MCPServer:
     """The server; ``run()`` answers on standard input and output until that ends."""
-    server = MCPServer("nar", instructions=_SAID, version=version(), log_level="WARNING")
+    server = MCPServer("nar", instructions=_INSTRUCTIONS, version=version(), log_level="WARNING")
     for tool in TOOLS:
-        server.add_tool(_telling(tool), annotations=_READS)
+        server.add_tool(_with_tool_errors(tool), annotations=_READS)
     return server
 
 
@@ -108,14 +108,14 @@ def _named(name: str) -> str:
     return whole
 
 
-def _telling(tool: Callable[..., Report]) -> Callable[..., Report]:
+def _with_tool_errors(tool: Callable[..., Report]) -> Callable[..., Report]:
     """A tool whose errors tell the assistant what was wanted, what came, and the way out."""
 
     @wraps(tool)
-    def told(*arguments: object, **named: object) -> Report:
+    def run(*arguments: object, **named: object) -> Report:
         try:
             return tool(*arguments, **named)
         except NarError as error:
             raise ToolError(str(error)) from error
 
-    return told
+    return run

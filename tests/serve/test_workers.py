@@ -1,6 +1,7 @@
 """Calls that cost much, and callers that leave: the threads, and what is known of them."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
@@ -10,9 +11,11 @@ from google.rpc.error_details_pb2 import RetryInfo
 from graphs import graph_of
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from live_server import live_server
+from test_answer import Known
 from tiny_index import known
 from waiting import wait_for
 
+from nar.answers.query import Query
 from nar.client.client import Client
 from nar.graphs.canonical import canonical
 from nar.serve import calls
@@ -243,3 +246,32 @@ def test_a_call_that_would_wait_past_its_deadline_is_shed_at_once(embedder, inde
         assert detail(caught.value, RetryInfo).retry_delay.seconds >= 1
         gate.open()
         assert held.result().results
+
+
+class GatedGraphs(Known):
+    """Graphs of the index that are read once a gate is open."""
+
+    def __init__(self, gate):
+        super().__init__()
+        self._gate = gate
+
+    def graphs(self, names, sources):
+        self._gate()
+        return super().graphs(names, sources)
+
+
+def test_a_search_that_compares_graphs_takes_no_thread_of_plain_searches(embedder, index):
+    gate = Gate()
+    with (
+        live_server(embedder, index, graphs=GatedGraphs(gate), compute_threads=1) as server,
+        Client(server.target) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        query = Query("timm:plain", parts=frozenset({"part_of"}))
+        compared = pool.submit(client.answers, [query])
+        try:
+            wait_for(lambda: gate.arrived == 1)
+            assert client.search("timm:plain").hits
+        finally:
+            gate.open()
+        assert compared.result()[0].compared == 4
