@@ -20,18 +20,9 @@ from typing import Any, Generic, Literal, TypeAlias
 import ray
 from ray.actor import ActorHandle
 
+from cluster import embed_worker
 from cluster.actors import ActorPool, Failed, Item, ValueT, WorkerKind, starter
 from cluster.config import EmbedConfig
-from cluster.embed_worker import (
-    EmbeddedPart,
-    EmbedWorker,
-    EncodedElsewhere,
-    StagingTarget,
-    missing_parts,
-    named_part,
-    parsed_part,
-    start_encoders,
-)
 from cluster.ledger import digest
 from cluster.resources import WorkerStartError, pool_size, worker_share
 from cluster.shard_descriptions import ShardDescriptions
@@ -162,9 +153,9 @@ def _job(
     stored = ray.put(encoder)
     embedder: object = stored
     if config.encoders is not None:
-        encoders = start_encoders(stored, config.encoders, config.encoders.num_workers)
-        embedder = EncodedElsewhere(encoder.config.motifs, stored, encoders)
-    start = starter(EmbedWorker, share, corpus, embedder, config.memory_limit_bytes)
+        encoders = embed_worker.start_encoders(stored, config.encoders, config.encoders.num_workers)
+        embedder = embed_worker.EncodedElsewhere(encoder.config.motifs, stored, encoders)
+    start = starter(embed_worker.EmbedWorker, share, corpus, embedder, config.memory_limit_bytes)
     shards = Manifest.read(corpus).shards
     return _Job(
         corpus,
@@ -187,7 +178,7 @@ def _update(
     if len(published):
         comparison = RowComparison(published)
         shards = ((entry, comparison.are_right(job.described.of(entry))) for entry in job.shards)
-        parts = dict(missing_parts(shards, job.pool.config.part_rows))
+        parts = dict(embed_worker.missing_parts(shards, job.pool.config.part_rows))
         if comparison.is_small(removes=removes):
             increment = Increment(index, index_config.batch_rows)
             return _write_in_place(job, index, increment, parts, comparison, removes)
@@ -247,7 +238,7 @@ def _build_anew(job: _Job, index: ArchitectureIndex, index_config: IndexConfig) 
         shards = ((entry, build.rows.holds(list(job.described.of(entry)))) for entry in job.shards)
         sizes = job.pool.config
         method = write_method(build, index_config, workers_write=sizes.workers_write)
-        failed = job.pool.embed(method, dict(missing_parts(shards, sizes.part_rows)))
+        failed = job.pool.embed(method, dict(embed_worker.missing_parts(shards, sizes.part_rows)))
         failures = _failures_by_name(job.corpus, failed)
         rows = build.publish(keep_before=True, corpus="" if failures else job.digest)
     if not failures:
@@ -259,7 +250,7 @@ def _failures_by_name(corpus: Location, rows: Sequence[Failed]) -> dict[str, str
     """Why each of some rows is not in the index, by the name of its architecture."""
     of_file: defaultdict[str, dict[int, Exception]] = defaultdict(dict)
     for row in rows:
-        file, (position,) = parsed_part(row.key)
+        file, (position,) = embed_worker.parsed_part(row.key)
         of_file[file][position] = row.error
     return {
         names[row]: str(error)
@@ -284,10 +275,10 @@ class WriteMethod(Generic[ValueT]):
     take: Callable[[ValueT], int]
 
 
-def by_this_process(writer: Writer) -> WriteMethod[EmbeddedPart]:
+def by_this_process(writer: Writer) -> WriteMethod[embed_worker.EmbeddedPart]:
     """Workers give rows back, and this process writes them."""
 
-    def take(part: EmbeddedPart) -> int:
+    def take(part: embed_worker.EmbeddedPart) -> int:
         writer.load(part.rows())
         return len(part.cards)
 
@@ -296,7 +287,7 @@ def by_this_process(writer: Writer) -> WriteMethod[EmbeddedPart]:
 
 def by_workers(build: IndexBuild, index: IndexConfig) -> WriteMethod[dict[str, str]]:
     """Workers write their rows themselves, and tell the digests."""
-    target = ray.put(StagingTarget(index, build.staging.name))
+    target = ray.put(embed_worker.StagingTarget(index, build.staging.name))
 
     def take(digests: dict[str, str]) -> int:
         build.acknowledge(digests)
@@ -355,12 +346,14 @@ class EmbedPool:
     ) -> list[Failed]:
         """Embed parts, and take what comes back; gives the parts that failed."""
         failed = []
-        waiting = Counter(parsed_part(part)[0] for part in parts)
+        waiting = Counter(embed_worker.parsed_part(part)[0] for part in parts)
         shards = len(waiting)
         pool = ActorPool(WorkerKind(self.start, method.ask), self.size, self.config)
         # A worker keeps to its shard, so that not every worker reads it.
-        for outcome in pool.run([Item(part, group=parsed_part(part)[0]) for part in parts]):
-            file, _ = parsed_part(outcome.key)
+        for outcome in pool.run(
+            [Item(part, group=embed_worker.parsed_part(part)[0]) for part in parts]
+        ):
+            file, _ = embed_worker.parsed_part(outcome.key)
             waiting[file] -= 1
             if not waiting[file]:
                 del waiting[file]
@@ -382,5 +375,5 @@ class EmbedPool:
 
 
 def _rows_of(part: str) -> list[str]:
-    file, rows = parsed_part(part)
-    return [named_part(file, [row]) for row in rows]
+    file, rows = embed_worker.parsed_part(part)
+    return [embed_worker.named_part(file, [row]) for row in rows]

@@ -20,15 +20,6 @@ from typing import Final
 import ray
 import ray.train
 import torch
-from ray.train import (
-    Checkpoint,
-    CheckpointConfig,
-    FailureConfig,
-    RunConfig,
-    ScalingConfig,
-    TrainingFailedError,
-    WorkerGroupError,
-)
 from ray.train.torch import TorchTrainer, get_device, prepare_model
 from ray.util.queue import Queue
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -138,7 +129,7 @@ def pretrain_on_cluster(
         threads = max(1, int(sizes.cpus))
         target = Workspace(root).checkpoint
         task = TrainTask(read_from, target, config.motifs, recipe, threads, queue)
-        _fit(task, sizes, RunConfig(name=name, storage_path=str(root / RUNS)))
+        _fit(task, sizes, ray.train.RunConfig(name=name, storage_path=str(root / RUNS)))
     return PretrainReport(
         directory=workspace.checkpoint,
         fingerprint=fingerprint(load_checkpoint(workspace.checkpoint)),
@@ -162,7 +153,7 @@ def _check_batches(rows: int, recipe: EncoderRecipe, sizes: PretrainConfig) -> N
     epoch_batches(rows, last.batch_size, seed=0, epoch=0, share=share)
 
 
-def scaling(sizes: PretrainConfig) -> ScalingConfig:
+def scaling(sizes: PretrainConfig) -> ray.train.ScalingConfig:
     """What Ray Train reserves: never more CPUs than there are, or the run would wait for ever.
 
     Raises:
@@ -182,7 +173,7 @@ def scaling(sizes: PretrainConfig) -> ScalingConfig:
     if share.memory_bytes is not None:
         reserved["memory"] = share.memory_bytes
     check_room(replace(share, cpus=reserved["CPU"]), sizes.num_workers)
-    return ScalingConfig(
+    return ray.train.ScalingConfig(
         num_workers=sizes.num_workers,
         use_gpu=share.gpus > 0,
         resources_per_worker=reserved,
@@ -191,15 +182,15 @@ def scaling(sizes: PretrainConfig) -> ScalingConfig:
     )
 
 
-def _fit(task: TrainTask, sizes: PretrainConfig, run: RunConfig) -> None:
+def _fit(task: TrainTask, sizes: PretrainConfig, run: ray.train.RunConfig) -> None:
     os.environ.setdefault(*POLLING)
     limit = sizes.max_failures
     # The annotations are those of Train v1, which had no second limit.
-    run.failure_config = FailureConfig(
+    run.failure_config = ray.train.FailureConfig(
         max_failures=limit,
         controller_failure_limit=limit,  # type: ignore[call-arg]
     )
-    run.checkpoint_config = CheckpointConfig(num_to_keep=CHECKPOINTS_KEPT)
+    run.checkpoint_config = ray.train.CheckpointConfig(num_to_keep=CHECKPOINTS_KEPT)
     trainer = TorchTrainer(
         train_on_worker,
         train_loop_config={"task": task},
@@ -208,13 +199,15 @@ def _fit(task: TrainTask, sizes: PretrainConfig, run: RunConfig) -> None:
     )
     try:
         trainer.fit()
-    except TrainingFailedError as error:
+    except ray.train.TrainingFailedError as error:
         raise cause(error) from error
 
 
-def cause(error: TrainingFailedError) -> NarError:
+def cause(error: ray.train.TrainingFailedError) -> NarError:
     """The error of NAR that a worker raised, or an error that says what Ray Train saw."""
-    failures = error.worker_failures.values() if isinstance(error, WorkerGroupError) else ()
+    failures = (
+        error.worker_failures.values() if isinstance(error, ray.train.WorkerGroupError) else ()
+    )
     ours = (failure for failure in failures if isinstance(failure, NarError))
     last_line = str(error).strip().rpartition("\n")[2].strip()
     lost = TrainingLostError(f"pretraining failed: {last_line}; run it again to go on")
@@ -252,7 +245,7 @@ def _report(task: TrainTask, share: BatchShare, report: EpochReport, state: Trai
     task.epochs.put(report)
     with tempfile.TemporaryDirectory() as directory:
         save_state(Path(directory), state)
-        ray.train.report(metrics, checkpoint=Checkpoint.from_directory(directory))
+        ray.train.report(metrics, checkpoint=ray.train.Checkpoint.from_directory(directory))
 
 
 @contextmanager

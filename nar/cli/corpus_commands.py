@@ -18,17 +18,7 @@ from nar.corpus.manifest import Manifest
 from nar.corpus.rewriting import pack, renew
 from nar.corpus.summary import summarise
 from nar.labels.twins import twins
-from nar.views.corpus import (
-    LISTED,
-    card_report,
-    comparison_view,
-    listed_lines,
-    listed_tables,
-    portrait,
-    portrait_report,
-    portrait_view,
-    stats_view,
-)
+from nar.views import corpus as views
 from nar.views.plots import write_plots
 
 
@@ -38,7 +28,7 @@ def stats(corpus: CorpusChoice, *, plots: Path | None, as_json: bool) -> None:
     manifest = Manifest.read(directory)
     numbers = summarise(directory)
     result = {**manifest.model_dump(mode="json"), "summary": asdict(numbers)}
-    show(result, lambda: stats_view(manifest, numbers), as_json=as_json)
+    show(result, lambda: views.stats_view(manifest, numbers), as_json=as_json)
     if plots is not None:
         for path in write_plots(plots, directory, numbers, manifest.sources):
             stderr.print(f"wrote {path}", style="dim")
@@ -58,15 +48,15 @@ def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> 
     if as_json:
         cards = Corpus(directory).cards()
         wanted = (card for card in cards if not families or card.labels.family in families)
-        show_rows("architectures", map(card_report, wanted))
+        show_rows("architectures", map(views.card_report, wanted))
         return
-    family = LISTED.index("family")
-    listed = _columns(directory, LISTED)
+    family = views.LISTED.index("family")
+    listed = _columns(directory, views.LISTED)
     rows = (row for row in listed if not families or row[family] in families)
     if not stdout.is_terminal:
-        sys.stdout.writelines(f"{line}\n" for line in listed_lines(rows))
+        sys.stdout.writelines(f"{line}\n" for line in views.listed_lines(rows))
         return
-    for table in listed_tables(rows):
+    for table in views.listed_tables(rows):
         stdout.print(table)
 
 
@@ -85,14 +75,14 @@ def _check_families(families: Sequence[str], known: Set[str]) -> None:
 
 def show_one(corpus: CorpusChoice, name: str, *, as_json: bool) -> None:
     """Show one architecture of a corpus."""
-    subject = portrait(Corpus(corpus.directory()).find(name), _published_twins(name))
-    show(portrait_report(subject), lambda: portrait_view(subject), as_json=as_json)
+    subject = views.portrait(Corpus(corpus.directory()).find(name), _published_twins(name))
+    show(views.portrait_report(subject), lambda: views.portrait_view(subject), as_json=as_json)
 
 
 def compare_corpora(older: Location, newer: CorpusChoice, *, as_json: bool) -> None:
     """Show what changed from one corpus to another."""
     compared = compare(older, newer.directory())
-    show(asdict(compared), lambda: comparison_view(compared), as_json=as_json)
+    show(asdict(compared), lambda: views.comparison_view(compared), as_json=as_json)
 
 
 def pack_corpus(corpus: CorpusChoice, target: Path, *, as_json: bool) -> None:

@@ -5,16 +5,8 @@ from pathlib import Path
 
 from rich.console import Group
 
+from nar.answers import lock as locks
 from nar.answers.change_kinds import ChangeKind
-from nar.answers.lock import (
-    Locked,
-    change,
-    locked,
-    locked_names,
-    locked_of,
-    read_lock,
-    write_lock,
-)
 from nar.answers.naming import captured, resolve_name
 from nar.base.console import show
 from nar.corpus import shipped_corpus
@@ -31,8 +23,8 @@ def lock(names: Sequence[str], path: Path, input_shape: Sequence[int] | None = N
         InvalidInputError: There are neither names nor a lock.
         CaptureError: A model could not be captured; the lock is as it was.
     """
-    wanted = _resolved(names) or sorted(locked_names(path))
-    write_lock(path, {name: _captured(name, input_shape) for name in wanted})
+    wanted = _resolved(names) or sorted(locks.locked_names(path))
+    locks.write_lock(path, {name: _captured(name, input_shape) for name in wanted})
     return len(wanted)
 
 
@@ -53,11 +45,11 @@ def check(
         InvalidInputError: The lock is none, or lacks a name.
         CaptureError: A model could not be captured.
     """
-    written = read_lock(path)
+    written = locks.read_lock(path)
     chosen = _resolved(names) or written.models
-    wanted = {name: locked_of(written, name, path) for name in chosen}
+    wanted = {name: locks.locked_of(written, name, path) for name in chosen}
     changes = {
-        name: change(before, _captured(name, input_shape)) for name, before in wanted.items()
+        name: locks.change(before, _captured(name, input_shape)) for name, before in wanted.items()
     }
     report = {"models": {name: change_report(each, allowed) for name, each in changes.items()}}
     lines = (line for name, each in changes.items() for line in change_lines(name, each, allowed))
@@ -70,5 +62,5 @@ def _resolved(names: Sequence[str]) -> list[str]:
     return [resolve_name(name, shipped_corpus()) for name in names]
 
 
-def _captured(name: str, input_shape: Sequence[int] | None) -> Locked:
-    return locked(captured(name, input_shape).architecture)
+def _captured(name: str, input_shape: Sequence[int] | None) -> locks.Locked:
+    return locks.locked(captured(name, input_shape).architecture)

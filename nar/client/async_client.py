@@ -15,21 +15,8 @@ from numpy.typing import NDArray
 from nar.answers.difference import MotifDifference
 from nar.answers.query import Answer, Query, Target
 from nar.base.errors import NarError
+from nar.client import questions
 from nar.client.calling import PLAIN, awaited_answers, callers_of, open_async_channel
-from nar.client.questions import (
-    ANSWERS,
-    DELETE,
-    EMBED,
-    GET,
-    UPSERT,
-    Description,
-    Question,
-    comparing,
-    decode_description,
-    matrix,
-    searching,
-    value,
-)
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
@@ -70,7 +57,7 @@ class AsyncClient:
         config: ClientConfig = PLAIN,
     ) -> None:
         self._callers = callers_of(partial(open_async_channel, target), config, token, timeout_s)
-        self._description: Description | None = None
+        self._description: questions.Description | None = None
         self._describing = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -89,9 +76,9 @@ class AsyncClient:
         for channel in self._callers.end():
             await channel.close(None)
 
-    async def describe(self) -> Description:
+    async def describe(self) -> questions.Description:
         """What the server is, and what it accepts."""
-        return decode_description(await self._call("Describe", wire.DescribeRequest()))
+        return questions.decode_description(await self._call("Describe", wire.DescribeRequest()))
 
     async def search(
         self,
@@ -103,7 +90,7 @@ class AsyncClient:
     ) -> Answer:
         """The nearest architectures of one graph, name, id or vector: see `Client.search`."""
         [outcome] = await self.search_many([target], top_k=top_k, wanted=wanted, by=by)
-        return value(outcome)
+        return questions.value(outcome)
 
     async def answers(self, queries: Sequence[Query]) -> list[Answer]:
         """Answer queries together, each with its own settings: see `Retriever.answers`.
@@ -113,11 +100,11 @@ class AsyncClient:
         Raises:
             InvalidQueryError: Names the field of a query at fault; others as for `search`.
         """
-        return [value(outcome) for outcome in await self.search_all(queries)]
+        return [questions.value(outcome) for outcome in await self.search_all(queries)]
 
     async def search_all(self, queries: Sequence[Query]) -> list[Answer | NarError]:
         """For each query its answer, or the error that `answers` raises of it."""
-        return await self._ask(ANSWERS, queries)
+        return await self._ask(questions.ANSWERS, queries)
 
     async def search_many(
         self,
@@ -128,7 +115,7 @@ class AsyncClient:
         by: By = "design",
     ) -> list[Answer | NarError]:
         """For each of any number of targets its answer, or the error that `search` raises."""
-        return await self._ask(searching(top_k, wanted, by), targets)
+        return await self._ask(questions.searching(top_k, wanted, by), targets)
 
     async def search_stream(
         self,
@@ -142,7 +129,7 @@ class AsyncClient:
 
         See `Client.search_stream`; targets may be awaited, too.
         """
-        question = searching(top_k, wanted, by)
+        question = questions.searching(top_k, wanted, by)
         limits = (await self._server()).limits
         requests = question.requests_as_they_come(_awaited(targets), limits)
         start = 0
@@ -156,26 +143,26 @@ class AsyncClient:
 
     async def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
         """Vectors of graphs. Shape (graphs, dim), length 1: see `Client.embed`."""
-        vectors = await self._ask(EMBED, graphs)
-        return matrix(vectors, (await self._server()).dim)
+        vectors = await self._ask(questions.EMBED, graphs)
+        return questions.matrix(vectors, (await self._server()).dim)
 
     async def get(self, names: Sequence[str]) -> list[Hit | NarError]:
         """What is known of each architecture, by name or id, or the error that it is unknown."""
-        return await self._ask(GET, names)
+        return await self._ask(questions.GET, names)
 
     async def explain(
         self, target: Compared, others: Sequence[str]
     ) -> list[MotifDifference | NarError]:
         """Which motifs a target shares with indexed architectures: see `Client.explain`."""
-        return await self._ask(comparing(target, others, await self.get(others)), others)
+        return await self._ask(questions.comparing(target, others, await self.get(others)), others)
 
     async def upsert(self, items: Sequence[Architecture]) -> list[Hit | NarError]:
         """Write architectures into the index: see `Client.upsert`."""
-        return await self._ask(UPSERT, items)
+        return await self._ask(questions.UPSERT, items)
 
     async def delete(self, names: Sequence[str]) -> list[Hit | NarError]:
         """Delete architectures, by name or id: see `Client.delete`."""
-        return await self._ask(DELETE, names)
+        return await self._ask(questions.DELETE, names)
 
     async def _call(self, method: str, request: Message) -> Any:  # noqa: ANN401
         caller = self._callers.current()
@@ -185,7 +172,7 @@ class AsyncClient:
             raise caller.error_of(error) from None
 
     async def _ask(
-        self, question: Question[Item, Record], items: Sequence[Item]
+        self, question: questions.Question[Item, Record], items: Sequence[Item]
     ) -> list[Record | NarError]:
         """Ask for any number of items, in calls that the server's limits allow."""
         # All are made before the first call: what cannot be encoded is said before a write.
@@ -196,7 +183,7 @@ class AsyncClient:
             records += question.records(response, start=len(records))
         return records
 
-    async def _server(self) -> Description:
+    async def _server(self) -> questions.Description:
         async with self._describing:
             if self._description is None:
                 self._description = await self.describe()

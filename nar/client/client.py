@@ -14,21 +14,8 @@ from numpy.typing import NDArray
 from nar.answers.difference import MotifDifference
 from nar.answers.query import Answer, Query, Target
 from nar.base.errors import NarError
+from nar.client import questions
 from nar.client.calling import PLAIN, answers, callers_of, open_channel
-from nar.client.questions import (
-    ANSWERS,
-    DELETE,
-    EMBED,
-    GET,
-    UPSERT,
-    Description,
-    Question,
-    comparing,
-    decode_description,
-    matrix,
-    searching,
-    value,
-)
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
@@ -66,7 +53,7 @@ class Client:
         config: ClientConfig = PLAIN,
     ) -> None:
         self._callers = callers_of(partial(open_channel, target), config, token, timeout_s)
-        self._description: Description | None = None
+        self._description: questions.Description | None = None
         self._describing = Lock()
 
     def __enter__(self) -> Self:
@@ -85,9 +72,9 @@ class Client:
         for channel in self._callers.end():
             channel.close()
 
-    def describe(self) -> Description:
+    def describe(self) -> questions.Description:
         """What the server is, and what it accepts."""
-        return decode_description(self._call("Describe", wire.DescribeRequest()))
+        return questions.decode_description(self._call("Describe", wire.DescribeRequest()))
 
     def search(
         self,
@@ -112,7 +99,7 @@ class Client:
             IndexUnavailableError: Nobody answers; the call was tried several times.
             ServiceError: Anything else; `code` says what.
         """
-        return value(self.search_many([target], top_k=top_k, wanted=wanted, by=by)[0])
+        return questions.value(self.search_many([target], top_k=top_k, wanted=wanted, by=by)[0])
 
     def answers(self, queries: Sequence[Query]) -> list[Answer]:
         """Answer queries together, each with its own settings: see `Retriever.answers`.
@@ -122,11 +109,11 @@ class Client:
         Raises:
             InvalidQueryError: Names the field of a query at fault; others as for `search`.
         """
-        return [value(outcome) for outcome in self.search_all(queries)]
+        return [questions.value(outcome) for outcome in self.search_all(queries)]
 
     def search_all(self, queries: Sequence[Query]) -> list[Answer | NarError]:
         """For each query its answer, or the error that `answers` raises of it."""
-        return self._ask(ANSWERS, queries)
+        return self._ask(questions.ANSWERS, queries)
 
     def search_many(
         self,
@@ -137,7 +124,7 @@ class Client:
         by: By = "design",
     ) -> list[Answer | NarError]:
         """For each of any number of targets its answer, or the error that `search` raises."""
-        return self._ask(searching(top_k, wanted, by), targets)
+        return self._ask(questions.searching(top_k, wanted, by), targets)
 
     def search_stream(
         self,
@@ -157,7 +144,7 @@ class Client:
             IndexUnavailableError: The server stops, or is gone.
             ServiceError: RESOURCE_EXHAUSTED where the server is full; others as for `search`.
         """
-        question = searching(top_k, wanted, by)
+        question = questions.searching(top_k, wanted, by)
         requests = question.requests(targets, self._server().limits)
         start = 0
         for response in answers(self._callers.current(), "SearchStream", requests):
@@ -170,12 +157,12 @@ class Client:
         Raises:
             InvalidQueryError: Names the first graph at fault; others as for `search`.
         """
-        vectors = self._ask(EMBED, graphs)
-        return matrix(vectors, self._server().dim)
+        vectors = self._ask(questions.EMBED, graphs)
+        return questions.matrix(vectors, self._server().dim)
 
     def get(self, names: Sequence[str]) -> list[Hit | NarError]:
         """What is known of each architecture, by name or id, or the error that it is unknown."""
-        return self._ask(GET, names)
+        return self._ask(questions.GET, names)
 
     def explain(self, target: Compared, others: Sequence[str]) -> list[MotifDifference | NarError]:
         """Which motifs a graph, or an indexed architecture, shares with indexed ones: its hits.
@@ -192,7 +179,7 @@ class Client:
             UnknownArchitectureError: The target is such a one.
             ServiceError: As for `search`.
         """
-        return self._ask(comparing(target, others, self.get(others)), others)
+        return self._ask(questions.comparing(target, others, self.get(others)), others)
 
     def upsert(self, items: Sequence[Architecture]) -> list[Hit | NarError]:
         """Write architectures into the index; one of the same name is replaced.
@@ -210,7 +197,7 @@ class Client:
             ServiceError: PERMISSION_DENIED where the server takes no writes, or none with this
                 token; others as for `search`.
         """
-        return self._ask(UPSERT, items)
+        return self._ask(questions.UPSERT, items)
 
     def delete(self, names: Sequence[str]) -> list[Hit | NarError]:
         """Delete architectures, by name or id.
@@ -223,7 +210,7 @@ class Client:
         Raises:
             ServiceError: As for `upsert`.
         """
-        return self._ask(DELETE, names)
+        return self._ask(questions.DELETE, names)
 
     def _call(self, method: str, request: Message) -> Any:  # noqa: ANN401
         caller = self._callers.current()
@@ -233,7 +220,7 @@ class Client:
             raise caller.error_of(error) from None
 
     def _ask(
-        self, question: Question[Item, Record], items: Sequence[Item]
+        self, question: questions.Question[Item, Record], items: Sequence[Item]
     ) -> list[Record | NarError]:
         """Ask for any number of items, in calls that the server's limits allow."""
         # All are made before the first call: what cannot be encoded is said before a write.
@@ -243,7 +230,7 @@ class Client:
             records += question.records(self._call(question.method, request), start=len(records))
         return records
 
-    def _server(self) -> Description:
+    def _server(self) -> questions.Description:
         with self._describing:
             if self._description is None:
                 self._description = self.describe()

@@ -25,18 +25,10 @@ from nar.index.filters import Filter
 from nar.index.rows import Hit, IndexState
 from nar.v1 import retrieval_pb2
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire import records
 from nar.wire.graphs import encode_graph
 from nar.wire.limits import Limits, decode_limits
 from nar.wire.queries import encode_query
-from nar.wire.records import (
-    Compared,
-    decode_answer,
-    decode_architecture,
-    decode_explanation,
-    decode_state,
-    encode_new,
-    encode_request,
-)
 
 # Room for what stands around an item of a request: a tag of 1 byte and a length of at most 5,
 # twice where the item is wrapped in a query, and some to spare.
@@ -81,7 +73,7 @@ def decode_description(message: retrieval_pb2.DescribeResponse) -> Description:
         limits=decode_limits(message.limits),
         operators=tuple(message.operators),
         attribute_names=tuple(message.attribute_names),
-        index=decode_state(message.index),
+        index=records.decode_state(message.index),
     )
 
 
@@ -310,7 +302,7 @@ def searching(top_k: int | None, wanted: Filter, by: By) -> Question[Target, Ans
     def encode(target: Target) -> wire.Query:
         return encode_query(target, top_k, wanted, by)
 
-    return Question("Search", "queries", wire.SearchRequest, encode, decode_answer)
+    return Question("Search", "queries", wire.SearchRequest, encode, records.decode_answer)
 
 
 def _encode_asked(query: Query) -> wire.Query:
@@ -319,7 +311,7 @@ def _encode_asked(query: Query) -> wire.Query:
 
 
 def comparing(
-    target: Compared, others: Sequence[str], known: Sequence[Hit | NarError]
+    target: records.Compared, others: Sequence[str], known: Sequence[Hit | NarError]
 ) -> Question[str, MotifDifference]:
     """The question which motifs a target shares with others.
 
@@ -333,8 +325,8 @@ def comparing(
     def size(name: str) -> Size:
         return size_of(name)._replace(nodes=nodes[name])
 
-    message = partial(encode_request, target)
-    return Question("Explain", "others", message, str, decode_explanation, size)
+    message = partial(records.encode_request, target)
+    return Question("Explain", "others", message, str, records.decode_explanation, size)
 
 
 def matrix(vectors: Sequence[NDArray[np.float32] | NarError], dim: int) -> NDArray[np.float32]:
@@ -352,7 +344,7 @@ def _decode_embedding(result: wire.EmbedResult) -> NDArray[np.float32]:
 
 
 def _decode_known(result: _Known) -> Hit:
-    return decode_architecture(result.architecture)
+    return records.decode_architecture(result.architecture)
 
 
 def _nodes(known: Hit | NarError) -> int:
@@ -360,7 +352,7 @@ def _nodes(known: Hit | NarError) -> int:
 
 
 ANSWERS: Final[Question[Query, Answer]] = Question(
-    "Search", "queries", wire.SearchRequest, _encode_asked, decode_answer
+    "Search", "queries", wire.SearchRequest, _encode_asked, records.decode_answer
 )
 EMBED: Final[Question[ComputationalGraph, NDArray[np.float32]]] = Question(
     "Embed", "graphs", wire.EmbedRequest, encode_graph, _decode_embedding
@@ -369,7 +361,7 @@ GET: Final[Question[str, Hit]] = Question(
     "Get", "architectures", wire.GetRequest, str, _decode_known
 )
 UPSERT: Final[Question[Architecture, Hit]] = Question(
-    "Upsert", "architectures", wire.UpsertRequest, encode_new, _decode_known
+    "Upsert", "architectures", wire.UpsertRequest, records.encode_new, _decode_known
 )
 DELETE: Final[Question[str, Hit]] = Question(
     "Delete", "architectures", wire.DeleteRequest, str, _decode_known

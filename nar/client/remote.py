@@ -9,18 +9,13 @@ from google.rpc.error_details_pb2 import BadRequest, RequestInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
-from nar.base.errors import (
-    IndexUnavailableError,
-    InvalidQueryError,
-    NarError,
-    UnknownArchitectureError,
-)
+from nar.base import errors
 from nar.wire.tracing import REQUEST_ID
 
 Detail = TypeVar("Detail", bound=Message)
 
 
-class ServiceError(NarError):
+class ServiceError(errors.NarError):
     """A server refused or failed for a reason that lies not in the query.
 
     Attributes:
@@ -62,7 +57,7 @@ _WHY_CLOSED: Final[Mapping[bool, str]] = {
 }
 
 
-def error_of_call(error: grpc.RpcError, *, wants_tls: bool) -> NarError:
+def error_of_call(error: grpc.RpcError, *, wants_tls: bool) -> errors.NarError:
     """The exception of a call that failed as a whole, be it blocking or awaited.
 
     Args:
@@ -82,7 +77,7 @@ def error_of_call(error: grpc.RpcError, *, wants_tls: bool) -> NarError:
     return error_of_status(status, str(metadata.get(REQUEST_ID, "")))
 
 
-def error_of_status(status: Status, request_id: str = "") -> NarError:
+def error_of_status(status: Status, request_id: str = "") -> errors.NarError:
     """The exception of a call or an item; its kind says what a caller may do about it.
 
     Args:
@@ -97,30 +92,30 @@ def _code(status: Status) -> grpc.StatusCode:
     return next(known, grpc.StatusCode.UNKNOWN)
 
 
-def _invalid(status: Status, request_id: str) -> NarError:
+def _invalid(status: Status, request_id: str) -> errors.NarError:
     bad = _detail(status, BadRequest)
     if bad is None or not bad.field_violations:
         return _service_error(status, request_id)
     first = bad.field_violations[0]
-    return InvalidQueryError(first.field, first.description)
+    return errors.InvalidQueryError(first.field, first.description)
 
 
-def _unknown(status: Status, _: str) -> NarError:
-    return UnknownArchitectureError(status.message)
+def _unknown(status: Status, _: str) -> errors.NarError:
+    return errors.UnknownArchitectureError(status.message)
 
 
-def _unavailable(status: Status, _: str) -> NarError:
-    return IndexUnavailableError(status.message)
+def _unavailable(status: Status, _: str) -> errors.NarError:
+    return errors.IndexUnavailableError(status.message)
 
 
-def _service_error(status: Status, request_id: str) -> NarError:
+def _service_error(status: Status, request_id: str) -> errors.NarError:
     info, retry = _detail(status, RequestInfo), _detail(status, RetryInfo)
     after_s = retry.retry_delay.ToTimedelta().total_seconds() if retry else None
     request_id = info.request_id if info else request_id
     return ServiceError(_code(status).name, status.message, after_s, request_id)
 
 
-ERRORS: Final[Mapping[grpc.StatusCode, Callable[[Status, str], NarError]]] = {
+ERRORS: Final[Mapping[grpc.StatusCode, Callable[[Status, str], errors.NarError]]] = {
     grpc.StatusCode.INVALID_ARGUMENT: _invalid,
     grpc.StatusCode.NOT_FOUND: _unknown,
     grpc.StatusCode.UNAVAILABLE: _unavailable,

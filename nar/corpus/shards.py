@@ -12,23 +12,8 @@ import pyarrow.parquet as pq
 
 from nar.base.errors import CorpusError
 from nar.base.files import write_whole
-from nar.corpus.columns import (
-    ATTRIBUTE_NAMES,
-    ATTRIBUTES_KEY,
-    CARD_COLUMNS,
-    GRAPH_COLUMNS,
-    INFERENCE,
-    NORMAL_FORM_KEY,
-    SCHEMA,
-    SCHEMA_VERSION,
-    VERSION_KEY,
-    Card,
-    card_of,
-    card_row,
-    cards_of,
-    graph_columns,
-    graphs_of,
-)
+from nar.corpus import columns as layout
+from nar.corpus.columns import Card, graphs_of
 from nar.corpus.location import Location
 from nar.corpus.manifest import ShardEntry
 from nar.graphs.architecture import Architecture, coarse_block
@@ -74,7 +59,7 @@ def _write_table(table: pa.Table, path: Path, level: int) -> None:
         compression="zstd",
         compression_level=level,
         use_dictionary=[*_WORDS, *_PAPER_WORDS],
-        use_byte_stream_split=[f"{name}.list.element" for name in GRAPH_COLUMNS],
+        use_byte_stream_split=[f"{name}.list.element" for name in layout.GRAPH_COLUMNS],
         row_group_size=_WHOLE,
         data_page_size=_WHOLE,
         max_rows_per_page=_WHOLE,
@@ -84,13 +69,13 @@ def _write_table(table: pa.Table, path: Path, level: int) -> None:
 
 
 def _table(architectures: Sequence[Architecture]) -> pa.Table:
-    rows = [card_row(card_of(item)) for item in architectures]
+    rows = [layout.card_row(layout.card_of(item)) for item in architectures]
     columns = {
-        name: pa.array([row[name] for row in rows], SCHEMA.field(name).type)
-        for name in CARD_COLUMNS
+        name: pa.array([row[name] for row in rows], layout.SCHEMA.field(name).type)
+        for name in layout.CARD_COLUMNS
     }
-    graphs = graph_columns([item.graph for item in architectures])
-    return pa.table({**columns, **graphs}, schema=SCHEMA)
+    graphs = layout.graph_columns([item.graph for item in architectures])
+    return pa.table({**columns, **graphs}, schema=layout.SCHEMA)
 
 
 def read_shard(path: Path) -> list[Architecture]:
@@ -132,7 +117,7 @@ def read_cards(path: Path) -> list[Card]:
     Raises:
         CorpusError: Names a shard that is missing, damaged, or of another schema version.
     """
-    return parsed(path, shard_bytes(path), cards_of, columns=CARD_COLUMNS)
+    return parsed(path, shard_bytes(path), layout.cards_of, columns=layout.CARD_COLUMNS)
 
 
 def shard_bytes(path: Location) -> bytes:
@@ -190,27 +175,29 @@ def _naming(path: Location) -> Iterator[None]:
 
 
 def _read(file: pq.ParquetFile, columns: Sequence[str] | None) -> pa.Table:
-    if not (_has_inference(file.schema_arrow) or (columns and INFERENCE not in columns)):
-        columns = [name for name in SCHEMA.names if name != INFERENCE]
+    if not (_has_inference(file.schema_arrow) or (columns and layout.INFERENCE not in columns)):
+        columns = [name for name in layout.SCHEMA.names if name != layout.INFERENCE]
     # Shards are small: threads take longer to begin than they read.
     return file.read(columns=columns, use_threads=False)
 
 
 def _has_inference(schema: pa.Schema) -> bool:
     """Whether the inference fingerprints of a shard are those of this version of normal forms."""
-    versions = [(each.metadata or {}).get(NORMAL_FORM_KEY) for each in (schema, SCHEMA)]
+    versions = [
+        (each.metadata or {}).get(layout.NORMAL_FORM_KEY) for each in (schema, layout.SCHEMA)
+    ]
     return versions[0] == versions[1]
 
 
 def _check_schema(came: pa.Schema) -> None:
     metadata = came.metadata or {}
-    version = metadata.get(VERSION_KEY, b"none").decode(errors="replace")
-    if version != str(SCHEMA_VERSION):
-        raise CorpusError(f"it has schema version {version}, wanted {SCHEMA_VERSION}")
-    if metadata.get(ATTRIBUTES_KEY) != ATTRIBUTE_NAMES:
+    version = metadata.get(layout.VERSION_KEY, b"none").decode(errors="replace")
+    if version != str(layout.SCHEMA_VERSION):
+        raise CorpusError(f"it has schema version {version}, wanted {layout.SCHEMA_VERSION}")
+    if metadata.get(layout.ATTRIBUTES_KEY) != layout.ATTRIBUTE_NAMES:
         raise CorpusError("it has other node attributes than this version of NAR")
-    for field in SCHEMA:
-        if field.name == INFERENCE and not _has_inference(came):
+    for field in layout.SCHEMA:
+        if field.name == layout.INFERENCE and not _has_inference(came):
             continue
         if field.name not in came.names:
             raise CorpusError(f"it has no column {field.name}")
@@ -235,7 +222,7 @@ def architectures_of(table: pa.Table) -> list[Architecture]:
         Architecture(
             card.labels, coarse_block(graph), graph, card.topology, card.exact, card.inference
         )
-        for card, graph in zip(cards_of(table), graphs_of(table), strict=True)
+        for card, graph in zip(layout.cards_of(table), graphs_of(table), strict=True)
     ]
 
 

@@ -9,14 +9,8 @@ from safetensors.torch import load, save
 
 from nar.base.errors import CheckpointError
 from nar.base.files import write_whole
+from nar.encoding import stored
 from nar.encoding.encoder import Encoder, encoder_module
-from nar.encoding.stored import (
-    AGAIN,
-    CONFIG_NAME,
-    WEIGHTS_NAME,
-    CheckpointFiles,
-    read_files,
-)
 
 
 def fingerprint(encoder: Encoder) -> str:
@@ -32,7 +26,7 @@ def save_checkpoint(directory: Path, encoder: Encoder) -> str:
     """
     files = _files(encoder)
     directory.mkdir(parents=True, exist_ok=True)
-    for name, content in ((WEIGHTS_NAME, files.weights), (CONFIG_NAME, files.config)):
+    for name, content in ((stored.WEIGHTS_NAME, files.weights), (stored.CONFIG_NAME, files.config)):
         write_whole(directory / name, partial(Path.write_bytes, data=content))
     return files.fingerprint
 
@@ -43,14 +37,14 @@ def load_checkpoint(directory: Path) -> Encoder:
     Raises:
         CheckpointError: It is missing, damaged, or of a newer version or operator vocabulary.
     """
-    files = read_files(directory)
+    files = stored.read_files(directory)
     encoder = encoder_module(files.settings.name).untrained(files.settings)
     _load_weights(directory, encoder, files.weights)
     return encoder
 
 
-def _files(encoder: Encoder) -> CheckpointFiles:
-    return CheckpointFiles(encoder.config, save(encoder.tensors()))
+def _files(encoder: Encoder) -> stored.CheckpointFiles:
+    return stored.CheckpointFiles(encoder.config, save(encoder.tensors()))
 
 
 def _load_weights(directory: Path, encoder: Encoder, weights: bytes) -> None:
@@ -58,14 +52,16 @@ def _load_weights(directory: Path, encoder: Encoder, weights: bytes) -> None:
         tensors = load(weights)
     except SafetensorError as error:
         raise CheckpointError(
-            f"checkpoint {directory} is damaged: {WEIGHTS_NAME}: {error}; {AGAIN}"
+            f"checkpoint {directory} is damaged: {stored.WEIGHTS_NAME}: {error}; {stored.AGAIN}"
         ) from error
     wanted = {name: tensor.shape for name, tensor in encoder.tensors().items()}
     if {name: tensor.shape for name, tensor in tensors.items()} != wanted:
         raise CheckpointError(
-            f"checkpoint {directory} is damaged: {WEIGHTS_NAME} holds other tensors than "
-            f"{CONFIG_NAME} describes; {AGAIN}"
+            f"checkpoint {directory} is damaged: {stored.WEIGHTS_NAME} holds other tensors than "
+            f"{stored.CONFIG_NAME} describes; {stored.AGAIN}"
         )
     if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
-        raise CheckpointError(f"checkpoint {directory} holds weights that are no numbers; {AGAIN}")
+        raise CheckpointError(
+            f"checkpoint {directory} holds weights that are no numbers; {stored.AGAIN}"
+        )
     encoder.load(tensors)

@@ -9,17 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nar.base.errors import IndexMismatchError, IndexUnavailableError
-from nar.index import IndexKind
-from nar.index.dialect import (
-    StoredRow,
-    any_pair,
-    column_schema,
-    equal_any,
-    hit_of,
-    record_of,
-    stored_row,
-    vector_index,
-)
+from nar.index import IndexKind, dialect
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.rows import ALL_IDS, COLUMNS, END_OF_IDS, Hit, IndexEntry, IndexRow, id_ranges
 
@@ -108,7 +98,7 @@ class Collection:
             The digest of each row by its id.
         """
         digests = {row.id: row.digest() for row in rows}
-        written = [record_of(row, digests[row.id]) for row in rows]
+        written = [dialect.record_of(row, digests[row.id]) for row in rows]
         with self.milvus.reaching("upsert"):
             self.milvus.client.upsert(self.name, written, timeout=self.milvus.timeout_s)
         return digests
@@ -117,7 +107,7 @@ class Collection:
         """Delete rows by ids that were checked."""
         with self.milvus.reaching("delete"):
             self.milvus.client.delete(
-                self.name, filter=equal_any("id", tuple(ids)), timeout=self.milvus.timeout_s
+                self.name, filter=dialect.equal_any("id", tuple(ids)), timeout=self.milvus.timeout_s
             )
 
     def count(self, *, settled: bool = False) -> int:
@@ -128,17 +118,17 @@ class Collection:
         """
         return int(self.query("", ("count(*)",), settled=settled)[0]["count(*)"])
 
-    def rows(self, wanted: Mapping[str, Sequence[str]]) -> list[StoredRow]:
+    def rows(self, wanted: Mapping[str, Sequence[str]]) -> list[dialect.StoredRow]:
         """Rows of which some column equals one of its values, in the order of their ids.
 
         Args:
             wanted: Column -> values.
         """
         pairs = [(column, value) for column, values in wanted.items() for value in values]
-        held: dict[str, StoredRow] = {}
+        held: dict[str, dialect.StoredRow] = {}
         for start in range(0, len(pairs), VALUES_A_READ):
-            expression = any_pair(pairs[start : start + VALUES_A_READ])
-            for stored in map(stored_row, self.query(expression, _STORED)):
+            expression = dialect.any_pair(pairs[start : start + VALUES_A_READ])
+            for stored in map(dialect.stored_row, self.query(expression, _STORED)):
                 held[stored.row.id] = stored
         return [held[key] for key in sorted(held)]
 
@@ -146,17 +136,17 @@ class Collection:
         """The ids, checked before, that have a row."""
         present: set[str] = set()
         for start in range(0, len(ids), VALUES_A_READ):
-            expression = equal_any("id", tuple(ids[start : start + VALUES_A_READ]))
+            expression = dialect.equal_any("id", tuple(ids[start : start + VALUES_A_READ]))
             present.update(row["id"] for row in self.query(expression, ("id",)))
         return present
 
-    def pages(self) -> Iterator[list[StoredRow]]:
+    def pages(self) -> Iterator[list[dialect.StoredRow]]:
         """All rows as they stand after every acknowledged write, a bounded number at a time.
 
         No id of a page is above an id of the next.
         """
         for records in self._pages(_STORED, PAGE_ROWS):
-            yield [stored_row(record) for record in records]
+            yield [dialect.stored_row(record) for record in records]
 
     def sample(self, count: int) -> list[IndexRow]:
         """Rows of the first ids. Ids are hashes: it is as if the rows were drawn at random."""
@@ -238,7 +228,7 @@ class Collection:
                 consistency_level="Bounded",
                 timeout=self.milvus.timeout_s,
             )
-        return [[hit_of(entry) for entry in hits] for hits in answers]
+        return [[dialect.hit_of(entry) for entry in hits] for hits in answers]
 
 
 _STORED: Final = (*COLUMNS, "embedding", "digest")
@@ -257,8 +247,8 @@ def create_collection(
     with milvus.reaching("create a collection"):
         milvus.client.create_collection(
             name,
-            schema=column_schema(dim),
-            index_params=vector_index(kind),
+            schema=dialect.column_schema(dim),
+            index_params=dialect.vector_index(kind),
             properties={_ENCODER: encoder, _SCHEMA: str(SCHEMA_VERSION), **marks},
             timeout=PATIENCE_S,
         )

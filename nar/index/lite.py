@@ -18,12 +18,7 @@ import grpc
 from nar.base.children import Child, answer_parent, task_of_parent
 from nar.base.errors import IndexInUseError, IndexUnavailableError, NarError
 from nar.base.waiting import retried
-from nar.index.lite_files import (
-    DamagedIndexError,
-    Synced,
-    check_files,
-    remove_unmade,
-)
+from nar.index import lite_files
 
 if TYPE_CHECKING:
     from milvus_lite.db import MilvusLite
@@ -49,7 +44,7 @@ _LETTING_GO_S: Final = 5.0
 _LOOK_S: Final = 0.05
 
 
-class LiteServer(Synced):
+class LiteServer(lite_files.Synced):
     """Milvus Lite, run by threads of this process on a loopback port of its own.
 
     Args:
@@ -74,9 +69,9 @@ class LiteServer(Synced):
             logging.getLogger(noisy).setLevel(logging.CRITICAL)
         self._database = _opened(path)
         try:
-            check_files(path)
-            remove_unmade(path)
-        except DamagedIndexError:
+            lite_files.check_files(path)
+            lite_files.remove_unmade(path)
+        except lite_files.DamagedIndexError:
             self._database.close()
             raise
         # Not milvus-lite's own starter: its threads outlive the server.
@@ -96,7 +91,7 @@ class LiteServer(Synced):
         self._database.close()
 
 
-class LiteProcess(Synced):
+class LiteProcess(lite_files.Synced):
     """The same in a child: a query server has neither its work nor its memory.
 
     Args:
@@ -251,7 +246,7 @@ def of_answer(answer: Mapping[str, Any]) -> IndexUnavailableError:
         >>> of_answer(as_answer(DamagedIndexError("a file is missing")))
         DamagedIndexError('a file is missing')
     """
-    kinds = {kind.__name__: kind for kind in (DamagedIndexError, IndexInUseError)}
+    kinds = {kind.__name__: kind for kind in (lite_files.DamagedIndexError, IndexInUseError)}
     return kinds.get(answer["kind"], IndexUnavailableError)(answer["fault"])
 
 

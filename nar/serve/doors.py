@@ -19,15 +19,9 @@ from prometheus_client import Gauge
 from nar.base.errors import ConfigError
 from nar.base.files import check_readable
 from nar.base.watched import Watched
+from nar.serve import status
 from nar.serve.calls import Call, Layer, Proceed, time_remaining_s
 from nar.serve.outcome import Outcome
-from nar.serve.status import (
-    DrainingError,
-    ExpiredError,
-    ForbiddenError,
-    OverloadedError,
-    UnauthenticatedError,
-)
 from nar.serve.telemetry import Telemetry
 from nar.wire.addresses import is_loopback
 from nar.wire.settings import ServerConfig, check_token
@@ -157,19 +151,21 @@ class Authentication:
         metadata = call.context.invocation_metadata() or ()
         given = str(next((value for key, value in metadata if key == "authorization"), ""))
         if not token_in(given):
-            raise UnauthenticatedError("no token came: send `authorization: Bearer <token>`")
+            raise status.UnauthenticatedError("no token came: send `authorization: Bearer <token>`")
         role = self._tokens.role(given)
         if role is None:
-            raise UnauthenticatedError("the token that came is not known here")
+            raise status.UnauthenticatedError("the token that came is not known here")
         if role == "reader" and call.method not in READING:
-            raise ForbiddenError(f"wanted the token of a writer for {call.method}, came a reader's")
+            raise status.ForbiddenError(
+                f"wanted the token of a writer for {call.method}, came a reader's"
+            )
         return await proceed()
 
 
 async def only_reads(call: Call, proceed: Proceed) -> Message | None:
     """Proceed with what reads, or raise ForbiddenError: the server takes no writes."""
     if call.method not in READING:
-        raise ForbiddenError(
+        raise status.ForbiddenError(
             f"this server takes no {call.method}: wanted one that runs with `nar serve --writable` "
             "or server.writable"
         )
@@ -203,9 +199,9 @@ class Admission:
     async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
         """Proceed, or raise OverloadedError or DrainingError."""
         if self.is_closed:
-            raise DrainingError("this server stops; ask another, or try again")
+            raise status.DrainingError("this server stops; ask another, or try again")
         if self.is_full:
-            raise OverloadedError(f"{self._in_flight} calls are in flight; try again")
+            raise status.OverloadedError(f"{self._in_flight} calls are in flight; try again")
         self._count(1)
         try:
             return await proceed()
@@ -221,7 +217,7 @@ async def deadline(call: Call, proceed: Proceed) -> Message | None:
     """Proceed while there is time, or raise ExpiredError."""
     remaining = time_remaining_s(call.context)
     if remaining is not None and remaining <= 0:
-        raise ExpiredError("the deadline had passed before work began")
+        raise status.ExpiredError("the deadline had passed before work began")
     return await proceed()
 
 

@@ -8,12 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 import grpc
-from grpc_health.v1.health_pb2 import (
-    HealthCheckRequest,
-    HealthCheckResponse,
-    HealthListRequest,
-    HealthListResponse,
-)
+from grpc_health.v1 import health_pb2
 
 from nar.base.errors import NarError
 from nar.serve.calls import Context
@@ -23,9 +18,9 @@ log = logging.getLogger(__name__)
 
 _SILENT: Final = "the index does not answer within {:g} s"
 
-SERVING: Final[int] = HealthCheckResponse.SERVING
-NOT_SERVING: Final[int] = HealthCheckResponse.NOT_SERVING
-SERVICE_UNKNOWN: Final[int] = HealthCheckResponse.SERVICE_UNKNOWN
+SERVING: Final[int] = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING: Final[int] = health_pb2.HealthCheckResponse.NOT_SERVING
+SERVICE_UNKNOWN: Final[int] = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
 
 
 class Health:
@@ -60,25 +55,29 @@ class Health:
         self._draining = False
         self._changed = asyncio.Condition()
 
-    async def Check(self, request: HealthCheckRequest, context: Context) -> HealthCheckResponse:
+    async def Check(
+        self, request: health_pb2.HealthCheckRequest, context: Context
+    ) -> health_pb2.HealthCheckResponse:
         """Say how a service is now."""
         if request.service not in self._services:
             await context.abort(grpc.StatusCode.NOT_FOUND, "no such service")
-        return HealthCheckResponse(status=self._status)
+        return health_pb2.HealthCheckResponse(status=self._status)
 
-    async def List(self, _: HealthListRequest, context: Context) -> HealthListResponse:
+    async def List(
+        self, _: health_pb2.HealthListRequest, context: Context
+    ) -> health_pb2.HealthListResponse:
         """Say how every service is now."""
-        status = HealthCheckResponse(status=self._status)
-        return HealthListResponse(statuses=dict.fromkeys(self._services, status))
+        status = health_pb2.HealthCheckResponse(status=self._status)
+        return health_pb2.HealthListResponse(statuses=dict.fromkeys(self._services, status))
 
     async def Watch(
-        self, request: HealthCheckRequest, context: Context
-    ) -> AsyncIterator[HealthCheckResponse]:
+        self, request: health_pb2.HealthCheckRequest, context: Context
+    ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
         """Say how a service is, and again whenever that changes, until the drain."""
         sent = None
         while not self._draining or self._seen(request.service) != sent:
             sent = self._seen(request.service)
-            yield HealthCheckResponse(status=sent)
+            yield health_pb2.HealthCheckResponse(status=sent)
             async with self._changed:
                 await self._changed.wait_for(
                     lambda: self._draining or self._seen(request.service) != sent  # noqa: B023

@@ -22,19 +22,8 @@ from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
+from nar.serve import status
 from nar.serve.calls import SERVICE, Call, Context, Proceed, time_remaining_s
-from nar.serve.status import (
-    DrainingError,
-    ExpiredError,
-    ForbiddenError,
-    OverloadedError,
-    OversizedError,
-    SlowUploadError,
-    UnauthenticatedError,
-    code_name,
-    pushback,
-    status_of,
-)
 from nar.serve.telemetry import FAULT_CODES, Telemetry
 from nar.wire.tracing import REQUEST_ID
 
@@ -51,13 +40,13 @@ _TRACEPARENT: Final = re.compile(
 # reached it (chosen).
 CLOCK_MARGIN_S: Final = 0.05
 _REASONS: Final[dict[type[Exception], str]] = {
-    ForbiddenError: "forbidden",
-    UnauthenticatedError: "unauthenticated",
-    DrainingError: "draining",
-    OverloadedError: "overloaded",
-    OversizedError: "oversized",
-    ExpiredError: "expired",
-    SlowUploadError: "slow",
+    status.ForbiddenError: "forbidden",
+    status.UnauthenticatedError: "unauthenticated",
+    status.DrainingError: "draining",
+    status.OverloadedError: "overloaded",
+    status.OversizedError: "oversized",
+    status.ExpiredError: "expired",
+    status.SlowUploadError: "slow",
 }
 
 
@@ -147,14 +136,14 @@ class Outcome:
             raise
         # The last resort: whatever escapes is a fault of ours, and the caller learns only its id.
         except Exception as error:
-            status = status_of(error, call.request_id)
+            outcome = status.status_of(error, call.request_id)
             if type(error) in _REASONS:
                 self._telemetry.rejected(_REASONS[type(error)])
-                _write(call, code_name(status))
+                _write(call, status.code_name(outcome))
             else:
-                self._ended(call, code_name(status))
+                self._ended(call, status.code_name(outcome))
             _forget_frames(error)
-            await _abort(call, status)
+            await _abort(call, outcome)
         self._ended(call, "OK")
         return response
 
@@ -200,7 +189,7 @@ def _forget_frames(error: BaseException) -> None:
         chained = chained.__context__
 
 
-async def _abort(call: Call, status: Status) -> NoReturn:
-    rich = rpc_status.to_status(status)
-    metadata = (*rich.trailing_metadata, *pushback(status), (REQUEST_ID, call.request_id))
+async def _abort(call: Call, outcome: Status) -> NoReturn:
+    rich = rpc_status.to_status(outcome)
+    metadata = (*rich.trailing_metadata, *status.pushback(outcome), (REQUEST_ID, call.request_id))
     await call.context.abort(rich.code, rich.details, metadata)

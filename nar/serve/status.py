@@ -13,14 +13,7 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc.error_details_pb2 import BadRequest, RequestInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
-from nar.base.errors import (
-    FilesAloneError,
-    IndexMismatchError,
-    IndexUnavailableError,
-    InvalidInputError,
-    NarError,
-    UnknownArchitectureError,
-)
+from nar.base import errors
 
 log = logging.getLogger(__name__)
 
@@ -34,15 +27,15 @@ SPREAD: Final = 0.5
 MAX_MESSAGE_CHARS: Final = 500
 
 
-class UnauthenticatedError(NarError):
+class UnauthenticatedError(errors.NarError):
     """A call without the token that this server wants."""
 
 
-class ForbiddenError(NarError):
+class ForbiddenError(errors.NarError):
     """A call that writes, by a reader or to a server that takes no writes."""
 
 
-class OverloadedError(NarError):
+class OverloadedError(errors.NarError):
     """A call that came while others would have kept it waiting for too long.
 
     Attributes:
@@ -54,30 +47,30 @@ class OverloadedError(NarError):
         self.retry_after_s = max(retry_after_s, RETRY_AFTER_S)
 
 
-class OversizedError(NarError):
+class OversizedError(errors.NarError):
     """A call whose request is larger than a message may be; grpc itself tells the caller."""
 
 
-class DrainingError(NarError):
+class DrainingError(errors.NarError):
     """A call that came after the server was told to stop."""
 
 
-class ExpiredError(NarError):
+class ExpiredError(errors.NarError):
     """A call whose deadline had passed before work began."""
 
 
-class SlowUploadError(NarError):
+class SlowUploadError(errors.NarError):
     """A call whose request took too long to arrive."""
 
 
-class GivenUpError(NarError):
+class GivenUpError(errors.NarError):
     """A call that nobody waits for any more, noticed while it was worked on."""
 
 
 CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
-    InvalidInputError: grpc.StatusCode.INVALID_ARGUMENT,
+    errors.InvalidInputError: grpc.StatusCode.INVALID_ARGUMENT,
     DecodeError: grpc.StatusCode.INVALID_ARGUMENT,
-    UnknownArchitectureError: grpc.StatusCode.NOT_FOUND,
+    errors.UnknownArchitectureError: grpc.StatusCode.NOT_FOUND,
     UnauthenticatedError: grpc.StatusCode.UNAUTHENTICATED,
     ForbiddenError: grpc.StatusCode.PERMISSION_DENIED,
     OverloadedError: grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -86,20 +79,20 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     ExpiredError: grpc.StatusCode.DEADLINE_EXCEEDED,
     SlowUploadError: grpc.StatusCode.DEADLINE_EXCEEDED,
     GivenUpError: grpc.StatusCode.DEADLINE_EXCEEDED,
-    IndexMismatchError: grpc.StatusCode.FAILED_PRECONDITION,
-    FilesAloneError: grpc.StatusCode.UNAVAILABLE,
-    IndexUnavailableError: grpc.StatusCode.UNAVAILABLE,
+    errors.IndexMismatchError: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.FilesAloneError: grpc.StatusCode.UNAVAILABLE,
+    errors.IndexUnavailableError: grpc.StatusCode.UNAVAILABLE,
 }
 
 # What the index's own words would tell a stranger: addresses and paths of the server.
 PRIVATE: Final[Mapping[type[Exception], str]] = {
-    IndexUnavailableError: "the index cannot be reached; try again",
+    errors.IndexUnavailableError: "the index cannot be reached; try again",
     DecodeError: "the bytes are no message of this method",
 }
 
 
 def _bad_request(error: Exception) -> Message:
-    assert isinstance(error, InvalidInputError)
+    assert isinstance(error, errors.InvalidInputError)
     description = error.reason[:MAX_MESSAGE_CHARS]
     violation = BadRequest.FieldViolation(field=error.field, description=description)
     detail: Message = BadRequest(field_violations=[violation])
@@ -115,11 +108,11 @@ def _retry_info(error: Exception) -> Message:
 
 
 DETAILS: Final[Mapping[type[Exception], Callable[[Exception], Message]]] = {
-    InvalidInputError: _bad_request,
+    errors.InvalidInputError: _bad_request,
     OverloadedError: _retry_info,
     DrainingError: _retry_info,
-    FilesAloneError: _retry_info,
-    IndexUnavailableError: _retry_info,
+    errors.FilesAloneError: _retry_info,
+    errors.IndexUnavailableError: _retry_info,
 }
 
 

@@ -10,16 +10,8 @@ from itertools import product
 from typing import Final, Protocol
 from wsgiref.simple_server import WSGIServer
 
+import prometheus_client as prometheus
 from grpc._cython import cygrpc  # type: ignore[attr-defined]
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    Info,
-    ProcessCollector,
-    start_http_server,
-)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -86,68 +78,74 @@ class Telemetry:
     """
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self._calls = Counter(
+        self.registry = prometheus.CollectorRegistry()
+        self._calls = prometheus.Counter(
             "nar_rpc_requests_total",
             "Calls that were let in and ended, by status of the call.",
             ("method", "code"),
             registry=self.registry,
         )
-        self._items = Counter(
+        self._items = prometheus.Counter(
             "nar_rpc_items_total",
             "Items of calls answered, such as queries and graphs, by status of the item.",
             ("method", "code"),
             registry=self.registry,
         )
-        self._seconds = Histogram(
+        self._seconds = prometheus.Histogram(
             "nar_rpc_duration_seconds",
             "Time from the arrival of a call that was let in to its end.",
             ("method",),
             buckets=BUCKETS_S,
             registry=self.registry,
         )
-        self.in_flight = Gauge("nar_rpc_in_flight", "Calls begun.", registry=self.registry)
-        self._rejected = Counter(
+        self.in_flight = prometheus.Gauge(
+            "nar_rpc_in_flight", "Calls begun.", registry=self.registry
+        )
+        self._rejected = prometheus.Counter(
             "nar_rpc_rejected_total",
             "Calls turned away before work began.",
             ("reason",),
             registry=self.registry,
         )
-        self.taken = Counter(
+        self.taken = prometheus.Counter(
             "nar_grpc_calls_taken_total",
             "Calls that grpc passed on, of any service; it dropped the others that arrived.",
             registry=self.registry,
         )
-        self._stages = Histogram(
+        self._stages = prometheus.Histogram(
             "nar_stage_duration_seconds",
             "Time that a call spent in a stage.",
             ("stage",),
             buckets=BUCKETS_S,
             registry=self.registry,
         )
-        self.pool_stuck = Gauge(
+        self.pool_stuck = prometheus.Gauge(
             "nar_pool_stuck",
             "1 while no call of a pool of threads has ended for too long.",
             ("pool",),
             registry=self.registry,
         )
-        self.serving = Gauge(
+        self.serving = prometheus.Gauge(
             "nar_serving", "1 while health says SERVING, 0 otherwise.", registry=self.registry
         )
-        self.index_rows = Gauge(
+        self.index_rows = prometheus.Gauge(
             "nar_index_rows",
             "Architectures in the index; NaN while it does not answer.",
             registry=self.registry,
         )
-        self.certificate_end = Gauge(
+        self.certificate_end = prometheus.Gauge(
             "nar_tls_certificate_expiry_timestamp_seconds",
             "When the certificate that callers are shown ends; NaN in clear text.",
             registry=self.registry,
         )
         self.certificate_end.set(math.nan)
-        self._encoder = Info("nar_encoder", "Encoder of the vectors.", registry=self.registry)
-        self._build = Info("nar_build", "Software of the server.", registry=self.registry)
-        ProcessCollector(registry=self.registry)
+        self._encoder = prometheus.Info(
+            "nar_encoder", "Encoder of the vectors.", registry=self.registry
+        )
+        self._build = prometheus.Info(
+            "nar_build", "Software of the server.", registry=self.registry
+        )
+        prometheus.ProcessCollector(registry=self.registry)
         self._show_all_label_sets()
 
     def _show_all_label_sets(self) -> None:
@@ -207,9 +205,9 @@ class MetricsServer:
         self.thread.join()
 
 
-def serve_metrics(registry: CollectorRegistry, host: str, port: int) -> MetricsServer:
+def serve_metrics(registry: prometheus.CollectorRegistry, host: str, port: int) -> MetricsServer:
     """Open the metrics port; 0 takes a free one."""
-    server, thread = start_http_server(port, host, registry)
+    server, thread = prometheus.start_http_server(port, host, registry)
     return MetricsServer(server, thread)
 
 

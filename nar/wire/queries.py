@@ -18,19 +18,7 @@ from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
 from nar.graphs.graph import ComputationalGraph
-from nar.index.filters import (
-    EVERYTHING,
-    GROUPS,
-    MAX_VALUE_BYTES,
-    Condition,
-    Filter,
-    Range,
-    Wanted,
-    check_size,
-    conditions_of,
-    lists_of,
-    text_fault,
-)
+from nar.index import filters
 from nar.index.ranking import check_vector
 from nar.index.rows import IndexRow
 from nar.v1 import retrieval_pb2
@@ -39,7 +27,7 @@ from nar.wire.limits import Limits
 
 _BOUNDS: Final = ("minimum", "maximum")
 
-Kind = TypeVar("Kind", bound=Filter)
+Kind = TypeVar("Kind", bound=filters.Filter)
 
 
 _BY: Final[Mapping[int, By]] = {
@@ -144,7 +132,7 @@ def _decode_parts(numbers: Iterable[int], field: str) -> frozenset[Part]:
 def encode_query(
     target: Target,
     top_k: int | None,
-    wanted: Filter,
+    wanted: filters.Filter,
     by: By,
     parts: Iterable[Part] = (),
     parts_if_new: Iterable[Part] = (),
@@ -225,8 +213,9 @@ def _decode_top_k(top_k: int, limits: Limits) -> int:
 
 def decode_name(name: str) -> str:
     """A name or id that an architecture may have."""
-    fault = text_fault(name, MAX_VALUE_BYTES) if name else "wanted a name or id, came none"
-    if fault:
+    if not name:
+        raise InvalidQueryError("", "wanted a name or id, came none")
+    if fault := filters.text_fault(name, filters.MAX_VALUE_BYTES):
         raise InvalidQueryError("", fault)
     return name
 
@@ -238,7 +227,7 @@ def decode_vector(message: retrieval_pb2.Vector, dim: int) -> NDArray[np.float32
     return vector
 
 
-def decode_filter(message: retrieval_pb2.Filter) -> Filter:
+def decode_filter(message: retrieval_pb2.Filter) -> filters.Filter:
     """The filter of a message.
 
     Raises:
@@ -246,10 +235,10 @@ def decode_filter(message: retrieval_pb2.Filter) -> Filter:
             pass over that would return what the caller does not want. Its field is a path from the
             message: ``any_of[1].nodes``.
     """
-    return decode_kind(message, Filter) if message.ByteSize() else EVERYTHING
+    return decode_kind(message, filters.Filter) if message.ByteSize() else filters.EVERYTHING
 
 
-def encode_filter(wanted: Filter) -> retrieval_pb2.Filter:
+def encode_filter(wanted: filters.Filter) -> retrieval_pb2.Filter:
     """The message of a filter.
 
     Example:
@@ -265,39 +254,39 @@ def encode_filter(wanted: Filter) -> retrieval_pb2.Filter:
 
 def decode_kind(message: Message, kind: type[Kind]) -> Kind:
     """The filter of a message of the form of some kind of filter; see `decode_filter`."""
-    check_size(message, lists_of(kind))
+    filters.check_size(message, filters.lists_of(kind))
     return _filter_of(message, kind)
 
 
-def filter_fields(wanted: Filter) -> dict[str, Any]:
+def filter_fields(wanted: filters.Filter) -> dict[str, Any]:
     """The fields that the message of a filter sets, as its constructor takes them."""
     fields: dict[str, Any] = {
         condition.field: _encode_wanted(value) for condition, value in wanted.conditions()
     }
-    for group in GROUPS:
+    for group in filters.GROUPS:
         fields[group] = [filter_fields(each) for each in getattr(wanted, group)]
     return fields
 
 
 def _filter_of(message: Message, kind: type[Kind]) -> Kind:
-    conditions = conditions_of(kind)
+    conditions = filters.conditions_of(kind)
     _check_known(message, conditions)
     fields: dict[str, Any] = {
         condition.field: _decode_wanted(condition, getattr(message, condition.field))
         for condition in conditions
     }
-    for group in GROUPS:
+    for group in filters.GROUPS:
         fields[group] = _decode_group(message, group, kind)
     return kind(**fields)
 
 
-def _check_known(message: Message, conditions: Sequence[Condition]) -> None:
+def _check_known(message: Message, conditions: Sequence[filters.Condition]) -> None:
     """Refuse a condition that is not in the table."""
     known = [condition.field for condition in conditions]
     named = {field.name for field, _ in message.ListFields()}
     unknown = UnknownFieldSet(message)
     unnamed = {f"field {unknown[number].field_number}" for number in range(len(unknown))}
-    strange = sorted(unnamed | named.difference(known, GROUPS))
+    strange = sorted(unnamed | named.difference(known, filters.GROUPS))
     if strange:
         reason = f"wanted conditions on {', '.join(known)}, came also {', '.join(strange)}"
         raise InvalidQueryError("", f"{reason}; leave it out, or ask a server of a newer version")
@@ -311,14 +300,14 @@ def _decode_group(message: Message, group: str, kind: type[Kind]) -> tuple[Kind,
     return tuple(several)
 
 
-def _decode_wanted(condition: Condition, sent: Any) -> Wanted:  # noqa: ANN401 -- no common type
+def _decode_wanted(condition: filters.Condition, sent: Any) -> filters.Wanted:  # noqa: ANN401 -- no common type
     if not condition.is_range:
         return tuple(sent)
-    return Range(**{name: getattr(sent, name) for name in _BOUNDS if sent.HasField(name)})
+    return filters.Range(**{name: getattr(sent, name) for name in _BOUNDS if sent.HasField(name)})
 
 
-def _encode_wanted(wanted: Wanted) -> list[str] | dict[str, int]:
-    if not isinstance(wanted, Range):
+def _encode_wanted(wanted: filters.Wanted) -> list[str] | dict[str, int]:
+    if not isinstance(wanted, filters.Range):
         return list(wanted)
     bounds = {name: getattr(wanted, name) for name in _BOUNDS}
     return {name: bound for name, bound in bounds.items() if bound is not None}

@@ -3,12 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nar.base.errors import (
-    InvalidInputError,
-    MissingLibraryError,
-    PluginError,
-    UnknownArchitectureError,
-)
+from nar.base import errors
 from nar.base.workspace import package_lines
 from nar.zoo import list_specs, source_names
 from nar.zoo.sources.darts.models import DARTS, SEED, member_name
@@ -59,14 +54,14 @@ def select(selection: str) -> Selection:
     source, _, count = selection.partition(":")
     if source == DARTS.name and count.isascii() and count.isdigit():
         if int(count) > MOST_DRAWN:
-            raise InvalidInputError(
+            raise errors.InvalidInputError(
                 "count",
                 f"wanted at most {MOST_DRAWN} of {DARTS.name}, came {count}; for any number, "
                 "without classes, run `python -m cluster.draw --count`",
             )
         members = sample_classes(int(count), distance=DARTS_DISTANCE, seed=SEED)
         return Selection(tuple(member_name(member) for member in members))
-    raise UnknownArchitectureError(
+    raise errors.UnknownArchitectureError(
         f"{selection}: no such selection; wanted {CORPUS}, {DEMO}, {DARTS.name}:<count>, "
         f"or one of {source_names()}"
     )
@@ -84,6 +79,6 @@ def _corpus() -> Selection:
             continue
         try:
             names += list_specs(source)
-        except (MissingLibraryError, PluginError) as error:
+        except (errors.MissingLibraryError, errors.PluginError) as error:
             skipped[source] = str(error)
     return Selection(tuple(dict.fromkeys(names)), skipped)

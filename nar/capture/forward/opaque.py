@@ -8,13 +8,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from nar.capture import torch_internals as internals
 from nar.capture.forward.recorder import Recorder
-from nar.capture.torch_internals import (
-    PAD_PACKED_SEQUENCE,
-    VARIABLE_FUNCTIONS,
-    FakeTensor,
-    on_flex_attention,
-)
 from nar.capture.trace import Shape
 
 Shapes = Callable[[tuple[Any, ...]], tuple[Shape, ...]]
@@ -87,7 +82,7 @@ def _fit(name: str, came: Sequence[int], wanted: Sequence[int]) -> None:
 
 def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
     """Function -> the ATen operator it is recorded as, and the shapes it returns if it knows."""
-    functions = VARIABLE_FUNCTIONS
+    functions = internals.VARIABLE_FUNCTIONS
     attention = functional.scaled_dot_product_attention
     return {
         attention: ("aten::scaled_dot_product_attention", attention_shapes),
@@ -102,7 +97,7 @@ def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
         functional.layer_norm: ("aten::layer_norm", last_axes_shape),
         functional.linear: ("aten::linear", linear_shape),
         functions.instance_norm: ("aten::instance_norm", channels_shape),
-        PAD_PACKED_SEQUENCE: ("aten::_pad_packed_sequence", None),
+        internals.PAD_PACKED_SEQUENCE: ("aten::_pad_packed_sequence", None),
     }
 
 
@@ -144,7 +139,7 @@ def _empty(like: Tensor, shapes: Shapes, args: tuple[Any, ...]) -> object:
 
 
 def _is_weightless(tensor: Tensor) -> bool:
-    return tensor.is_meta or isinstance(tensor, FakeTensor)
+    return tensor.is_meta or isinstance(tensor, internals.FakeTensor)
 
 
 def _flex_attention(
@@ -165,4 +160,4 @@ def _flex_attention(
     return recorder.record(operator, (query, key, value), run)
 
 
-on_flex_attention(Recorder, _flex_attention)
+internals.on_flex_attention(Recorder, _flex_attention)

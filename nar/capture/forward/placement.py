@@ -12,17 +12,8 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.nn.parameter import is_lazy
 
+from nar.capture import torch_internals as internals
 from nar.capture.record import CaptureInputs
-from nar.capture.torch_internals import (
-    FAKE_TENSOR_LOGGER,
-    FakeTensor,
-    FakeTensorMode,
-    are_distributions_checked,
-    fake_mode,
-    flex_attention_in_the_open,
-    tree_map_only,
-    writes_so_far,
-)
 from nar.capture.values import shape_of
 
 _META = torch.device("meta")
@@ -51,7 +42,7 @@ class Placement:
 
     def inputs(self, inputs: CaptureInputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments and keyword arguments, their tensors moved."""
-        moved: tuple[tuple[Any, ...], dict[str, Any]] = tree_map_only(
+        moved: tuple[tuple[Any, ...], dict[str, Any]] = internals.tree_map_only(
             Tensor, self.move, (inputs.args, dict(inputs.kwargs))
         )
         return moved
@@ -74,27 +65,27 @@ def placements(
     owned = {name: tensor for name, tensor in every if not is_lazy(tensor)}
     given = list(flat_tensors((inputs.args, inputs.kwargs)))
     known = (*owned.values(), *given)
-    fakes = [tensor for tensor in known if isinstance(tensor, FakeTensor)]
+    fakes = [tensor for tensor in known if isinstance(tensor, internals.FakeTensor)]
     is_real = not fakes and not any(tensor.is_meta for tensor in known)
     if not is_real:
         yield from _weightless(owned, given, fakes)
         return
     if not is_run and all(map(_is_plain, known)):
         yield Placement((_META,), _to_meta, {name: _to_meta(owned[name]) for name in owned})
-        mode = fake_mode()
+        mode = internals.fake_mode()
         fakes_of = {name: _faker(mode, owned[name].device)(owned[name]) for name in owned}
         yield Placement((mode,), _faker(mode, None), fakes_of)
     yield Placement((_Unwritten(list(module.buffers())),))
 
 
 def _weightless(
-    owned: Mapping[str, Tensor], given: list[Tensor], fakes: list[FakeTensor]
+    owned: Mapping[str, Tensor], given: list[Tensor], fakes: list[internals.FakeTensor]
 ) -> Iterator[Placement]:
     """Where a part of the weights or the inputs has no memory."""
     deciding = list(owned.values()) or given
     if not fakes and all(map(_is_meta, deciding)):
         yield Placement((_META,), lambda tensor: tensor.to(_META))
-    mode = fakes[0].fake_mode if fakes else fake_mode()
+    mode = fakes[0].fake_mode if fakes else internals.fake_mode()
     if any(map(_is_meta, deciding)):
         move = _faker(mode, _META)
         # Converting a real meta tensor takes milliseconds, making a fake one microseconds.
@@ -104,7 +95,7 @@ def _weightless(
 
 
 def _is_meta(tensor: Tensor) -> bool:
-    return tensor.is_meta and not isinstance(tensor, FakeTensor)
+    return tensor.is_meta and not isinstance(tensor, internals.FakeTensor)
 
 
 def _is_plain(tensor: Tensor) -> bool:
@@ -117,11 +108,13 @@ def _to_meta(tensor: Tensor) -> Tensor:
     return torch.empty(tensor.shape, dtype=tensor.dtype, device=_META)
 
 
-def _faker(mode: FakeTensorMode, device: torch.device | None) -> Callable[[Tensor], Tensor]:
+def _faker(
+    mode: internals.FakeTensorMode, device: torch.device | None
+) -> Callable[[Tensor], Tensor]:
     """Makes fake tensors on a device, by default each on its own."""
 
     def move(tensor: Tensor) -> Tensor:
-        if isinstance(tensor, FakeTensor) and tensor.fake_mode is mode:
+        if isinstance(tensor, internals.FakeTensor) and tensor.fake_mode is mode:
             return tensor
         with mode:
             return torch.empty(shape_of(tensor), dtype=tensor.dtype, device=device or tensor.device)
@@ -140,18 +133,20 @@ class _Unwritten:
         self._buffers = buffers
 
     def __enter__(self) -> None:
-        self._before = [(buffer, writes_so_far(buffer), buffer.clone()) for buffer in self._buffers]
+        self._before = [
+            (buffer, internals.writes_so_far(buffer), buffer.clone()) for buffer in self._buffers
+        ]
 
     def __exit__(self, *_: object) -> None:
         for buffer, writes, values in self._before:
-            if writes_so_far(buffer) != writes:
+            if internals.writes_so_far(buffer) != writes:
                 buffer.copy_(values)
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """Fake tensors log the traceback of every failing operator; the error raised says enough."""
-    logger = logging.getLogger(FAKE_TENSOR_LOGGER)
+    logger = logging.getLogger(internals.FAKE_TENSOR_LOGGER)
     was_disabled = logger.disabled
     logger.disabled = True
     try:
@@ -175,14 +170,15 @@ def _evaluating(module: nn.Module) -> None:
 def inference(module: nn.Module) -> Iterator[None]:
     """Evaluation mode without gradients, fused encoder layers or checks of values; all restored."""
     training = [child for child in module.modules() if child.training]
-    is_fast, is_checked = torch.backends.mha.get_fastpath_enabled(), are_distributions_checked()
+    is_fast = torch.backends.mha.get_fastpath_enabled()
+    is_checked = internals.are_distributions_checked()
     torch.backends.mha.set_fastpath_enabled(False)
     Distribution.set_default_validate_args(False)
     try:
         _evaluating(module)
         # Where it is installed, opt_einsum would choose the order of products by their sizes.
         in_order = torch.backends.opt_einsum.flags(enabled=False)
-        with torch.no_grad(), flex_attention_in_the_open(), in_order:
+        with torch.no_grad(), internals.flex_attention_in_the_open(), in_order:
             yield
     finally:
         Distribution.set_default_validate_args(is_checked)

@@ -8,16 +8,10 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from nar.capture import torch_internals as internals
 from nar.capture.forward.aten import SPLITS, aten_table
 from nar.capture.forward.emitters import Call, Emit, Table, unknown
 from nar.capture.forward.forms import run
-from nar.capture.torch_internals import (
-    OpOverload,
-    TorchDispatchMode,
-    has_outer_dispatch_mode,
-    without_torch_functions,
-    written_arguments,
-)
 from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.values import TensorValues, shape_of
 
@@ -48,8 +42,8 @@ def _table() -> Table:
 
 
 @cache
-def _plan(overload: OpOverload) -> _Plan:
-    return replace(_whole(str(overload.name())), writes=written_arguments(overload))
+def _plan(overload: internals.OpOverload) -> _Plan:
+    return replace(_whole(str(overload.name())), writes=internals.written_arguments(overload))
 
 
 @cache
@@ -61,7 +55,7 @@ def _whole(operator: str) -> _Plan:
     return _Plan(name, unknown(f"{namespace}::{name}") if known is None else known)
 
 
-class Recorder(TorchDispatchMode):
+class Recorder(internals.TorchDispatchMode):
     """Writes every ATen call to a trace while it is active.
 
     Args:
@@ -81,7 +75,7 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(
         self,
-        func: OpOverload,
+        func: internals.OpOverload,
         types: Iterable[type],
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
@@ -91,10 +85,10 @@ class Recorder(TorchDispatchMode):
         if self._paused or func is _DEVICE:
             return func(*args, **kwargs)
         self.last_operator = str(func.name())
-        with without_torch_functions():
+        with internals.without_torch_functions():
             operands = self._operands((*args, *kwargs.values()))
             # A mode below wants to see every call; without one, a form is worked out once.
-            is_seen = has_outer_dispatch_mode()
+            is_seen = internals.has_outer_dispatch_mode()
             result = func(*args, **kwargs) if is_seen else run(func, args, kwargs)
             self._record(_plan(func), (args, kwargs), operands, result)
         return result
@@ -113,7 +107,7 @@ class Recorder(TorchDispatchMode):
             result = run()
         finally:
             self._paused -= 1
-        with without_torch_functions():
+        with internals.without_torch_functions():
             self._record(_whole(operator), (args, {}), self._operands(args), result)
         return result
 

@@ -13,24 +13,10 @@ projected, however little that depends on the input.
 from collections.abc import Callable
 from dataclasses import replace
 
-from nar.capture.rewrites.activations import (
-    gated,
-    gelu,
-    hard_sigmoid,
-    hard_swish,
-    relu6,
-    softmax,
-)
+from nar.capture.rewrites import activations, products
 from nar.capture.rewrites.match import Matcher
 from nar.capture.rewrites.norms import frozen_norm, norm, norm_bias, norm_weight
 from nar.capture.rewrites.parts import joined, part_of_linear, rearranged
-from nar.capture.rewrites.products import (
-    attention,
-    embedding,
-    fused_attention,
-    linear,
-    linear_bias,
-)
 from nar.capture.rewrites.rotary import complex_product, turned, turned_halves, turned_in_part
 from nar.capture.rewrites.windows import linear_of_pooled, padded
 from nar.capture.trace import LEAVES, Operation, Trace
@@ -46,18 +32,32 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "conv_depthwise": (padded,),
     "max_pool": (padded,),
     "avg_pool": (padded,),
-    "matmul": (attention, linear),
-    "index": (embedding,),
+    "matmul": (products.attention, products.linear),
+    "index": (products.embedding,),
     "slice": (part_of_linear,),
     "split": (part_of_linear,),
     "concat": (turned_halves, turned_in_part, rearranged, joined),
-    "attention": (fused_attention,),
-    "add": (linear_bias, norm_bias, frozen_norm, turned),
+    "attention": (products.fused_attention,),
+    "add": (products.linear_bias, norm_bias, frozen_norm, turned),
     "sub": (turned,),
     "complex_mul": (complex_product,),
-    "mul": (gated, gelu, hard_swish, hard_sigmoid, softmax, norm, norm_weight),
-    "div": (gelu, hard_swish, hard_sigmoid, softmax, norm),
-    "clamp": (relu6,),
+    "mul": (
+        activations.gated,
+        activations.gelu,
+        activations.hard_swish,
+        activations.hard_sigmoid,
+        activations.softmax,
+        norm,
+        norm_weight,
+    ),
+    "div": (
+        activations.gelu,
+        activations.hard_swish,
+        activations.hard_sigmoid,
+        activations.softmax,
+        norm,
+    ),
+    "clamp": (activations.relu6,),
 }
 
 

@@ -9,40 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from nar.encoding import losses, training
 from nar.encoding.batches import BatchShare, epoch_batches
 from nar.encoding.collecting import NODES_A_CHUNK, collected, kin_targets
-from nar.encoding.default.encoder import (
-    ASPECTS,
-    DefaultEncoder,
-    FeatureBatch,
-    FeatureTable,
-    FeatureVocabulary,
-    Mask,
-    default_encoder,
-    equal_halves,
-    finished,
-)
+from nar.encoding.default import encoder
 from nar.encoding.default.recipe import DefaultConfig, DefaultRecipe, GraphRecipe
 from nar.encoding.default.samples import (
     FeatureReader,
     FeatureSamples,
     MotifOccurrences,
-)
-from nar.encoding.losses import (
-    MotifObjective,
-    MotifPairs,
-    of_all_workers,
-    supervised_contrastive_loss,
-)
-from nar.encoding.training import (
-    LONE,
-    AfterEpoch,
-    TrainingStage,
-    TrainingState,
-    Worker,
-    no_report,
-    train,
-    warm_up_and_anneal,
 )
 from nar.graphs.architecture import Architecture
 from nar.graphs.ragged import Integers
@@ -56,7 +31,7 @@ _LEAVE_OUT_SEED = 2
 class MotifFeatureBatches:
     """Batches of stage 1: every motif type with one of its surroundings, another in each epoch."""
 
-    def __init__(self, motifs: MotifOccurrences, table: FeatureTable, seed: int) -> None:
+    def __init__(self, motifs: MotifOccurrences, table: encoder.FeatureTable, seed: int) -> None:
         self._motifs, self._table, self._seed = motifs, table, seed
         _, self._first = np.unique(motifs.codes, return_index=True)
         self._occurrences = np.diff(np.append(self._first, len(motifs.codes)))
@@ -66,13 +41,15 @@ class MotifFeatureBatches:
         """Number of motif types."""
         return len(self._first)
 
-    def __call__(self, rows: NDArray[np.int64], epoch: int) -> MotifPairs[FeatureBatch]:
+    def __call__(
+        self, rows: NDArray[np.int64], epoch: int
+    ) -> losses.MotifPairs[encoder.FeatureBatch]:
         """The motif types of these rows, each with the surroundings of this epoch."""
         motifs = self._motifs
         chosen = self._choices(epoch)[rows]
         codes, contexts = motifs.codes[chosen], motifs.context_codes[chosen]
         device = self._table.vectors.weight.device
-        return MotifPairs(
+        return losses.MotifPairs(
             self._read(motifs.sets.take(motifs.motifs[chosen])),
             self._read(_united(motifs.sets, *motifs.around(chosen))),
             *(torch.from_numpy(each.view(np.int64)).to(device) for each in (codes, contexts)),
@@ -89,7 +66,7 @@ class MotifFeatureBatches:
             self._epoch = epoch
         return self._chosen
 
-    def _read(self, sets: FeatureSets) -> FeatureBatch:
+    def _read(self, sets: FeatureSets) -> encoder.FeatureBatch:
         return self._table.batch(sets)
 
 
@@ -116,7 +93,7 @@ class FamilyBatch:
         trunks: Who is alike by what it stands on.
     """
 
-    graphs: FeatureBatch
+    graphs: encoder.FeatureBatch
     families: Tensor
     decoders: Tensor
     trunks: Tensor
@@ -132,23 +109,25 @@ class FamilyContrast(nn.Module):
         trunks     ░░░███
     """
 
-    def __init__(self, table: FeatureTable, *, temperature: float, halves: bool) -> None:
+    def __init__(self, table: encoder.FeatureTable, *, temperature: float, halves: bool) -> None:
         super().__init__()
         self.table, self.temperature, self.halves = table, temperature, halves
 
     def forward(self, batch: FamilyBatch) -> Tensor:
         """The loss of a batch."""
-        learned = of_all_workers(self.table(batch.graphs))
-        families = of_all_workers(batch.families)
+        learned = losses.of_all_workers(self.table(batch.graphs))
+        families = losses.of_all_workers(batch.families)
         if not self.halves:
             return self._contrast(learned, families)
-        of_decoder, of_trunk = equal_halves(learned).chunk(2, dim=1)
+        of_decoder, of_trunk = encoder.equal_halves(learned).chunk(2, dim=1)
         whole = self._contrast(torch.cat([of_decoder, of_trunk], dim=1), families)
-        decoders = self._contrast(of_decoder, of_all_workers(batch.decoders))
-        return (whole + decoders + self._contrast(of_trunk, of_all_workers(batch.trunks))) / 3
+        decoders = self._contrast(of_decoder, losses.of_all_workers(batch.decoders))
+        return (
+            whole + decoders + self._contrast(of_trunk, losses.of_all_workers(batch.trunks))
+        ) / 3
 
     def _contrast(self, vectors: Tensor, names: Tensor) -> Tensor:
-        return supervised_contrastive_loss(vectors, names, temperature=self.temperature)
+        return losses.supervised_contrastive_loss(vectors, names, temperature=self.temperature)
 
 
 class FamilyBatches:
@@ -162,7 +141,9 @@ class FamilyBatches:
         recipe: Of this stage.
     """
 
-    def __init__(self, samples: FeatureSamples, table: FeatureTable, recipe: GraphRecipe) -> None:
+    def __init__(
+        self, samples: FeatureSamples, table: encoder.FeatureTable, recipe: GraphRecipe
+    ) -> None:
         self._samples, self._table, self._recipe = samples, table, recipe
 
     def rows(self, epoch: int, share: BatchShare) -> list[NDArray[np.int64]]:
@@ -182,7 +163,7 @@ class FamilyBatches:
         device = graphs.rows.device
         return FamilyBatch(graphs, *(torch.from_numpy(each[rows]).to(device) for each in names))
 
-    def _seen(self, sets: FeatureSets, rows: NDArray[np.int64], epoch: int) -> Mask | None:
+    def _seen(self, sets: FeatureSets, rows: NDArray[np.int64], epoch: int) -> encoder.Mask | None:
         """Which features a step sees: a part of a design is to stand where the whole one does.
 
         Every graph loses a share of its own, from none to ``leave_out``.
@@ -191,7 +172,7 @@ class FamilyBatches:
             return None
         rng = np.random.default_rng([self._recipe.seed, epoch, int(rows[0]), _LEAVE_OUT_SEED])
         lost = rng.uniform(0, self._recipe.leave_out, len(rows))
-        seen: Mask = rng.random(len(sets.codes)) >= lost[sets.graph()]
+        seen: encoder.Mask = rng.random(len(sets.codes)) >= lost[sets.graph()]
         return seen
 
 
@@ -209,7 +190,7 @@ def relatives_together(
     return by_family[np.argsort(turn, kind="stable")]
 
 
-untrained = default_encoder
+untrained = encoder.default_encoder
 
 
 def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> FeatureSamples:
@@ -224,18 +205,18 @@ class Tables(nn.Module):
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.table = FeatureTable(config)
-            self.context = FeatureTable(config)
+            self.table = encoder.FeatureTable(config)
+            self.context = encoder.FeatureTable(config)
 
 
 def pretrain_default(
     samples: FeatureSamples,
     recipe: DefaultRecipe,
     *,
-    worker: Worker = LONE,
-    start: TrainingState | None = None,
-    after_epoch: AfterEpoch = no_report,
-) -> DefaultEncoder:
+    worker: training.Worker = training.LONE,
+    start: training.TrainingState | None = None,
+    after_epoch: training.AfterEpoch = training.no_report,
+) -> encoder.DefaultEncoder:
     """Features of motifs against those around them, then graphs of a family against all others.
 
     Args:
@@ -254,40 +235,42 @@ def pretrain_default(
         partial(_motif_stage, tables, samples, recipe, worker),
         partial(_graph_stage, tables, samples, recipe, worker),
     ]
-    train(tables, stages, worker=worker, start=start, after_epoch=after_epoch)
-    return finished(config, tables.table, FeatureVocabulary.of(samples.graphs, ASPECTS))
+    training.train(tables, stages, worker=worker, start=start, after_epoch=after_epoch)
+    return encoder.finished(
+        config, tables.table, encoder.FeatureVocabulary.of(samples.graphs, encoder.ASPECTS)
+    )
 
 
 pretrain = pretrain_default
 
 
 def _motif_stage(
-    tables: Tables, samples: FeatureSamples, recipe: DefaultRecipe, worker: Worker
-) -> TrainingStage:
+    tables: Tables, samples: FeatureSamples, recipe: DefaultRecipe, worker: training.Worker
+) -> training.TrainingStage:
     stage = recipe.motif
     batches = MotifFeatureBatches(samples.motifs, tables.table, stage.seed)
-    return TrainingStage(
+    return training.TrainingStage(
         "motifs",
         stage,
-        MotifObjective(tables.table, tables.context, temperature=stage.temperature),
+        losses.MotifObjective(tables.table, tables.context, temperature=stage.temperature),
         lambda epoch: epoch_batches(
             len(batches), stage.batch_size, seed=stage.seed, epoch=epoch, share=worker.share
         ),
         batches,
-        warm_up_and_anneal,
+        training.warm_up_and_anneal,
     )
 
 
 def _graph_stage(
-    tables: Tables, samples: FeatureSamples, recipe: DefaultRecipe, worker: Worker
-) -> TrainingStage:
+    tables: Tables, samples: FeatureSamples, recipe: DefaultRecipe, worker: training.Worker
+) -> training.TrainingStage:
     stage = recipe.graph
     batches = FamilyBatches(samples, tables.table, stage)
-    return TrainingStage(
+    return training.TrainingStage(
         "graphs",
         stage,
         FamilyContrast(tables.table, temperature=stage.temperature, halves=recipe.halves),
         lambda epoch: batches.rows(epoch, worker.share),
         batches,
-        warm_up_and_anneal,
+        training.warm_up_and_anneal,
     )

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from nar.encoding import training
 from nar.encoding.batches import epoch_batches
 from nar.encoding.collecting import NODES_A_CHUNK, collected, printed_targets
 from nar.encoding.losses import MotifObjective, MotifPairs, of_all_workers, pretraining_loss
@@ -23,15 +24,6 @@ from nar.encoding.paper.merged import GraphBatch, RowGraph, collate, merged
 from nar.encoding.paper.recipe import PaperConfig, PaperMotifRecipe, PaperRecipe
 from nar.encoding.paper.samples import SampleReader, Samples
 from nar.encoding.recipe import Losses, StageRecipe
-from nar.encoding.training import (
-    LONE,
-    AfterEpoch,
-    TrainingStage,
-    TrainingState,
-    Worker,
-    no_report,
-    train,
-)
 from nar.graphs.architecture import Architecture
 from nar.graphs.ops import FEATURE_DIM
 from nar.motifs.config import MotifConfig
@@ -157,10 +149,10 @@ def pretrain_paper(
     samples: Samples,
     config: PaperRecipe,
     *,
-    worker: Worker = LONE,
+    worker: training.Worker = training.LONE,
     initial: PaperEncoder | None = None,
-    start: TrainingState | None = None,
-    after_epoch: AfterEpoch = no_report,
+    start: training.TrainingState | None = None,
+    after_epoch: training.AfterEpoch = training.no_report,
 ) -> PaperEncoder:
     """Algorithm 1: F_s against contexts, then F_m on macro graphs of frozen motif embeddings.
 
@@ -182,7 +174,7 @@ def pretrain_paper(
     stages = [
         partial(make, networks, samples, config, worker) for make in (_motif_stage, _graph_stage)
     ]
-    train(networks, stages, worker=worker, start=start, after_epoch=after_epoch)
+    training.train(networks, stages, worker=worker, start=start, after_epoch=after_epoch)
     encoder = PaperConfig.of(samples.config, config)
     return PaperEncoder(encoder, networks.motif, networks.macro)
 
@@ -191,19 +183,19 @@ pretrain = pretrain_paper
 
 
 def _motif_stage(
-    networks: Networks, samples: Samples, config: PaperRecipe, worker: Worker
-) -> TrainingStage:
+    networks: Networks, samples: Samples, config: PaperRecipe, worker: training.Worker
+) -> training.TrainingStage:
     recipe = config.motif
     objective = MotifObjective(networks.motif, networks.context, temperature=recipe.temperature)
     batches = MotifGraphBatches(samples, recipe, worker.device)
-    return TrainingStage(
+    return training.TrainingStage(
         "motifs", recipe, objective, _drawn(len(samples.motifs), recipe, worker), batches
     )
 
 
 def _graph_stage(
-    networks: Networks, samples: Samples, config: PaperRecipe, worker: Worker
-) -> TrainingStage:
+    networks: Networks, samples: Samples, config: PaperRecipe, worker: training.Worker
+) -> training.TrainingStage:
     """F_s is done and frozen: each motif type is embedded once, for all epochs."""
     recipe = config.graph
     objective = MacroObjective(
@@ -215,11 +207,13 @@ def _graph_stage(
     ).clone()
     items = len(samples.macro_graphs)
     batches = MacroBatches(samples, table, recipe.layers)
-    return TrainingStage("graphs", recipe, objective, _drawn(items, recipe, worker), batches)
+    return training.TrainingStage(
+        "graphs", recipe, objective, _drawn(items, recipe, worker), batches
+    )
 
 
 def _drawn(
-    items: int, recipe: StageRecipe, worker: Worker
+    items: int, recipe: StageRecipe, worker: training.Worker
 ) -> Callable[[int], list[NDArray[np.int64]]]:
     return lambda epoch: epoch_batches(
         items, recipe.batch_size, seed=recipe.seed, epoch=epoch, share=worker.share

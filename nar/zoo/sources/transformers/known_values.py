@@ -14,18 +14,9 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from nar.capture import torch_internals as internals
 from nar.capture.forward.forms import run
 from nar.capture.forward.recorder import tensors_of
-from nar.capture.torch_internals import (
-    FakeTensor,
-    OpOverload,
-    TorchDispatchMode,
-    schema_of,
-    storage_address,
-    tree_leaves,
-    tree_map_only,
-    written_arguments,
-)
 
 # Larger tensors are states, not sizes or positions; a mask over an image is still read.
 MAX_ELEMENTS = 1 << 22
@@ -49,7 +40,7 @@ def known_values() -> Iterator[None]:
         yield
 
 
-class _KnownValues(TorchDispatchMode):
+class _KnownValues(internals.TorchDispatchMode):
     """Knows the value of every small meta tensor that is made from numbers and inputs.
 
     Inputs that come to the meta device bring their values; what is computed from known values
@@ -66,14 +57,14 @@ class _KnownValues(TorchDispatchMode):
 
     def __torch_dispatch__(
         self,
-        func: OpOverload,
+        func: internals.OpOverload,
         types: tuple[type, ...],
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> object:
         """Run an operator on meta tensors and, where all it reads is known, for real beside."""
         options = dict(kwargs or {})
-        if any(issubclass(kind, FakeTensor) for kind in types):
+        if any(issubclass(kind, internals.FakeTensor) for kind in types):
             return func(*args, **options)
         if not _makes_known(func) and self._are_unknown(args, options):
             return run(func, args, options)
@@ -93,7 +84,9 @@ class _KnownValues(TorchDispatchMode):
         given = list(tensors_of((*args, *options.values())))
         return bool(given) and all(t.is_meta and t not in self._values for t in given)
 
-    def _move(self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any]) -> object:
+    def _move(
+        self, func: internals.OpOverload, args: tuple[Any, ...], options: dict[str, Any]
+    ) -> object:
         """Values stay with a tensor from the CPU to meta, and come back."""
         source, device = args[0], options.get("device")
         value = self.value(source)
@@ -107,7 +100,11 @@ class _KnownValues(TorchDispatchMode):
         return self.to_meta(real) if real.numel() <= MAX_ELEMENTS else real.to(_META)
 
     def _follow(
-        self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any], result: object
+        self,
+        func: internals.OpOverload,
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+        result: object,
     ) -> None:
         """Note the value of a result, or that what was written into is known no longer."""
         is_random = torch.Tag.nondeterministic_seeded in func.tags
@@ -116,17 +113,17 @@ class _KnownValues(TorchDispatchMode):
         can_follow = (
             not is_random and any(tensor.is_meta for tensor in results) and elements <= MAX_ELEMENTS
         )
-        if can_follow and "empty" in schema_of(func).name:
+        if can_follow and "empty" in internals.schema_of(func).name:
             self._follow_empty(results)
             return
         if can_follow and _wants(func, *_FILLS):
             args = (torch.empty(args[0].shape, dtype=args[0].dtype, device=_CPU), *args[1:])
         if can_follow and self.are_known(args, options):
-            reals = tree_leaves(self._for_real(func, args, options))
-            for tensor, real in zip(tree_leaves(result), reals, strict=True):
+            reals = internals.tree_leaves(self._for_real(func, args, options))
+            for tensor, real in zip(internals.tree_leaves(result), reals, strict=True):
                 if isinstance(tensor, Tensor) and tensor.is_meta:
                     self._values[tensor] = real
-        elif schema_of(func).is_mutable:
+        elif internals.schema_of(func).is_mutable:
             self._spoil(func, args, options)
 
     def _follow_empty(self, results: list[Tensor]) -> None:
@@ -135,14 +132,16 @@ class _KnownValues(TorchDispatchMode):
             if not tensor.is_floating_point() and not tensor.is_complex():
                 self._values[tensor] = torch.zeros(tensor.shape, dtype=tensor.dtype, device=_CPU)
 
-    def _spoil(self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-        for position, name in written_arguments(func):
+    def _spoil(
+        self, func: internals.OpOverload, args: tuple[Any, ...], options: dict[str, Any]
+    ) -> None:
+        for position, name in internals.written_arguments(func):
             written = args[position] if position < len(args) else options.get(name)
             for tensor in tensors_of((written,)):
                 value = self._noted(tensor)
                 if value is not None:
                     storage = value.untyped_storage()
-                    self._spoilt[storage_address(storage)] = storage
+                    self._spoilt[internals.storage_address(storage)] = storage
 
     def _noted(self, tensor: Tensor) -> Tensor | None:
         value: Tensor | None = self._values.get(tensor)
@@ -153,7 +152,7 @@ class _KnownValues(TorchDispatchMode):
         if not tensor.is_meta:
             return tensor
         value = self._noted(tensor)
-        if value is None or storage_address(value.untyped_storage()) in self._spoilt:
+        if value is None or internals.storage_address(value.untyped_storage()) in self._spoilt:
             return None
         return value
 
@@ -163,8 +162,10 @@ class _KnownValues(TorchDispatchMode):
             self.value(tensor) is not None for tensor in tensors_of((*args, *options.values()))
         )
 
-    def _for_real(self, func: OpOverload, args: tuple[Any, ...], options: dict[str, Any]) -> object:
-        real_args, real_options = tree_map_only(Tensor, self.value, (args, options))
+    def _for_real(
+        self, func: internals.OpOverload, args: tuple[Any, ...], options: dict[str, Any]
+    ) -> object:
+        real_args, real_options = internals.tree_map_only(Tensor, self.value, (args, options))
         if real_options.get("device") is not None:
             real_options["device"] = _CPU
         return func(*real_args, **real_options)
@@ -174,7 +175,7 @@ class _KnownValues(TorchDispatchMode):
         devices = {tensor.device for tensor in tensors_of((*args, *options.values()))}
         if len(devices) < 2:
             return args, options
-        moved: Arguments = tree_map_only(
+        moved: Arguments = internals.tree_map_only(
             Tensor, lambda t: t if t.is_meta else self.to_meta(t), (args, options)
         )
         return moved
@@ -200,7 +201,7 @@ class _KnownValues(TorchDispatchMode):
             self._values[meta] = tensor
             return meta
 
-        return tree_map_only(Tensor, move, real)
+        return internals.tree_map_only(Tensor, move, real)
 
 
 class _Constants(TorchFunctionMode):
@@ -226,7 +227,7 @@ class _Constants(TorchFunctionMode):
             return func(*args, **options)
         if not self._values.are_known(args, options):
             return func(*args, **options)
-        numbers = tree_map_only(Tensor, self._values.value, args)
+        numbers = internals.tree_map_only(Tensor, self._values.value, args)
         return self._values.to_meta(func(*numbers, **{**options, "device": _CPU}))
 
     def _as_known(self, index: object) -> object:
@@ -239,11 +240,11 @@ class _Constants(TorchFunctionMode):
 
 
 @cache
-def _wants(func: OpOverload, *names: str) -> bool:
-    return schema_of(func).name.removeprefix("aten::") in names
+def _wants(func: internals.OpOverload, *names: str) -> bool:
+    return internals.schema_of(func).name.removeprefix("aten::") in names
 
 
 @cache
-def _makes_known(func: OpOverload) -> bool:
+def _makes_known(func: internals.OpOverload) -> bool:
     """Whether a result may be known though no argument is."""
-    return _wants(func, *_FILLS) or "empty" in schema_of(func).name
+    return _wants(func, *_FILLS) or "empty" in internals.schema_of(func).name
