@@ -9,7 +9,7 @@ import pytest
 
 from nar.answers import roles
 from nar.capture import graphs as captured
-from nar.capture.rewrites import norms, rewrite, windows
+from nar.capture.rewrites import layers, norms, rewrite
 from nar.graphs import canonical, ops
 from nar.graphs.architecture import coarse_block
 from nar.graphs.normal_form import rules
@@ -57,8 +57,8 @@ def named(identifiers):
             f"{WEIGHTED} attention layer_norm rms_norm group_norm",
             id="layers that read what is learned",
         ),
-        pytest.param(windows._POOLINGS, "adaptive_avg_pool adaptive_max_pool", id="poolings"),
-        pytest.param(windows._BETWEEN_POOLED, ON_POOLED, id="layers behind a pooling"),
+        pytest.param(layers._POOLINGS, "adaptive_avg_pool adaptive_max_pool", id="poolings"),
+        pytest.param(layers._BETWEEN_POOLED, ON_POOLED, id="layers behind a pooling"),
         pytest.param(
             norms._CONVOLUTIONS,
             "conv conv_grouped conv_depthwise conv_transpose",

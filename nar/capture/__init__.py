@@ -3,7 +3,7 @@
 Every front end writes the same raw trace; the same rewrites bring it to canonical classes.
 """
 
-from nar.capture.exported.program import capture_exported
+from nar.capture.exported import capture_exported
 from nar.capture.forward.dispatch import capture_module
 from nar.capture.onnx.file import capture_onnx
 from nar.capture.record import Capture, CaptureInputs

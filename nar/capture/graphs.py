@@ -1,17 +1,16 @@
 """From a rewritten trace to a canonical graph: what is alive, its edges, its attributes."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nar.base.errors import CaptureError, InvalidGraphError
-from nar.capture.parts import PARTS, merge_parts
 from nar.capture.record import Capture
 from nar.capture.rewrites.rewrite import rewrite
-from nar.capture.trace import LEAVES, Operation, Trace
+from nar.capture.trace import LEAVES, PARTS, Operation, Trace
 from nar.graphs.fingerprints import fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, Trait, op_id, with_any
@@ -140,7 +139,7 @@ def to_capture(trace: Trace, *, name: str) -> Capture:
         CaptureError: No output depends on an input or a parameter, or the graph is too large.
     """
     rewritten = rewrite(fold_steps(trace))
-    graph = to_graph(merge_parts(rewritten, alive_values(rewritten)))
+    graph = to_graph(_merge_parts(rewritten, alive_values(rewritten)))
     try:
         graph.validate()
     except InvalidGraphError as error:
@@ -195,3 +194,27 @@ def _fill(row: NDArray[np.int16], trace: Trace, operation: Operation) -> None:
     row[_COLUMN["parameter_operands"]] = min(parameters, MAX_COUNT)
     if operation.operator != "attention":  # whose masks come and go with the length of the example
         row[_COLUMN["constant_operands"]] = min(constants, MAX_COUNT)
+
+
+def _merge_parts(trace: Trace, alive: Collection[int]) -> Trace:
+    """Let all living slices of one value be one ``split``: qkv[0], qkv[1] and qkv.unbind() agree.
+
+    Args:
+        trace: Rewritten trace.
+        alive: Values that reach an output; other slices are not counted.
+    """
+    operations = list(trace.operations)
+    stands_for = list(range(len(operations)))
+    first_part: dict[tuple[int, ...], int] = {}
+    for value in sorted(alive):
+        operation = operations[value]
+        operands = tuple([stands_for[operand] for operand in operation.operands])
+        if operands != operation.operands:
+            operation = operations[value] = replace(operation, operands=operands)
+        if operation.operator in PARTS:
+            first = first_part.setdefault(operands, value)
+            if first != value:
+                operations[first] = replace(operations[first], operator="split")
+                stands_for[value] = first
+    outputs = tuple(dict.fromkeys(stands_for[value] for value in trace.outputs))
+    return replace(trace, operations=tuple(operations), outputs=outputs)

@@ -12,6 +12,7 @@ from math import prod
 from types import MappingProxyType
 
 LEAVES = frozenset({"input", "parameter", "constant"})
+PARTS = frozenset({"slice", "split"})
 NO_ATTRIBUTES: Mapping[str, int] = MappingProxyType({})
 Shape = tuple[int, ...]
 

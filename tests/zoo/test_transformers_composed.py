@@ -3,9 +3,10 @@
 import pytest
 
 from nar.base.errors import UnknownArchitectureError
-from nar.zoo.sources.transformers.composed import TRANSFORMERS_COMPOSED, compositions
-from nar.zoo.sources.transformers.composed_configs import (
+from nar.zoo.sources.transformers.composed import (
+    TRANSFORMERS_COMPOSED,
     composed_config,
+    compositions,
     family_of_part,
 )
 

@@ -5,9 +5,8 @@ import torch
 
 from nar.base.workspace import package_yaml
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.transformers.computed import COMPUTED
 from nar.zoo.sources.transformers.configs import default_config, parts
-from nar.zoo.sources.transformers.inputs import example_inputs
+from nar.zoo.sources.transformers.inputs import COMPUTED, example_inputs
 from nar.zoo.sources.transformers.known_values import known_values
 
 TABLES = {

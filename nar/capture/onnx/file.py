@@ -11,11 +11,9 @@ import numpy as np
 from nar.base.errors import CaptureError
 from nar.capture.forward.dispatch import one_line
 from nar.capture.graphs import to_capture
-from nar.capture.onnx.emitters import OnnxCall
 from nar.capture.onnx.facts import facts_of, onnx, operator_name
-from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, onnx_table
-from nar.capture.onnx.patterns import simplified
-from nar.capture.onnx.quantised import in_standard_form
+from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, OnnxCall, onnx_table
+from nar.capture.onnx.patterns import in_standard_form, simplified
 from nar.capture.record import Capture
 from nar.capture.trace import Trace, TraceBuilder
 

@@ -1,9 +1,299 @@
-"""ONNX operators by name: what each becomes in a trace. `onnx_emitters` does the work."""
+"""ONNX operators: how one node enters a trace, and by name what each becomes there."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
 
-from nar.capture.onnx import emitters as emit
-from nar.capture.onnx.emitters import EmitOnnx
+from nar.capture.forward.emitters import mean_class
+from nar.capture.onnx.facts import UNKNOWN_SHAPE
+from nar.capture.trace import Shape, TraceBuilder
+from nar.capture.window import channel_ratio, covers, window
+
+_NO_END = 2**31 - 1  # exporters write at least this for the end of an axis
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxCall:
+    """One node: its attributes, its operands as values, and what is known about them.
+
+    Attributes:
+        attributes: Decoded attributes by name.
+        values: Values of the inputs, those left out not counted.
+        shapes: Their shapes, `UNKNOWN_SHAPE` where inference found none.
+        numbers: The numbers of each input that is a small constant, in the order of ``values``.
+        shape: Shape of the first output, or of the part that is asked for.
+    """
+
+    attributes: Mapping[str, Any]
+    values: tuple[int, ...]
+    shapes: tuple[Shape, ...]
+    numbers: tuple[tuple[float, ...] | None, ...]
+    shape: Shape
+
+    def axes(self, default: tuple[int, ...] = ()) -> tuple[int, ...]:
+        """Axes given as an attribute or as a constant second input, as they stand."""
+        given = self.attributes.get("axes", self.attributes.get("axis"))
+        if given is None and len(self.numbers) > 1 and self.numbers[1] is not None:
+            given = [int(number) for number in self.numbers[1]]
+        if given is None:
+            return default
+        return (given,) if isinstance(given, int) else tuple(given)
+
+
+EmitOnnx = Callable[[TraceBuilder, OnnxCall], int]
+
+
+def onnx_fold(_builder: TraceBuilder, call: OnnxCall) -> int:
+    """A structural operator: its result is the value it was given."""
+    return call.values[0]
+
+
+def onnx_constant(builder: TraceBuilder, call: OnnxCall) -> int:
+    """A result that holds nothing of its operands."""
+    return builder.constant(call.shape)
+
+
+def onnx_node(operator: str, operands: int | None = None) -> EmitOnnx:
+    """One operation that reads its first operands, or all."""
+
+    def emit(builder: TraceBuilder, call: OnnxCall) -> int:
+        return builder.emit(operator, call.values[:operands], call.shape)
+
+    return emit
+
+
+def onnx_part(operator: str) -> EmitOnnx:
+    """Moves values about; transparent where one operand comes through whole."""
+
+    def emit(builder: TraceBuilder, call: OnnxCall) -> int:
+        elements = prod(call.shape)
+        if elements and elements == prod(call.shapes[0]):
+            return call.values[0]
+        return builder.emit(operator, call.values[:1], call.shape)
+
+    return emit
+
+
+def onnx_slice(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``Slice(data, starts, ends, axes, steps)``; all of some axes says so without a shape."""
+    starts, ends = (*call.numbers[1:3], None, None)[:2]
+    is_from_start = starts is not None and not any(starts)
+    is_to_end = ends is not None and min(ends, default=0) >= _NO_END
+    is_every = len(call.numbers) < 5 or set(call.numbers[4] or ()) == {1.0}
+    if is_from_start and is_to_end and is_every:
+        return call.values[0]
+    return onnx_part("slice")(builder, call)
+
+
+def onnx_concat(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``Concat(parts...)``, which keeps its axis, counted from the end where the rank is known."""
+    is_known = call.shape != UNKNOWN_SHAPE
+    axes = _negative(call.axes(), len(call.shape)) if is_known else ()
+    return builder.emit("concat", call.values, call.shape, numbers=axes)
+
+
+def onnx_pad(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``Pad(data, amounts, fill)``, which keeps its fill and how many axes it pads."""
+    amounts, fill = (*call.numbers[1:3], None, None)[:2]
+    is_constant = call.attributes.get("mode", "constant") == "constant"
+    if not is_constant or amounts is None or min(amounts, default=-1) < 0:
+        return onnx_part("pad")(builder, call)
+    rank = len(amounts) // 2
+    first = min(
+        (position % rank for position, amount in enumerate(amounts) if amount), default=rank
+    )
+    if first == rank:
+        return call.values[0]
+    numbers = ((fill or (0.0,))[0], float(rank - first))
+    return builder.emit("pad", call.values[:1], call.shape, numbers=numbers)
+
+
+def onnx_chain(operator: str) -> EmitOnnx:
+    """An operator over any number of operands is a chain of binary ones."""
+
+    def emit(builder: TraceBuilder, call: OnnxCall) -> int:
+        value = call.values[0]
+        for operand in call.values[1:]:
+            value = builder.emit(operator, (value, operand), call.shape)
+        return value
+
+    return emit
+
+
+def onnx_quotient(builder: TraceBuilder, call: OnnxCall) -> int:
+    """A division, or the reciprocal of what 1 is divided by."""
+    if call.numbers[0] == (1.0,):
+        return builder.emit("reciprocal", call.values[1:], call.shape)
+    return builder.emit("div", call.values, call.shape)
+
+
+def onnx_power(builder: TraceBuilder, call: OnnxCall) -> int:
+    """Powers of a half and of minus a half have names of their own."""
+    exponent = (call.numbers[1] or (0.0,))[0]
+    operator = {0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}.get(exponent, "pow")
+    operands = call.values if operator == "pow" else call.values[:1]
+    return builder.emit(operator, operands, call.shape)
+
+
+def onnx_clip(builder: TraceBuilder, call: OnnxCall) -> int:
+    """Clamping at 0 is relu, between 0 and 6 relu6."""
+    given = [numbers[0] if numbers else None for numbers in call.numbers[1:]]
+    low, high = ((given or [call.attributes.get("min")]) + [call.attributes.get("max")])[:2]
+    operator = {(0, None): "relu", (0, 6): "relu6", (-1, 1): "hard_tanh"}.get((low, high), "clamp")
+    return builder.emit(operator, call.values[:1], call.shape)
+
+
+def onnx_reduction(operator: str) -> EmitOnnx:
+    """One operation that keeps the axes it reduces, counted from the end where the rank is known.
+
+    A mean over all places is a global pooling.
+    """
+
+    def emit(builder: TraceBuilder, call: OnnxCall) -> int:
+        shape = call.shapes[0]
+        axes = _negative(call.axes(), len(shape))
+        rank = len(shape) if shape != UNKNOWN_SHAPE else len(axes) + 2
+        kind = mean_class(axes, rank) if operator == "mean" else operator
+        return builder.emit(kind, call.values[:1], call.shape, numbers=axes)
+
+    return emit
+
+
+def _negative(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    return tuple(sorted(axis if axis < 0 else axis - rank for axis in axes))
+
+
+def onnx_softmax(operator: str) -> EmitOnnx:
+    """One operation that keeps its axis, by default the last."""
+
+    def emit(builder: TraceBuilder, call: OnnxCall) -> int:
+        axes = _negative(call.axes((-1,)), len(call.shapes[0]))
+        return builder.emit(operator, call.values, call.shape, numbers=axes)
+
+    return emit
+
+
+def onnx_matmul(builder: TraceBuilder, call: OnnxCall) -> int:
+    """A matrix product."""
+    left, right = call.shapes[:2]
+    return _matmul(builder, call, (_side(left, -2), _side(left, -1), _side(right, -1)))
+
+
+def onnx_gemm(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``alpha A' B' + beta C``."""
+    left, right = call.shapes[:2]
+    rows, inner = (-1, -2) if call.attributes.get("transA") else (-2, -1)
+    columns = -2 if call.attributes.get("transB") else -1
+    value = _matmul(builder, call, (_side(left, rows), _side(left, inner), _side(right, columns)))
+    for bias in call.values[2:]:
+        value = builder.emit("add", (value, bias), call.shape)
+    return value
+
+
+def _matmul(builder: TraceBuilder, call: OnnxCall, sizes: tuple[int, int, int]) -> int:
+    builder.flops += 2 * prod(call.shape) * sizes[1]
+    return builder.emit("matmul", call.values[:2], call.shape, numbers=sizes)
+
+
+def _side(shape: Shape, axis: int) -> int:
+    return shape[axis] if len(shape) >= -axis else 0
+
+
+def onnx_einsum(builder: TraceBuilder, call: OnnxCall) -> int:
+    """A contraction of two tensors is a matrix product of some axis order."""
+    if len(call.values) == 2:
+        return _matmul(builder, call, (0, 0, 0))
+    return builder.emit("linalg", call.values, call.shape)
+
+
+def onnx_conv(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``Conv(input, weight, bias)``: weight (out, in / groups, kernel...)."""
+    weight = call.shapes[1]
+    groups = int(call.attributes.get("group", 1))
+    channels = (weight[1] * groups, weight[0])
+    builder.flops += 2 * prod(weight[1:]) * prod(call.shape)
+    depthwise = "conv_depthwise" if groups == channels[0] else "conv_grouped"
+    operator = "conv" if groups == 1 else depthwise
+    attributes = _window(call, weight[2:]) | channel_ratio(*channels)
+    return builder.emit(operator, call.values, call.shape, attributes=attributes)
+
+
+def onnx_conv_transpose(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``ConvTranspose(input, weight, bias)``: weight (in, out / groups, kernel...)."""
+    weight = call.shapes[1]
+    channels = (weight[0], weight[1] * int(call.attributes.get("group", 1)))
+    builder.flops += 2 * prod(weight[1:]) * prod(call.shapes[0])
+    attributes = _window(call, weight[2:]) | channel_ratio(*channels)
+    return builder.emit("conv_transpose", call.values, call.shape, attributes=attributes)
+
+
+def onnx_pool(operator: str) -> EmitOnnx:
+    """A pooling with its window, or over all places at once."""
+
+    def emit(builder: TraceBuilder, call: OnnxCall) -> int:
+        kernel = tuple(call.attributes["kernel_shape"])
+        is_bare = not any(call.attributes.get("pads", ()))
+        if is_bare and covers(kernel, call.shapes[0], call.shape):
+            return builder.emit(f"adaptive_{operator}", call.values[:1], call.shape)
+        attributes = _window(call, kernel)
+        return builder.emit(operator, call.values[:1], call.shape, attributes=attributes)
+
+    return emit
+
+
+def onnx_response_norm(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``LRN(input)`` as torch computes it: ``x / (bias + alpha * mean of squares) ** beta``.
+
+    The mean is over neighbouring channels, a pooling with one axis more than the image has.
+    """
+    (value,) = call.values
+    default = {"alpha": 1e-4, "beta": 0.75, "bias": 1.0}
+    alpha, beta, bias = (float(call.attributes.get(name, default[name])) for name in default)
+    axes = max(len(call.shape) - 2, 1) if call.shape != UNKNOWN_SHAPE else 2
+    kernel = (int(call.attributes["size"]), *[1] * axes)
+    ones = [1] * len(kernel)
+    square = builder.emit("mul", (value, value), call.shape)
+    mean = builder.emit("avg_pool", (square,), call.shape, attributes=window(kernel, ones, ones))
+    for operator, number in (("mul", alpha), ("add", bias), ("pow", beta)):
+        mean = builder.emit(operator, (mean,), call.shape, numbers=(number,))
+    return builder.emit("div", (value, mean), call.shape)
+
+
+def _window(call: OnnxCall, kernel: Shape) -> dict[str, int]:
+    ones = [1] * len(kernel)
+    stride = call.attributes.get("strides", ones)
+    return window(kernel, stride, call.attributes.get("dilations", ones))
+
+
+def onnx_gather(builder: TraceBuilder, call: OnnxCall) -> int:
+    """One place of an axis is a slice, many are an index; rows of a learned table, an embedding.
+
+    Places in a batch tell an embedding, even of positions that no input changes, from a table of
+    biases that is read through a buffer, which is a weight.
+    """
+    table, index = (builder.operations[value] for value in call.values)
+    if index.operator == "constant" and index.elements == 1:
+        return builder.emit("slice", call.values[:1], call.shape)
+    are_rows = len(table.shape) == 2 and call.attributes.get("axis", 0) == 0
+    if table.operator == "parameter" and are_rows and len(call.shapes[1]) > 1:
+        return builder.emit("embedding", call.values, call.shape)
+    return builder.emit("index", call.values, call.shape)
+
+
+def onnx_trilu(builder: TraceBuilder, call: OnnxCall) -> int:
+    """One of the two triangles."""
+    operator = "triu" if call.attributes.get("upper", 1) else "tril"
+    return builder.emit(operator, call.values[:1], call.shape)
+
+
+def onnx_attention(builder: TraceBuilder, call: OnnxCall) -> int:
+    """``Attention(query, key, value, mask...)`` over (batch, heads, length, width)."""
+    query = call.shapes[0]
+    heads = query[1] if len(query) == 4 else int(call.attributes.get("q_num_heads", 0))
+    attributes = {"heads": heads}
+    return builder.emit("attention", call.values, call.shape, attributes=attributes)
+
 
 # The same numbers in another shape, order, type or place; dropout outside training.
 FOLDED = (
@@ -80,32 +370,32 @@ SPLITS = frozenset({"Split", "SplitToSequence"})
 def onnx_table() -> Mapping[str, EmitOnnx]:
     """ONNX operator type -> emitter."""
     return {
-        **dict.fromkeys(FOLDED.split(), emit.onnx_fold),
-        **dict.fromkeys(CONSTANTS.split(), emit.onnx_constant),
-        **{name: emit.onnx_node(operator) for name, operator in NODES.items()},
-        **{name: emit.onnx_part(operator) for name, operator in PARTS.items()},
-        **{name: emit.onnx_reduction(operator) for name, operator in REDUCTIONS.items()},
-        "Slice": emit.onnx_slice,
-        "Concat": emit.onnx_concat,
-        "Pad": emit.onnx_pad,
-        "Sum": emit.onnx_chain("add"),
-        "Max": emit.onnx_chain("maximum"),
-        "Min": emit.onnx_chain("minimum"),
-        "Mean": emit.onnx_chain("add"),
-        "Div": emit.onnx_quotient,
-        "Pow": emit.onnx_power,
-        "Clip": emit.onnx_clip,
-        "Softmax": emit.onnx_softmax("softmax"),
-        "LogSoftmax": emit.onnx_softmax("log_softmax"),
-        **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), emit.onnx_matmul),
-        "Gemm": emit.onnx_gemm,
-        "Einsum": emit.onnx_einsum,
-        "LRN": emit.onnx_response_norm,
-        **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), emit.onnx_conv),
-        "ConvTranspose": emit.onnx_conv_transpose,
-        "MaxPool": emit.onnx_pool("max_pool"),
-        "AveragePool": emit.onnx_pool("avg_pool"),
-        "Gather": emit.onnx_gather,
-        "Trilu": emit.onnx_trilu,
-        "Attention": emit.onnx_attention,
+        **dict.fromkeys(FOLDED.split(), onnx_fold),
+        **dict.fromkeys(CONSTANTS.split(), onnx_constant),
+        **{name: onnx_node(operator) for name, operator in NODES.items()},
+        **{name: onnx_part(operator) for name, operator in PARTS.items()},
+        **{name: onnx_reduction(operator) for name, operator in REDUCTIONS.items()},
+        "Slice": onnx_slice,
+        "Concat": onnx_concat,
+        "Pad": onnx_pad,
+        "Sum": onnx_chain("add"),
+        "Max": onnx_chain("maximum"),
+        "Min": onnx_chain("minimum"),
+        "Mean": onnx_chain("add"),
+        "Div": onnx_quotient,
+        "Pow": onnx_power,
+        "Clip": onnx_clip,
+        "Softmax": onnx_softmax("softmax"),
+        "LogSoftmax": onnx_softmax("log_softmax"),
+        **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), onnx_matmul),
+        "Gemm": onnx_gemm,
+        "Einsum": onnx_einsum,
+        "LRN": onnx_response_norm,
+        **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), onnx_conv),
+        "ConvTranspose": onnx_conv_transpose,
+        "MaxPool": onnx_pool("max_pool"),
+        "AveragePool": onnx_pool("avg_pool"),
+        "Gather": onnx_gather,
+        "Trilu": onnx_trilu,
+        "Attention": onnx_attention,
     }

@@ -2,15 +2,217 @@
 
 Exporters write ``group_norm`` as an instance norm of a reshaped tensor and ``roll`` as two slices
 that change places.
+
+Quantised graphs are read so, too: numbers in fewer bits are the same design, written as floats are.
+What onnxruntime writes beside the standard is written as the standard has it, a ReLU that it leaves
+to a quantisation is written again, scales that are measured while a model runs are left out, and a
+bias that is added afterwards is the layer's own.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
 
 from nar.capture.onnx.facts import Facts, onnx
-from nar.capture.onnx.quantised import Nodes, node_of, unscaled, with_biases
 from nar.capture.trace import Shape
+
+Nodes = list[Any]
+
+_RUNTIME: Final = "com.microsoft"
+# Operators of onnxruntime: what each is on floats, which inputs hold values, and which the scale of
+# the result. After each value and after that scale stands a zero point.
+_ON_FLOATS: Final[Mapping[str, tuple[str, slice, int]]] = {
+    "QLinearAdd": ("Add", slice(0, 6, 3), 6),
+    "QLinearMul": ("Mul", slice(0, 6, 3), 6),
+    "QLinearSigmoid": ("Sigmoid", slice(1), 3),
+    "QLinearLeakyRelu": ("LeakyRelu", slice(1), 3),
+    "QLinearSoftmax": ("Softmax", slice(1), 3),
+    "QLinearAveragePool": ("AveragePool", slice(1), 3),
+    "QLinearGlobalAveragePool": ("GlobalAveragePool", slice(1), 3),
+    "QLinearReduceMean": ("ReduceMean", slice(1), 3),
+    "QLinearConcat": ("Concat", slice(2, None, 3), 0),
+    "QGemm": ("Gemm", slice(0, 7, 3), 7),
+}
+# What these say beside the standard.
+_OWN_ATTRIBUTES: Final = frozenset({"channels_last", "opset"})
+# Where the zero point of a result stands.
+_ZERO_POINTS: Final[Mapping[str, slice]] = {
+    "QuantizeLinear": slice(2, 3),
+    "QLinearConv": slice(7, 8),
+    "QLinearMatMul": slice(7, 8),
+}
+# Layers, and what hands on the signs of its first input.
+_LAYERS: Final = frozenset(
+    {"Conv", "ConvTranspose", "Gemm", "MatMul", "QLinearConv", "QLinearMatMul"}
+)
+_PASSED: Final = frozenset({"QuantizeLinear", "DequantizeLinear"})
+# A convolution on whole numbers has no place for a bias of its own; here it is the fifth input.
+_WITHOUT_BIAS: Final = "ConvInteger"
+_BIAS: Final = 4
+
+
+def in_standard_form(graph: Any) -> Nodes:  # noqa: ANN401
+    """The nodes of a ``GraphProto``, those of onnxruntime as standard ones, and with every ReLU."""
+    fixed = {tensor.name for tensor in graph.initializer}
+    lowest = {tensor.name for tensor in graph.initializer if _is_lowest(tensor)}
+    return list(_with_relus(_on_floats(graph.node), fixed, lowest))
+
+
+def _on_floats(nodes: Sequence[Any]) -> Iterator[Any]:
+    """The nodes, those of onnxruntime as standard ones between numbers of their own type.
+
+    Every value keeps the type that its other readers want: ::
+
+        q -- QLinearSigmoid -- p      q -- DequantizeLinear -- Sigmoid -- QuantizeLinear -- p
+    """
+    for node in nodes:
+        known = _ON_FLOATS.get(node.op_type) if node.domain == _RUNTIME else None
+        if known is None:
+            yield node
+            continue
+        operator, places, scale = known
+        result = node.output[0]
+        values = []
+        for place in range(len(node.input))[places]:
+            if node.input[place]:
+                values.append(f"{result}/{place}")
+                yield node_of("DequantizeLinear", node.input[place : place + 2], values[-1])
+        # A product whose scale is left out is a float already.
+        is_float = not "".join(node.input[scale : scale + 1])
+        made = node_of(operator, values, result if is_float else f"{result}/float")
+        made.attribute.extend(each for each in node.attribute if each.name not in _OWN_ATTRIBUTES)
+        yield made
+        if not is_float:
+            parameters = [name for name in node.input[scale : scale + 2] if name]
+            yield node_of("QuantizeLinear", [made.output[0], *parameters], result)
+
+
+def _with_relus(nodes: Iterable[Any], fixed: set[str], lowest: set[str]) -> Iterator[Any]:
+    """The nodes, and each ReLU that a quantisation has taken over.
+
+    Where zero is the lowest number, nothing below it is left: ::
+
+        Conv -- QuantizeLinear        Conv -- Relu -- QuantizeLinear
+
+    Args:
+        nodes: All nodes, in topological order.
+        fixed: Names of initializers; those of what is made of these alone are added.
+        lowest: Names of zero points at the lowest number of their type.
+    """
+    signed: set[str] = set()
+    for node in nodes:
+        read = [name for name in node.input if name and name not in fixed]
+        if not read:
+            fixed.update(node.output)
+        is_cut = not lowest.isdisjoint(node.input[_ZERO_POINTS.get(node.op_type, slice(0))])
+        if _is_signed(node.op_type, read, signed):
+            signed.update(node.output)
+        if not (is_cut and signed.issuperset(node.output)):
+            yield node
+        elif node.op_type == "QuantizeLinear":
+            yield from _cut(node.input[0], node.input[1:], node.output[0], signed)
+        else:
+            whole, whole_as_float = (f"{node.output[0]}/{name}" for name in ("whole", "float"))
+            made = node_of(node.op_type, node.input, whole)
+            made.attribute.extend(node.attribute)
+            yield made
+            yield node_of("DequantizeLinear", [whole, *node.input[6:8]], whole_as_float)
+            yield from _cut(whole_as_float, node.input[6:8], node.output[0], signed)
+
+
+def _is_signed(operator: str, read: Sequence[str], signed: set[str]) -> bool:
+    """Whether a result may be below zero: of a layer, or of a sum of values or with such a one."""
+    handed_on = not signed.isdisjoint(read[:1])
+    if operator == "Add":
+        return len(read) > 1 or handed_on
+    return operator in _LAYERS or (operator in _PASSED and handed_on)
+
+
+def _cut(value: str, parameters: Sequence[str], result: str, signed: set[str]) -> Iterator[Any]:
+    """What is left of a value after ReLU, quantised."""
+    signed.discard(result)
+    yield node_of("Relu", [value], f"{result}/cut")
+    yield node_of("QuantizeLinear", [f"{result}/cut", *parameters], result)
+
+
+def _is_lowest(tensor: Any) -> bool:  # noqa: ANN401
+    """Whether a tensor of the file is the lowest whole number of its type."""
+    if prod(tensor.dims) != 1 or onnx("external_data_helper").uses_external_data(tensor):
+        return False
+    number = onnx("numpy_helper").to_array(tensor)
+    is_whole = np.issubdtype(number.dtype, np.integer)
+    return is_whole and bool(number.item() == np.iinfo(number.dtype).min)
+
+
+def unscaled(nodes: Nodes, fixed: set[str]) -> Nodes:
+    """The nodes without products by a scale that `DynamicQuantizeLinear` measures.
+
+    Args:
+        nodes: All nodes.
+        fixed: Names of initializers and of known numbers.
+    """
+    scales: set[str] = set()
+    kept = []
+    for node in nodes:
+        if node.op_type == "DynamicQuantizeLinear":
+            scales.update(node.output[1:])
+        factors = [name for name in node.input if name not in scales]
+        if node.op_type != "Mul" or len(factors) > 1:
+            kept.append(node)
+        elif factors and factors[0] not in fixed:
+            kept.append(node_of("Identity", factors, node.output[0]))
+        else:
+            scales.update(node.output)
+    return kept
+
+
+def with_biases(nodes: Nodes, learned: set[str]) -> Nodes:
+    """The nodes, a learned vector that is added to a `ConvInteger` as an input of it.
+
+    Args:
+        nodes: All nodes, without scales.
+        learned: Names of initializers.
+    """
+    maker = {name: node for node in nodes for name in node.output}
+    reads = Counter(name for node in nodes for name in node.input)
+    made: dict[str, Any] = {}
+    for node in nodes:
+        pairs = (node.input, node.input[::-1]) if node.op_type == "Add" else ()
+        for value, bias in pairs:
+            layer = _made_by(maker, value, ("Cast", "Identity"), reads)
+            vector = _name_of(maker, bias)
+            if layer is not None and layer.op_type == _WITHOUT_BIAS and vector in learned:
+                inputs = [*layer.input, "", ""][:_BIAS]
+                replaced = node_of(_WITHOUT_BIAS, [*inputs, vector], layer.output[0])
+                replaced.attribute.extend(layer.attribute)
+                made[layer.output[0]] = replaced
+                made[node.output[0]] = node_of("Identity", [value], node.output[0])
+    return [made.get(node.output[0], node) if node.output else node for node in nodes]
+
+
+def _made_by(
+    maker: Mapping[str, Any], name: str, through: Sequence[str], reads: Mapping[str, int]
+) -> Any:  # noqa: ANN401
+    """Who makes a value that has one reader, seen through some operators; None if nobody does."""
+    node = maker.get(name)
+    while node is not None and reads[name] == 1 and node.op_type in through:
+        name = node.input[0]
+        node = maker.get(name)
+    return node if reads[name] == 1 else None
+
+
+def _name_of(maker: Mapping[str, Any], name: str) -> str:
+    """What a reshaped value was called before."""
+    node = maker.get(name)
+    return node.input[0] if node is not None and node.op_type == "Reshape" else name
+
+
+def node_of(operator: str, inputs: Sequence[str], output: str) -> Any:  # noqa: ANN401
+    """A standard node without attributes."""
+    return onnx("helper").make_node(operator, list(inputs), [output])
 
 
 def simplified(graph: Any, facts: Facts) -> Nodes:  # noqa: ANN401

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from math import prod
 
-from nar.capture.parts import PARTS
-from nar.capture.trace import Operation
+from nar.capture.trace import PARTS, Operation
 
 # Chosen: small expressions have fewer values; without a bound, each value of a long chain of
 # products would be walked to its beginning.

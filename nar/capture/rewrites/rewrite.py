@@ -13,12 +13,10 @@ projected, however little that depends on the input.
 from collections.abc import Callable
 from dataclasses import replace
 
-from nar.capture.rewrites import activations, products
+from nar.capture.rewrites import activations, layers
 from nar.capture.rewrites.match import Matcher
 from nar.capture.rewrites.norms import frozen_norm, norm, norm_bias, norm_weight
-from nar.capture.rewrites.parts import joined, part_of_linear, rearranged
 from nar.capture.rewrites.rotary import complex_product, turned, turned_halves, turned_in_part
-from nar.capture.rewrites.windows import linear_of_pooled, padded
 from nar.capture.trace import LEAVES, Operation, Trace
 from nar.graphs.ops import Trait, with_any
 
@@ -27,18 +25,18 @@ Rule = Callable[[Matcher, Operation], Operation | None]
 
 # Operator of the last operation of a pattern -> what the pattern may be, the first match wins.
 RULES: dict[str, tuple[Rule, ...]] = {
-    "conv": (linear_of_pooled, padded),
-    "conv_grouped": (padded,),
-    "conv_depthwise": (padded,),
-    "max_pool": (padded,),
-    "avg_pool": (padded,),
-    "matmul": (products.attention, products.linear),
-    "index": (products.embedding,),
-    "slice": (part_of_linear,),
-    "split": (part_of_linear,),
-    "concat": (turned_halves, turned_in_part, rearranged, joined),
-    "attention": (products.fused_attention,),
-    "add": (products.linear_bias, norm_bias, frozen_norm, turned),
+    "conv": (layers.linear_of_pooled, layers.padded),
+    "conv_grouped": (layers.padded,),
+    "conv_depthwise": (layers.padded,),
+    "max_pool": (layers.padded,),
+    "avg_pool": (layers.padded,),
+    "matmul": (layers.attention, layers.linear),
+    "index": (layers.embedding,),
+    "slice": (layers.part_of_linear,),
+    "split": (layers.part_of_linear,),
+    "concat": (turned_halves, turned_in_part, layers.rearranged, layers.joined),
+    "attention": (layers.fused_attention,),
+    "add": (layers.linear_bias, norm_bias, frozen_norm, turned),
     "sub": (turned,),
     "complex_mul": (complex_product,),
     "mul": (

@@ -1,18 +1,180 @@
 """A user's own models: a factory in a Python file, an exported program, ONNX, a config.json."""
 
+import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from nar.base.errors import InvalidInputError, UnknownArchitectureError
-from nar.capture import Capture, capture_exported, capture_onnx
+import torch
+from torch import nn
+
+from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitectureError
+from nar.capture import Capture, CaptureInputs, capture_exported, capture_onnx
+from nar.capture.forward.dispatch import reason_of, trace_module
+from nar.capture.forward.placement import flat_tensors
+from nar.capture.graphs import to_capture
+from nar.capture.values import shape_of
 from nar.graphs.architecture import UNKNOWN, Labels
-from nar.zoo.sources.factories import capture_factory
+from nar.zoo.building import UninitialisedOnMeta, weightless
 from nar.zoo.sources.transformers.config_file import capture_config_file
-from nar.zoo.sources.user_code import read_arguments
+from nar.zoo.sources.transformers.known_values import known_values
+from nar.zoo.sources.user_code import Arguments, as_at_home, read_arguments, run_file
+from nar.zoo.sources.usual import usual_inputs, usual_settings
 from nar.zoo.spec import ArchitectureSpec
+
+_Surroundings = Callable[[], AbstractContextManager[object]]
+
+DEFAULT_SHAPE = (1, 3, 224, 224)
+_GB = 10**9
+# How a module is built and called without weights: what is around both, the building, the call.
+# On the meta device constants are known only where they are made, and no size is too large.
+_WITHOUT_WEIGHTS: tuple[tuple[_Surroundings, _Surroundings, _Surroundings], ...] = (
+    (nullcontext, weightless, known_values),
+    (known_values, UninitialisedOnMeta, nullcontext),
+)
+# Of the module, or of what makes it; the second is what Lightning calls it.
+_EXAMPLES = ("example_inputs", "example_input_array")
+_WAY_OUT = (
+    "for another shape give --input-shape, for other inputs let the factory return "
+    "(module, inputs), or give the module or the factory an attribute `example_inputs`: a tensor, "
+    "a tuple of positional or a dict of keyword arguments"
+)
+
+
+def capture_factory(
+    path: Path,
+    factory: str,
+    arguments: Arguments,
+    input_shape: Sequence[int] | None,
+    *,
+    name: str,
+) -> Capture:
+    """The graph of a module made by a file; without weights if it bears that, else with them.
+
+    The file is run once, its factory again for each way of building the module that fails: without
+    weights, without any data, and for real. Real weights may take half of the machine's memory, for
+    what the forward makes lies there as well.
+
+    Args:
+        path: The file. It may import its neighbours, and lie in a package.
+        factory: What makes the module: a function, a class, or the module itself.
+        arguments: What it is called with.
+        input_shape: A tensor of which the module is given, whatever inputs it brings.
+        name: Name of the model, for errors.
+
+    Raises:
+        UnknownArchitectureError: The file has no such factory.
+        CaptureError: The user's code failed, made no module, or wants other inputs than an image
+            or, if it is a model of transformers, than those of its class; or it has to be built
+            with weights, and they are too large.
+    """
+    with as_at_home(path):
+        make = partial(_made, name, _target(name, path, factory), arguments)
+        module, failure = None, None
+        for around, building, calling in _WITHOUT_WEIGHTS:
+            try:
+                with around():
+                    with building():
+                        module, inputs = make()
+                    with calling():
+                        return _captured(name, module, inputs, input_shape)
+            except CaptureError as error:
+                failure = failure or error
+        if module is not None and failure is not None:
+            _check_weights(name, module, failure)
+        # Where values decide what runs: the same weights each time.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            made = make()
+        return _captured(name, *made, input_shape)
+
+
+def _check_weights(name: str, module: nn.Module, without: CaptureError) -> None:
+    """Refuse a module whose weights this machine has no memory for.
+
+    Raises:
+        CaptureError: They are too large; the reason says what asked for them.
+    """
+    size = sum(weight.numel() * weight.element_size() for weight in module.parameters())
+    limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    if size > limit:
+        reason = (
+            f"{without.reason}; with real weights it may pass, but those may take "
+            f"{limit / _GB:.1f} GB here and take {size / _GB:.1f} GB: make it of smaller layers"
+        )
+        raise CaptureError(name, without.operator, reason) from without
+
+
+def _captured(
+    name: str, module: nn.Module, inputs: object, input_shape: Sequence[int] | None
+) -> Capture:
+    if input_shape:
+        inputs = torch.zeros(*input_shape)
+    if inputs is not None:
+        return _traced(name, module, CaptureInputs.of(inputs))
+    try:
+        usual = usual_inputs(name, module) or CaptureInputs.of(torch.zeros(DEFAULT_SHAPE))
+    except CaptureError as error:
+        raise CaptureError(name, error.operator, f"{error.reason}; {_WAY_OUT}") from error
+    try:
+        return _traced(name, module, usual)
+    except CaptureError as error:
+        images = [f"one image {shape_of(tensor)}" for tensor in flat_tensors(usual.args)]
+        given = ", ".join([*usual.kwargs, *images])
+        reason = f"{error.reason}; it was given {given}; {_WAY_OUT}"
+        raise CaptureError(name, error.operator, reason) from error
+
+
+def _traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:
+    with usual_settings(module):
+        return to_capture(trace_module(module, inputs, name=name), name=name)
+
+
+def _target(name: str, path: Path, factory: str) -> Any:  # noqa: ANN401
+    # A user's code can raise anything, SystemExit too; its owner wants the reason.
+    try:
+        target = getattr(run_file(path), factory, None)
+    except (Exception, SystemExit) as error:
+        raise CaptureError(name, "-", reason_of(error)) from error
+    if target is None:
+        raise UnknownArchitectureError(f"{name}: {path} defines no {factory}")
+    return target
+
+
+def _made(name: str, target: Any, arguments: Arguments) -> tuple[nn.Module, object]:  # noqa: ANN401
+    """What a factory makes: a module, and its inputs or None."""
+    is_module = isinstance(target, nn.Module)
+    try:
+        is_called = callable(target) and not is_module
+        made = target(*arguments.by_position, **arguments.by_name) if is_called else target
+    except (Exception, SystemExit) as error:
+        raise CaptureError(name, "-", reason_of(error)) from error
+    module, inputs = _pair(name, made)
+    for holder in (module, target):
+        for attribute in _EXAMPLES:
+            inputs = getattr(holder, attribute, None) if inputs is None else inputs
+    return module, inputs
+
+
+def _pair(name: str, made: object) -> tuple[nn.Module, object]:
+    """A module and its inputs, from what a factory returns.
+
+    Raises:
+        CaptureError: It is neither a module nor a module with its inputs.
+    """
+    module, inputs = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    if isinstance(module, nn.Module) and not isinstance(inputs, nn.Module):
+        return module, inputs
+    came = type(made).__name__
+    if isinstance(made, tuple):
+        came = f"({', '.join(type(part).__name__ for part in made)})"
+    if isinstance(inputs, nn.Module):
+        came += ": let one factory return each module"
+    raise CaptureError(name, "-", f"wanted an nn.Module or (nn.Module, inputs), came {came}")
+
 
 SOURCE = "file"
 _FACTORY: Final = re.compile(r"(?P<path>.*\.py):(?P<factory>\w+)(?P<arguments>\(.*\))?", re.DOTALL)

@@ -2,9 +2,12 @@
 
 Values matter where control flow reads them: ids stay below every vocabulary, masks hide nothing,
 and a prompt holds a placeholder for every feature of its images and sounds.
+
+Some inputs no shape describes: `COMPUTED` has a function for each, under its name in the table of
+inputs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -15,10 +18,128 @@ from torch import Tensor
 from nar.base.workspace import package_yaml
 from nar.capture import CaptureInputs
 from nar.zoo.example import Entry, made
-from nar.zoo.sources.transformers.computed import COMPUTED
 from nar.zoo.sources.transformers.configs import Model
-from nar.zoo.sources.transformers.prompts import Prompt, prompt_of
-from nar.zoo.sources.transformers.settings import quantity
+from nar.zoo.sources.transformers.prompts import Prompt, prompt_of, text_ids
+from nar.zoo.sources.transformers.settings import (
+    GRID,
+    MEL_FRAMES,
+    SAMPLES,
+    TOKENS,
+    image_size,
+    quantity,
+)
+
+# Steps of what is neither a text nor a waveform: features, codes, states.
+STEPS = 20
+
+
+def _same_tokens(model: Model) -> Tensor:
+    """(1, tokens): those of the prompt."""
+    return text_ids(model.config)[None]
+
+
+def _words_of_two_classes(model: Model) -> Tensor:
+    """(2, tokens)."""
+    return text_ids(model.config).repeat(2, 1)
+
+
+def _instruction(model: Model) -> Tensor:
+    """(1, tokens): one for each patch of what a robot sees, then what it is told."""
+    patches, token = (quantity(model.config, name) for name in ("image_patches", "image_token_id"))
+    return torch.cat([torch.full((1, patches), token), _same_tokens(model)], dim=1)
+
+
+def _perceived(model: Model) -> Tensor | None:
+    """Tokens where a text preprocessor reads them, features where none does."""
+    if type(model).__name__ == "PerceiverModel":
+        return torch.ones(1, STEPS, model.config.d_model)
+    is_of_text = type(model).__name__.endswith(("MaskedLM", "SequenceClassification"))
+    return _same_tokens(model) if is_of_text else None
+
+
+def _looking_everywhere(model: Model) -> Tensor | None:
+    """The first token, where a class would look for separators instead."""
+    name = type(model).__name__
+    if not name.endswith(("QuestionAnswering", "MultipleChoice")):
+        return None
+    return (torch.arange(TOKENS) == 0).long()[None]
+
+
+def _half_masked_tubes(model: Model) -> Tensor:
+    """(1, tubes): every other tube of a clip is masked."""
+    config = model.config
+    rows, columns = image_size(config)
+    tubes_at_once = (rows // config.patch_size) * (columns // config.patch_size)
+    tubes = config.num_frames // config.tubelet_size * tubes_at_once
+    return (torch.arange(tubes) % 2 == 0)[None]
+
+
+def _patch_positions(_model: Model) -> Tensor:
+    """(1, patches, 2): column and row of each patch."""
+    steps = torch.arange(GRID)
+    return torch.stack(torch.meshgrid(steps, steps, indexing="xy"), dim=-1).reshape(1, -1, 2)
+
+
+def _is_query(model: Model) -> Tensor:
+    """(1, queries and tokens): which stand for what an image becomes."""
+    queries = int(model.config.latent_query_num)
+    return (torch.arange(queries + TOKENS) < queries).long()[None]
+
+
+def _mel_without_text(model: Model) -> Tensor | None:
+    """(1, frames, bins), or nothing where text would do: a mask cannot be over both."""
+    if "input_ids" in signature(model.forward).parameters:
+        return None
+    return torch.ones(1, MEL_FRAMES, quantity(model.config, "mel_bins"))
+
+
+def _heard(model: Model) -> Tensor:
+    """Samples or, for the model without a network before it, what that would give."""
+    if _is_bare_speech(model):
+        return torch.ones(1, STEPS, model.config.hidden_size)
+    return torch.ones(1, SAMPLES)
+
+
+def _spoken(model: Model) -> Tensor:
+    config = model.config
+    width = config.hidden_size if _is_bare_speech(model) else config.num_mel_bins
+    return torch.ones(1, STEPS, width)
+
+
+def _is_bare_speech(model: Model) -> bool:
+    return type(model).__name__ == "SpeechT5Model"
+
+
+def _series_context(model: Model) -> Tensor | list[Tensor]:
+    series = torch.ones(model.config.context_length)
+    return [series] if _is_forecaster(model) else series[None]
+
+
+def _series_frequency(model: Model) -> Tensor | list[int]:
+    return [0] if _is_forecaster(model) else torch.zeros(1, 1, dtype=torch.long)
+
+
+def _is_forecaster(model: Model) -> bool:
+    """The class with a head takes a list of series, the bare one a batch."""
+    return type(model).__name__.endswith("ForPrediction")
+
+
+COMPUTED: Mapping[str, Callable[[Model], object]] = {
+    "half_masked_tubes": _half_masked_tubes,
+    "heard": _heard,
+    "instruction": _instruction,
+    "is_query": _is_query,
+    "looking_everywhere": _looking_everywhere,
+    "mel_without_text": _mel_without_text,
+    "patch_positions": _patch_positions,
+    "perceived": _perceived,
+    "same_tokens": _same_tokens,
+    "series_context": _series_context,
+    "series_frequency": _series_frequency,
+    "spoken": _spoken,
+    "words_of_two_classes": _words_of_two_classes,
+}
+
 
 CHOICES = 2
 

@@ -1,11 +1,67 @@
-"""Rules for products: layers written as matrix products, attention written out."""
+"""Rules for layers: with a window, written as matrix products, taken apart and put together."""
 
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 
 from nar.capture.rewrites.match import Matcher
-from nar.capture.trace import Operation
+from nar.capture.trace import PARTS, Operation, Shape
 from nar.capture.window import channel_ratio
+from nar.graphs.ops import Trait, with_any
+
+# What a window reads beyond the border, by operator.
+_BORDER = {
+    "conv": 0.0,
+    "conv_grouped": 0.0,
+    "conv_depthwise": 0.0,
+    "avg_pool": 0.0,
+    "max_pool": -inf,
+}
+_POOLINGS = with_any(Trait.POOLS_TO_SIZE)
+_BETWEEN_POOLED = with_any(Trait.ON_POOLED)
+# Chosen: a bound on the walk up to a global pooling; heads have few layers below theirs.
+_MAX_STEPS_BELOW_POOLING = 8
+
+
+def padded(match: Matcher, operation: Operation) -> Operation | None:
+    """A window over a value with a border of its own: its padding, which is no operation."""
+    border = match[operation.operands[0]]
+    if border.operator != "pad" or len(border.numbers) != 2:
+        return None
+    fill, axes = border.numbers
+    if fill != _BORDER[operation.operator] or axes > operation.attributes["rank"]:
+        return None
+    return replace(operation, operands=(*border.operands[:1], *operation.operands[1:]))
+
+
+def linear_of_pooled(match: Matcher, operation: Operation) -> Operation | None:
+    """A 1x1 convolution of the one place that global pooling leaves is a linear layer.
+
+    Not every convolution of one place is: whether a map has shrunk to it depends on the image.
+    """
+    out, *extents = operation.shape[1:] or (0,)
+    is_one_pixel = operation.attributes["kernel"] == 1 and bool(extents) and set(extents) == {1}
+    if not is_one_pixel or not _is_pooled(match, operation.operands[0]):
+        return None
+    inner = match[operation.operands[1]].elements // out
+    return replace(
+        operation,
+        operator="linear",
+        numbers=(out, inner),
+        attributes=channel_ratio(inner, out),
+    )
+
+
+def _is_pooled(match: Matcher, value: int) -> bool:
+    """Whether a value comes from a global pooling, through layers that keep its one place."""
+    for _ in range(_MAX_STEPS_BELOW_POOLING):
+        operation = match[value]
+        if operation.operator in _POOLINGS:
+            return True
+        if operation.operator not in _BETWEEN_POOLED:
+            return False
+        value = operation.operands[0]
+    return False
+
 
 SCALES = frozenset({"mul", "div"})
 _ON_SCORES = frozenset({"add", "sub", "mul", "div", "where", "masked_fill", "maximum"})
@@ -141,3 +197,86 @@ def fused_attention(match: Matcher, operation: Operation) -> Operation | None:
     """Fused attention has scale and mask inside: what stands before it says nothing more."""
     bare = bare_attention(match, operation)
     return bare if bare.operands != operation.operands else None
+
+
+# Chosen: one that grows by a value in each of n steps would have n^2 / 2 edges.
+_MAX_JOINED = 128
+
+
+def part_of_linear(match: Matcher, operation: Operation) -> Operation | None:
+    """Some outputs of a linear layer are a linear layer: packed q, k, v are three of them."""
+    if len(operation.operands) != 1 or not match.is_read_in_parts(operation.operands[0]):
+        return None
+    layer = match[operation.operands[0]]
+    if layer.operator != "linear" or len(layer.numbers) != 2:
+        return None
+    out, inner = (int(number) for number in layer.numbers)
+    rows = layer.elements // out if out else 0
+    if not rows or operation.elements % rows or not _keeps_rows(operation.shape, rows):
+        return None
+    width = operation.elements // rows
+    if not 0 < width < out:
+        return None
+    return replace(
+        layer,
+        shape=operation.shape,
+        numbers=(width, inner),
+        attributes=channel_ratio(inner, width),
+    )
+
+
+def _keeps_rows(shape: Shape, rows: int) -> bool:
+    """Whether some of the axes hold all rows: a part of the rows has fewer."""
+    products = {1}
+    for extent in shape:
+        products |= {product * extent for product in products if extent}
+    return rows in products
+
+
+def rearranged(match: Matcher, operation: Operation) -> Operation | None:
+    """All parts of a value in another shape are the value: so Swin merges its patches.
+
+    In the same shape they are a value whose parts changed places, which is a design of its own.
+    """
+    sources = {_whole(match, value) for value in operation.operands}
+    if len(sources) != 1 or len(set(operation.operands)) < 2:
+        return None
+    (source,) = sources
+    whole = match[source]
+    is_all = whole.elements == operation.elements and whole.shape != operation.shape
+    if not is_all or source in operation.operands or not match.is_read_in_parts(source):
+        return None
+    return replace(whole, shape=operation.shape)
+
+
+def joined(match: Matcher, operation: Operation) -> Operation | None:
+    """What is put together in steps along one axis is put together: so DenseNet grows."""
+    operands = [part for value in operation.operands for part in _joined(match, value, operation)]
+    if len(operands) == len(operation.operands) or len(operands) > _MAX_JOINED:
+        return None
+    return replace(operation, operands=tuple(operands))
+
+
+def _joined(match: Matcher, value: int, operation: Operation) -> tuple[int, ...]:
+    inner = match[value]
+    is_alike = (
+        inner.operator == "concat"
+        and len(operation.numbers) == 1
+        and inner.numbers == operation.numbers
+        and _but_axis(inner) == _but_axis(operation)
+    )
+    return inner.operands if is_alike else (value,)
+
+
+def _but_axis(operation: Operation) -> Shape:
+    """Extents of all axes but the one along which a value is put together."""
+    shape, axis = list(operation.shape), int(operation.numbers[0])
+    del shape[axis]
+    return tuple(shape)
+
+
+def _whole(match: Matcher, value: int) -> int:
+    """What a part was taken from, through any number of cuts."""
+    while match[value].operator in PARTS and len(match[value].operands) == 1:
+        (value,) = match[value].operands
+    return value

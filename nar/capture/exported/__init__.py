@@ -1,1 +1,0 @@
-"""Programs saved by `torch.export.save`, read without running what they bring."""
