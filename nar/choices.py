@@ -129,7 +129,11 @@ class CorpusChoice:
             CorpusError: There is none.
             InvalidInputError: pyarrow opens no file system of the URI.
         """
-        chosen = located(str(self.corpus)) if self.corpus else self._unnamed()
+        if self.corpus:
+            chosen = located(str(self.corpus))
+        else:
+            own = Workspace(self.work).corpus
+            chosen = own if self.is_named else default_corpus(own)
         _print_location(chosen)
         return chosen
 
@@ -146,7 +150,3 @@ class CorpusChoice:
     def is_named(self) -> bool:
         """Whether the user said which corpus it is."""
         return self.corpus is not None or self.work != DEFAULT_WORK
-
-    def _unnamed(self) -> Path:
-        own = Workspace(self.work).corpus
-        return own if self.is_named else default_corpus(own)

@@ -158,7 +158,9 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     cards = Corpus(atlas.corpus).columns(_CARD_COLUMNS)
     if len(cards) != len(vectors):
         raise CorpusError(f"{path} holds {len(vectors)} vectors, its corpus {len(cards)}; {_AGAIN}")
-    index = ExactIndex.of_columns(vectors, _texts(cards), _counts(cards))
+    counts = {name: cards.column(_OF_CARD.get(name, name)) for name in COUNTS}
+    numbers = {name: numbers_of(each).astype(np.int64) for name, each in counts.items()}
+    index = ExactIndex.of_columns(vectors, _texts(cards), numbers)
     return AtlasContent(embedder, index, atlas_novelty(atlas))
 
 
@@ -174,20 +176,16 @@ def _read_vectors(path: Path, dim: int) -> NDArray[np.float32]:
         vectors = np.empty((file.metadata.num_rows, dim), dtype=np.float32)
         low = 0
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=["vector"], use_threads=False):
-            part = vectors[low : low + len(batch)]
-            part[:] = _halves(batch.column("vector"), dim)
+            part, column = vectors[low : low + len(batch)], batch.column("vector")
+            if column.type != pa.binary(2 * dim):
+                raise TypeError(f"its vectors are {column.type}, wanted {pa.binary(2 * dim)}")
+            halves = np.frombuffer(column.buffers()[1], dtype="<f2").reshape(-1, dim)
+            part[:] = halves[column.offset : column.offset + len(column)]
             part /= np.sqrt(np.einsum("rd,rd->r", part, part))[:, None]
             low += len(batch)
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError) as error:
         raise damaged(path, error) from error
     return vectors
-
-
-def _halves(column: pa.FixedSizeBinaryArray, dim: int) -> NDArray[np.float16]:
-    if column.type != pa.binary(2 * dim):
-        raise TypeError(f"its vectors are {column.type}, wanted {pa.binary(2 * dim)}")
-    halves = np.frombuffer(column.buffers()[1], dtype="<f2").reshape(-1, dim)
-    return halves[column.offset : column.offset + len(column)]
 
 
 def _texts(cards: pa.Table) -> dict[str, Column]:
@@ -208,12 +206,6 @@ def _fingerprints(cards: pa.Table, name: str) -> Fingerprints:
     column = cards.column(name).combine_chunks()
     digests = np.frombuffer(column.buffers()[1], dtype="V32")
     return Fingerprints(digests[column.offset : column.offset + len(column)])
-
-
-def _counts(cards: pa.Table) -> dict[str, NDArray[np.int64]]:
-    return {
-        name: numbers_of(cards.column(_OF_CARD.get(name, name))).astype(np.int64) for name in COUNTS
-    }
 
 
 def atlas_novelty(atlas: Atlas) -> Novelty | None:
@@ -253,9 +245,9 @@ def check_seal(path: Path) -> None:
     """
     sums = path.with_name(SUMS)
     try:
-        lines = [line.split() for line in sums.read_text().splitlines()]
-        wanted = {name: digest for digest, name in lines}[path.name]
-    except (OSError, ValueError, KeyError) as error:
+        words = sums.read_text().split()
+        wanted = words[words.index(path.name) - 1]
+    except (OSError, ValueError) as error:
         raise CorpusError(f"{sums} does not say what {path.name} was: {_AGAIN}") from error
     came = _sum(path)
     if came != wanted:

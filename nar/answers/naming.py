@@ -44,8 +44,9 @@ def resolve_name(name: str, corpus: Location | None) -> str:
         InvalidInputError: It is a file or a folder from which no model can be captured.
         CorpusError: Names what is missing or damaged.
     """
-    if corpus and _has(corpus, name):
-        return name
+    for _, shard in Corpus(corpus).names({name.partition(":")[0]}) if corpus else ():
+        if name in shard:
+            return name
     names = [each for _, shard in Corpus(corpus).names() for each in shard] if corpus else []
     if name.startswith(_HUB):
         return _of_hub(name)
@@ -59,12 +60,6 @@ def resolve_name(name: str, corpus: Location | None) -> str:
         return name
     _check_kind(path)
     return _short(name, names, corpus)
-
-
-def _has(corpus: Location, name: str) -> bool:
-    """Whether a corpus has a name; only shards of its source are read."""
-    source = name.partition(":")[0]
-    return any(name in names for _, names in Corpus(corpus).names({source}))
 
 
 def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:

@@ -84,7 +84,11 @@ def origin() -> str:
 
 def figures_of(names: Iterable[str]) -> Published | None:
     """The figures of a network that has several names: those of the first that has any."""
-    return next((published()[name] for name in names if name in published()), None)
+    known = published()
+    for name in names:
+        if name in known:
+            return known[name]
+    return None
 
 
 def read_tables(directory: Path) -> list[Published]:

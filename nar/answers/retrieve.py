@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, get_args
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,11 +74,6 @@ class _Resolved:
     vector: NDArray[np.float32]
     network: HasFingerprints | None = None
     own_id: str | None = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether hits may be anything and share the whole design, as novelty has it."""
-        return self.query.by == "design" and self.query.filter == EVERYTHING
 
 
 class Retriever:
@@ -198,13 +193,14 @@ class Retriever:
 
     def _beside(self, resolved: Sequence[_Resolved], same: Sequence[Same]) -> dict[int, _Resolved]:
         """What is asked beside for the novelty of queries whose own hits were chosen."""
+        beside: dict[int, _Resolved] = {}
         if self.novelty is None:
-            return {}
-        return {
-            position: replace(one, query=Query(one.query.target, 1))
-            for position, (one, known) in enumerate(zip(resolved, same, strict=True))
-            if not (one.is_plain or any(known.values()))
-        }
+            return beside
+        for position, (one, known) in enumerate(zip(resolved, same, strict=True)):
+            is_chosen = one.query.by != "design" or one.query.filter != EVERYTHING
+            if is_chosen and not any(known.values()):
+                beside[position] = replace(one, query=Query(one.query.target, 1))
+        return beside
 
     def _search(self, asked: Sequence[_Resolved]) -> list[list[Hit]]:
         """The hits of all queries without themselves, of one call to the index."""
@@ -213,11 +209,11 @@ class Retriever:
             Search(self._weighed(one), min(one.query.top_k + own, MAX_TOP_K), one.query.filter)
             for one in asked
         ]
-        answers = self.index.search_all(searches)
-        return [
-            [hit for hit in hits if hit.id != one.own_id][: one.query.top_k]
-            for one, hits in zip(asked, answers, strict=True)
-        ]
+        found: list[list[Hit]] = []
+        for one, hits in zip(asked, self.index.search_all(searches), strict=True):
+            others = [hit for hit in hits if hit.id != one.own_id]
+            found.append(others[: one.query.top_k])
+        return found
 
     def _weighed(self, one: _Resolved) -> NDArray[np.float32]:
         """The vector to search by: that of the query, as far as it counts for what is asked for."""
@@ -247,8 +243,8 @@ class Retriever:
                 inferences=sorted({network.inference for network in networks}),
             )
             for row in indexed:
-                for fingerprint in (row.topology, row.inference):
-                    rows.setdefault(fingerprint, []).append(row)
+                rows.setdefault(row.topology, []).append(row)
+                rows.setdefault(row.inference, []).append(row)
         return [_same_as(one, rows) for one in resolved]
 
     def _percentile(self, known: Same, nearest: Sequence[Hit]) -> float | None:
@@ -300,17 +296,19 @@ def _same_as(one: _Resolved, rows: Mapping[str, Sequence[IndexRow]]) -> Same:
         one: The query.
         rows: Of the index, by topology and by inference fingerprint.
     """
-    same: dict[Sameness, list[Hit]] = {kind: [] for kind in get_args(Sameness)}
+    same: Same = {"network": (), "inference": (), "design": ()}
     network = one.network
-    if network:
-        alike = [*rows.get(network.topology, ()), *rows.get(network.inference, ())]
-        others = {row.id: row for row in alike if row.id != one.own_id}
-        scored = [row.hit(_cosine(one.vector, row.embedding)) for row in others.values()]
-        for hit in rank(scored, len(scored), complete=True) or []:
-            kind = sameness(network, hit)
-            if kind:
-                same[kind].append(hit)
-    return {kind: tuple(hits) for kind, hits in same.items()}
+    if network is None:
+        return same
+    scored: dict[str, Hit] = {}
+    for row in (*rows.get(network.topology, ()), *rows.get(network.inference, ())):
+        if row.id != one.own_id and row.id not in scored:
+            scored[row.id] = row.hit(_cosine(one.vector, row.embedding))
+    for hit in rank([*scored.values()], len(scored), complete=True) or []:
+        kind = sameness(network, hit)
+        if kind:
+            same[kind] += (hit,)
+    return same
 
 
 def _cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:

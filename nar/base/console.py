@@ -234,16 +234,6 @@ def _said_by(error: NarError | OSError) -> str | None:
     return f"{file} cannot be kept ({said}); mend that, or name another directory, and run again"
 
 
-def _has_width() -> bool:
-    """Whether somebody says how wide a line may be: a terminal does, a pipe or a file does not."""
-    return stdout.is_terminal or "COLUMNS" in os.environ
-
-
-def _wide() -> Console:
-    """Standard output whose lines hold whole rows."""
-    return Console(width=_UNBOUNDED, markup=False, emoji=False, highlight=False)
-
-
 def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_json: bool) -> None:
     """Print one answer, for a program or for a person.
 
@@ -255,7 +245,10 @@ def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_
     if as_json:
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
     else:
-        (stdout if _has_width() else _wide()).print(view())
+        # A terminal says how wide a line may be; in a pipe or a file, a line holds a whole row.
+        has_width = stdout.is_terminal or "COLUMNS" in os.environ
+        wide = Console(width=_UNBOUNDED, markup=False, emoji=False, highlight=False)
+        (stdout if has_width else wide).print(view())
 
 
 def show_rows(name: str, rows: Iterable[Mapping[str, object]]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from nar.base.errors import InvalidInputError
-from nar.index.filters import Condition, Filter, Range, Wanted, conditions_of
+from nar.index.filters import Condition, Filter, Range, conditions_of
 
 if TYPE_CHECKING:
     from nar.graphs.graph import ComputationalGraph
@@ -82,21 +82,19 @@ def filtering(
     """
     if command is None:
         return partial(filtering, kind=kind)
-    conditions = conditions_of(kind)
 
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 -- what any command is given
         multiples = {name: each for name, each in given.items() if isinstance(each, Times)}
-        given |= dict.fromkeys(multiples)
-        wanted: Given = {each.field: _wanted(each, given) for each in conditions}
-        unwanted: list[Given] = [{each.field: _unwanted(each, given)} for each in _texts(kind)]
-        none_of = tuple(kind(**each) for each in unwanted if any(each.values()))
+        wanted = _filter(kind, given | dict.fromkeys(multiples))
+        others = {name: each for name, each in given.items() if name not in names}
         relative = {"relative": multiples} if "relative" in signature(command).parameters else {}
         if multiples and not relative:
             raise typer.BadParameter("a multiple such as 0.5x wants a model to be a multiple of")
-        command(**given, **relative, wanted=kind(**wanted, none_of=none_of))
+        command(**others, **relative, wanted=wanted)
 
-    options = [option for condition in conditions for option in _options(condition)]
+    options = [option for condition in conditions_of(kind) for option in _options(condition)]
+    names = frozenset(option.name for option in options)
     vars(run)["__signature__"] = _signature(command, options)
     return run
 
@@ -121,7 +119,7 @@ def _options(condition: Condition) -> Iterator[Parameter]:
         yield _parameter(condition.field, Annotated[list[str] | None, option])
         text = f"Show no hits with this {condition.meaning}; may be given again."
         option = typer.Option(f"--not-{condition.flag}", help=text)
-        yield _parameter(_not(condition), Annotated[list[str] | None, option])
+        yield _parameter(f"not_{condition.field}", Annotated[list[str] | None, option])
         return
     for end, least in (("min", "least"), ("max", "most")):
         text = (
@@ -132,18 +130,20 @@ def _options(condition: Condition) -> Iterator[Parameter]:
         yield _parameter(f"{end}_{condition.field}", Annotated[Any, option])
 
 
-def _texts(kind: type[Filter]) -> Iterator[Condition]:
-    """The conditions that compare texts."""
-    return (condition for condition in conditions_of(kind) if not condition.is_range)
-
-
-def _not(condition: Condition) -> str:
-    return f"not_{condition.field}"
-
-
-def _unwanted(condition: Condition, given: Given) -> tuple[str, ...]:
-    """What hits must not have; it is taken out of the arguments."""
-    return tuple(given.pop(_not(condition)) or ())
+def _filter(kind: type[Filter], given: Given) -> Filter:
+    """The filter that options ask for, by their names."""
+    wanted: Given = {}
+    unwanted: list[Filter] = []
+    for condition in conditions_of(kind):
+        field = condition.field
+        if condition.is_range:
+            wanted[field] = Range(given[f"min_{field}"], given[f"max_{field}"])
+            continue
+        wanted[field] = tuple(given[field] or ())
+        not_this: Given = {field: tuple(given[f"not_{field}"] or ())}
+        if not_this[field]:
+            unwanted.append(kind(**not_this))
+    return kind(**wanted, none_of=tuple(unwanted))
 
 
 def resolved(wanted: Filter, relative: Multiples, graph: "ComputationalGraph") -> Filter:
@@ -182,13 +182,6 @@ def _bound(text: str) -> int | Times:
 
 def _parameter(name: str, annotation: object) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-
-
-def _wanted(condition: Condition, given: Given) -> Wanted:
-    """What the options of one condition say; they are taken out of the arguments."""
-    if not condition.is_range:
-        return tuple(given.pop(condition.field) or ())
-    return Range(given.pop(f"min_{condition.field}"), given.pop(f"max_{condition.field}"))
 
 
 def count_or_multiple(text: str) -> int | Times:

@@ -4,9 +4,10 @@ One row an architecture; every column says in the file what it holds. Whole shar
 a time: there is no Python object for each node or edge.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -140,16 +141,16 @@ def graphs_of(table: pa.Table) -> list[ComputationalGraph]:
     """
     if not len(table):
         return []
-    columns = {name: _ragged(table, name) for name in ("kinds", "nodes", "operands", "distances")}
-    nodes, edges = (_counts(table, name) for name in ("node_count", "edge_count"))
-    parameters, flops = (_counts(table, name).tolist() for name in ("parameters", "flops"))
-    _require("nodes", columns["nodes"].lengths == nodes)
-    _require("operands", columns["operands"].lengths == nodes)
-    _require("distances", columns["distances"].lengths == edges)
-    op_ids, attributes = _nodes(columns["kinds"], columns["nodes"])
-    edge_index = _edges(columns["operands"], columns["distances"])
-    node_cuts = pairwise(columns["nodes"].offsets)
-    edge_cuts = pairwise(columns["distances"].offsets)
+    kinds, nodes = _ragged(table, "kinds"), _ragged(table, "nodes")
+    operands, distances = _ragged(table, "operands"), _ragged(table, "distances")
+    node_counts = numbers_of(table.column("node_count"))
+    _require("nodes", nodes.lengths == node_counts)
+    _require("operands", operands.lengths == node_counts)
+    _require("distances", distances.lengths == numbers_of(table.column("edge_count")))
+    op_ids, attributes = _nodes(kinds, nodes)
+    edge_index = _edges(operands, distances)
+    parameters, flops = table.column("parameters").to_pylist(), table.column("flops").to_pylist()
+    node_cuts, edge_cuts = pairwise(nodes.offsets), pairwise(distances.offsets)
     return [
         ComputationalGraph(
             op_ids=op_ids[low:high],
@@ -183,11 +184,6 @@ def prefixes_of(fingerprints: pa.ChunkedArray) -> NDArray[np.uint64]:
     return np.frombuffer(content, dtype=_PREFIX).reshape(-1, 32 // _PREFIX.itemsize)[:, 0].copy()
 
 
-def _counts(table: pa.Table, name: str) -> NDArray[np.int64]:
-    """A column of whole numbers. Shape (rows,)."""
-    return numbers_of(table.column(name)).astype(np.int64)
-
-
 @dataclass(frozen=True, slots=True)
 class _Ragged:
     """The lists of a column.
@@ -195,14 +191,12 @@ class _Ragged:
     Attributes:
         values: All lists one after the other, int64.
         offsets: Shape (rows + 1,), where each begins.
+        lengths: Shape (rows,).
     """
 
     values: NDArray[np.int64]
     offsets: NDArray[np.int64]
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        return np.diff(self.offsets)
+    lengths: NDArray[np.int64]
 
 
 def _ragged(table: pa.Table, name: str) -> _Ragged:
@@ -211,7 +205,7 @@ def _ragged(table: pa.Table, name: str) -> _Ragged:
     values = column.values.slice(offsets[0], offsets[-1] - offsets[0])
     if column.null_count or values.null_count:
         raise CorpusError(f"its column {name} has empty places")
-    return _Ragged(numbers_of(values).astype(np.int64), offsets - offsets[0])
+    return _Ragged(numbers_of(values).astype(np.int64), offsets - offsets[0], np.diff(offsets))
 
 
 def _nodes(kinds: _Ragged, nodes: _Ragged) -> tuple[NDArray[np.uint16], NDArray[np.int16]]:
@@ -252,6 +246,9 @@ _COLUMNS = {
     "nodes": "node_count",
     "edges": "edge_count",
 }
+_STORED_COLUMNS = tuple(name for name in CARD_COLUMNS if name != INFERENCE)
+# Of a row, in the order of the fields of `Labels`.
+_labels_in = itemgetter(*_LABELS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,9 +314,25 @@ def cards_of(table: pa.Table) -> list[Card]:
 
     Without the column of inference fingerprints it has the graph columns, which these are made of.
     """
-    columns = [name for name in CARD_COLUMNS if name in table.column_names]
-    cards = [_card(row) for row in table.select(columns).to_pylist()]
-    if INFERENCE in columns:
+    has_inference = INFERENCE in table.column_names
+    columns = CARD_COLUMNS if has_inference else _STORED_COLUMNS
+    cards = [
+        Card(
+            labels=Labels(*_labels_in(row)),
+            block=row["block"],
+            paper_family=row["paper_family"],
+            paper_block=row["paper_block"],
+            parameters=row["parameters"],
+            flops=row["flops"],
+            nodes=row["node_count"],
+            edges=row["edge_count"],
+            topology=row["topology"].hex(),
+            exact=row["exact"].hex(),
+            inference=row.get(INFERENCE, b"").hex(),
+        )
+        for row in table.select(columns).to_pylist()
+    ]
+    if has_inference:
         return cards
     pairs = zip(cards, graphs_of(table), strict=True)
     return [replace(card, inference=inference_fingerprint(graph)) for card, graph in pairs]
@@ -332,11 +345,3 @@ def card_table(table: pa.Table, columns: Sequence[str] = CARD_COLUMNS) -> pa.Tab
     prints = [bytes.fromhex(card.inference) for card in cards_of(table)]
     column = pa.array(prints, pa.binary(32))
     return table.append_column(INFERENCE, column).select(columns)
-
-
-def _card(row: Mapping[str, Any]) -> Card:
-    return Card(
-        Labels(*(row[name] for name in _LABELS)),
-        **{name: row[column] for name, column in _COLUMNS.items()},
-        **{name: row.get(name, b"").hex() for name in _FINGERPRINTS},
-    )

@@ -1,7 +1,7 @@
 """A whole corpus: where it lies, every shard checked, one name found without the others."""
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -16,10 +16,12 @@ from nar.base.workspace import package_path
 from nar.corpus.columns import CARD_COLUMNS, SCHEMA, Card, card_of, card_table, cards_of
 from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
-from nar.corpus.shards import architectures_of, parsed, shard_bytes, taken
+from nar.corpus.shards import architectures_of, parsed, rows_of, shard_bytes
 from nar.corpus.suggestions import close_names
 from nar.graphs.architecture import Architecture
 
+# The texts of each column.
+_to_lists: Callable[[pa.Table], Mapping[str, list[str]]] = pa.Table.to_pydict
 _MAKE_ONE = "make one with `python -m cluster.extract`"
 
 
@@ -123,11 +125,14 @@ class Corpus:
             sources: Who registers them: shards of others are not read.
         """
         wanted = frozenset(names)
-        items = {
-            item.labels.name: item
-            for entry in self._shards_of(sources)
-            for item in _read_named(*self._checked(entry), wanted)
-        }
+        items: dict[str, Architecture] = {}
+        for entry in self._shards_of(sources):
+            path, content = self._checked(entry)
+            shard_names = parsed(path, content, _to_lists, columns=["name"])["name"]
+            rows = [row for row, name in enumerate(shard_names) if name in wanted]
+            # Of a shard without the names no graph is read.
+            for item in parsed(path, content, partial(rows_of, rows=rows)) if rows else ():
+                items[item.labels.name] = item
         return {name: items[name] for name in names if name in items}
 
     def find(self, name: str) -> Found:
@@ -140,7 +145,7 @@ class Corpus:
         names: list[str] = []
         for entry in shards:
             path, content = self._checked(entry)
-            shard_names = parsed(path, content, _names, columns=["name"]).to_pylist()
+            shard_names = parsed(path, content, _to_lists, columns=["name"])["name"]
             if name in shard_names:
                 item, card = parsed(path, content, partial(_row, shard_names.index(name)))
                 # Read anew: to keep their bytes until here, all shards had to fit into memory.
@@ -190,7 +195,7 @@ class Corpus:
         """
         for entry in self._shards_of(sources):
             path, content = self._checked(entry)
-            yield entry, parsed(path, content, _names, columns=["name"]).to_pylist()
+            yield entry, parsed(path, content, _to_lists, columns=["name"])["name"]
 
     def backbones(self, names: Sequence[str], sources: Collection[str]) -> dict[str, str]:
         """What some architectures stand on, empty for one that is not composed; reads no graph.
@@ -199,15 +204,11 @@ class Corpus:
             names: Of the architectures; one that the corpus lacks is left out.
             sources: Who registers them: shards of others are not read.
         """
-        wanted = frozenset(names)
-        return {
-            name: backbone
-            for entry in self._shards_of(sources)
-            for name, backbone in parsed(
-                *self._checked(entry), _named_backbones, columns=["name", "backbone"]
-            )
-            if name in wanted
-        }
+        found: dict[str, str] = {}
+        for entry in self._shards_of(sources):
+            rows = parsed(*self._checked(entry), _to_lists, columns=["name", "backbone"])
+            found |= zip(rows["name"], rows["backbone"], strict=True)
+        return {name: found[name] for name in names if name in found}
 
     def _shards_of(self, sources: Collection[str] | None) -> Iterator[ShardEntry]:
         """The shards that may have architectures of some sources, or all."""
@@ -288,29 +289,10 @@ def _all_rows(path: Location, entry: ShardEntry, rows: list[Architecture]) -> li
     return rows
 
 
-def _read_named(path: Location, content: bytes, wanted: Set[str]) -> list[Architecture]:
-    """Architectures of a shard; where it has none of the names, no graph is read."""
-    names = parsed(path, content, _names, columns=["name"]).to_pylist()
-    rows = [row for row, name in enumerate(names) if name in wanted]
-    return parsed(path, content, partial(_rows, rows)) if rows else []
-
-
-def _rows(rows: Sequence[int], table: pa.Table) -> list[Architecture]:
-    return architectures_of(taken(table, rows))
-
-
 def _unknown(name: str, names: Sequence[str]) -> UnknownArchitectureError:
     near = close_names(name, names)
     hint = f"did you mean {', '.join(near)}?" if near else "`nar corpus list` names them all"
     return UnknownArchitectureError(f"{name}: not in the corpus; {hint}")
-
-
-def _names(table: pa.Table) -> pa.ChunkedArray:
-    return table.column("name")
-
-
-def _named_backbones(table: pa.Table) -> Iterator[tuple[str, str]]:
-    return zip(*(table.column(name).to_pylist() for name in ("name", "backbone")), strict=True)
 
 
 def _row(row: int, table: pa.Table) -> tuple[Architecture, Card]:

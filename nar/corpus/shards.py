@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 _WORDS = ("source", "library", "family", "block", "task", "tier", "backbone")
 _PAPER_WORDS = ("paper_family", "paper_block")
+_NORMAL_FORM = layout.SCHEMA.metadata[layout.NORMAL_FORM_KEY]
+_WITHOUT_INFERENCE = tuple(name for name in layout.SCHEMA.names if name != layout.INFERENCE)
 # One page a column: relatives repeat each other, and a page is as far as compression sees.
 _WHOLE = 1 << 30
 SMALLEST: Final = 19
@@ -108,7 +110,7 @@ class ShardReader:
             CorpusError: As above.
         """
         with _naming(self._path):
-            return architectures_of(taken(self._table, rows))
+            return rows_of(self._table, rows)
 
 
 def read_cards(path: Path) -> list[Card]:
@@ -158,7 +160,14 @@ def parsed(
     with _naming(path):
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         _check_schema(file.schema_arrow)
-        return parse(_whole(_read(file, columns)))
+        if not (_has_inference(file.schema_arrow) or (columns and layout.INFERENCE not in columns)):
+            columns = _WITHOUT_INFERENCE
+        # Shards are small: threads take longer to begin than they read.
+        table = file.read(columns=columns, use_threads=False)
+        for name in table.column_names:
+            if table.column(name).null_count:
+                raise CorpusError(f"its column {name} has empty places")
+        return parse(table)
 
 
 @contextmanager
@@ -174,19 +183,9 @@ def _naming(path: Location) -> Iterator[None]:
         raise CorpusError(f"shard {path} cannot be read: {error}; extract it again") from error
 
 
-def _read(file: pq.ParquetFile, columns: Sequence[str] | None) -> pa.Table:
-    if not (_has_inference(file.schema_arrow) or (columns and layout.INFERENCE not in columns)):
-        columns = [name for name in layout.SCHEMA.names if name != layout.INFERENCE]
-    # Shards are small: threads take longer to begin than they read.
-    return file.read(columns=columns, use_threads=False)
-
-
 def _has_inference(schema: pa.Schema) -> bool:
     """Whether the inference fingerprints of a shard are those of this version of normal forms."""
-    versions = [
-        (each.metadata or {}).get(layout.NORMAL_FORM_KEY) for each in (schema, layout.SCHEMA)
-    ]
-    return versions[0] == versions[1]
+    return bool((schema.metadata or {}).get(layout.NORMAL_FORM_KEY) == _NORMAL_FORM)
 
 
 def _check_schema(came: pa.Schema) -> None:
@@ -206,13 +205,6 @@ def _check_schema(came: pa.Schema) -> None:
             raise CorpusError(f"its column {field.name} is {kind}, wanted {field.type}")
 
 
-def _whole(table: pa.Table) -> pa.Table:
-    for name in table.column_names:
-        if table.column(name).null_count:
-            raise CorpusError(f"its column {name} has empty places")
-    return table
-
-
 def architectures_of(table: pa.Table) -> list[Architecture]:
     """The architectures of a table with all columns.
 
@@ -226,10 +218,10 @@ def architectures_of(table: pa.Table) -> list[Architecture]:
     ]
 
 
-def taken(table: pa.Table, rows: Sequence[int]) -> pa.Table:
-    """Some rows of a table, by their numbers, which ascend; at least one."""
-    # Rows side by side lie as far from their place in this list. Not `take`: to make an array of a
-    # list, pyarrow imports pandas.
-    runs = groupby(enumerate(rows), key=lambda pair: pair[1] - pair[0])
-    lists = ([row for _, row in run] for _, run in runs)
-    return pa.concat_tables(table.slice(run[0], len(run)) for run in lists)
+def rows_of(table: pa.Table, rows: Sequence[int]) -> list[Architecture]:
+    """The architectures of some rows, by their numbers, which ascend; at least one."""
+    # Slices of rows that lie side by side. Not `take`: to make an array of a list, pyarrow imports
+    # pandas.
+    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+    slices = [table.slice(int(run[0]), len(run)) for run in runs]
+    return architectures_of(pa.concat_tables(slices))

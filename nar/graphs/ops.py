@@ -234,6 +234,7 @@ MAX_OP_ID = 65_535  # of uint16, which a graph keeps ids in
 UNKNOWN_BUCKETS = 32
 FEATURE_DIM = len(OPS) + UNKNOWN_BUCKETS
 
+_TRAITS = np.array([operator.traits.value for operator in OPERATORS])
 _ID_OF = {name: op_id for op_id, name in enumerate(OPS)}
 
 
@@ -258,7 +259,7 @@ def with_any(traits: Trait) -> frozenset[str]:
 
 def ids_with_any(traits: Trait) -> frozenset[int]:
     """Ids of the operators of which any of these is true."""
-    return frozenset(map(op_id, with_any(traits)))
+    return frozenset(np.flatnonzero(mask_of(traits)).tolist())
 
 
 def mask_of(traits: Trait) -> NDArray[np.bool_]:
@@ -266,7 +267,9 @@ def mask_of(traits: Trait) -> NDArray[np.bool_]:
 
     It is made to be indexed with the ids of a graph: ``mask_of(Trait.NORM)[graph.op_ids]``.
     """
-    return np.isin(np.arange(MAX_OP_ID + 1), list(ids_with_any(traits)))
+    mask = np.zeros(MAX_OP_ID + 1, dtype=np.bool_)
+    mask[: len(OPS)] = _TRAITS & traits.value
+    return mask
 
 
 def op_name(identifier: int) -> str:

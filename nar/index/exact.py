@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Self
 
 import numpy as np
@@ -120,7 +121,7 @@ class ExactIndex:
     ) -> list[IndexRow]:
         """Rows that have any of these fingerprints, by id."""
         wanted = {"topology": topologies, "exact": exacts, "inference": inferences}
-        return sorted(self._rows(self._table.equal_any(wanted)), key=lambda row: row.id)
+        return sorted(self._rows(self._table.equal_any(wanted)), key=attrgetter("id"))
 
     def rows(self) -> list[IndexRow]:
         """All rows, in their order."""
@@ -213,27 +214,25 @@ class ExactIndex:
         vectors = {id(search.vector): search.vector for search in searches}
         stacked = np.stack(list(vectors.values())) if vectors else np.empty((0, self.dim))
         directions = dict(zip(vectors, check_vectors(stacked, self.dim), strict=True))
-        kept = {search.wanted: self._passing(search.wanted) for search in searches}
+        passing: dict[Filter, Positions | None] = {EVERYTHING: None}
         for search in searches:
-            offered = kept[search.wanted]
+            if search.wanted not in passing:
+                passing[search.wanted] = np.flatnonzero(self._table.passing(search.wanted))
+            offered = passing[search.wanted]
             count = self.count() if offered is None else len(offered)
             count = min(search.top_k + TIE_ROOM, count)
             yield Sought(directions[id(search.vector)], count, offered)
 
-    def _passing(self, wanted: Filter) -> Positions | None:
-        """Positions of the rows that pass a filter; None for all of them."""
-        return None if wanted == EVERYTHING else np.flatnonzero(self._table.passing(wanted))
-
     def _ranked(self, found: Found, top_k: int, *, complete: bool) -> list[Hit] | None:
         """The first of the rows that were found; None if others may tie with the last."""
-        rows, scores = (each.tolist() for each in found)
+        rows, scores = found[0].tolist(), found[1].tolist()
         order = ranked(scores, rows, self._table["id"].at, top_k, complete=complete)
         if order is None:
             return None
         return [self._table.at(row).hit(score) for row, score in order]
 
     def _rows(self, mask: Mask) -> list[IndexRow]:
-        return [self._row(position) for position in np.flatnonzero(mask).tolist()]
+        return list(map(self._row, np.flatnonzero(mask).tolist()))
 
     def _row(self, position: int) -> IndexRow:
         return self._table.made(position).with_vector(self._vectors.at(position))

@@ -215,10 +215,13 @@ class Vectors:
     def _among_all(self, sought: Sequence[Sought]) -> list[Found | None]:
         """What is nearest to each vector, by a product with all rows."""
         products = _products(self._vectors, [each.vector for each in sought])
-        return [
-            _best(None, scores if each.offered is None else scores[each.offered], each)
-            for each, scores in zip(sought, (self._scales * each for each in products), strict=True)
-        ]
+        found: list[Found | None] = []
+        for each, product in zip(sought, products, strict=True):
+            scores = self._scales * product
+            found.append(
+                _best(None, scores if each.offered is None else scores[each.offered], each)
+            )
+        return found
 
 
 def _best(places: Positions | None, scores: Scores, sought: Sought) -> Found:

@@ -246,7 +246,7 @@ def ranked(
 def _levels(scores: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
     """Positions of equal scores, the highest first, each time with the score that they have."""
     score, equal = 1.0, list[int]()
-    for position in sorted(range(len(scores)), key=lambda position: -scores[position]):
+    for position in sorted(range(len(scores)), key=scores.__getitem__, reverse=True):
         if scores[position] < score - RESOLUTION:
             if equal:
                 yield score, equal

@@ -70,7 +70,7 @@ class Texts:
         """The column of the texts of all rows."""
         every = list(texts)
         values = list(dict.fromkeys(every))
-        numbers = {text: number for number, text in enumerate(values)}
+        numbers = dict(zip(values, range(len(values)), strict=True))
         column = np.fromiter(map(numbers.__getitem__, every), np.int32, len(every))
         return cls(values, numbers, column)
 

@@ -218,7 +218,8 @@ def _relatives(
     # A name is what the next command is given: in a narrow terminal it takes a second line, and
     # other texts are cut.
     table.add_column("name", overflow="fold")
-    libraries = [] if all(_names_its_library(row.hit) for row in rows) else ["library"]
+    is_named = all(row.hit.name.startswith(f"{_library(row.hit)}:") for row in rows)
+    libraries = [] if is_named else ["library"]
     for column in (*libraries, "family", "task"):
         table.add_column(column, overflow="ellipsis", no_wrap=True, max_width=width)
     for column in ("params", *chain(*measured), "score"):
@@ -246,10 +247,6 @@ def _copies(row: NetworkRow) -> Iterator[tuple[str, Text]]:
 def _library(hit: Hit) -> str:
     """The library of a hit, without its version."""
     return hit.library.partition(" ")[0]
-
-
-def _names_its_library(hit: Hit) -> bool:
-    return hit.name.startswith(f"{_library(hit)}:")
 
 
 def _published(row: NetworkRow) -> tuple[str, str]:
