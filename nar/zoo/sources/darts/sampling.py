@@ -6,22 +6,9 @@ from math import gcd
 from random import Random
 
 from nar.base.errors import InvalidInputError
-from nar.zoo.sources.darts.edits import (
-    Codes,
-    code_edits,
-    codes_of,
-    distances_from,
-    edit_choices,
-    edit_distance,
-    genotype_text,
-)
-from nar.zoo.sources.darts.genotypes import (
-    GENOTYPE_COUNT,
-    NODES,
-    Genotype,
-    genotype_at,
-    parse_genotype,
-)
+from nar.zoo.sources.darts import edits, genotypes
+from nar.zoo.sources.darts.edits import Codes
+from nar.zoo.sources.darts.genotypes import Genotype
 
 CLASSES = 10
 # Two random genotypes lie 19 edits apart in the median; this keeps the nearest pair of centres
@@ -52,10 +39,13 @@ def spread(start: int, stop: int) -> list[Genotype]:
     Nobody has to remember which were drawn before, so that any process may draw any of them.
     """
     # Steps of the golden ratio leave no gap and no cluster; without a common factor they meet each.
-    step = GENOTYPE_COUNT * 618_033_988_749 // 10**12
-    while gcd(step, GENOTYPE_COUNT) > 1:
+    step = genotypes.GENOTYPE_COUNT * 618_033_988_749 // 10**12
+    while gcd(step, genotypes.GENOTYPE_COUNT) > 1:
         step += 1
-    return [genotype_at(number * step % GENOTYPE_COUNT) for number in range(start, stop)]
+    return [
+        genotypes.genotype_at(number * step % genotypes.GENOTYPE_COUNT)
+        for number in range(start, stop)
+    ]
 
 
 def sample_centres(seed: int) -> list[Genotype]:
@@ -63,8 +53,8 @@ def sample_centres(seed: int) -> list[Genotype]:
     random = Random(f"centres {seed}")
     centres: list[Genotype] = []
     while len(centres) < CLASSES:
-        genotype = genotype_at(random.randrange(GENOTYPE_COUNT))
-        if all(edit_distance(genotype, centre) >= CENTRE_DISTANCE for centre in centres):
+        genotype = genotypes.genotype_at(random.randrange(genotypes.GENOTYPE_COUNT))
+        if all(edits.edit_distance(genotype, centre) >= CENTRE_DISTANCE for centre in centres):
             centres.append(genotype)
     return centres
 
@@ -81,7 +71,7 @@ def sample_classes(count: int, *, distance: int = 4, seed: int = 0) -> list[Memb
         InvalidInputError: The distance is outside 1 to `MAX_EDITS`, or has no ``count`` members.
     """
     return [
-        Member(parse_genotype(text), number % CLASSES)
+        Member(genotypes.parse_genotype(text), number % CLASSES)
         for number, text in enumerate(sample_texts(count, distance=distance, seed=seed))
     ]
 
@@ -95,10 +85,10 @@ def sample_texts(count: int, *, distance: int, seed: int) -> list[str]:
     if not 1 <= distance <= MAX_EDITS:
         raise InvalidInputError("distance", f"wanted 1 to {MAX_EDITS}, came {distance}")
     streams = [
-        _members(codes_of(centre.index), distance, Random(f"class {label} {seed}"))
+        _members(edits.codes_of(centre.index), distance, Random(f"class {label} {seed}"))
         for label, centre in enumerate(sample_centres(seed))
     ]
-    return [genotype_text(next(streams[number % CLASSES])) for number in range(count)]
+    return [edits.genotype_text(next(streams[number % CLASSES])) for number in range(count)]
 
 
 def _members(centre: Codes, distance: int, random: Random) -> Iterator[Codes]:
@@ -118,12 +108,12 @@ def _members(centre: Codes, distance: int, random: Random) -> Iterator[Codes]:
 def _walk(centre: Codes, distance: int, random: Random) -> Codes:
     """Edit at random, keeping the edits that lead one step farther from the centre."""
     codes = list(centre)
-    choices = edit_choices()
-    rows = [distances_from(node % NODES, code) for node, code in enumerate(centre)]
+    choices = edits.edit_choices()
+    rows = [edits.distances_from(node % genotypes.NODES, code) for node, code in enumerate(centre)]
     steps = 0
     while steps < distance:
         node, choice = random.choice(choices)
-        edited = code_edits(node % NODES)[codes[node]][choice]
+        edited = edits.code_edits(node % genotypes.NODES)[codes[node]][choice]
         if rows[node][edited] == rows[node][codes[node]] + 1:
             codes[node] = edited
             steps += 1

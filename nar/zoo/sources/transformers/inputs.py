@@ -18,16 +18,9 @@ from torch import Tensor
 from nar.base.workspace import package_yaml
 from nar.capture import CaptureInputs
 from nar.zoo.example import Entry, made
+from nar.zoo.sources.transformers import settings
 from nar.zoo.sources.transformers.configs import Model
 from nar.zoo.sources.transformers.prompts import Prompt, prompt_of, text_ids
-from nar.zoo.sources.transformers.settings import (
-    GRID,
-    MEL_FRAMES,
-    SAMPLES,
-    TOKENS,
-    image_size,
-    quantity,
-)
 
 # Steps of what is neither a text nor a waveform: features, codes, states.
 STEPS = 20
@@ -45,7 +38,9 @@ def _words_of_two_classes(model: Model) -> Tensor:
 
 def _instruction(model: Model) -> Tensor:
     """(1, tokens): one for each patch of what a robot sees, then what it is told."""
-    patches, token = (quantity(model.config, name) for name in ("image_patches", "image_token_id"))
+    patches, token = (
+        settings.quantity(model.config, name) for name in ("image_patches", "image_token_id")
+    )
     return torch.cat([torch.full((1, patches), token), _same_tokens(model)], dim=1)
 
 
@@ -62,13 +57,13 @@ def _looking_everywhere(model: Model) -> Tensor | None:
     name = type(model).__name__
     if not name.endswith(("QuestionAnswering", "MultipleChoice")):
         return None
-    return (torch.arange(TOKENS) == 0).long()[None]
+    return (torch.arange(settings.TOKENS) == 0).long()[None]
 
 
 def _half_masked_tubes(model: Model) -> Tensor:
     """(1, tubes): every other tube of a clip is masked."""
     config = model.config
-    rows, columns = image_size(config)
+    rows, columns = settings.image_size(config)
     tubes_at_once = (rows // config.patch_size) * (columns // config.patch_size)
     tubes = config.num_frames // config.tubelet_size * tubes_at_once
     return (torch.arange(tubes) % 2 == 0)[None]
@@ -76,28 +71,28 @@ def _half_masked_tubes(model: Model) -> Tensor:
 
 def _patch_positions(_model: Model) -> Tensor:
     """(1, patches, 2): column and row of each patch."""
-    steps = torch.arange(GRID)
+    steps = torch.arange(settings.GRID)
     return torch.stack(torch.meshgrid(steps, steps, indexing="xy"), dim=-1).reshape(1, -1, 2)
 
 
 def _is_query(model: Model) -> Tensor:
     """(1, queries and tokens): which stand for what an image becomes."""
     queries = int(model.config.latent_query_num)
-    return (torch.arange(queries + TOKENS) < queries).long()[None]
+    return (torch.arange(queries + settings.TOKENS) < queries).long()[None]
 
 
 def _mel_without_text(model: Model) -> Tensor | None:
     """(1, frames, bins), or nothing where text would do: a mask cannot be over both."""
     if "input_ids" in signature(model.forward).parameters:
         return None
-    return torch.ones(1, MEL_FRAMES, quantity(model.config, "mel_bins"))
+    return torch.ones(1, settings.MEL_FRAMES, settings.quantity(model.config, "mel_bins"))
 
 
 def _heard(model: Model) -> Tensor:
     """Samples or, for the model without a network before it, what that would give."""
     if _is_bare_speech(model):
         return torch.ones(1, STEPS, model.config.hidden_size)
-    return torch.ones(1, SAMPLES)
+    return torch.ones(1, settings.SAMPLES)
 
 
 def _spoken(model: Model) -> Tensor:
@@ -185,7 +180,7 @@ def _table() -> dict[str, dict[str, Any]]:
 
 def _known(model: Model, name: str) -> object:
     compute = COMPUTED.get(name)
-    return quantity(model.config, name) if compute is None else compute(model)
+    return settings.quantity(model.config, name) if compute is None else compute(model)
 
 
 def _tokens(prompt: Prompt) -> Mapping[str, Tensor]:
