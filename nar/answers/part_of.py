@@ -178,7 +178,8 @@ def compared(query: Reading, whole: Reading) -> PartOf:
         ends = covered[mine] & ~query.is_read[mine]
         ends_inside |= _goes_on(wanted[ends], whole.codes[level], whole.is_read)
     begins_inside = _goes_on(query.codes[0][query.begins & covered], whole.codes[0], ~whole.begins)
-    placed, own, its = (int(each.sum()) for each in (covered, query.is_operator, whole.is_operator))
+    placed = int(covered.sum())
+    own, its = int(query.is_operator.sum()), int(whole.is_operator.sum())
     is_larger = its > own and bool((free & whole.has_weights).any())
     return PartOf(
         share=placed / max(own, 1),

@@ -1,8 +1,5 @@
 """Every error a caller can act on. Each says what was wanted, what came, and the way out."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 
 class NarError(Exception):
     """Base of all errors that NAR raises on purpose."""
@@ -101,23 +98,3 @@ class IndexMismatchError(NarError):
 
 class ConfigError(NarError):
     """A configuration value that is unknown or out of range."""
-
-
-@contextmanager
-def at(path: str) -> Iterator[None]:
-    """Put a path before the field of every InvalidInputError that the body raises.
-
-    Example:
-        >>> from nar.base.errors import InvalidQueryError
-        >>> with at("queries[2]"), at("filter"):
-        ...     raise InvalidQueryError("nodes", "wanted a number")
-        Traceback (most recent call last):
-        ...
-        nar.base.errors.InvalidQueryError: queries[2].filter.nodes: wanted a number
-    """
-    try:
-        yield
-    except InvalidInputError as error:
-        if error.field:
-            raise error.under(path) from None
-        raise type(error)(path, error.reason) from None

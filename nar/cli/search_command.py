@@ -139,15 +139,20 @@ class HitGraphs:
 
     def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
         """Architectures by name; one that the corpus lacks is left out."""
-        return self._read(lambda corpus: corpus.graphs(names, sources))
+        return self._read(Corpus.graphs, names, sources)
 
     def backbones(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, str]:
         """Families of the encoders that composed models stand on, by name."""
-        return self._read(lambda corpus: corpus.backbones(names, sources))
+        return self._read(Corpus.backbones, names, sources)
 
-    def _read(self, read: Callable[[Corpus], Mapping[str, Item]]) -> Mapping[str, Item]:
+    def _read(
+        self,
+        read: Callable[[Corpus, Sequence[str], Collection[str]], Mapping[str, Item]],
+        names: Sequence[str],
+        sources: Collection[str],
+    ) -> Mapping[str, Item]:
         try:
-            return read(self._corpus) if self._corpus else {}
+            return read(self._corpus, names, sources) if self._corpus else {}
         except CorpusError as error:
             self._corpus = None
             stderr.print(f"the hits were not compared node by node: {error}", style="yellow")

@@ -277,9 +277,10 @@ class Table:
 
     def equal_any(self, wanted: Mapping[str, Iterable[str]]) -> Mask:
         """Which rows have one of the texts in any of these columns. Shape (rows,)."""
-        masks = [self._texts[column].equal_any(values) for column, values in wanted.items()]
-        every: Mask = np.logical_or.reduce(masks)
-        return every
+        mask = np.zeros(len(self._counts[COUNTS[0]]), dtype=np.bool_)
+        for column, texts in wanted.items():
+            mask |= self._texts[column].equal_any(texts)
+        return mask
 
     def passing(self, wanted: Filter) -> Mask:
         """Which rows pass a filter. Shape (rows,).

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from nar.answers.answer import Graphs
 from nar.answers.difference import Cut, MotifDifference, motif_difference
 from nar.answers.query import in_place
-from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError, at
+from nar.base.errors import InvalidQueryError, NarError, UnknownArchitectureError
 from nar.graphs.architecture import Architecture
 from nar.graphs.fingerprints import Network
 from nar.index.rows import IndexRow
 from nar.serve.calls import StageClock
 from nar.serve.items import Items, Looked, rows_of
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.queries import decode_name
+from nar.wire.queries import at, decode_name
 from nar.wire.records import encode_explanation
 
 

@@ -12,12 +12,13 @@ from google.protobuf.json_format import ParseDict, ParseError
 from numpy.typing import NDArray
 
 from nar.answers.answer import Graphs
-from nar.base.errors import InvalidQueryError, UnknownArchitectureError, at
+from nar.base.errors import InvalidQueryError, UnknownArchitectureError
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
 from nar.index.filters import EVERYTHING, Filter, conditions_of
 from nar.index.rows import IndexEntry
 from nar.v1.retrieval_pb2 import Graph
 from nar.wire.graphs import decode_graph
+from nar.wire.queries import at
 from nar.wire.settings import ServerConfig
 
 _PAGE: Final = 10_000

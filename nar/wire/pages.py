@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
-from nar.base.errors import InvalidQueryError, at
+from nar.base.errors import InvalidQueryError
 from nar.index.filters import Filter
 from nar.index.rows import IndexEntry
 from nar.v1 import retrieval_pb2
 from nar.wire.limits import Limits
-from nar.wire.queries import MAX_UINT32, decode_filter, encode_filter
+from nar.wire.queries import MAX_UINT32, at, decode_filter, encode_filter
 from nar.wire.records import encode_architecture
 
 # 128 bits: no two filters have the same digest.

@@ -4,7 +4,8 @@ The fields of a filter, as a record and as a message, are rows of one table. Err
 by its path from the message that was given.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.typing import NDArray
 
 from nar.answers.query import PARTS, Part, Query, Target
-from nar.base.errors import InvalidInputError, InvalidQueryError, NarError, at
+from nar.base.errors import InvalidInputError, InvalidQueryError, NarError
 from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
@@ -43,6 +44,26 @@ _PARTS: Final[Mapping[int, Part]] = {
 MAX_UINT32: Final = 2**32 - 1
 Item = TypeVar("Item")
 Record = TypeVar("Record")
+
+
+@contextmanager
+def at(path: str) -> Iterator[None]:
+    """Put a path before the field of every InvalidInputError that the body raises.
+
+    Example:
+        >>> from nar.base.errors import InvalidQueryError
+        >>> with at("queries[2]"), at("filter"):
+        ...     raise InvalidQueryError("nodes", "wanted a number")
+        Traceback (most recent call last):
+        ...
+        nar.base.errors.InvalidQueryError: queries[2].filter.nodes: wanted a number
+    """
+    try:
+        yield
+    except InvalidInputError as error:
+        if error.field:
+            raise error.under(path) from None
+        raise type(error)(path, error.reason) from None
 
 
 def decode_each(

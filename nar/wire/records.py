@@ -11,7 +11,7 @@ from nar.answers.query import Answer
 from nar.answers.roles import Role
 from nar.answers.verdict import FamilyCount, FamilyVerdict, Resemblance, Word
 from nar.answers.words import sentences
-from nar.base.errors import InvalidQueryError, at
+from nar.base.errors import InvalidQueryError
 from nar.graphs.architecture import Architecture, Labels, Tier
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.graph import ComputationalGraph
@@ -20,6 +20,7 @@ from nar.index.rows import TEXT_BYTES, Hit, IndexEntry, IndexState
 from nar.v1 import retrieval_pb2
 from nar.v1 import retrieval_pb2 as wire
 from nar.wire.graphs import encode_graph
+from nar.wire.queries import at
 
 Record = TypeVar("Record")
 
