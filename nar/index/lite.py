@@ -243,7 +243,7 @@ def of_answer(answer: Mapping[str, Any]) -> IndexUnavailableError:
     """The error that a child has said.
 
     Example:
-        >>> of_answer(as_answer(DamagedIndexError("a file is missing")))
+        >>> of_answer(as_answer(lite_files.DamagedIndexError("a file is missing")))
         DamagedIndexError('a file is missing')
     """
     kinds = {kind.__name__: kind for kind in (lite_files.DamagedIndexError, IndexInUseError)}

@@ -263,11 +263,12 @@ def encode_filter(wanted: filters.Filter) -> retrieval_pb2.Filter:
     """The message of a filter.
 
     Example:
-        >>> small_or_vit = (Filter(families=("vit",)), Filter(nodes=Range(maximum=9)))
-        >>> message = encode_filter(Filter(any_of=small_or_vit))
+        >>> small = filters.Filter(nodes=filters.Range(maximum=9))
+        >>> small_or_vit = (filters.Filter(families=("vit",)), small)
+        >>> message = encode_filter(filters.Filter(any_of=small_or_vit))
         >>> message.any_of[0].families, message.any_of[1].nodes.maximum
         (['vit'], 9)
-        >>> decode_filter(message) == Filter(any_of=small_or_vit)
+        >>> decode_filter(message) == filters.Filter(any_of=small_or_vit)
         True
     """
     return retrieval_pb2.Filter(**filter_fields(wanted))
