@@ -17,6 +17,6 @@ __all__ = [
     "capture_onnx",
 ]
 
-# To be raised with every change of what capture, its rewrites or the canonical form give for some
-# model, so that jobs capture all models anew.
+# Raise it with every change of the graph that capture, its rewrites or the canonical form give for
+# any model: jobs then capture all models anew.
 CAPTURE_VERSION = 2

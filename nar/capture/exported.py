@@ -1,4 +1,4 @@
-"""Capture of a program saved by `torch.export.save`, without loading or running what it brings.
+"""Capture of a program saved by `torch.export.save`, without loading or running its code.
 
 `torch.export.load` evaluates expressions and runs guard code that the file brings along, and may
 unpickle weights. Nothing of that is touched here: the file is read as plain JSON, and a hostile one
@@ -27,7 +27,7 @@ from nar.capture.torch_internals import FakeTensorMode, OpOverload, fake_mode
 from nar.capture.trace import Trace, TraceBuilder
 from nar.capture.values import TensorValues, by_storage
 
-# Chosen: all bytes are read at once, and a hostile file may hold any number of them.
+# Chosen: the JSON is read into memory whole, and a hostile file may be of any size.
 MAX_JSON_BYTES = 512 << 20
 Json = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ _MEMORY_FORMATS = {
     3: torch.channels_last_3d,
     4: torch.preserve_format,
 }
-_FREE_EXTENT = 2  # stands for an extent the file leaves open
+_FREE_EXTENT = 2  # chosen: stands for an extent that the file leaves open; 1 would broadcast
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def memory_format_of(code: int) -> torch.memory_format:
 
 
 def extent_of(size: Json) -> int:
-    """An extent; a symbolic one is what it was when the program was exported."""
+    """An extent; a symbolic extent has the value it had when the program was exported."""
     if "as_int" in size:
         return int(size["as_int"])
     hint = size["as_expr"].get("hint")
@@ -126,7 +126,7 @@ def extent_of(size: Json) -> int:
 def empty_tensor(meta: Json) -> torch.Tensor:
     """A tensor without memory, laid out as a tensor's metadata describe it.
 
-    Its strides matter: export leaves out a copy that would change none, and a view that follows
+    The strides matter: export leaves out a copy that would not change them, and a view that follows
     fits these strides only.
     """
     shape = [extent_of(size) for size in meta["sizes"]]
@@ -135,7 +135,7 @@ def empty_tensor(meta: Json) -> torch.Tensor:
 
 
 _TARGET = re.compile(r"torch\.ops\.(\w+)\.(\w+)(?:\.(\w+))?")
-# Recorded whole, as the forward pass of a module records them.
+# Operators that are recorded whole, as the forward pass of a module records them.
 _WHOLE = frozenset({
     "scaled_dot_product_attention", "lstm", "gru", "rnn_tanh", "rnn_relu", "instance_norm",
 })  # fmt: skip
@@ -158,7 +158,7 @@ class GraphRunner:
         self._environment = environment
 
     def run(self, graph: Json) -> list[Any]:
-        """Run every node; the graph's outputs."""
+        """Run every node, and return the outputs of the graph."""
         for name, number in graph["sym_int_values"].items():
             if "as_int" in number or number["as_expr"].get("hint"):
                 self._environment[name] = extent_of(number)
@@ -271,7 +271,7 @@ def _all_named(environment: Environment, content: list[Json]) -> list[Any]:
 
 _DECODERS: Mapping[str, Callable[[Environment, Any], Any]] = {
     **dict.fromkeys(("as_int", "as_ints", "as_bool", "as_bools", "as_string"), _literal),
-    # Infinity is a word in JSON.
+    # JSON has no number for infinity: the file holds it as a string.
     "as_float": lambda _environment, content: float(content),
     "as_floats": lambda _environment, content: [float(number) for number in content],
     **dict.fromkeys(
@@ -290,7 +290,7 @@ _DECODERS: Mapping[str, Callable[[Environment, Any], Any]] = {
 
 
 def capture_exported(path: Path, *, name: str) -> Capture:
-    """The graph of an exported program (``.pt2``): the one its module gives, too.
+    """The graph of an exported program (``.pt2``), equal to the graph of its module.
 
     Args:
         path: File written by `torch.export.save`. Only its JSON is read, never its weights.
@@ -338,7 +338,7 @@ def _run(
 def _graph_inputs(
     program: Program, mode: FakeTensorMode
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Graph inputs by name, and the learned ones among them by the name they are stored under."""
+    """Graph inputs by name, and the learned inputs by the name they are stored under."""
     environment: dict[str, Any] = {}
     weights: dict[str, Tensor] = {}
     metadata = program.graph["tensor_values"]

@@ -1,4 +1,4 @@
-"""From a rewritten trace to a canonical graph: what is alive, its edges, its attributes."""
+"""From a rewritten trace to a canonical graph: its living operations, edges and attributes."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -18,20 +18,21 @@ from nar.graphs.ops import ATTRIBUTES, Trait, op_id, with_any
 # Loops over time or chunks that ran unrolled are folded back to one step.
 #
 # The steps of such a loop stand one after another in the trace, at a fixed distance. They do the
-# same to different parts of the same values, with the same weights or none, and each may read what
-# the one before it made. Layers of a stack look alike too, but each brings weights of its own. The
-# first step often differs (it starts from zeros): it stays, and one more step stands for all the
-# others, so that the graph does not depend on how long the example was. Linear in the trace.
+# same to different parts of the same values, with the same weights or none, and each may read the
+# results of the step before. Layers of a stack look alike too, but each brings weights of its own.
+# The first step often differs (it starts from zeros): it stays, and one more step stands for all
+# other steps, so that the graph does not depend on the length of the example. Takes time linear in
+# the trace.
 
 MIN_STEPS = 4  # chosen: fewer equal steps are rather layers of a design than a loop over time
-_WINDOW = 4  # operations that are compared to find out how far apart two steps stand
-_MAX_PERIODS = 4  # distances that are tried: the most frequent ones
-_FRESH = frozenset({"parameter", "input"})  # no step but the first meets a weight anew
+_WINDOW = 4  # chosen: as many operations are compared to find the distance between two steps
+_MAX_PERIODS = 4  # chosen: as many distances are tried, the most frequent first
+_FRESH = frozenset({"parameter", "input"})  # only the first step of a loop meets a new weight
 _READS_A_PART = PARTS | {"index", "gather", "scatter"}
 
 
 def fold_steps(trace: Trace) -> Trace:
-    """The trace with every value of a repeated step replaced by that of its first repetition."""
+    """The trace with every value of a repeated step replaced by that of the first repetition."""
     stands_for = list(range(len(trace.operations)))
     for start, end in _stretches(trace.operations):
         if end - start >= MIN_STEPS * _WINDOW:
@@ -47,7 +48,7 @@ def fold_steps(trace: Trace) -> Trace:
 
 
 def _stretches(operations: Sequence[Operation]) -> Iterator[tuple[int, int]]:
-    """(start, end) of the stretches in which no new weight and no input is met."""
+    """(start, end) of the stretches without a new weight or an input."""
     start = 0
     for value, operation in enumerate(operations):
         if operation.operator in _FRESH:
@@ -59,7 +60,7 @@ def _stretches(operations: Sequence[Operation]) -> Iterator[tuple[int, int]]:
 def _fold_stretch(
     operations: Sequence[Operation], start: int, end: int, stands_for: list[int]
 ) -> None:
-    """Note in ``stands_for`` which values of a stretch repeat an earlier one."""
+    """Note in ``stands_for`` which values of a stretch repeat an earlier value."""
     for period in _periods(operations, start, end):
         first = start
         while first + period < end:
@@ -74,7 +75,7 @@ def _fold_stretch(
 
 
 def _periods(operations: Sequence[Operation], start: int, end: int) -> list[int]:
-    """How far apart alike operations stand, the most frequent distances first."""
+    """Distances between equal windows of operations, the most frequent first."""
     words = [(operation.operator, len(operation.operands)) for operation in operations[start:end]]
     seen: dict[tuple[tuple[str, int], ...], int] = {}
     distances: Counter[int] = Counter()
@@ -124,7 +125,7 @@ def _note(stands_for: list[int], first: int, end: int, period: int) -> None:
 MAX_COUNT = 3  # chosen: further operands that are learned or constant say nothing of a design
 _MAX_ATTRIBUTE = int(np.iinfo(np.int16).max)
 _COLUMN = {name: column for column, name in enumerate(ATTRIBUTES)}
-# Their parameters, statistics, states and indices belong to the operator itself.
+# Operators whose parameters, statistics, states and indices belong to the operator itself.
 LAYERS = with_any(Trait.WEIGHTED | Trait.OWN_VECTORS)
 
 
@@ -132,7 +133,7 @@ def to_capture(trace: Trace, *, name: str) -> Capture:
     """Rewrite a raw trace to canonical classes and lay it out as a canonical graph.
 
     Args:
-        trace: What a front end wrote.
+        trace: The trace that a front end wrote.
         name: Name of the model, for errors.
 
     Raises:
@@ -192,12 +193,12 @@ def _fill(row: NDArray[np.int16], trace: Trace, operation: Operation) -> None:
     parameters = sum(leaf.operator == "parameter" for leaf in leaves)
     constants = sum(leaf.operator == "constant" and leaf.elements != 1 for leaf in leaves)
     row[_COLUMN["parameter_operands"]] = min(parameters, MAX_COUNT)
-    if operation.operator != "attention":  # whose masks come and go with the length of the example
+    if operation.operator != "attention":  # its masks come and go with the example's length
         row[_COLUMN["constant_operands"]] = min(constants, MAX_COUNT)
 
 
 def _merge_parts(trace: Trace, alive: Collection[int]) -> Trace:
-    """Let all living slices of one value be one ``split``: qkv[0], qkv[1] and qkv.unbind() agree.
+    """Merge all living slices of one value to one ``split``: qkv[0], qkv[1] and qkv.unbind() agree.
 
     Args:
         trace: Rewritten trace.

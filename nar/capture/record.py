@@ -1,4 +1,4 @@
-"""What a capture takes, and what it gives."""
+"""Records of the inputs and of the result of a capture."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class CaptureInputs:
 
     @classmethod
     def of(cls, inputs: object) -> "CaptureInputs":
-        """One call from whatever stands for it.
+        """One call from its arguments in any of their forms.
 
         Args:
             inputs: A tuple or list of positional arguments, a mapping of keyword arguments, or the
@@ -45,8 +45,8 @@ class Capture:
         network: A valid graph in canonical order, and its fingerprints.
         unknown_operators: How often each operator outside the vocabulary was met. Such operators
             are in the graph under a hashed id of their own.
-        unknown_facts: How often the shape or the number that an operator gives could not be worked
-            out, of an ONNX file: its cost is not counted then.
+        unknown_facts: How often the shape or the number that an operator of an ONNX file gives
+            could not be computed: its cost is not counted then.
     """
 
     network: Fingerprinted

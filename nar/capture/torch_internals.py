@@ -1,7 +1,7 @@
 """Private interfaces of torch that capture stands on, in one place.
 
-Torch does not promise to keep them. Whatever is private is imported from here, and
-`tests/capture/test_torch_internals.py` says which of them a new version of torch has changed.
+Torch does not promise to keep these interfaces. Every private name is imported from here, and
+`tests/capture/test_torch_internals.py` finds the names that a new version of torch has changed.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ __all__ = [
     "VARIABLE_FUNCTIONS",
     "AnyBatchNorm",  # what batch norms of every rank inherit from
     "AnyConvolution",  # what convolutions of every rank inherit from
-    "DeviceContext",  # makes tensors on a device where none is said
+    "DeviceContext",  # makes tensors on a device where the call names none
     "FakeTensor",
     "FakeTensorMode",
     "OpOverload",
@@ -93,12 +93,12 @@ def without_torch_functions() -> AbstractContextManager[None]:
 
 
 def has_outer_dispatch_mode() -> bool:
-    """Whether, inside a dispatch mode's own call, another mode waits to see the same operator."""
+    """Whether, inside the call of a dispatch mode, another mode will see the same operator."""
     return bool(torch._C._len_torch_dispatch_stack())
 
 
 def storage_address(storage: torch.UntypedStorage) -> int:
-    """Identity of a storage, one without memory included, while it lives."""
+    """Identity of a storage while it lives, also of a storage without memory."""
     return int(storage._cdata)
 
 
@@ -133,7 +133,7 @@ def disable_onnx_log() -> None:
 
 
 def fake_mode() -> FakeTensorMode:
-    """A mode of its own, whose numbers read from tensors are symbols."""
+    """A new fake mode, in which numbers read from tensors are symbols."""
     return FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)
 
 
@@ -144,7 +144,7 @@ def on_flex_attention(mode: type, record: Callable[..., tuple[Tensor, Tensor, Te
 
 @contextmanager
 def flex_attention_in_the_open() -> Iterator[None]:
-    """Let `flex_attention` call its operator itself, which it would compile, on any device."""
+    """Let `flex_attention` call its operator without compiling it, on any device."""
     before = _flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG, _flex._validate_device
     _flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
     _flex._validate_device = lambda *_: None

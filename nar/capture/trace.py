@@ -2,7 +2,7 @@
 
 A value is the position of the operation that made it. Leaves are operations too: ``input``,
 ``parameter`` and ``constant``. Structural operators never enter a trace: their result is the value
-they were given.
+that they read.
 """
 
 from collections import Counter
@@ -65,11 +65,11 @@ class Trace:
 
 
 class TraceBuilder:
-    """Collects operations; what is computed from constants alone becomes a constant.
+    """Collects operations; a result that is computed from constants alone becomes a constant.
 
     Attributes:
-        operations: So far, by value.
-        flops: So far; see `Trace`.
+        operations: Operations so far, by value.
+        flops: Floating-point operations so far; see `Trace`.
     """
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class TraceBuilder:
     def constant(
         self, shape: Shape, *, reads_data: bool = False, number: float | None = None
     ) -> int:
-        """A buffer, a mask, an integer input, or anything computed from them only."""
+        """A buffer, a mask, an integer input, or a value computed from such values only."""
         numbers = () if number is None else (number,)
         return self._append(Operation("constant", (), shape, numbers, NO_ATTRIBUTES, reads_data))
 

@@ -1,4 +1,4 @@
-"""Which value a tensor holds: by object, and by storage where something was written in place."""
+"""The value that a tensor holds: by object, and by storage after a write in place."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ PARTIAL_VIEWS = frozenset({"slice", "split", "diagonal", "unfold"})
 
 
 def shape_of(tensor: Tensor) -> Shape:
-    """Extents of a tensor, 0 for one that depends on data and is not known."""
+    """Extents of a tensor, 0 where an extent depends on data and is not known."""
     return tuple([extent if type(extent) is int else 0 for extent in tensor.shape])
 
 
@@ -31,8 +31,8 @@ class _Storage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """What a tensor held when it was last seen. Keeps it alive: its id is never given again."""
+class _Binding:
+    """The value of a tensor when last seen. Keeps the tensor alive, so that its id stays unique."""
 
     tensor: Tensor
     value: int
@@ -51,14 +51,14 @@ class TensorValues:
     def __init__(self, builder: TraceBuilder, parameters: Mapping[int, Tensor]) -> None:
         self._builder = builder
         self._parameters = parameters
-        self._held: dict[int, _Held] = {}
+        self._bindings: dict[int, _Binding] = {}
         self._storages: dict[int, _Storage] = {}
 
     def read(self, tensor: Tensor) -> int:
         """The value a tensor holds now; a tensor never seen is a parameter or a constant."""
-        held = self._held.get(id(tensor))
-        if held is not None and held.writes == held.storage.writes:
-            return held.value
+        binding = self._bindings.get(id(tensor))
+        if binding is not None and binding.writes == binding.storage.writes:
+            return binding.value
         key = storage_key(tensor)
         storage = self._storages.get(key)
         if storage is None:
@@ -66,20 +66,20 @@ class TensorValues:
         elif _covers_storage(tensor):
             value = storage.value
         else:
-            value = self._part(tensor, storage.value, held)
+            value = self._part(tensor, storage.value, binding)
         self.bind(tensor, value)
         return value
 
     def bind(self, tensor: Tensor, value: int) -> None:
-        """A tensor was made, as a new result or as a view."""
+        """Give a tensor that was made, as a new result or as a view, its value."""
         key = storage_key(tensor)
         storage = self._storages.get(key)
         if storage is None:
             storage = self._storages[key] = _Storage(value)
-        self._held[id(tensor)] = _Held(tensor, value, storage, storage.writes)
+        self._bindings[id(tensor)] = _Binding(tensor, value, storage, storage.writes)
 
     def write(self, tensor: Tensor, value: int) -> None:
-        """A tensor was overwritten: whoever shares its memory sees it at the next read."""
+        """Note that a tensor was overwritten: tensors that share its memory have the value, too."""
         storage = self._storages.setdefault(storage_key(tensor), _Storage(value))
         if _covers_storage(tensor):
             storage.value = value
@@ -87,7 +87,7 @@ class TensorValues:
             whole = self._builder.operations[storage.value].shape
             storage.value = self._builder.emit("scatter", (storage.value, value), whole)
         storage.writes += 1
-        self._held[id(tensor)] = _Held(tensor, value, storage, storage.writes)
+        self._bindings[id(tensor)] = _Binding(tensor, value, storage, storage.writes)
 
     def _leaf(self, tensor: Tensor, key: int) -> int:
         parameter = self._parameters.get(key)
@@ -95,8 +95,8 @@ class TensorValues:
             return self._builder.constant(shape_of(tensor))
         return self._builder.parameter(key, shape_of(parameter))
 
-    def _part(self, tensor: Tensor, whole: int, held: _Held | None) -> int:
-        operator = self._builder.operations[held.value].operator if held else "slice"
+    def _part(self, tensor: Tensor, whole: int, before: _Binding | None) -> int:
+        operator = self._builder.operations[before.value].operator if before else "slice"
         kind = operator if operator in PARTIAL_VIEWS else "slice"
         return self._builder.emit(kind, (whole,), shape_of(tensor))
 

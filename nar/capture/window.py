@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import log2
 
-SQUARE, WIDE, TALL = 1, 2, 3
+SQUARE, WIDE, TALL = 1, 2, 3  # of the attribute `kernel_shape`: see `nar.graphs.ops`
 
 
 def window(kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> dict[str, int]:
@@ -11,8 +11,8 @@ def window(kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 
     Args:
         kernel: Extent along each spatial axis.
-        stride: Step along each spatial axis, or one for all.
-        dilation: Distance of taps along each spatial axis, or one for all.
+        stride: Step along each spatial axis, or one step for all axes.
+        dilation: Distance of taps along each spatial axis, or one distance for all axes.
     """
     return {
         "kernel": max(kernel, default=0),
@@ -30,12 +30,12 @@ def _kernel_shape(kernel: Sequence[int]) -> int:
 
 
 def covers(kernel: Sequence[int], source: Sequence[int], result: Sequence[int]) -> bool:
-    """Whether a window takes in the whole map at once, as global pooling does.
+    """Whether a window covers the whole map at once, as global pooling does.
 
     Args:
         kernel: Extent along each spatial axis.
-        source: Shape of what it reads.
-        result: Shape of what it gives.
+        source: Shape of the map that the window reads.
+        result: Shape of the result.
     """
     extents = source[-len(kernel) :]
     is_one_pixel = set(result[-len(kernel) :]) == {1}

@@ -1,4 +1,4 @@
-"""ATen operators by name: what each becomes in a trace. Data only; `emitters` does the work."""
+"""ATen operators by name, and what each becomes in a trace. Tables only: `emitters` is the code."""
 
 from nar.capture.forward import emitters as emit
 from nar.capture.forward.emitters import Table
@@ -17,13 +17,13 @@ COPIES = (
     "contiguous copy detach detach_copy lift lift_fresh lift_fresh_copy positive real resolve_conj "
     "resolve_neg to to_dense type_as _neg_view"
 )
-# What does nothing outside training, or only checks.
+# Operators that do nothing outside training, or only check.
 INERT = (
     "_assert_async _assert_tensor_metadata _functional_assert_async alpha_dropout dropout "
     "feature_alpha_dropout feature_dropout identity native_dropout nan_to_num "
     "_pack_padded_sequence _pad_packed_sequence set"
 )
-# Results that hold nothing of what they read, or of numbers only.
+# Operators whose result holds nothing of the tensors that they read, or that read numbers only.
 CONSTANTS = (
     "_efficientzerotensor arange bartlett_window blackman_window empty empty_like empty_permuted "
     "empty_strided eye fft_fftfreq fft_rfftfreq fill full full_like hamming_window hann_window "
@@ -41,7 +41,7 @@ ARITHMETIC = {
     "__and__": "logical", "__or__": "logical", "__xor__": "logical", "__lshift__": "mul",
     "__rshift__": "div", "exp2": "exp", "ldexp": "mul",
 }  # fmt: skip
-# One tensor in, one out, the name of the class where it differs.
+# ATen name -> operator class. Each makes one operation that reads every tensor argument.
 NODES = {
     "relu": "relu", "relu6": "relu6", "leaky_relu": "leaky_relu", "prelu": "prelu",
     "_prelu_kernel": "prelu", "rrelu": "leaky_relu", "rrelu_with_noise": "leaky_relu",
@@ -127,7 +127,7 @@ NODES = {
     "fake_quantize_per_tensor_affine": "quantize", "quantize_per_tensor": "quantize",
     "quantize_per_channel": "quantize", "dequantize": "dequantize",
 }  # fmt: skip
-# Moves of parts: transparent where the part is the whole.
+# Operators that move parts of a value: transparent where the part is the whole.
 PARTS = {
     "slice": "slice", "slice_copy": "slice", "select": "slice", "select_copy": "slice",
     "narrow": "slice", "narrow_copy": "slice", "split": "split", "split_copy": "split",

@@ -1,8 +1,8 @@
 """Capture by one forward pass of a module on tensors that have shapes and no memory.
 
-A supernet that draws its path is as many designs as it has paths; noise that is drawn changes no
-graph. So where a generator of random numbers moved during a pass, more passes are made and
-compared, and only there: other modules pay for reading three states.
+A supernet that draws its path at random is as many designs as it has paths; noise that is drawn
+changes no graph. So where a generator of random numbers moved during a pass, more passes are made
+and their graphs compared. Other modules pay only for reading the states of three generators.
 """
 
 import logging
@@ -29,12 +29,12 @@ from nar.capture.trace import Trace, TraceBuilder
 from nar.capture.values import TensorValues, by_storage, shape_of
 from nar.graphs.canonical import exact_fingerprint
 
-# A fair choice between two paths is taken for none once in 2^7 captures.
+# Chosen: a fair choice between two paths is missed once in 2^7 captures, and each pass takes time.
 MORE_PASSES = 7
 
 
 def _undrawn(run: Callable[[], Trace], *, name: str) -> Trace:
-    """The trace of a forward pass whose graph is no matter of chance.
+    """The trace of a forward pass whose graph does not depend on chance.
 
     Args:
         run: One forward pass.
@@ -65,7 +65,7 @@ def _undrawn(run: Callable[[], Trace], *, name: str) -> Trace:
 
 
 def _states() -> tuple[object, ...]:
-    """Where the generators stand that a module may read by itself, numpy's old one among them."""
+    """States of the generators that a module may read: Python's, numpy's global one, torch's."""
     _, keys, *rest = np.random.get_state()  # noqa: NPY002
     return (
         random.getstate(),
@@ -84,7 +84,7 @@ def _is_same(one: Trace, other: Trace, *, name: str) -> bool:
 
 _LOG = logging.getLogger(__name__)
 _REASON_LENGTH = 300  # characters; chosen: two or three lines of a terminal
-# Frames of libraries, of this package and of code without a file are nobody's to mend.
+# Users cannot mend frames of libraries, of this package and of code without a file.
 _FOREIGN = (
     *(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
     str(Path(__file__).parents[2]),
@@ -97,18 +97,19 @@ def capture_module(
 ) -> Capture:
     """The graph of a module, by one forward pass in evaluation mode without gradients.
 
-    It runs on tensors that have shapes and no memory, whether or not its weights are real. Where
-    that fails, as for control flow that reads values, it runs for real; the log says why. Then
-    every intermediate result stays in memory until the end, so keep such modules narrow. Lazy
-    layers learn their shapes on the way. The module is as it was afterwards, lazy layers included.
+    The module runs on tensors that have shapes and no memory, whether or not its weights are real.
+    Where that fails, as for control flow that reads values, it runs on real tensors, and the log
+    says why. Then every intermediate result stays in memory until the end, so keep such modules
+    narrow. Lazy layers learn their shapes on the way. Afterwards the module is as it was before,
+    lazy layers included.
 
     Args:
         module: Module in any mode.
         inputs: One call: `CaptureInputs`, a tuple of positional arguments, a mapping of keyword
-            arguments, or the only argument. Tensors move to where the weights live.
+            arguments, or the only argument. Tensors move to the device of the weights.
         name: Name of the model, for errors.
         run: Use real weights right away, and let hooks fire that were put on the module from
-            outside. Without it only hooks of torch and of the model's own classes do.
+            outside. Otherwise only hooks of torch and of the model's own classes fire.
 
     Raises:
         CaptureError: The forward failed, it draws its path at random, or no output depends on an
@@ -141,7 +142,7 @@ def _trace_lent(
     name: str,
     run: bool,
 ) -> Trace:
-    """The raw trace of a module that is inside `untouched`, which gives the children."""
+    """The raw trace of a module inside `untouched`, which gives ``children``."""
     if has_lazy(children):
         renew_lazy(children, "meta")
         _give_shapes(module, inputs, name=name)
@@ -158,7 +159,7 @@ def _trace_lent(
 
 
 def _give_shapes(module: nn.Module, inputs: CaptureInputs, *, name: str) -> None:
-    """Let lazy layers see the input once, without memory if the forward pass bears that."""
+    """Let lazy layers see the input once, on tensors without memory where the pass bears them."""
     placement = next(placements(module, inputs))
     args, kwargs = placement.inputs(inputs)
     try:
@@ -177,7 +178,7 @@ def _trace(module: nn.Module, inputs: CaptureInputs, placement: Placement, *, na
     builder = TraceBuilder()
     values = TensorValues(builder, {**learned, **by_storage(stand_ins)})
     recorder = Recorder(builder, values)
-    # A zoo's forward can raise anything; whoever captures thousands of models wants one error.
+    # The forward of a model can raise anything; a job over thousands of models wants one error.
     try:
         result = _run(module, inputs, placement, recorder)
     except Exception as error:
@@ -204,14 +205,14 @@ def _run(
 
 
 def input_value(builder: TraceBuilder, tensor: Tensor) -> int:
-    """The value of a model's input: integers and masks say where to read, not what."""
+    """The value of a model's input. Integers and masks are constants: they say where to read."""
     if tensor.is_floating_point() or tensor.is_complex():
         return builder.input(shape_of(tensor))
     return builder.constant(shape_of(tensor), reads_data=True)
 
 
 def reason_of(error: BaseException) -> str:
-    """What happened, behind file and line where the user's own code was running."""
+    """The message of an error, after file and line of the user's own code if that was running."""
     line = _own_line(error)
     return f"{line}: {one_line(error)}" if line else one_line(error)
 

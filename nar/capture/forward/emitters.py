@@ -1,4 +1,4 @@
-"""How a call of one ATen operator enters the trace. `aten` says which goes where."""
+"""How a call of one ATen operator enters the trace. `aten` says which emitter an operator has."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from nar.capture.window import channel_ratio, covers, window
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AtenCall:
     """An operator's arguments, its tensor operands as values, and the shape it gave.
 
     Attributes:
@@ -32,7 +32,7 @@ class Call:
     shape: Shape
 
     def argument(self, position: int, default: object = None) -> Any:  # noqa: ANN401
-        """A positional argument, or what stands for it where the call leaves it out."""
+        """A positional argument, or ``default`` where the call leaves it out."""
         return self.args[position] if position < len(self.args) else default
 
     def literals(self) -> tuple[float, ...]:
@@ -40,16 +40,16 @@ class Call:
         return tuple([a for a in self.args if type(a) in (int, float)])
 
 
-Emit = Callable[[TraceBuilder, Call], int]
+Emit = Callable[[TraceBuilder, AtenCall], int]
 Table = Mapping[str, Emit]
 
 
-def fold(_builder: TraceBuilder, call: Call) -> int:
-    """A structural operator: its result is the value it was given."""
+def fold(_builder: TraceBuilder, call: AtenCall) -> int:
+    """A structural operator: its result is the value that it reads."""
     return call.values[0]
 
 
-def constant(builder: TraceBuilder, call: Call) -> int:
+def constant(builder: TraceBuilder, call: AtenCall) -> int:
     """A result that holds nothing of its operands."""
     return builder.constant(call.shape)
 
@@ -57,7 +57,7 @@ def constant(builder: TraceBuilder, call: Call) -> int:
 def node(operator: str) -> Emit:
     """One operation that reads every tensor argument."""
 
-    def emit(builder: TraceBuilder, call: Call) -> int:
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
         return builder.emit(operator, call.values, call.shape)
 
     return emit
@@ -66,23 +66,23 @@ def node(operator: str) -> Emit:
 def arithmetic(operator: str) -> Emit:
     """One operation that keeps its literal operands for the rewrites."""
 
-    def emit(builder: TraceBuilder, call: Call) -> int:
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
         return builder.emit(operator, call.values, call.shape, numbers=call.literals())
 
     return emit
 
 
 def part(operator: str) -> Emit:
-    """Moves values about; transparent where nothing is left out, added or repeated."""
+    """Moves parts of a value; transparent where nothing is left out, added or repeated."""
 
-    def emit(builder: TraceBuilder, call: Call) -> int:
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
         return _moved(builder, call, operator)
 
     return emit
 
 
 def _moved(
-    builder: TraceBuilder, call: Call, operator: str, numbers: tuple[float, ...] = ()
+    builder: TraceBuilder, call: AtenCall, operator: str, numbers: tuple[float, ...] = ()
 ) -> int:
     elements = prod(call.shape)
     for value, shape in zip(call.values, call.shapes, strict=True):
@@ -91,8 +91,8 @@ def _moved(
     return builder.emit(operator, call.values, call.shape, numbers=numbers)
 
 
-def multiplied(builder: TraceBuilder, call: Call) -> int:
-    """A product, told apart where pairs of real numbers in it are taken for complex ones."""
+def multiplied(builder: TraceBuilder, call: AtenCall) -> int:
+    """A product; ``complex_mul`` where a factor is made of pairs of real numbers."""
     tensors = [each for each in call.args if isinstance(each, Tensor)]
     made = [builder.operations[value] for value in call.values]
     is_of_pairs = any(
@@ -105,13 +105,13 @@ def multiplied(builder: TraceBuilder, call: Call) -> int:
     return builder.emit(operator, call.values, call.shape, numbers=call.literals())
 
 
-def concat(builder: TraceBuilder, call: Call) -> int:
+def concat(builder: TraceBuilder, call: AtenCall) -> int:
     """``cat(tensors, axis)``, which keeps its axis, counted from the end."""
     axes = negative_axes(call.argument(1, 0), len(call.shape))
     return _moved(builder, call, "concat", axes)
 
 
-def pad(builder: TraceBuilder, call: Call) -> int:
+def pad(builder: TraceBuilder, call: AtenCall) -> int:
     """``constant_pad_nd(input, amounts, fill)``, which keeps its fill and how many axes it pads."""
     amounts = list(call.args[1])
     if not any(amounts):
@@ -122,16 +122,17 @@ def pad(builder: TraceBuilder, call: Call) -> int:
 
 
 def reduction(operator: str) -> Emit:
-    """One operation that keeps the axes it reduces, counted from the end; none: all of them."""
+    """One operation that keeps the axes it reduces, counted from the end; without any, all axes."""
 
-    def emit(builder: TraceBuilder, call: Call) -> int:
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
         axes = negative_axes(call.argument(1), len(call.shapes[0]))
         return builder.emit(operator, call.values, call.shape, numbers=axes)
 
     return emit
 
 
-# Rank -> the axes of all places, channels first or last. Over the last axis alone norms average.
+# Rank -> the axes of all places, with channels first or last. A mean over the last axis alone is
+# left out: norms take it.
 _ALL_PLACES = {
     3: ((-2,),),
     4: ((-2, -1), (-3, -2)),
@@ -139,7 +140,7 @@ _ALL_PLACES = {
 }
 
 
-def mean(builder: TraceBuilder, call: Call) -> int:
+def mean(builder: TraceBuilder, call: AtenCall) -> int:
     """A mean over all places is global pooling, wherever the channels stand."""
     rank = len(call.shapes[0])
     axes = negative_axes(call.argument(1), rank)
@@ -147,7 +148,7 @@ def mean(builder: TraceBuilder, call: Call) -> int:
 
 
 def mean_class(axes: tuple[int, ...], rank: int) -> str:
-    """The operator of a mean over some axes, counted from the end, of a tensor of some rank."""
+    """The operator of a mean over ``axes``, counted from the end, of a tensor of rank ``rank``."""
     return "adaptive_avg_pool" if axes in _ALL_PLACES.get(rank, ()) else "mean"
 
 
@@ -160,7 +161,7 @@ def negative_axes(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...
     return tuple(sorted(axis if axis < 0 else axis - rank for axis in axes))
 
 
-def clamp(builder: TraceBuilder, call: Call) -> int:
+def clamp(builder: TraceBuilder, call: AtenCall) -> int:
     """Clamping at 0 is relu, between 0 and 6 relu6."""
     bounds = (call.argument(1), call.argument(2))
     if call.name == "clamp_max":
@@ -176,21 +177,21 @@ def clamp(builder: TraceBuilder, call: Call) -> int:
     return builder.emit(operator, call.values, call.shape, numbers=numbers)
 
 
-def glu(builder: TraceBuilder, call: Call) -> int:
-    """One half gates the other, as it does where a model writes it out."""
+def glu(builder: TraceBuilder, call: AtenCall) -> int:
+    """One half gates the other, in the operations of a model that writes the gate out."""
     value, gate = (builder.emit("split", call.values[:1], call.shape) for _ in range(2))
     gate = builder.emit("sigmoid", (gate,), call.shape)
     return builder.emit("mul", (value, gate), call.shape)
 
 
-def hardtanh(builder: TraceBuilder, call: Call) -> int:
+def hardtanh(builder: TraceBuilder, call: AtenCall) -> int:
     """Relu6 reaches ATen as a hard tanh between 0 and 6."""
     bounds = (call.argument(1, -1), call.argument(2, 1))
     operator = "relu6" if bounds == (0, 6) else "hard_tanh"
     return builder.emit(operator, call.values, call.shape)
 
 
-def power(builder: TraceBuilder, call: Call) -> int:
+def power(builder: TraceBuilder, call: AtenCall) -> int:
     """Powers of a half and of minus a half have names of their own."""
     exponent = call.argument(1)
     operator = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}.get(
@@ -199,7 +200,7 @@ def power(builder: TraceBuilder, call: Call) -> int:
     return builder.emit(operator, call.values, call.shape, numbers=call.literals())
 
 
-def convolution(builder: TraceBuilder, call: Call) -> int:
+def convolution(builder: TraceBuilder, call: AtenCall) -> int:
     """``convolution(input, weight, bias, stride, padding, dilation, transposed, _, groups)``."""
     source, weight = call.shapes[0], call.shapes[1]
     transposed, groups = bool(call.args[6]), int(call.args[8])
@@ -219,7 +220,7 @@ def _conv_class(groups: int, in_channels: int) -> str:
 def pool(operator: str, spatial: int) -> Emit:
     """``pool(input, kernel, stride, padding, dilation...)``; an empty stride is the kernel."""
 
-    def emit(builder: TraceBuilder, call: Call) -> int:
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
         kernel = extents(call.args[1], spatial)
         is_bare = not any(extents(call.argument(3, 0), spatial))
         if is_bare and covers(kernel, call.shapes[0], call.shape):
@@ -238,7 +239,7 @@ def extents(value: int | Sequence[int], rank: int) -> tuple[int, ...]:
     return given * rank if len(given) == 1 else given
 
 
-def product(builder: TraceBuilder, call: Call) -> int:
+def product(builder: TraceBuilder, call: AtenCall) -> int:
     """A matrix product of the last two tensors, plus the first where there are three."""
     *bias, left, right = call.values
     first, second = call.shapes[-2:]
@@ -252,8 +253,8 @@ def product(builder: TraceBuilder, call: Call) -> int:
     return value
 
 
-def linear(builder: TraceBuilder, call: Call) -> int:
-    """``linear(input, weight, bias)``: the product and the sum that ATen makes of it."""
+def linear(builder: TraceBuilder, call: AtenCall) -> int:
+    """``linear(input, weight, bias)``: the product and the sum into which ATen takes it apart."""
     source, weight = call.shapes[0], call.shapes[1]
     inner, out = weight[-1], (weight[0] if len(weight) > 1 else 1)
     builder.flops += 2 * prod(call.shape) * inner
@@ -270,8 +271,8 @@ def linear(builder: TraceBuilder, call: Call) -> int:
     return value
 
 
-def attention(builder: TraceBuilder, call: Call) -> int:
-    """Scaled dot-product attention over (..., length, width): query, key, value and any mask."""
+def attention(builder: TraceBuilder, call: AtenCall) -> int:
+    """Scaled dot-product attention of query, key, value and any mask, each (..., length, width)."""
     query, key, value = call.shapes[:3]
     scores = prod(query[:-1]) * key[-2]
     builder.flops += 2 * scores * (query[-1] + value[-1])
@@ -280,9 +281,9 @@ def attention(builder: TraceBuilder, call: Call) -> int:
 
 
 def recurrent(operator: str) -> Emit:
-    """A whole recurrent layer over a sequence: every weight matrix once a step."""
+    """A whole recurrent layer over a sequence: each step multiplies by every weight matrix once."""
 
-    def emit(builder: TraceBuilder, call: Call) -> int:
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
         source, *others = call.shapes
         weights = sum(prod(shape) for shape in others if len(shape) == 2)
         builder.flops += 2 * weights * prod(source[:-1])
@@ -293,9 +294,9 @@ def recurrent(operator: str) -> Emit:
 
 
 def first_operand(operator: str) -> Emit:
-    """One operation of its first tensor; the others only steer it."""
+    """One operation that reads its first tensor; the other tensors only steer it."""
 
-    def emit(builder: TraceBuilder, call: Call) -> int:
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
         return builder.emit(operator, call.values[:1], call.shape)
 
     return emit
@@ -304,25 +305,25 @@ def first_operand(operator: str) -> Emit:
 def unknown(name: str) -> Emit:
     """An operator outside the vocabulary: it keeps its name and is counted."""
 
-    def emit(builder: TraceBuilder, call: Call) -> int:
+    def emit(builder: TraceBuilder, call: AtenCall) -> int:
         builder.count_unknown(name)
         return builder.emit(name, call.values, call.shape)
 
     return emit
 
 
-_STATISTICS_FROM_INPUT = 3  # where the flags of a batch norm begin, behind weight and bias
+_STATISTICS_FROM_INPUT = 3  # ATen's signature of a batch norm: its flags follow weight and bias
 _DECOMPOSED = frozenset({"native_batch_norm", "_native_batch_norm_legit"})
 
 
-def batch_norm(builder: TraceBuilder, call: Call) -> int:
-    """ATen makes an instance norm of (n, c, ...) a batch norm of (1, n c, ...)."""
+def batch_norm(builder: TraceBuilder, call: AtenCall) -> int:
+    """A batch norm; ATen makes an instance norm of (n, c, ...) a batch norm of (1, n c, ...)."""
     operator = "instance_norm" if _is_by_instance(builder, call) else "batch_norm"
     return builder.emit(operator, call.values, call.shape)
 
 
-def _is_by_instance(builder: TraceBuilder, call: Call) -> bool:
-    """Whether a batch norm sees all images as channels of one, and so averages within each."""
+def _is_by_instance(builder: TraceBuilder, call: AtenCall) -> bool:
+    """Whether a batch norm reads all images as channels of one, and so averages in each image."""
     batch, channels, *_ = call.shapes[0]
     if batch != 1:
         return False

@@ -1,8 +1,8 @@
-"""Calls on meta tensors, worked out once: the same call again gives results of the same form.
+"""Calls on meta tensors, computed once: the same call again gives results of the same form.
 
-Torch works out most forms in Python, layer upon layer of it: 0.1 to 15 ms a call, where an empty
-tensor takes 4 microseconds. Networks repeat their layers, and a zoo repeats its networks. Form is
-shape, strides and element type.
+Torch computes most forms through many layers of Python: 0.1 to 15 ms a call, where an empty tensor
+takes 4 microseconds. Networks repeat their layers, and a zoo repeats its networks. The form of a
+tensor is its shape, its strides and its element type.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from nar.capture.torch_internals import OpOverload, schema_of
 
-CALLS = 1 << 16  # kept; a call with its forms takes about 1 KB
+CALLS = 1 << 16  # chosen: a call with its forms takes about 1 KB, so 64 MB when full
 _META = torch.device("meta")
 _PLAIN = (Tensor, nn.Parameter)
 _OPTIONS = frozenset({
@@ -26,7 +26,7 @@ _forms: dict[object, Forms] = {}
 
 
 def run(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-    """What a call gives: computed, or empty tensors of the form that it gave before."""
+    """The result of a call: computed, or empty tensors of the form that an equal call gave."""
     gives = _gives(func)
     if gives == "views":
         return func(*args, **kwargs)
@@ -47,7 +47,7 @@ def run(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> o
 
 
 class _NoFormError(Exception):
-    """A tensor with values, or an argument that has no equal."""
+    """An argument is a tensor with values, or an object that cannot be compared."""
 
 
 @cache
@@ -63,7 +63,7 @@ def _gives(func: OpOverload) -> Literal["new", "written", "views"]:
 
 
 def _key(value: object) -> object:
-    """Equal for values that lead to the same form."""
+    """A key that is equal for arguments that lead to the same form."""
     if isinstance(value, Tensor):
         return _form(value)
     if isinstance(value, list | tuple):
@@ -90,7 +90,7 @@ def _forms_of(result: object) -> Forms | None:
 
 
 def _written(args: tuple[Any, ...], call: tuple[Any, ...], result: object) -> Forms | None:
-    """Only where the first argument came back as it was: some calls give it another shape."""
+    """``written`` if the first argument kept its form: some calls give it another shape."""
     return "written" if result is args[0] and _key(args) == call[1] else None
 
 

@@ -1,4 +1,4 @@
-"""Functions recorded as one operation: what they are made of would hide the design or explode."""
+"""Functions recorded as one operation: their parts would hide the design or be too many."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -16,7 +16,7 @@ Shapes = Callable[[tuple[Any, ...]], tuple[Shape, ...]]
 
 
 def attention_shapes(args: tuple[Any, ...]) -> tuple[Shape]:
-    """Shape of attention's result: query's length, value's width, the larger batch."""
+    """Shape of attention's result: length of the query, width of the value, the larger batch."""
     query, key, value = args[:3]
     _fit("key", key.shape[-1:], query.shape[-1:])
     _fit("value", value.shape[-2:-1], key.shape[-2:-1])
@@ -27,7 +27,7 @@ def attention_shapes(args: tuple[Any, ...]) -> tuple[Shape]:
 
 
 def sequence_shapes(args: tuple[Any, ...]) -> tuple[Shape, ...]:
-    """Shapes of what a recurrent layer returns: the sequence, then the state it ends with.
+    """Shapes of the results of a recurrent layer: the sequence, then its last state.
 
     Args:
         args: ``(input, state, weights, has_biases, layers, dropout, train, bidirectional, ..)`` or,
@@ -54,7 +54,7 @@ def same_shape(args: tuple[Any, ...]) -> tuple[Shape]:
 
 
 def channels_shape(args: tuple[Any, ...]) -> tuple[Shape]:
-    """Shape of a norm's result, whose tensors have a number for each channel."""
+    """Shape of the result of a norm with weights and statistics of one number for each channel."""
     for tensor in args[1:5]:
         if isinstance(tensor, Tensor):
             _fit("channels", args[0].shape[1:2], (tensor.numel(),))
@@ -62,26 +62,26 @@ def channels_shape(args: tuple[Any, ...]) -> tuple[Shape]:
 
 
 def last_axes_shape(args: tuple[Any, ...]) -> tuple[Shape]:
-    """Shape of a layer norm's result; it is told over which last axes it goes."""
+    """Shape of a layer norm's result; an argument has the extents of the axes it averages."""
     axes = next(tuple(each) for each in args[1:] if isinstance(each, list | tuple))
     _fit("input", args[0].shape[-len(axes) :], axes)
     return same_shape(args)
 
 
 def _fit(name: str, came: Sequence[int], wanted: Sequence[int]) -> None:
-    """Refuse what torch would refuse, were it run; a size that depends on data fits.
+    """Refuse sizes that torch would refuse; a size that depends on data fits.
 
     Raises:
         RuntimeError: As torch does.
     """
-    # A symbol can be compared with nothing that the trace has not fixed.
+    # Symbolic sizes are not compared: the trace may have fixed no value for them.
     differ = (type(a) is type(b) is int and a != b for a, b in zip(came, wanted, strict=True))
     if len(came) != len(wanted) or any(differ):
         raise RuntimeError(f"{name}: wanted size {[*wanted]}, came {[*came]}")
 
 
 def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
-    """Function -> the ATen operator it is recorded as, and the shapes it returns if it knows."""
+    """Function -> the ATen operator it is recorded as, and the function of its shapes if known."""
     functions = internals.VARIABLE_FUNCTIONS
     attention = functional.scaled_dot_product_attention
     return {
@@ -90,7 +90,7 @@ def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
         functions.gru: ("aten::gru", sequence_shapes),
         functions.rnn_tanh: ("aten::rnn_tanh", sequence_shapes),
         functions.rnn_relu: ("aten::rnn_relu", sequence_shapes),
-        # On meta tensors torch works these out in Python: two thirds of a network's time.
+        # On meta tensors torch computes these in Python: two thirds of the time of a network.
         functional.batch_norm: ("aten::batch_norm", channels_shape),
         functional.gelu: ("aten::gelu", same_shape),
         functional.instance_norm: ("aten::instance_norm", channels_shape),
@@ -102,10 +102,10 @@ def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
 
 
 class OpaqueFunctions(TorchFunctionMode):
-    """Keeps some functions whole. Without memory behind the tensors they are not even run.
+    """Keeps some functions whole, and does not run them where the tensors have no memory.
 
     Args:
-        recorder: Records them; must be active below.
+        recorder: Records the functions; must be active below this mode.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -145,7 +145,7 @@ def _is_weightless(tensor: Tensor) -> bool:
 def _flex_attention(
     recorder: Recorder, query: Tensor, key: Tensor, value: Tensor, *_: object
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Record attention whose scores a function of the user changes; that function is not run.
+    """Record attention whose scores a function of the user changes, without running that function.
 
     Returns:
         The result, then two statistics of the scores.

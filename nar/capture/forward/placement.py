@@ -1,4 +1,4 @@
-"""Where a forward pass runs: on meta tensors, on fake ones, or for real."""
+"""Where a forward pass runs: on meta tensors, on fake tensors, or on real ones."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ class Placement:
     """How to run a module.
 
     Attributes:
-        contexts: To be active around the forward pass.
-        move: Brings one tensor to where the weights are.
-        state: Stands in for parameters and buffers, by name.
+        contexts: Context managers to be active around the forward pass.
+        move: Brings one tensor to the device of the weights.
+        state: Tensors that stand in for parameters and buffers, by name.
     """
 
     contexts: tuple[AbstractContextManager[Any], ...] = ()
@@ -51,14 +51,14 @@ class Placement:
 def placements(
     module: nn.Module, inputs: CaptureInputs, *, is_run: bool = False
 ) -> Iterator[Placement]:
-    """Ways to run a module, the fastest first. They follow its weights, or its inputs without any.
+    """Ways to run a module, the fastest first, chosen by its weights, or by its inputs without any.
 
-    Meta tensors are twice as fast as fake ones; fake ones bear constants that have a device. Only
-    where everything is real can control flow read values, at the price of memory and time.
+    Meta tensors are twice as fast as fake tensors; fake tensors bear constants that have a device.
+    Control flow can read values only where all tensors are real, which takes memory and time.
 
     Args:
         module: The module.
-        inputs: Its call.
+        inputs: The call of the module.
         is_run: Whether real weights are used right away.
     """
     every = chain(module.named_parameters(), module.named_buffers())
@@ -81,7 +81,7 @@ def placements(
 def _weightless(
     owned: Mapping[str, Tensor], given: list[Tensor], fakes: list[internals.FakeTensor]
 ) -> Iterator[Placement]:
-    """Where a part of the weights or the inputs has no memory."""
+    """Ways to run a module whose weights or inputs have no memory, in part or all."""
     deciding = list(owned.values()) or given
     if not fakes and all(map(_is_meta, deciding)):
         yield Placement((_META,), lambda tensor: tensor.to(_META))
@@ -99,7 +99,7 @@ def _is_meta(tensor: Tensor) -> bool:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Whether an empty tensor can stand for it."""
+    """Whether an empty tensor can stand for a tensor."""
     kinds = (Tensor, nn.Parameter, nn.Buffer)
     return type(tensor) in kinds and tensor.layout is torch.strided and not tensor.is_quantized
 
@@ -111,7 +111,7 @@ def _to_meta(tensor: Tensor) -> Tensor:
 def _faker(
     mode: internals.FakeTensorMode, device: torch.device | None
 ) -> Callable[[Tensor], Tensor]:
-    """Makes fake tensors on a device, by default each on its own."""
+    """A function that makes fake tensors on a device, by default on the device of each tensor."""
 
     def move(tensor: Tensor) -> Tensor:
         if isinstance(tensor, internals.FakeTensor) and tensor.fake_mode is mode:
@@ -123,10 +123,10 @@ def _faker(
 
 
 class _Unwritten:
-    """Gives buffers back the values that a real forward pass writes over; for any number of passes.
+    """Gives buffers the values back that a real forward pass overwrote; for any number of passes.
 
     Args:
-        buffers: Of the module.
+        buffers: Buffers of the module.
     """
 
     def __init__(self, buffers: Sequence[Tensor]) -> None:
@@ -145,7 +145,7 @@ class _Unwritten:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Fake tensors log the traceback of every failing operator; the error raised says enough."""
+    """Silence the log of fake tensors: its tracebacks repeat errors that are raised anyway."""
     logger = logging.getLogger(internals.FAKE_TENSOR_LOGGER)
     was_disabled = logger.disabled
     logger.disabled = True
@@ -156,11 +156,11 @@ def quiet() -> Iterator[None]:
 
 
 def _evaluating(module: nn.Module) -> None:
-    """Evaluation mode, but for exported programs: they have the one mode they were exported in."""
+    """Set evaluation mode, but for exported programs: they keep the mode they were exported in."""
     try:
         module.eval()
     except NotImplementedError:
-        # It stops at the first of them; what comes after that is asked by itself.
+        # `eval` stops at the first exported program; the modules after that are set one by one.
         for child in module.modules():
             with suppress(NotImplementedError):
                 child.eval()

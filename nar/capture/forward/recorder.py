@@ -10,20 +10,20 @@ from torch import Tensor
 
 from nar.capture import torch_internals as internals
 from nar.capture.forward.aten import SPLITS, aten_table
-from nar.capture.forward.emitters import Call, Emit, Table, unknown
+from nar.capture.forward.emitters import AtenCall, Emit, Table, unknown
 from nar.capture.forward.forms import run
 from nar.capture.trace import Shape, TraceBuilder
 from nar.capture.values import TensorValues, shape_of
 
 T = TypeVar("T")
-_NAMESPACES = frozenset({"aten", "prims", "torchvision"})  # elsewhere a name means anything
+_NAMESPACES = frozenset({"aten", "prims", "torchvision"})  # in others a name may mean anything
 _DEVICE = torch.ops.prim.device.default  # how fake tensors answer for their device
 Operands = tuple[tuple[int, ...], tuple[Shape, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to do for one overload.
+    """How calls of one overload are recorded.
 
     Attributes:
         name: ATen name without the underscore of in-place variants.
@@ -87,17 +87,17 @@ class Recorder(internals.TorchDispatchMode):
         self.last_operator = str(func.name())
         with internals.without_torch_functions():
             operands = self._operands((*args, *kwargs.values()))
-            # A mode below wants to see every call; without one, a form is worked out once.
+            # A mode below wants to see every call; without such a mode, forms are computed once.
             is_seen = internals.has_outer_dispatch_mode()
             result = func(*args, **kwargs) if is_seen else run(func, args, kwargs)
             self._record(_plan(func), (args, kwargs), operands, result)
         return result
 
     def record(self, operator: str, args: tuple[Any, ...], run: Callable[[], T]) -> T:
-        """Record one call as a whole, without what it consists of.
+        """Record one call as a whole, without the operators that it consists of.
 
         Args:
-            operator: The operator it stands for, as ``aten::lstm``.
+            operator: The operator that the call stands for, as ``aten::lstm``.
             args: Its arguments.
             run: Computes the result.
         """
@@ -130,7 +130,7 @@ class Recorder(internals.TorchDispatchMode):
         if not results and not targets:
             return
         shape = shape_of(results[0] if results else targets[0])
-        call = Call(plan.name, args, kwargs, *operands, shape)
+        call = AtenCall(plan.name, args, kwargs, *operands, shape)
         if plan.name in SPLITS and not targets:
             for tensor in results:
                 part = self._emit(plan, replace(call, shape=shape_of(tensor)))
@@ -143,7 +143,7 @@ class Recorder(internals.TorchDispatchMode):
             if not any(tensor is target for target in targets):
                 self.values.bind(tensor, value)
 
-    def _emit(self, plan: _Plan, call: Call) -> int:
+    def _emit(self, plan: _Plan, call: AtenCall) -> int:
         if plan.name == "copy" and len(call.values) > 1:
             return call.values[1]
         return plan.emit(self.builder, call) if call.values else self.builder.constant(call.shape)

@@ -11,15 +11,15 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_l
 
 from nar.capture.torch_internals import HOOKS, registered_buffers, registered_parameters
 
-_CONTAINERS = frozenset({dict, list, OrderedDict})  # and no subclass: some cannot be written
+_CONTAINERS = frozenset({dict, list, OrderedDict})  # no subclass: some cannot be written
 
 
 @contextmanager
 def untouched(module: nn.Module) -> Iterator[Sequence[nn.Module]]:
-    """Undo what happens to the attributes of a module and of its children, which it gives.
+    """Undo changes of the attributes of a module and of its children, and give the children.
 
-    Attributes, their dictionaries and lists, hooks, modes and classes are as before; what is
-    written into a tensor is not undone here.
+    Attributes, their dictionaries and lists, hooks, modes and classes are as before; values that
+    are written into a tensor are not restored here.
     """
     children = list(module.modules())
     before = [(child, type(child), dict(child.__dict__), _contents(child)) for child in children]
@@ -76,13 +76,13 @@ def has_lazy(children: Iterable[nn.Module]) -> bool:
     return any(
         tensor is not None and is_lazy(tensor)
         for child in children
-        for held in (registered_parameters(child), registered_buffers(child))
-        for tensor in held.values()
+        for registered in (registered_parameters(child), registered_buffers(child))
+        for tensor in registered.values()
     )
 
 
 def renew_lazy(children: Iterable[nn.Module], device: str) -> None:
-    """Put a lazy weight of a device in the place of each lazy one, which stays as it is."""
+    """Replace each lazy weight by a new lazy weight on a device; the old weight stays as it is."""
     for child in children:
         parameters, buffers = registered_parameters(child), registered_buffers(child)
         for name, weight in parameters.items():

@@ -1,7 +1,7 @@
-"""What is known of each value of an ONNX graph before it is read: its shape, and small numbers.
+"""The known shape, and the small known numbers, of each value of an ONNX graph.
 
-Exporters compute shapes with operators: ``Shape``, ``Gather``, ``Concat``, ``Reshape``. They are
-computed here, node by node, where an extent that the file leaves open stands at an example's.
+Exporters compute shapes with operators: ``Shape``, ``Gather``, ``Concat``, ``Reshape``. These are
+computed here, node by node; an extent that the file leaves open has the value of an example.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from nar.capture.trace import Shape
 
 @cache
 def onnx(module: str = "") -> ModuleType:
-    """The library, or one of its modules.
+    """The onnx library, or the module of it that is named.
 
     Raises:
         MissingLibraryError: It is not installed.
@@ -34,12 +34,12 @@ def onnx(module: str = "") -> ModuleType:
 
 Numbers = NDArray[Any]
 
-MAX_NUMBERS = 16  # constants this small may be axes, extents, bounds or literals
+MAX_NUMBERS = 16  # chosen: constants up to this size may be axes, extents, bounds or literals
 UNKNOWN_SHAPE: Shape = (0,)
-# What stands for an extent that is left open: one example, of an image or of a sequence.
+# Chosen: extents that stand for open ones: one example, an image of ImageNet's size or a sequence.
 _BATCH, _SIDE, _LENGTH = 1, 224, 16
 _IMAGE_RANK = 4  # batch, channels, height, width
-# What arithmetic on a few numbers raises, numpy's and the library's own, where they do not fit.
+# Errors of numpy and of onnx where numbers do not fit an operator.
 _NOT_COMPUTED = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 _COMPUTED = frozenset({
     "Abs", "Add", "And", "Cast", "Ceil", "Concat", "ConstantOfShape", "DequantizeLinear", "Div",
@@ -52,13 +52,13 @@ _COMPUTED = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the values of a graph, by name.
+    """Known facts of the values of a graph, by name.
 
     Attributes:
         shapes: Shapes, 0 for an extent that depends on data.
         numbers: Values that hold a few numbers which no input and no weight changes.
-        unknown: How often something could not be worked out: ``shape of`` or ``number of``, and
-            the operator whose result it is.
+        unknown: How often a fact could not be computed: ``shape of`` or ``number of``, and the
+            operator whose result it is.
     """
 
     shapes: dict[str, Shape] = field(default_factory=dict)
@@ -66,12 +66,12 @@ class Facts:
     unknown: Counter[str] = field(default_factory=Counter)
 
     def shape(self, name: str) -> Shape:
-        """The shape of a value, `UNKNOWN_SHAPE` where nothing says it."""
+        """The shape of a value, `UNKNOWN_SHAPE` if it is not known."""
         return self.shapes.get(name, UNKNOWN_SHAPE)
 
 
 def facts_of(model: Any) -> Facts:  # noqa: ANN401
-    """Everything that the graph of a ``ModelProto`` says without its inputs.
+    """The facts that follow from the graph of a ``ModelProto`` without its inputs.
 
     Args:
         model: A model without local functions. Its nodes are in topological order.
@@ -105,7 +105,7 @@ class _Inference:
         self._stated = {entry.name: entry.type for entry in (*graph.value_info, *graph.output)}
 
     def visit(self, node: Any) -> None:  # noqa: ANN401
-        """Learn what one node says of its outputs."""
+        """Learn the types and the numbers of the outputs of one node."""
         if node.op_type == "Constant":
             self._learn_constant(node)
             return
@@ -149,7 +149,7 @@ class _Inference:
             return _extents(node, self.facts.shapes.get(node.input[0]))
         names = [name for name in node.input if name]
         elements = prod(self.facts.shape(output))
-        # Of numbers in fewer bits only one alone is no weight for sure.
+        # Several quantised numbers may be a weight; a single number is none.
         most = 1 if node.op_type == "DequantizeLinear" else MAX_NUMBERS
         is_small = output in self.facts.shapes and elements <= most
         if node.domain or node.op_type not in _COMPUTED or not is_small:
@@ -176,7 +176,7 @@ class _Inference:
             self.facts.shapes[name] = tuple(getattr(value, "dims", ()))
 
     def _learn_tensor(self, name: str, tensor: Any, *, is_constant: bool = False) -> None:  # noqa: ANN401
-        """A tensor of the file. Small floats of an initializer are known but may be learned."""
+        """Note a tensor of the file. A small float initializer is known but may be learned."""
         is_here = not onnx("external_data_helper").uses_external_data(tensor)
         if prod(tensor.dims) <= MAX_NUMBERS and is_here:
             array = onnx("numpy_helper").to_array(tensor)
@@ -229,7 +229,7 @@ def _is_shapeless(kind: Any) -> bool:  # noqa: ANN401
 
 
 def _extents(node: Any, shape: Shape | None) -> Numbers | None:  # noqa: ANN401
-    """What ``Shape`` or ``Size`` gives of a shape that is known whole."""
+    """The result of ``Shape`` or ``Size``, if the shape is known whole."""
     if shape is None or 0 in shape:
         return None
     if node.op_type == "Size":

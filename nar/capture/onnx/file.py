@@ -17,7 +17,7 @@ from nar.capture.onnx.patterns import in_standard_form, simplified
 from nar.capture.record import Capture
 from nar.capture.trace import Trace, TraceBuilder
 
-# Of one shape, with which a weight is compared; language models have one or two.
+# Chosen: a weight is compared with as many tables of its shape; language models have one or two.
 _MOST_TABLES: Final = 4
 
 
@@ -66,7 +66,7 @@ class OnnxReader:
 
     Attributes:
         last_operator: The last operator read, for error reports.
-        facts: What is known of its values.
+        facts: Shapes and numbers of its values.
     """
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
@@ -118,12 +118,12 @@ class OnnxReader:
         return self._builder.constant(shape, reads_data=True)
 
     def _value(self, node: Any, output: str) -> int:  # noqa: ANN401
-        # A file whose weights were taken out fills tensors of their shapes.
+        # A file whose weights were removed makes tensors of their shapes.
         if node.op_type == "ConstantOfShape" and output in self._weights:
             return self._parameter(output)
         if output in self.facts.numbers or node.op_type == "Constant":
             return self._constant(output)
-        # Weights of equal values are stored once, and their others are copies of it.
+        # Weights of equal values are stored once; the others are copies of the stored one.
         if node.op_type == "Identity" and self._is_learned(node.input[0]):
             return self._parameter(output)
         return self._node(node, output)
@@ -171,11 +171,11 @@ class OnnxReader:
 
 
 def are_tied(table: Any, weight: Any) -> bool:  # noqa: ANN401
-    """Whether a weight is a table that is looked up, turned round: exporters store both.
+    """Whether a weight is the transpose of an embedding table: exporters store both.
 
     Args:
         table: An initializer of the graph.
-        weight: Another, of the table's shape turned round.
+        weight: Another initializer, of the table's shape reversed.
     """
     if table.name == weight.name or any(
         map(onnx("external_data_helper").uses_external_data, (table, weight))
@@ -183,13 +183,13 @@ def are_tied(table: Any, weight: Any) -> bool:  # noqa: ANN401
         return False
     try:
         rows, columns = map(onnx("numpy_helper").to_array, (table, weight))
-    except ValueError:  # the numbers were taken out of the file
+    except ValueError:  # the file holds no numbers of the tensor
         return False
     return bool(rows.any()) and np.array_equal(rows.T, columns)  # zeros say nothing
 
 
 def _operands(node: Any) -> list[str]:  # noqa: ANN401
-    """Names of the inputs that are read, those left out not counted."""
+    """Names of the inputs that are read; inputs that are left out do not count."""
     every = list(node.input)
     positions = OPERANDS.get(node.op_type, range(len(every)))
     return [every[position] for position in positions if position < len(every) and every[position]]

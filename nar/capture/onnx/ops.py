@@ -1,4 +1,4 @@
-"""ONNX operators: how one node enters a trace, and by name what each becomes there."""
+"""ONNX operators: how a node enters a trace, and by name what each operator becomes there."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ _NO_END = 2**31 - 1  # exporters write at least this for the end of an axis
 
 @dataclass(frozen=True, slots=True)
 class OnnxCall:
-    """One node: its attributes, its operands as values, and what is known about them.
+    """One node: its attributes, its operands as values, and the facts about them.
 
     Attributes:
         attributes: Decoded attributes by name.
-        values: Values of the inputs, those left out not counted.
+        values: Values of the inputs; inputs that are left out do not count.
         shapes: Their shapes, `UNKNOWN_SHAPE` where inference found none.
         numbers: The numbers of each input that is a small constant, in the order of ``values``.
-        shape: Shape of the first output, or of the part that is asked for.
+        shape: Shape of the first output, or of one part of a split.
     """
 
     attributes: Mapping[str, Any]
@@ -45,7 +45,7 @@ EmitOnnx = Callable[[TraceBuilder, OnnxCall], int]
 
 
 def onnx_fold(_builder: TraceBuilder, call: OnnxCall) -> int:
-    """A structural operator: its result is the value it was given."""
+    """A structural operator: its result is the value that it reads."""
     return call.values[0]
 
 
@@ -64,7 +64,7 @@ def onnx_node(operator: str, operands: int | None = None) -> EmitOnnx:
 
 
 def onnx_part(operator: str) -> EmitOnnx:
-    """Moves values about; transparent where one operand comes through whole."""
+    """Moves parts of a value; transparent where the first operand comes through whole."""
 
     def emit(builder: TraceBuilder, call: OnnxCall) -> int:
         elements = prod(call.shape)
@@ -76,7 +76,7 @@ def onnx_part(operator: str) -> EmitOnnx:
 
 
 def onnx_slice(builder: TraceBuilder, call: OnnxCall) -> int:
-    """``Slice(data, starts, ends, axes, steps)``; all of some axes says so without a shape."""
+    """``Slice(data, starts, ends, axes, steps)``; transparent where it takes all of its axes."""
     starts, ends = (*call.numbers[1:3], None, None)[:2]
     is_from_start = starts is not None and not any(starts)
     is_to_end = ends is not None and min(ends, default=0) >= _NO_END
@@ -122,7 +122,7 @@ def onnx_chain(operator: str) -> EmitOnnx:
 
 
 def onnx_quotient(builder: TraceBuilder, call: OnnxCall) -> int:
-    """A division, or the reciprocal of what 1 is divided by."""
+    """A division; with a numerator of 1, a reciprocal."""
     if call.numbers[0] == (1.0,):
         return builder.emit("reciprocal", call.values[1:], call.shape)
     return builder.emit("div", call.values, call.shape)
@@ -267,10 +267,10 @@ def _window(call: OnnxCall, kernel: Shape) -> dict[str, int]:
 
 
 def onnx_gather(builder: TraceBuilder, call: OnnxCall) -> int:
-    """One place of an axis is a slice, many are an index; rows of a learned table, an embedding.
+    """One place of an axis is a slice, many are an index; rows of a learned table are an embedding.
 
-    Places in a batch tell an embedding, even of positions that no input changes, from a table of
-    biases that is read through a buffer, which is a weight.
+    The index of an embedding has a batch axis, even where it holds positions that no input changes.
+    A table of biases is read by an index without batch: that is a weight.
     """
     table, index = (builder.operations[value] for value in call.values)
     if index.operator == "constant" and index.elements == 1:
@@ -300,7 +300,7 @@ FOLDED = (
     "Identity Reshape Transpose Squeeze Unsqueeze Flatten Cast CastLike Expand Dropout BitCast "
     "QuantizeLinear DequantizeLinear DynamicQuantizeLinear"  # a number in fewer bits is the same
 )
-# Results that hold nothing of what they read.
+# Operators whose result holds nothing of the tensors that they read.
 CONSTANTS = (
     "Shape Size ConstantOfShape Range EyeLike RandomNormal RandomUniform RandomNormalLike "
     "RandomUniformLike HannWindow HammingWindow BlackmanWindow"
@@ -344,11 +344,11 @@ OPERANDS: Mapping[str, tuple[int, ...]] = {
     "BatchNormalization": (0, 1, 2), "ConvInteger": (0, 1, 4), "MatMulInteger": (0, 1),
     "QLinearConv": (0, 3, 8), "QLinearMatMul": (0, 3),
 }  # fmt: skip
-# Whose integer operands are learned numbers, in fewer bits.
+# Operators whose integer operands are learned numbers, quantised.
 QUANTISED = frozenset({
     "DequantizeLinear", "ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul",
 })  # fmt: skip
-# Where a layer reads what it has learned. Files without weights make tensors of that shape there.
+# Positions of the learned inputs of layers. Files without weights make tensors of zeros there.
 WEIGHTS: Mapping[str, tuple[int, ...]] = {
     "Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1, 2), "MatMul": (1,),
     "BatchNormalization": (1, 2),

@@ -1,12 +1,11 @@
-"""Several ONNX nodes that stand for one operator: found by name, before the graph is read.
+"""Patterns of several ONNX nodes that stand for one operator, replaced before a graph is read.
 
 Exporters write ``group_norm`` as an instance norm of a reshaped tensor and ``roll`` as two slices
 that change places.
 
-Quantised graphs are read so, too: numbers in fewer bits are the same design, written as floats are.
-What onnxruntime writes beside the standard is written as the standard has it, a ReLU that it leaves
-to a quantisation is written again, scales that are measured while a model runs are left out, and a
-bias that is added afterwards is the layer's own.
+Quantised graphs become the graphs of the same designs on floats. Operators of onnxruntime become
+standard operators. A ReLU that onnxruntime leaves to a quantisation becomes a node again. Scales
+that are measured while a model runs are left out. A bias added after a layer becomes its own.
 """
 
 from collections import Counter
@@ -22,8 +21,8 @@ from nar.capture.trace import Shape
 Nodes = list[Any]
 
 _RUNTIME: Final = "com.microsoft"
-# Operators of onnxruntime: what each is on floats, which inputs hold values, and which the scale of
-# the result. After each value and after that scale stands a zero point.
+# Operators of onnxruntime: the standard operator on floats, the inputs that hold values, and the
+# input that holds the scale of the result. A zero point follows each scale.
 _ON_FLOATS: Final[Mapping[str, tuple[str, slice, int]]] = {
     "QLinearAdd": ("Add", slice(0, 6, 3), 6),
     "QLinearMul": ("Mul", slice(0, 6, 3), 6),
@@ -36,33 +35,33 @@ _ON_FLOATS: Final[Mapping[str, tuple[str, slice, int]]] = {
     "QLinearConcat": ("Concat", slice(2, None, 3), 0),
     "QGemm": ("Gemm", slice(0, 7, 3), 7),
 }
-# What these say beside the standard.
+# Attributes of these operators that the standard lacks.
 _OWN_ATTRIBUTES: Final = frozenset({"channels_last", "opset"})
-# Where the zero point of a result stands.
+# Inputs that hold the zero point of the result.
 _ZERO_POINTS: Final[Mapping[str, slice]] = {
     "QuantizeLinear": slice(2, 3),
     "QLinearConv": slice(7, 8),
     "QLinearMatMul": slice(7, 8),
 }
-# Layers, and what hands on the signs of its first input.
+# Layers, and operators that keep the signs of their first input.
 _LAYERS: Final = frozenset(
     {"Conv", "ConvTranspose", "Gemm", "MatMul", "QLinearConv", "QLinearMatMul"}
 )
 _PASSED: Final = frozenset({"QuantizeLinear", "DequantizeLinear"})
-# A convolution on whole numbers has no place for a bias of its own; here it is the fifth input.
+# The standard gives ConvInteger four inputs and no bias; here its bias is the fifth input.
 _WITHOUT_BIAS: Final = "ConvInteger"
-_BIAS: Final = 4
+_BIAS: Final = 4  # its position, counted from 0
 
 
 def in_standard_form(graph: Any) -> Nodes:  # noqa: ANN401
-    """The nodes of a ``GraphProto``, those of onnxruntime as standard ones, and with every ReLU."""
+    """The nodes of a ``GraphProto``: onnxruntime's operators as standard ones, and every ReLU."""
     fixed = {tensor.name for tensor in graph.initializer}
     lowest = {tensor.name for tensor in graph.initializer if _is_lowest(tensor)}
     return list(_with_relus(_on_floats(graph.node), fixed, lowest))
 
 
 def _on_floats(nodes: Sequence[Any]) -> Iterator[Any]:
-    """The nodes, those of onnxruntime as standard ones between numbers of their own type.
+    """The nodes, with onnxruntime's operators as standard operators on floats.
 
     Every value keeps the type that its other readers want: ::
 
@@ -91,15 +90,15 @@ def _on_floats(nodes: Sequence[Any]) -> Iterator[Any]:
 
 
 def _with_relus(nodes: Iterable[Any], fixed: set[str], lowest: set[str]) -> Iterator[Any]:
-    """The nodes, and each ReLU that a quantisation has taken over.
+    """The nodes, with each ReLU that a quantisation has replaced.
 
-    Where zero is the lowest number, nothing below it is left: ::
+    A quantisation whose lowest number is zero cuts off everything below zero: ::
 
         Conv -- QuantizeLinear        Conv -- Relu -- QuantizeLinear
 
     Args:
         nodes: All nodes, in topological order.
-        fixed: Names of initializers; those of what is made of these alone are added.
+        fixed: Names of initializers; names of values that depend on initializers alone are added.
         lowest: Names of zero points at the lowest number of their type.
     """
     signed: set[str] = set()
@@ -124,7 +123,7 @@ def _with_relus(nodes: Iterable[Any], fixed: set[str], lowest: set[str]) -> Iter
 
 
 def _is_signed(operator: str, read: Sequence[str], signed: set[str]) -> bool:
-    """Whether a result may be below zero: of a layer, or of a sum of values or with such a one."""
+    """Whether a result may be negative: of a layer, of a sum, or of a signed value passed on."""
     handed_on = not signed.isdisjoint(read[:1])
     if operator == "Add":
         return len(read) > 1 or handed_on
@@ -132,7 +131,7 @@ def _is_signed(operator: str, read: Sequence[str], signed: set[str]) -> bool:
 
 
 def _cut(value: str, parameters: Sequence[str], result: str, signed: set[str]) -> Iterator[Any]:
-    """What is left of a value after ReLU, quantised."""
+    """Nodes for ReLU of a value, quantised."""
     signed.discard(result)
     yield node_of("Relu", [value], f"{result}/cut")
     yield node_of("QuantizeLinear", [f"{result}/cut", *parameters], result)
@@ -170,7 +169,7 @@ def unscaled(nodes: Nodes, fixed: set[str]) -> Nodes:
 
 
 def with_biases(nodes: Nodes, learned: set[str]) -> Nodes:
-    """The nodes, a learned vector that is added to a `ConvInteger` as an input of it.
+    """The nodes, with each learned vector that is added to a `ConvInteger` as an input of it.
 
     Args:
         nodes: All nodes, without scales.
@@ -196,7 +195,7 @@ def with_biases(nodes: Nodes, learned: set[str]) -> Nodes:
 def _made_by(
     maker: Mapping[str, Any], name: str, through: Sequence[str], reads: Mapping[str, int]
 ) -> Any:  # noqa: ANN401
-    """Who makes a value that has one reader, seen through some operators; None if nobody does."""
+    """The node that makes a value with one reader, looking through some operators; None if none."""
     node = maker.get(name)
     while node is not None and reads[name] == 1 and node.op_type in through:
         name = node.input[0]
@@ -205,7 +204,7 @@ def _made_by(
 
 
 def _name_of(maker: Mapping[str, Any], name: str) -> str:
-    """What a reshaped value was called before."""
+    """The name of a value before a reshape, or its own."""
     node = maker.get(name)
     return node.input[0] if node is not None and node.op_type == "Reshape" else name
 
@@ -216,7 +215,7 @@ def node_of(operator: str, inputs: Sequence[str], output: str) -> Any:  # noqa: 
 
 
 def simplified(graph: Any, facts: Facts) -> Nodes:  # noqa: ANN401
-    """The nodes of a ``GraphProto``, each pattern as one node, in topological order still.
+    """The nodes of a ``GraphProto``, each pattern as one node, still in topological order.
 
     Args:
         graph: The graph.
@@ -235,7 +234,7 @@ class _GroupNorms:
 
     Args:
         nodes: All nodes.
-        outputs: What the graph gives back.
+        outputs: Names of the outputs of the graph.
         learned: Names of initializers.
         facts: Shapes of values.
     """
@@ -254,7 +253,7 @@ class _GroupNorms:
         self._fixed = self._learned | {n.output[0] for n in nodes if n.op_type == "Constant"}
 
     def merged(self) -> Nodes:
-        """The nodes with each group norm as one, at the place of its last node."""
+        """The nodes with each group norm as one node, in the place of its last node."""
         dropped: set[str] = set()
         made: dict[str, Any] = {}
         for node in self._nodes:
@@ -273,7 +272,7 @@ class _GroupNorms:
         return source != groups and self._next(node, "Reshape") is not None
 
     def _group_norm(self, node: Any) -> tuple[Any, ...]:  # noqa: ANN401
-        """Every node after the instance norm that belongs to it, and the one that replaces all."""
+        """The nodes after the instance norm that belong to it, then the node that replaces all."""
         source = self._maker[node.input[0]].input[0]
         chain: Nodes = [self._next(node, "Reshape")]
         weights: list[str] = []
@@ -289,14 +288,14 @@ class _GroupNorms:
         )
 
     def _next(self, node: Any, operator: str) -> Any:  # noqa: ANN401
-        """The one node that reads a node's result, if it is of that operator."""
+        """The only reader of a node's result, if it is of that operator."""
         name = node.output[0]
         reader = self._reader.get(name) if self._reads[name] == 1 else None
         return reader if reader is not None and reader.op_type == operator else None
 
 
 def _with_rolls(nodes: Nodes, facts: Facts) -> Nodes:
-    """The nodes, a concatenation of an axis' end and its beginning as ``Roll``."""
+    """The nodes, with each concatenation of the end and the beginning of an axis as ``Roll``."""
     makers: dict[str, Any] = {}
     kept = []
     for node in nodes:
@@ -304,7 +303,7 @@ def _with_rolls(nodes: Nodes, facts: Facts) -> Nodes:
         if source is not None:
             before = makers.get(source)
             if before is not None and before.op_type == "Roll":
-                source = before.input[0]  # along several axes it is one roll still
+                source = before.input[0]  # rolls along several axes are one roll
             node = node_of("Roll", [source], node.output[0])
         makers.update((name, node) for name in node.output)
         kept.append(node)
@@ -312,7 +311,7 @@ def _with_rolls(nodes: Nodes, facts: Facts) -> Nodes:
 
 
 def _rolled(node: Any, makers: dict[str, Any], facts: Facts) -> str | None:  # noqa: ANN401
-    """What a concatenation rolls along its axis, if it does."""
+    """The value that a concatenation rolls along its axis, or None."""
     parts = [makers[name] for name in node.input if name in makers]
     if len(node.input) != 2 or [part.op_type for part in parts] != ["Slice", "Slice"]:
         return None

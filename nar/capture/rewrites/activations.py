@@ -42,7 +42,7 @@ def gelu(match: Matcher, operation: Operation) -> Operation | None:
         if curve is None or match[curve].operator not in ("erf", "tanh"):
             continue
         argument = match[curve].operands[0]
-        # Where x is a product itself, it must not be laid flat with the others.
+        # Where x is a product itself, its factors must stay together.
         for whole in (frozenset[int](), match.cone(argument, _POLYNOMIAL)):
             value = _gated_by(match, operation, gate, 0.5, whole)
             if value is not None and match.cone_reads_only(argument, value, _POLYNOMIAL):
@@ -89,7 +89,7 @@ def relu6(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def softmax(match: Matcher, operation: Operation) -> Operation | None:
-    """Exp(x) over its sum along one axis, where x may have its greatest value taken off."""
+    """Exp(x) over its sum along one axis; the greatest value may be subtracted from x first."""
     for powers, total in match.quotients(operation):
         axes = match[total].numbers
         is_total = match.only_operand(total, ("sum",)) == powers and len(axes) == 1
@@ -103,7 +103,7 @@ def softmax(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def _sums_axis(operation: Operation, total: Operation, axis: int) -> bool:
-    """Whether it is an axis of the result that was summed, not one of another view of it."""
+    """Whether the sum is along ``axis`` of the result itself, not along an axis of a view of it."""
     rank = len(operation.shape)
     return -rank <= axis < rank and total.elements * operation.shape[axis] == operation.elements
 

@@ -1,4 +1,4 @@
-"""Rules for layers: with a window, written as matrix products, taken apart and put together."""
+"""Rules for layers with a window, layers written as matrix products, and parts put together."""
 
 from dataclasses import replace
 from math import inf, prod
@@ -8,7 +8,7 @@ from nar.capture.trace import PARTS, Operation, Shape
 from nar.capture.window import channel_ratio
 from nar.graphs.ops import Trait, with_any
 
-# What a window reads beyond the border, by operator.
+# Operator -> the number that its window reads beyond the border.
 _BORDER = {
     "conv": 0.0,
     "conv_grouped": 0.0,
@@ -23,7 +23,7 @@ _MAX_STEPS_BELOW_POOLING = 8
 
 
 def padded(match: Matcher, operation: Operation) -> Operation | None:
-    """A window over a value with a border of its own: its padding, which is no operation."""
+    """A window over a padded value: the padding belongs to the window and is no operation."""
     border = match[operation.operands[0]]
     if border.operator != "pad" or len(border.numbers) != 2:
         return None
@@ -36,7 +36,7 @@ def padded(match: Matcher, operation: Operation) -> Operation | None:
 def linear_of_pooled(match: Matcher, operation: Operation) -> Operation | None:
     """A 1x1 convolution of the one place that global pooling leaves is a linear layer.
 
-    Not every convolution of one place is: whether a map has shrunk to it depends on the image.
+    Other convolutions of one place are not: whether a map is that small depends on the image.
     """
     out, *extents = operation.shape[1:] or (0,)
     is_one_pixel = operation.attributes["kernel"] == 1 and bool(extents) and set(extents) == {1}
@@ -52,7 +52,7 @@ def linear_of_pooled(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def _is_pooled(match: Matcher, value: int) -> bool:
-    """Whether a value comes from a global pooling, through layers that keep its one place."""
+    """Whether a value comes from a global pooling through layers that keep the one place."""
     for _ in range(_MAX_STEPS_BELOW_POOLING):
         operation = match[value]
         if operation.operator in _POOLINGS:
@@ -92,7 +92,7 @@ def linear(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def embedding(match: Matcher, operation: Operation) -> Operation | None:
-    """Rows of a learned table, however they are looked up."""
+    """Rows of a learned table, read by any index."""
     if len(operation.operands) != 2 or not match.is_parameter(operation.operands[0]):
         return None
     return replace(operation, operator="embedding")
@@ -139,7 +139,7 @@ def attention(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def _safe_softmax(match: Matcher, value: int) -> Operation:
-    """A softmax, also below the choice of zeros for rows that are masked whole."""
+    """The operation of a value, looking through a choice of zeros for rows that are all masked."""
     operation = match[value]
     others = [v for v in match.tensors(operation) if match[v].operator not in _CHOOSES_ROWS]
     is_safe = operation.operator == "where" and len(others) == 1
@@ -147,7 +147,7 @@ def _safe_softmax(match: Matcher, value: int) -> Operation:
 
 
 def _scores(match: Matcher, value: int, steps: int) -> tuple[int, tuple[int, ...]] | None:
-    """The product of query and key above a softmax, and what is joined to it on the way."""
+    """The product of query and key above a softmax, and the biases and masks added on the way."""
     operation = match[value]
     if operation.operator == "matmul" or _is_by_head(match, value):
         return value, ()
@@ -171,9 +171,9 @@ def _is_by_head(match: Matcher, value: int) -> bool:
 
 
 def bare_attention(match: Matcher, operation: Operation) -> Operation:
-    """Attention reads query and key before any literal scale, and each bias beside its mask.
+    """Attention that reads query and key before any literal scale, and each bias beside its mask.
 
-    It repeats the heads of key and value itself where there are fewer of them.
+    Where key and value have fewer heads than the query, attention repeats the heads itself.
     """
     query, key, value, *biases = operation.operands
     bare = [part for bias in biases for part in _unmasked(match, bias)]
@@ -183,7 +183,7 @@ def bare_attention(match: Matcher, operation: Operation) -> Operation:
 
 
 def _unmasked(match: Matcher, bias: int, steps: int = _MAX_STEPS_ON_SCORES) -> list[int]:
-    """A bias and the constants that mask it, if that is how it was made."""
+    """A bias and the constants that mask it, or the bias alone if none does."""
     operation = match[bias]
     tensors = match.tensors(operation)
     variable = [value for value in tensors if match[value].operator != "constant"]
@@ -194,17 +194,17 @@ def _unmasked(match: Matcher, bias: int, steps: int = _MAX_STEPS_ON_SCORES) -> l
 
 
 def fused_attention(match: Matcher, operation: Operation) -> Operation | None:
-    """Fused attention has scale and mask inside: what stands before it says nothing more."""
+    """Fused attention without the scales before it: it has scale and mask inside."""
     bare = bare_attention(match, operation)
     return bare if bare.operands != operation.operands else None
 
 
-# Chosen: one that grows by a value in each of n steps would have n^2 / 2 edges.
+# Chosen: a concatenation that grows by a value in each of n steps would have n^2 / 2 edges.
 _MAX_JOINED = 128
 
 
 def part_of_linear(match: Matcher, operation: Operation) -> Operation | None:
-    """Some outputs of a linear layer are a linear layer: packed q, k, v are three of them."""
+    """Some outputs of a linear layer are a linear layer: packed q, k, v are three linear layers."""
     if len(operation.operands) != 1 or not match.is_read_in_parts(operation.operands[0]):
         return None
     layer = match[operation.operands[0]]
@@ -226,7 +226,7 @@ def part_of_linear(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def _keeps_rows(shape: Shape, rows: int) -> bool:
-    """Whether some of the axes hold all rows: a part of the rows has fewer."""
+    """Whether the product of some extents is ``rows``: then the part keeps all rows."""
     products = {1}
     for extent in shape:
         products |= {product * extent for product in products if extent}
@@ -234,9 +234,9 @@ def _keeps_rows(shape: Shape, rows: int) -> bool:
 
 
 def rearranged(match: Matcher, operation: Operation) -> Operation | None:
-    """All parts of a value in another shape are the value: so Swin merges its patches.
+    """All parts of a value, joined to another shape, are the value: Swin merges its patches so.
 
-    In the same shape they are a value whose parts changed places, which is a design of its own.
+    Joined to the same shape, the parts have changed places, which is a design of its own.
     """
     sources = {_whole(match, value) for value in operation.operands}
     if len(sources) != 1 or len(set(operation.operands)) < 2:
@@ -250,7 +250,7 @@ def rearranged(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def joined(match: Matcher, operation: Operation) -> Operation | None:
-    """What is put together in steps along one axis is put together: so DenseNet grows."""
+    """Concatenations of concatenations along one axis are one: DenseNet joins its layers so."""
     operands = [part for value in operation.operands for part in _joined(match, value, operation)]
     if len(operands) == len(operation.operands) or len(operands) > _MAX_JOINED:
         return None
@@ -269,14 +269,14 @@ def _joined(match: Matcher, value: int, operation: Operation) -> tuple[int, ...]
 
 
 def _but_axis(operation: Operation) -> Shape:
-    """Extents of all axes but the one along which a value is put together."""
+    """Extents of all axes but the axis of a concatenation."""
     shape, axis = list(operation.shape), int(operation.numbers[0])
     del shape[axis]
     return tuple(shape)
 
 
 def _whole(match: Matcher, value: int) -> int:
-    """What a part was taken from, through any number of cuts."""
+    """The value that a part was taken from, through any number of cuts."""
     while match[value].operator in PARTS and len(match[value].operands) == 1:
         (value,) = match[value].operands
     return value

@@ -9,14 +9,14 @@ from nar.capture.trace import PARTS, Operation
 # Chosen: small expressions have fewer values; without a bound, each value of a long chain of
 # products would be walked to its beginning.
 _MAX_CONE = 16
-_MAX_FACTORS = 4  # products nested deeper are no activation, and chains of them must stay linear
+_MAX_FACTORS = 4  # chosen: activations nest no deeper; long chains of products take linear time
 
 
 class Matcher:
     """Operations by value, as far as they are rewritten.
 
     Args:
-        operations: Earlier ones are rewritten already.
+        operations: Operations of a trace; `replace` rewrites them one after another.
     """
 
     def __init__(self, operations: Sequence[Operation]) -> None:
@@ -39,7 +39,7 @@ class Matcher:
         return tuple(self._operations)
 
     def is_read_once(self, value: int) -> bool:
-        """Whether one operation only reads a value."""
+        """Whether exactly one operation reads a value."""
         return self._readers[value] == 1
 
     def is_read_in_parts(self, value: int) -> bool:
@@ -47,11 +47,11 @@ class Matcher:
         return self._readers[value] == self._part_readers[value]
 
     def captured(self, value: int) -> Operation:
-        """What made a value before anything was rewritten."""
+        """The operation of a value before anything was rewritten."""
         return self._captured[value]
 
     def whole_of(self, value: int) -> int | None:
-        """What a value was captured as a part of, whatever that part is rewritten to."""
+        """The value that a captured part was taken from, whatever the part is rewritten to."""
         operation = self._captured[value]
         is_part = operation.operator in PARTS and len(operation.operands) == 1
         return operation.operands[0] if is_part else None
@@ -67,16 +67,16 @@ class Matcher:
         return operation.operator == "constant" and operation.elements == 1
 
     def tensors(self, operation: Operation) -> list[int]:
-        """Operands that are no literals."""
+        """Operands that are not literals."""
         return [value for value in operation.operands if not self.is_literal(value)]
 
     def numbers(self, operation: Operation) -> list[float]:
-        """Literal operands of which the number is known."""
+        """Numbers of the literal operands, where they are known."""
         literals = [self[value] for value in operation.operands if self.is_literal(value)]
         return [*operation.numbers, *(n for literal in literals for n in literal.numbers)]
 
     def only_operand(self, value: int, operators: Collection[str]) -> int | None:
-        """The tensor that an operation of one of some classes reads, if it reads just one."""
+        """The only tensor that an operation of these classes reads; None if it reads several."""
         operation = self[value]
         if operation.operator not in operators:
             return None
@@ -84,14 +84,14 @@ class Matcher:
         return tensors[0] if len(tensors) == 1 else None
 
     def skip(self, value: int, operators: Collection[str]) -> int:
-        """Go up through operations of some classes while they read just one tensor."""
+        """Go up through operations of these classes while each reads only one tensor."""
         above = self.only_operand(value, operators)
         while above is not None:
             value, above = above, self.only_operand(above, operators)
         return value
 
     def pairs(self, operation: Operation) -> Iterator[tuple[int, int]]:
-        """The two tensors of an operation in both orders; nothing for any other number."""
+        """The two tensors of an operation in both orders; nothing if there are not two."""
         tensors = self.tensors(operation)
         if len(tensors) == 2:
             yield tensors[0], tensors[1]
@@ -100,7 +100,7 @@ class Matcher:
     def quotients(
         self, operation: Operation, inverses: Collection[str] = ("reciprocal",)
     ) -> Iterator[tuple[int, int]]:
-        """(numerator, denominator) of a division, or of a product with an inverse of some class."""
+        """(numerator, denominator) of a division, or of a product with one of ``inverses``."""
         if operation.operator == "div" and len(operation.operands) == 2:
             yield operation.operands[0], operation.operands[1]
         if operation.operator == "mul":
@@ -114,8 +114,8 @@ class Matcher:
     ) -> tuple[list[int], float]:
         """A product laid flat: its tensors, and the product of its literals.
 
-        Divisions by a literal count as products. What lies below ``depth`` stays one tensor, and so
-        do the values of ``whole``.
+        Divisions by a literal count as products. Products nested deeper than ``depth`` stay one
+        tensor, and so do the values of ``whole``.
         """
         tensors: list[int] = []
         scale = self._scale(operation)
@@ -138,7 +138,7 @@ class Matcher:
         return 1 / scale if scale and len(self.tensors(operation)) == 1 else 0.0
 
     def cone(self, value: int, operators: Collection[str]) -> frozenset[int]:
-        """The values of the small expression of some operators that makes a value, its ends too."""
+        """The values of the small expression of these operators above a value, with its leaves."""
         waiting, seen = [value], set[int]()
         while waiting and len(seen) < _MAX_CONE:
             value = waiting.pop()
@@ -148,7 +148,7 @@ class Matcher:
         return frozenset(seen)
 
     def cone_reads_only(self, value: int, leaf: int, operators: Collection[str]) -> bool:
-        """Whether a small expression of some operators has one value at all its ends."""
+        """Whether ``leaf`` is the only leaf of the small expression of these operators."""
         waiting, steps = [value], 0
         while waiting and steps < _MAX_CONE:
             value = waiting.pop()

@@ -16,7 +16,7 @@ _GUARDS = ("add", "clamp", "maximum")  # an epsilon that keeps a denominator off
 
 
 def norm(match: Matcher, operation: Operation) -> Operation | None:
-    """X / sqrt(mean(x^2) + eps), the same of x - mean(x), or with a sum."""
+    """X / sqrt(mean(x^2) + eps), the same of x - mean(x), or with a sum for the mean."""
     for value, size in match.quotients(operation, _INVERSES):
         magnitude = _magnitude(match, size)
         if magnitude is None:
@@ -82,7 +82,7 @@ def _centred(match: Matcher, value: int) -> int | None:
 
 
 def _is_by_instance(match: Matcher, centred: int) -> bool:
-    """Whether x - mean(x) averages over all places, each channel of each image by itself."""
+    """Whether x - mean(x) averages over all places, for each channel of each image separately."""
     return match[match[centred].operands[1]].operator == "adaptive_avg_pool"
 
 
@@ -105,13 +105,13 @@ def norm_bias(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def _scaled(match: Matcher, layer: Operation, weight: int, shape: Shape) -> Operation:
-    """A norm with its weight: of groups of channels, if the weight stands for nothing averaged.
+    """A norm with its weight; a group norm if the weight does not fit the axes that are averaged.
 
     Args:
         match: The trace.
-        layer: A norm without weight. Its numbers are how many elements it averages, if written out.
+        layer: A norm without weight; written out, its number is how many elements it averages.
         weight: A learned scale of its result.
-        shape: Of the scaled result, which may be another view of the norm's.
+        shape: Shape of the scaled result, which may be a view of the norm's result.
     """
     averaged = int(layer.numbers[0]) if layer.numbers else 0
     trailing = set(accumulate(reversed(layer.shape), mul)) if shape == layer.shape else set[int]()
@@ -123,7 +123,7 @@ def _scaled(match: Matcher, layer: Operation, weight: int, shape: Shape) -> Oper
 def _open_layers(
     match: Matcher, operation: Operation, operands: dict[str, int]
 ) -> Iterator[tuple[Operation, int]]:
-    """(norm, learned tensor) of arithmetic between both, where the norm has so many operands."""
+    """(norm, learned tensor) of arithmetic between both; ``operands`` a norm must have so far."""
     for value, learned in match.pairs(operation):
         layer = match[value]
         is_open = operands.get(layer.operator) == len(layer.operands)
@@ -143,8 +143,8 @@ _STEPS = ((True, "parameter"), (False, "parameter"), (False, "constant"), (True,
 def frozen_norm(match: Matcher, operation: Operation) -> Operation | None:
     """A batch norm whose statistics are constants: x * scale + shift of the channels.
 
-    All of (x - mean) / deviation * weight + bias is a batch norm anywhere. In fewer steps it has
-    to stand on a convolution, and at least one vector is constant.
+    The whole of (x - mean) / deviation * weight + bias is a batch norm anywhere. Fewer steps are a
+    batch norm only after a convolution, and only if at least one vector is constant.
     """
     channels, source, is_constant, is_full = 0, -1, False, True
     for step, wanted in enumerate(_STEPS):
@@ -168,7 +168,7 @@ def _batch_norm(operation: Operation, source: int) -> Operation:
 
 
 def _affine_step(match: Matcher, operation: Operation, channels: int) -> tuple[int, int] | None:
-    """(value, vector) of arithmetic between a value and one number for each channel."""
+    """(value, vector) of arithmetic between a value and a vector of a number for each channel."""
     if operation.operator not in _AFFINE:
         return None
     for value, vector in match.pairs(operation):

@@ -1,13 +1,14 @@
 """Canonical rewrites: equal designs, written differently, become equal traces.
 
-One pass from first to last operation. A rule looks at an operation and what is above it, and gives
-the operation that stands for all of it; what nobody reads any more dies when the graph is laid out.
+One pass goes from the first to the last operation. A rule looks at an operation and the operations
+above it, and gives the one operation that stands for all of them. Operations that nothing reads any
+more are dropped when the graph is laid out.
 
-What is computed from parameters alone is a parameter. A weight that is normalised, standardised,
-masked or put together from factors at every call is the same design as one that is stored: spectral
-norm, weight norm, merged adapters, tables of biases read through a buffer. Layers stay layers where
-they read learned tokens, and so does all that follows them: the queries of a Perceiver are
-projected, however little that depends on the input.
+A value that is computed from parameters alone is a parameter. A weight that is normalised,
+standardised, masked or multiplied from factors at every call is the same design as a stored weight:
+spectral norm, weight norm, merged adapters, tables of biases read through a buffer. Layers stay
+layers where they read learned tokens, and so do the operations after them: the queries of a
+Perceiver are projected, although they do not depend on the input.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from nar.graphs.ops import Trait, with_any
 _LAYERS = with_any(Trait.WEIGHTED | Trait.ON_LEARNED)
 Rule = Callable[[Matcher, Operation], Operation | None]
 
-# Operator of the last operation of a pattern -> what the pattern may be, the first match wins.
+# Operator of the last operation of a pattern -> rules for the pattern; the first match wins.
 RULES: dict[str, tuple[Rule, ...]] = {
     "conv": (layers.linear_of_pooled, layers.padded),
     "conv_grouped": (layers.padded,),
@@ -62,7 +63,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 def rewrite(trace: Trace) -> Trace:
     """The trace in canonical operator classes, its values numbered as before."""
     match = Matcher(trace.operations)
-    # Where no input is seen to reach an output, one came in a way that capture cannot see.
+    # Where no output seems to depend on an input, the input came in a way that capture cannot see.
     folds = any(trace.operations[value].reads_data for value in trace.outputs)
     for value, operation in enumerate(trace.operations):
         if folds and _is_learned(match, operation):
@@ -77,7 +78,7 @@ def rewrite(trace: Trace) -> Trace:
 
 
 def _is_learned(match: Matcher, operation: Operation) -> bool:
-    """Whether an operation works on parameters and constants only, and is no layer."""
+    """Whether an operation reads parameters and constants only, and is no layer."""
     return (
         not operation.reads_data
         and bool(operation.operands)

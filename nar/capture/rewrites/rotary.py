@@ -1,8 +1,8 @@
-"""Rules for rotary position embeddings (RoFormer, arXiv:2104.09864), however they are written.
+"""Rules for rotary position embeddings (RoFormer, arXiv:2104.09864) in all their spellings.
 
 Pairs of channels are turned by an angle that depends on the position: (a, b) becomes
-(a cos - b sin, b cos + a sin). Which channels make a pair, and in which direction they turn, is how
-the weights are stored; the angles are constants. One class stands for all of it.
+(a cos - b sin, b cos + a sin). Which channels make a pair, and in which direction they turn, is a
+matter of how weights are stored; the angles are constants. One class stands for all spellings.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def turned(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def _turned_halves(match: Matcher, product: int) -> Iterator[int]:
-    """X where the product has angles and turn(x) for factors."""
+    """X where the factors of the product are angles and turn(x)."""
     if match[product].operator != "mul":
         return
     tensors = [t for t in match.factors(match[product])[0] if match[t].operator not in _ANGLES]
@@ -85,7 +85,7 @@ def turned_halves(match: Matcher, operation: Operation) -> Operation | None:
 
 
 def _terms(match: Matcher, value: int) -> Iterator[tuple[int, int]]:
-    """(sign, part) of a sum of two parts, each times angles; nothing if it is another."""
+    """(sign, part) of a sum of two parts, each times angles; fewer if it is no such sum."""
     total = match[value]
     if total.operator not in _SUMS or len(total.operands) != 2:
         return
@@ -103,7 +103,7 @@ def _terms(match: Matcher, value: int) -> Iterator[tuple[int, int]]:
 
 
 def turned_in_part(match: Matcher, operation: Operation) -> Operation | None:
-    """Parts of one value, of which some are turned: some channels, some tokens, or each axis."""
+    """Parts of one value, some or all of them turned: some channels, some tokens, or each axis."""
     sources: set[int | None] = set()
     for value in operation.operands:
         is_turned = match[value].operator == "rotary"
