@@ -2,7 +2,7 @@
 
 ::
 
-    queries ── answer_all ─┬─ find: one search of all queries, and of what their parts ask beside
+    queries ── answer_all ─┬─ find: one search for all queries and for what their parts need
                            └─ one row of _MAKERS for each part ──> Answer
 
 A further part is a field of `nar.answers.query.Answer`, a row of `_MAKERS`, a sentence in
@@ -26,11 +26,13 @@ from nar.graphs.fingerprints import Fingerprinted, Network, fingerprinted
 from nar.graphs.graph import ComputationalGraph
 from nar.index.rows import Hit, IndexEntry, IndexRow
 
-# So many first hits are compared with the query, node by node.
+# The first hits that are compared with the query, node by node. Chosen on validation data
+# (`results/part_of.md`): more hits find more originals, and cost more graphs to read.
 COMPARED: Final = 20
-# Chosen: of so many networks among the hits one reads why they are near.
+# Chosen: networks that are explained; a person reads no more explanations at once.
 EXPLAINED: Final = 3
-# What parts ask beside the query itself. Filters would hide some of it.
+# Hits of the searches that parts need besides the query. They run without its filter, which would
+# hide needed hits.
 _TOP_K: Final[Mapping[By, int]] = {
     "design": COMPARED,
     "copy": COMPARED,
@@ -46,14 +48,14 @@ class Graphs(Protocol):
     """Where the graphs of hits are looked for: a `Corpus`, or a `CorpusGraphs` that keeps some."""
 
     def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
-        """Architectures by name; one that is not there is left out."""
+        """Architectures by name; names without a graph are left out."""
 
     def backbones(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, str]:
         """Families of the encoders that composed models stand on, by name."""
 
 
 class NoGraphs:
-    """`Graphs` of who has none: answers are made of hits alone."""
+    """`Graphs` where there are none: answers are made of hits alone."""
 
     def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
         """None."""
@@ -71,7 +73,7 @@ def answer_all(
 
     Args:
         queries: What is asked.
-        find: Finds the hits of queries and what is the same, of all of them at once.
+        find: Finds, for all queries at once, their hits and what is the same as each.
         graphs: Has the graphs of hits.
         rows: Rows of the index by name or id.
         max_nodes: Nodes of the graphs that are compared, of all queries together; None for any.
@@ -102,23 +104,23 @@ def answer_all(
 def compared_hits(
     by_copy: Sequence[Hit], by_design: Sequence[Hit], count: int = COMPARED
 ) -> list[Hit]:
-    """The first hits of both answers, each once; those by copy first, for of equals one is named.
+    """The first hits of both answers, each once; hits by copy come first and win a tie.
 
     Args:
         by_copy: Hits by copy, nearest first.
         by_design: Hits by design, nearest first.
-        count: So many of each.
+        count: How many hits of each answer are taken.
     """
     hits = [*by_copy[:count], *by_design[:count]]
     return list({hit.name: hit for hit in hits}.values())
 
 
 def explanation_of(cut: Cut, dissected: Dissected, other: Architecture) -> Explanation:
-    """Why a network is near: what it shares with a query that was cut and dissected, and what not.
+    """Why a network is near: what it shares with a query, and where the two differ.
 
     Args:
-        cut: The query.
-        dissected: The query.
+        cut: The query, cut into motifs.
+        dissected: The same query, with embedding, body and head told apart.
         other: The network.
     """
     differs = differing(dissected, Dissected(other))
@@ -126,10 +128,10 @@ def explanation_of(cut: Cut, dissected: Dissected, other: Architecture) -> Expla
 
 
 def explained_names(answer: Answer, networks: Iterable[str]) -> list[str]:
-    """What a query is explained beside: networks, what contains it, and what has its body.
+    """Names that an explanation compares a query with: near networks, a whole, and a shared body.
 
     Args:
-        answer: With its other parts.
+        answer: The answer with its other parts.
         networks: Names of the first networks among its hits.
     """
     wholes = [whole.name for whole in (answer.part_of or ())[:1]]
@@ -138,12 +140,12 @@ def explained_names(answer: Answer, networks: Iterable[str]) -> list[str]:
 
 
 class _Making:
-    """One answer in the making; what several parts are made of is made once.
+    """One answer in the making; what several parts need is computed once.
 
     Args:
         query: What is asked.
         answer: Its hits, what is the same, its novelty.
-        near: Hits of what was asked beside it.
+        near: Hits of the further searches of its parts.
         graphs: Has the graphs of hits.
         rows: Rows of the index.
         max_nodes: Nodes of the graphs that are compared; None for any number.
@@ -166,7 +168,7 @@ class _Making:
         self._max_nodes = max_nodes
 
     def answer(self) -> Answer:
-        """The answer with the parts that are wanted of it."""
+        """The answer with the parts that the query asks for."""
         wanted = self._query.parts
         if not self._answer.is_known:
             wanted |= self._query.parts_if_new
@@ -223,7 +225,7 @@ class _Making:
 
     @property
     def _name(self) -> str:
-        """Name of the query; empty of a graph or a vector."""
+        """Name of the query; a graph or a vector has an empty one."""
         match self._query.target:
             case str(name) | IndexRow(name=name):
                 return name
@@ -269,7 +271,7 @@ class _Making:
         return 2 * sum(bool(self._backbones.get(hit.name)) for hit in first) > len(first)
 
     def _read(self, entries: Sequence[IndexEntry]) -> Mapping[str, Architecture]:
-        """The graphs of rows, as far as there is room; one of another version is left out."""
+        """The graphs of rows, as far as there is room; graphs of another version are left out."""
         fitting, left = [], self._max_nodes
         for entry in entries:
             if left is not None:
@@ -284,11 +286,11 @@ class _Making:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """How a part is made.
+    """How a part of an answer is made.
 
     Attributes:
-        searches: What is asked beside the query.
-        make: Makes it.
+        searches: Further searches that the part needs.
+        make: Makes the part.
     """
 
     searches: tuple[By, ...]
@@ -309,7 +311,7 @@ READING: Final = frozenset[Part]({*_COMPARING, "shared"})
 
 
 def _searches(parts: Collection[Part]) -> list[By]:
-    """What some parts ask beside their query, each once."""
+    """The further searches that some parts need, each once."""
     return list(
         dict.fromkeys(by for part in PARTS if part in parts for by in _MAKERS[part].searches)
     )

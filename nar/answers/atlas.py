@@ -31,16 +31,19 @@ from nar.index.table import Column, Fingerprints, Ids, Texts
 ENCODER: Final = "encoder"
 VECTORS: Final = "vectors.parquet"
 NOVELTY: Final = "novelty.json"
-# What only the page reads; an atlas may be without.
+# Files that only the page reads; an atlas may lack them.
 MAP: Final = "map.parquet"
 USES: Final = "uses.parquet"
-# Of the files that nothing else says to be whole, as `sha256sum --check` reads it.
+# Digests of the files that have no other check, in the format of `sha256sum --check`.
 SUMS: Final = "SHA256SUMS"
-# What an index calls otherwise than a corpus does, and the columns of a corpus that it has.
+# Columns that have another name in an index than in a corpus, and the columns that both have.
 _OF_CARD: Final = {"nodes": "node_count"}
 _CARD_COLUMNS: Final = tuple(_OF_CARD.get(name, name) for name in COLUMNS if name != "id")
 _KEY: Final = b"nar.atlas"
+# The highest level of zstd without `--ultra`: an atlas is written once, and every wheel carries it.
 _LEVEL: Final = 19
+# Chosen: rows that are read at a time. That this beats reading all rows at once was measured:
+# `results/benchmarks.md`, "vectors that are read a few rows at a time".
 _ROWS_AT_ONCE: Final = 1_024
 _AGAIN: Final = "pack it again with `nar atlas pack`"
 
@@ -50,8 +53,8 @@ class Atlas:
     """Where an atlas lies.
 
     Attributes:
-        directory: Of the encoder and the vectors.
-        corpus: Where the corpus lies that it was made from.
+        directory: Holds the encoder and the vectors.
+        corpus: The corpus from which the atlas was made.
     """
 
     directory: Path
@@ -64,7 +67,7 @@ class Atlas:
 
     @property
     def novelty(self) -> Path:
-        """File of the distances that novelty is measured by."""
+        """File of the distances by which novelty is measured."""
         return self.directory / NOVELTY
 
 
@@ -73,7 +76,7 @@ class AtlasContent:
     """What an atlas holds.
 
     Attributes:
-        embedder: What made the vectors.
+        embedder: Made the vectors.
         index: A row of each architecture, in the order of the corpus.
         novelty: How far designs of known families are from the nearest known one, if that was
             measured.
@@ -189,7 +192,7 @@ def _read_vectors(path: Path, dim: int) -> NDArray[np.float32]:
 
 
 def _texts(cards: pa.Table) -> dict[str, Column]:
-    """The columns of texts of an index, from those of a corpus."""
+    """The text columns of an index, from the cards of a corpus."""
     # Not `dictionary_encode`: for that pyarrow makes 286 functions, in 0.1 s.
     names = Texts.of(cards.column("name").to_pylist())
     texts = {
@@ -220,7 +223,7 @@ def atlas_novelty(atlas: Atlas) -> Novelty | None:
 
 
 def atlas_encoder(atlas: Atlas) -> str:
-    """Fingerprint of the encoder that made the vectors; neither it nor they are read.
+    """Fingerprint of the encoder that made the vectors; only the header of their file is read.
 
     Raises:
         CorpusError: The atlas is missing or damaged.
@@ -263,12 +266,12 @@ def _sum(path: Path) -> str:
 
 
 def damaged(path: Path, error: Exception) -> CorpusError:
-    """The error of a file that cannot be what it has to be."""
+    """The error of a file of an atlas that cannot be read."""
     return CorpusError(f"{path} holds no atlas: {error}; {_AGAIN}")
 
 
 def _identity(atlas: Atlas, encoder: str) -> dict[str, object]:
-    """What the vectors depend on; an encoder is told by its fingerprint."""
+    """What the vectors depend on: the encoder, by its fingerprint, and the shards of the corpus."""
     return {
         "encoder": encoder,
         "shards": [entry.identity for entry in Manifest.read(atlas.corpus).shards],

@@ -54,7 +54,7 @@ def pack(work: Path, target: Path) -> tuple[Atlas, int]:
 
 
 def lay_out(atlas: Atlas) -> int:
-    """Lay an atlas out on a map, and note who contains which motif: what the page shows.
+    """Add to an atlas what the page shows: a map, and which architectures contain which motif.
 
     Returns:
         How many architectures there are.

@@ -191,8 +191,8 @@ def _store(atlas: Atlas, index: ArchitectureIndex, config: IndexConfig, ending: 
 
     try:
         with index.build(encoder, dim, job=f"atlas{_digest(atlas)}") as bulk:
-            held = bulk.rows.holds([row.id for row in content.rows])
-            missing = (row for row, is_held in zip(content.rows, held, strict=True) if not is_held)
+            had = bulk.rows.holds([row.id for row in content.rows])
+            missing = (row for row, is_there in zip(content.rows, had, strict=True) if not is_there)
             bulk.load(missing, go_on)
             bulk.publish(go_on)
     except MilvusRefusedError as error:
@@ -200,7 +200,7 @@ def _store(atlas: Atlas, index: ArchitectureIndex, config: IndexConfig, ending: 
 
 
 def _digest(atlas: Atlas) -> str:
-    """Tells atlases apart by their bytes."""
+    """A digest that differs between atlases: of their vectors and of the manifest."""
     parts = (atlas.directory / VECTORS, atlas.corpus / FILE_NAME)
     return sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()[:16]
 
@@ -242,7 +242,7 @@ def _is_cached(directory: Path) -> bool:
 
 
 def _remove(directory: Path) -> bool:
-    """Remove one directory; gives whether it was NAR's, and nobody's."""
+    """Remove a directory if NAR made it and no process has it open; gives whether it did."""
     gone = directory
     if not directory.name.endswith(_REMOVED):
         if not _is_made_by_nar(directory):
@@ -251,15 +251,15 @@ def _remove(directory: Path) -> bool:
         with holding(directory / INDEX) as is_held_by_nobody:
             if not is_held_by_nobody:
                 return False
-            # A process that opens it from now on finds nothing rather than half of it, and one
-            # that is killed leaves a name that the next one knows.
+            # Renamed first: a process that opens the directory now finds nothing instead of a half,
+            # and where this process is killed, the next one knows the name and removes the rest.
             directory.rename(gone)
     shutil.rmtree(gone)
     return True
 
 
 def _is_made_by_nar(directory: Path) -> bool:
-    """Whether an index is all that is there; links are no directories of NAR."""
+    """Whether a directory holds an index and nothing else; NAR makes no links."""
     paths = (directory, directory / INDEX, directory / INDEX / "collections")
     if not all(path.is_dir() and not path.is_symlink() for path in paths):
         return False

@@ -1,7 +1,7 @@
-"""Blocks: the motif types of an atlas, found by what they do, and who contains them.
+"""Blocks: the motif types of an atlas, found by their operators, and which models contain them.
 
-An atlas holds codes only. Their operators are read from the corpus, from the smallest network that
-has each, and kept in the user's cache: seconds, once.
+An atlas holds the codes of blocks only. The operators of a block are read from the corpus, from the
+smallest network that has it, and kept in the user's cache: that takes seconds, once.
 """
 
 import re
@@ -41,7 +41,7 @@ _COLUMNS: Final = ("code", "operators")
 _NODES_A_BATCH: Final = 10_000
 _CODE: Final = re.compile(r"[0-9a-f]{16}")
 _NUMBERED: Final = re.compile(r"(\S+)#([1-9][0-9]*)")
-# In a pattern: any number of operators.
+# In a pattern, the word for any number of operators.
 _ANY: Final = "..."
 # Chosen: names that a refusal suggests.
 _NEAR: Final = 3
@@ -49,13 +49,13 @@ _NEAR: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A motif type that was asked for: its code, its operators, and how many use it how often.
+    """A motif type that was asked for, and how often it is used.
 
     Attributes:
         code: Its fingerprint, 16 hex digits.
-        operators: In canonical order; none where nobody has read them.
-        architectures: How many contain it.
-        occurrences: How often all of them do.
+        operators: Its operators in canonical order; empty where they were not read.
+        architectures: How many architectures contain it.
+        occurrences: How often it occurs in these architectures together.
     """
 
     code: str
@@ -66,7 +66,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BlockUser:
-    """An architecture that contains some blocks, and how often it contains any of them."""
+    """An architecture that contains some blocks; `occurrences` counts all these blocks together."""
 
     name: str
     family: str
@@ -77,12 +77,12 @@ class BlockUser:
 
 @dataclass(frozen=True, slots=True)
 class BlockUsers:
-    """Who contains some blocks.
+    """The architectures that contain some blocks.
 
     Attributes:
-        blocks: The motif types that somebody contains, those of most architectures first.
-        users: Architectures that contain one of them, those with most occurrences first.
-        families: How many of these architectures each family has, the most first.
+        blocks: The motif types that occur, the most widely used first.
+        users: Architectures that contain at least one block, most occurrences first.
+        families: How many of these architectures each family has, the largest number first.
     """
 
     blocks: tuple[Block, ...]
@@ -90,7 +90,7 @@ class BlockUsers:
     families: Mapping[str, int]
 
     def of_family(self, family: str) -> tuple[BlockUser, ...]:
-        """The users of one family; all of them where its name is empty."""
+        """The users of one family, or all users where its name is empty."""
         return tuple(user for user in self.users if family in ("", user.family))
 
 
@@ -100,13 +100,13 @@ def users_of_blocks(
     rows: Sequence[IndexEntry | None],
     operators: Operators = MappingProxyType({}),
 ) -> BlockUsers:
-    """Count who contains some motif types.
+    """Find and count the architectures that contain some motif types.
 
     Args:
-        codes: Of the motif types, each once.
-        uses: Who contains which motif type.
-        rows: What the index says of each row of that table; None for a row that does not count.
-        operators: Of motif types, by code.
+        codes: Codes of the motif types, each once.
+        uses: Which architectures contain which motif type.
+        rows: The entry in the index of each row of that table; None for a row that does not count.
+        operators: Operators of motif types, by code.
 
     Example:
         >>> from nar.answers.uses import uses_of
@@ -136,13 +136,13 @@ def _user(entry: IndexEntry, occurrences: int) -> BlockUser:
 def atlas_block_users(
     atlas: Atlas, motif: str, wanted: Filter, find: Callable[[str], Architecture], cache: Path
 ) -> BlockUsers:
-    """Who of an atlas contains the blocks that a text means.
+    """The architectures of an atlas that contain the blocks which a text means.
 
     Args:
-        atlas: Which.
+        atlas: The atlas.
         motif: See `codes_of`.
         wanted: What the architectures must be.
-        find: Gives the architecture of a name in that text.
+        find: Gives the architecture that the text names.
         cache: Directory that keeps the operators of the blocks.
 
     Raises:
@@ -163,7 +163,7 @@ def atlas_block_users(
 
 
 def block_code(text: str) -> int | None:
-    """The code of a motif type in a text of 16 hex digits; None if the text is none."""
+    """The code of a motif type in a text; None if the text is not 16 hex digits."""
     return int(text, 16) if _CODE.fullmatch(text) else None
 
 
@@ -175,11 +175,11 @@ def codes_of(
     Args:
         motif: A code; ``NAME#2``, the second motif type that `nar motifs` shows of a model; or a
             pattern, see `block_pattern`.
-        operators: Of every motif type, by code.
+        operators: Operators of every motif type, by code.
         find: Gives the architecture of a name.
 
     Raises:
-        InvalidInputError: The text is none of these.
+        InvalidInputError: The text is no code, no motif type of a model, and no pattern.
     """
     code = block_code(motif)
     if code is not None:
@@ -203,9 +203,9 @@ def operators_of_blocks(atlas: Atlas, uses: Uses, cache: Path) -> Operators:
     """Operators of each motif type of an atlas, in canonical order, by code.
 
     Args:
-        atlas: Which.
-        uses: Who contains which motif type of it.
-        cache: Directory that keeps them; it is made if need be.
+        atlas: The atlas.
+        uses: Which architectures of the atlas contain which motif type.
+        cache: Directory that keeps the operators; it is made if need be.
     """
     digest = sha256((atlas.directory / USES).read_bytes()).hexdigest()[:16]
     path = cache / f"blocks-{digest}.parquet"
@@ -240,11 +240,11 @@ def _read_operators(atlas: Atlas, uses: Uses) -> Operators:
 
 
 def smallest_users(uses: Uses, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Rows that contain every motif type between them: for each, the smallest that has it.
+    """Rows that together contain every motif type: for each type, the smallest row that has it.
 
     Args:
-        uses: Who contains which motif type.
-        nodes: Shape (architectures,), operators of each row.
+        uses: Which architectures contain which motif type.
+        nodes: Shape (architectures,), number of operators of each row.
 
     Returns:
         Shape (rows,), ascending.
@@ -267,17 +267,17 @@ def _operators_in(items: Sequence[Architecture]) -> Iterator[tuple[int, tuple[st
 
 
 def block_pattern(pattern: str) -> re.Pattern[str]:
-    """What a pattern looks for in the operators of a motif, one space between them.
+    """The expression that finds a pattern in the operators of a motif, joined by spaces.
 
     A word is the name of an operator, with ``*`` for any letters; ``*`` alone is any one operator,
-    ``...`` any number of them. They follow each other in canonical order, as `nar motifs` shows
-    them; a motif may have more before and after.
+    ``...`` any number of operators. Operators stand in canonical order, as `nar motifs` shows them;
+    a motif may have more operators before and after.
 
     Args:
         pattern: Words with spaces between them.
 
     Raises:
-        InvalidInputError: No word, or one that is the name of no operator.
+        InvalidInputError: There is no word, or a word is the name of no operator.
 
     Example:
         >>> wanted = block_pattern("conv *norm relu")

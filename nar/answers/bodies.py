@@ -1,8 +1,8 @@
 """Bodies: what two networks have in common where they are not the same: embedding, body or head.
 
-A trained network gets another head for another task. Its body, the larger part of it, is known all
-the same. Parts are compared in their normal forms, with all attributes; how wide a part is, a graph
-does not say.
+A trained network gets another head for another task. Its body, the larger part of it, is still a
+known one. Parts are compared in their normal forms, with all attributes; a graph does not say how
+wide a part is.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,8 +20,9 @@ from nar.graphs.graph import ComputationalGraph, cut_out
 from nar.graphs.normal_form import normal_form
 from nar.motifs.borders import HAS_WEIGHTS
 
-# A body has so many layers with weights, and so large a share of all: less may be anybody's.
+# Chosen: a body has at least so many layers with weights, for fewer occur in unrelated networks.
 MIN_LAYERS: Final = 6
+# Chosen: and at least this share of all layers with weights; less says little of a network.
 MIN_SHARE: Final = 0.5
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -32,8 +33,8 @@ class SharedBody:
     """A network of the same body that is not the same in any stronger way.
 
     Attributes:
-        name: Of the network.
-        differs: Which of its ends are others; none where it has another width.
+        name: Name of the network.
+        differs: Which of embedding and head differ; empty where only widths do.
     """
 
     name: str
@@ -58,18 +59,18 @@ class Dissected:
 
     @cached_property
     def roles(self) -> Roles:
-        """Of the nodes of the normal form."""
+        """The roles of the nodes of the normal form."""
         return roles(self.form)
 
     @cached_property
     def census(self) -> NDArray[np.int64]:
-        """How often the body has which operator. Shape (largest id + 1,)."""
+        """How often the body has each operator. Shape (largest operator id + 1,)."""
         return np.bincount(self.form.op_ids[self.roles.body])
 
     def may_share(self, other: "Dissected") -> bool:
-        """Whether another network may have the same body, by the cheaper of its counts first.
+        """Whether another network may have the same body, by counts of operators.
 
-        Folding takes operators away and adds none.
+        The cheaper count comes first: the normal form has no operator that the written graph lacks.
         """
         if self.network.topology == other.network.topology:
             return False
@@ -85,7 +86,7 @@ class Dissected:
         return layers >= max(MIN_LAYERS, MIN_SHARE * int(weighted.sum()))
 
     def digest(self, role: Role) -> str:
-        """Sha256 (hex) of one part: operators, wiring, attributes. Empty where there is none."""
+        """Sha256 (hex) of one part: operators, wiring, attributes. Empty if it has no nodes."""
         if role not in self._digests:
             kept: NDArray[np.bool_] = getattr(self.roles, role)
             self._digests[role] = exact_fingerprint(cut_out(self.form, kept)) if kept.any() else ""
@@ -93,11 +94,11 @@ class Dissected:
 
 
 def differing(first: Dissected, second: Dissected) -> tuple[Role, ...] | None:
-    """Which parts of two networks differ at inference; none where only their widths do.
+    """Which parts of two networks differ at inference; empty where only widths do.
 
     Returns:
-        None where `nar.graphs.fingerprints.sameness` says more, or where one of the networks has
-        no body to speak of.
+        None where `nar.graphs.fingerprints.sameness` says more, or where a network has too small a
+        body.
     """
     is_same = sameness(first.network, second.network) is not None
     if is_same or not (first.has_body and second.has_body):
@@ -106,7 +107,7 @@ def differing(first: Dissected, second: Dissected) -> tuple[Role, ...] | None:
 
 
 def shared_bodies(network: Network, known: Mapping[str, Network]) -> tuple[SharedBody, ...]:
-    """Networks of the same body, those first of which one end alone is another.
+    """Networks of the same body, fewest differing ends first.
 
     Args:
         network: The query.

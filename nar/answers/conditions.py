@@ -1,4 +1,4 @@
-"""What a user writes of the hits that are wanted: lists of names, and values that exist."""
+"""Conditions that a user writes for hits: lists of names, and a check that values exist."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -12,8 +12,9 @@ from nar.corpus.suggestions import close_names
 from nar.index.filters import EVERYTHING, Condition, Filter, Range
 from nar.index.rows import IndexEntry
 
+# Chosen: an error lists all values of a column up to so many; of more it suggests close ones.
 _LISTED: Final = 12
-# Rows that are looked at for what a value may have been.
+# Chosen: rows in which values close to an unknown one are looked for; one page of an index.
 _SAMPLE: Final = 1_000
 _LIKE_NOTHING: Final = "nothing in it looks like that; `nar corpus stats` shows what the atlas has"
 
@@ -27,7 +28,7 @@ class Values(Protocol):
         """Whether some row has a value."""
 
     def known(self, condition: Condition) -> list[str]:
-        """Values that some row has; as many as can be told cheaply."""
+        """Values that some row has; all, or as many as are cheap to find."""
 
 
 class Columns(Protocol):
@@ -39,10 +40,10 @@ class Columns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryValues:
-    """The values of an index in memory: all of them are known.
+    """The values of an index in memory, which all are known.
 
     Attributes:
-        index: Which.
+        index: The index.
     """
 
     index: Columns
@@ -60,12 +61,12 @@ class MemoryValues:
 class PagedValues:
     """The values of an index that is asked for a page of rows at a time: a Milvus, or a server.
 
-    That costs a row for each value that exists. What one that does not may have been is looked for
-    among the first rows, and in a list that the index need not have: of that only what it has.
+    The check of a value that exists reads one row. Suggestions for a value that does not exist come
+    from the first rows, and from values of another corpus, of which the index need not have all.
 
     Attributes:
-        page: The first rows, at most so many, that a filter lets pass.
-        elsewhere: The values of a column somewhere else.
+        page: The first rows that a filter lets pass, at most as many as asked for.
+        elsewhere: The values of a column in that other corpus.
     """
 
     page: Page
@@ -86,12 +87,12 @@ class PagedValues:
 
 
 def as_option(condition: Condition) -> str:
-    """What a condition is called in a command."""
+    """The option of a condition in a command."""
     return f"--{condition.flag}"
 
 
 def as_field(condition: Condition) -> str:
-    """What it is called in Python, where a filter is the argument ``wanted``."""
+    """The field of a condition in Python, where a filter is the argument ``wanted``."""
     return f"wanted.{condition.field}"
 
 
@@ -100,15 +101,15 @@ def check_values(
 ) -> None:
     """See that some row has each text that a filter wants or does not want.
 
-    Filters in ``all_of`` may name what an index lacks: `--among` brings lists of others.
+    Filters in ``all_of`` may name what an index lacks: `--among` brings lists made elsewhere.
 
     Args:
-        index: What is known of it.
+        index: The values of the index.
         wanted: The filter.
-        called: What a condition is called where the filter was written.
+        called: Gives the name of a condition where the filter was written.
 
     Raises:
-        InvalidInputError: Names the condition; the nearest values are given, or all of few.
+        InvalidInputError: Names the condition and the nearest values, or all where there are few.
     """
     for condition, value in _texts(wanted):
         if not index.has(condition, value):
@@ -118,7 +119,7 @@ def check_values(
 def _texts(wanted: Filter) -> Iterator[tuple[Condition, str]]:
     for each in (wanted, *wanted.none_of):
         for condition, values in each.conditions():
-            # Of fingerprints an index may well have none.
+            # Fingerprints are not checked: one asks with them whether an index has them.
             is_checked = condition.is_label or condition.column == "name"
             if is_checked and not isinstance(values, Range):
                 yield from ((condition, value) for value in values)
@@ -127,7 +128,7 @@ def _texts(wanted: Filter) -> Iterator[tuple[Condition, str]]:
 def _unknown(index: Values, condition: Condition, value: str) -> str:
     known = index.known(condition)
     near = sorted(known) if len(known) <= _LISTED else close_names(value, known)
-    # A list of values need not be one of this index.
+    # Values from elsewhere need not be in this index.
     near = [each for each in near if each and index.has(condition, each)]
     hint = f"it has {', '.join(near)}" if near else _LIKE_NOTHING
     return f"the index has no {value!r}; {hint}"

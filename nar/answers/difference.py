@@ -1,6 +1,6 @@
 """How two models differ: what is the same, operators, motifs, and node by node.
 
-The records are those of a client as well: no library of an index or of learning is imported.
+Clients use these records too: no library of an index or of learning is imported.
 """
 
 from collections import Counter
@@ -22,8 +22,8 @@ from nar.graphs.ops import ATTRIBUTES, op_name
 if TYPE_CHECKING:
     from nar.motifs.partition import MotifPartition
 
-# Share of the nodes that must be alike before a listing of the rest says anything; chosen: below it
-# most lines of a diff are of one side only.
+# Chosen: share of the nodes that must be alike for a listing; below it most lines of a diff stand
+# on one side only, and say nothing.
 _NEARLY_EQUAL: Final = 0.6
 # Matching lines takes the product of both lengths where few are alike: seconds at this many.
 _MAX_LISTED_NODES: Final = 5_000
@@ -68,8 +68,8 @@ class MotifDifference:
     """The motifs of two architectures side by side.
 
     Attributes:
-        shared: Motif types of both, those that cover most nodes first.
-        other: Motif types of one only, in the same order.
+        shared: Motif types that both have, the largest number of nodes first.
+        other: Motif types that only one has, in the same order.
         at_inference: Whether normal forms were compared.
     """
 
@@ -79,7 +79,7 @@ class MotifDifference:
 
     @property
     def in_shared(self) -> tuple[float, float]:
-        """Share of the nodes of each that stand in motifs of both, 0 to 1."""
+        """For each architecture, the share of its nodes in motifs that both have, 0 to 1."""
         shared, others = map(_nodes_in, (self.shared, self.other))
         first, second = (own / (own + other) for own, other in zip(shared, others, strict=True))
         return first, second
@@ -115,7 +115,7 @@ def compare_motifs(
 
 
 def _nodes_in(motifs: Sequence[MotifCounts]) -> tuple[int, int]:
-    """How many nodes of each stand in some motifs: every node stands in one."""
+    """How many nodes of each architecture some motifs cover: every node stands in one motif."""
     return (
         sum(len(motif.operators) * motif.first for motif in motifs),
         sum(len(motif.operators) * motif.second for motif in motifs),
@@ -127,10 +127,10 @@ class Explanation:
     """Why a network is near a query.
 
     Attributes:
-        name: Of the network.
-        motifs: Which motifs the query, which is the first, shares with it.
+        name: Name of the network.
+        motifs: Motifs side by side; the query is the first.
         differs: Which parts differ at inference; None where `nar.graphs.fingerprints.sameness` says
-            more, or where one of both has no body to speak of.
+            more, or where one has too small a body.
     """
 
     name: str
@@ -160,7 +160,7 @@ class Cut:
 
 
 def motif_difference(first: Cut, second: Cut) -> MotifDifference:
-    """Compare the motifs of two networks; by those of normal forms where these alone are equal."""
+    """Compare the motifs of two networks, or of their normal forms where only these are equal."""
     if sameness(first.network, second.network) == "inference":
         deployed = (motif_times(cut.deployed) for cut in (first, second))
         return compare_motifs(*deployed, at_inference=True)
@@ -196,14 +196,14 @@ class Difference:
     """Two architectures side by side.
 
     Attributes:
-        first: One of them.
-        second: The other.
+        first: The first architecture.
+        second: The second architecture.
         operators: Every operator of either, the largest difference first.
-        motifs: Which they share, and which one of them has alone.
+        motifs: Motif types that both have, and motif types that only one has.
         alike: Share of the nodes that have a counterpart with the same operator, attributes and
             operands at the same distances, 0 to 1.
         differs: Which of embedding, body and head are not the same at inference; None where one
-            has no body to speak of.
+            architecture has too small a body.
     """
 
     first: Architecture
@@ -220,12 +220,12 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """In what way they are the same, or else in which of their parts they differ."""
+        """In what way they are the same, or in which parts they differ."""
         return difference_text(self.sameness, self.differs, self.alike)
 
     @property
     def shared(self) -> str:
-        """How much of each stands in motifs that both have, as a sentence."""
+        """A sentence: how much of each stands in motifs that both have."""
         names = (self.first.labels.name, self.second.labels.name)
         return shared_text(names, self.motifs.in_shared)
 

@@ -71,8 +71,8 @@ class Lock(_Record):
     """The content of a lock file.
 
     Attributes:
-        version: Of capture and of the normal form; fingerprints of others are not compared.
-        models: What is locked, by name.
+        version: Version of capture and of the normal form; a lock of another version is refused.
+        models: The locked models, by name.
     """
 
     version: str
@@ -84,10 +84,10 @@ class LockedChange:
     """How a model differs from what is locked of it.
 
     Attributes:
-        kind: The one kind that it has.
-        before: What is locked.
-        now: What it is.
-        motifs: Of both, the locked one first.
+        kind: Kind of the change.
+        before: The model as it is locked.
+        now: The model as it is.
+        motifs: Motifs of both, the locked ones first.
     """
 
     kind: ChangeKind
@@ -137,7 +137,7 @@ def write_lock(path: Path, models: Mapping[str, Locked]) -> None:
 
 
 def read_lock(path: Path) -> Lock:
-    """Read a lock whose fingerprints can be compared with those of today.
+    """Read a lock of this version, whose fingerprints can be compared with new ones.
 
     Raises:
         InvalidInputError: It is missing, no lock, or written by another version of NAR.
@@ -153,7 +153,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def locked_names(path: Path) -> list[str]:
-    """Names of what a lock of any version locks.
+    """Names of the models in a lock of any version.
 
     Raises:
         InvalidInputError: It is missing or no lock.
@@ -166,8 +166,8 @@ def locked_of(lock: Lock, name: str, path: Path) -> Locked:
 
     Args:
         lock: The content of the file.
-        name: Of the model.
-        path: Where the lock stands, for who reads the error.
+        name: Name of the model.
+        path: Path of the lock, for the error.
 
     Raises:
         InvalidInputError: The lock has no such model.

@@ -17,8 +17,11 @@ from nar.answers.atlas import MAP, Atlas, check_seal, damaged, seal
 from nar.base.errors import MissingLibraryError
 from nar.base.files import write_whole
 
+# What scikit-learn advises before t-SNE: fewer dimensions mean less noise, and faster distances.
 _COMPONENTS: Final = 50
+# The default of scikit-learn: neighbours that a point keeps near.
 _PERPLEXITY: Final = 30.0
+# Any seed, always the same, so that the same vectors give the same map.
 _SEED: Final = 0
 _COLUMNS: Final = ("x", "y")
 
@@ -41,7 +44,7 @@ def coordinates(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         >>> points.shape, bool(np.abs(points).max() <= 1)
         ((24, 2), True)
     """
-    # Seconds to import, and only who packs an atlas needs it: the extra `plots`.
+    # It takes seconds to import, is needed to pack an atlas only, and comes with the extra `plots`.
     try:
         from sklearn.decomposition import PCA
         from sklearn.manifold import TSNE
@@ -66,7 +69,7 @@ def write_map(atlas: Atlas, points: NDArray[np.float32]) -> None:
     """Keep a map beside the vectors, whole or not at all.
 
     Args:
-        atlas: Whose architectures they are.
+        atlas: The atlas of the architectures.
         points: Shape (architectures, 2), in the order of the corpus.
     """
     table = pa.table(dict(zip(_COLUMNS, points.T, strict=True)))

@@ -24,16 +24,17 @@ _HUB: Final = "hf:"
 _HUB_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _FIRST: Final = ("timm", "torchvision", "transformers")
 _BARE: Final = "Model@"
+# Chosen: names in a message; more do not fit into two lines of a terminal.
 _SHOWN: Final = 5
 
 
 def resolve_name(name: str, corpus: Location | None) -> str:
-    """The name of the corpus, or of a file, for what somebody wrote.
+    """The name in the corpus, or the path of a file, for what somebody wrote.
 
     A name of the corpus is itself. ``resnet50`` is ``timm:resnet50``, if all models of that name
     are one design, and ``bert-base-uncased`` the model of that checkpoint without a head. A folder
     is the ``config.json`` in it, and ``hf:ORG/NAME`` that of a model in the cache of Hugging Face.
-    What has a source or a suffix is left to those who capture it.
+    A name with a source or a suffix that is not in the corpus is returned as it is, to be captured.
 
     Args:
         name: As it was written.
@@ -63,9 +64,9 @@ def resolve_name(name: str, corpus: Location | None) -> str:
 
 
 def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
-    """The model that is called so by its source."""
+    """The model of the corpus whose name ends with a short name."""
     found = sorted(next((each for each in _called(name, names) if each), []), key=_rank)
-    # Of a checkpoint, the model without a head is what its name means.
+    # The name of a checkpoint means its model without a head.
     found = [each for each in found if _BARE in each][:1] or found
     if not found:
         if Path(name).is_file():
@@ -94,14 +95,14 @@ def _rank(name: str) -> tuple[int, str]:
 
 
 def _called(name: str, names: Sequence[str]) -> Iterator[list[str]]:
-    """Names that end so: after their source, else after the checkpoint's or the decoder's."""
+    """Names that end with a short name: behind a source, else a checkpoint, else a decoder."""
     for separator in (":", "@", "/"):
         ending = f"{separator}{name}".lower()
         yield [each for each in names if each.lower().endswith(ending)]
 
 
 def _warn_of_close(name: str, names: Sequence[str]) -> None:
-    """Say at once what a name may have been that its library is about to be asked for."""
+    """Print names close to a name that the corpus lacks, before its library is imported."""
     source = f"{name.partition(':')[0]}:"
     registered = [each for each in names if each.startswith(source)]
     near = close_names(name, registered)
@@ -148,7 +149,7 @@ def _of_hub(name: str) -> str:
     repository = name.removeprefix(_HUB)
     if not _HUB_NAME.fullmatch(repository):
         raise InvalidInputError(name, "wanted hf:ORG/NAME, such as hf:google-bert/bert-base-cased")
-    # Whoever asks for no model of the hub does without its library.
+    # Imported here: other names do not need the library of the hub.
     from huggingface_hub import constants, try_to_load_from_cache
 
     cached = try_to_load_from_cache(repository, CONFIG_FILE)
@@ -162,10 +163,10 @@ def _of_hub(name: str) -> str:
 
 
 def captured(name: str, input_shape: Sequence[int] | None = None) -> "ZooCapture":
-    """Capture one model, showing that something happens.
+    """Capture one model, with a note on stderr meanwhile.
 
     Args:
-        name: Of the model, as its source or its file has it.
+        name: Name of the model with its source, or path of its file.
         input_shape: Of a tensor that the module of a user's factory is given.
 
     Raises:
@@ -185,7 +186,7 @@ def known_or_captured(
     fresh: bool = False,
     input_shape: Sequence[int] | None = None,
 ) -> Architecture:
-    """An architecture as the corpus has it; what it does not have, or cannot give, is captured.
+    """An architecture from the corpus, or captured where the corpus lacks it or cannot be read.
 
     Args:
         corpus: Where it may be; None if there is no corpus.

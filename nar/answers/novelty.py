@@ -1,8 +1,8 @@
-"""Novelty: how far a design is from the nearest known one, beside designs of known families.
+"""Novelty: how far a design is from the nearest known one, compared with designs of known families.
 
-An index measures its own designs. They are near copies of each other more often than what people
-bring, so that the shipped atlas is calibrated by the benchmark instead: with new designs of known
-families, and with edits and parts of known models (`benchmark.calibration`).
+An index measures its own designs. These are near copies of each other more often than the models
+that people ask with, so the shipped atlas is calibrated by the benchmark instead: with new designs
+of known families, and with edits and parts of known models (`benchmark.calibration`).
 """
 
 import json
@@ -18,14 +18,18 @@ from nar.base.errors import CorpusError
 from nar.base.files import write_whole
 from nar.index.rows import Hit, IndexRow
 
+# Chosen: designs that are measured. The standard error of a percentile is 1.1 points at most, and
+# every measured design costs a search.
 SAMPLED: Final = 2_000
+# Chosen: designs that search at a time; scores against 100,000 rows then take 100 MB.
 _CHUNK_ROWS: Final = 256
-# Of an index the nearest of another design is looked for among so many hits; most find it among the
-# first few.
+# The nearest row of another design is looked for among 10 hits; 50 are asked for only where all 10
+# have the design of the query, which is the case for few queries.
 _HITS: Final = (10, 50)
-# Rows, beside all rows, that may change before it is measured anew: a percentile moves by two
-# points at most, as far as the sample leaves it open.
+# Share of the rows that may change before novelty is measured again: a percentile moves by about
+# two points at most, no more than the sample leaves open.
 _STALE_SHARE: Final = 0.02
+# Any seed, always the same, so that the same corpus gives the same measurement.
 _SEED: Final = 0
 
 
@@ -35,7 +39,7 @@ class Novelty:
 
     Attributes:
         distances: Shape (designs,), 1 - cosine, ascending.
-        changed: Rows of the index that were written or deleted since.
+        changed: Rows of the index that were written or deleted since the measurement.
     """
 
     distances: NDArray[np.float32]
@@ -57,13 +61,13 @@ class Novelty:
 
 
 def calibrate(vectors: NDArray[np.float32], designs: Sequence[str]) -> Novelty:
-    """Measure a corpus: one member of each design asks, up to `SAMPLED` of them.
+    """Measure a corpus with one member of each design, at most `SAMPLED` members.
 
     A sample, because all pairs would cost the square of the corpus.
 
     Args:
         vectors: Shape (architectures, dim), of length 1.
-        designs: Shape (architectures,), topology of each; at least two are different.
+        designs: Shape (architectures,), topology fingerprints; at least two are different.
 
     Example:
         >>> vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32)
@@ -91,7 +95,7 @@ class Sampled(Protocol):
 
 
 def calibrate_index(index: Sampled) -> Novelty | None:
-    """Measure what an index holds: up to `SAMPLED` designs ask it; None if it holds only one."""
+    """Measure an index with at most `SAMPLED` of its designs; None if it holds only one design."""
     first = {row.topology: row for row in reversed(index.sample(SAMPLED))}
     distances = list(_nearest(index, list(first.values())))
     return Novelty(np.sort(np.array(distances, dtype=np.float32))) if distances else None
@@ -111,22 +115,22 @@ def _nearest(index: Sampled, rows: Sequence[IndexRow]) -> Iterator[float]:
             asking = [row for row, _ in copied]
             if not asking:
                 break
-        # Where all hits are copies of the design, no other design is nearer than the last one.
+        # Where all hits are of the same design, the last hit bounds the score of any other design.
         yield from (1 - score for _, score in copied)
 
 
 def keep_novelty(
     index: Sampled, path: Path, *, encoder: str, changed: int | None = None, rows: int = 0
 ) -> None:
-    """Measure what an index holds and keep it, where there is something to measure.
+    """Measure an index and write the measurement, if the index holds two designs or more.
 
     Args:
-        index: Of the encoder's vectors.
-        path: Of the file.
+        index: Holds vectors of the encoder.
+        path: File of the measurement.
         encoder: Fingerprint of the encoder.
-        changed: Rows that were written or deleted since it was kept last: while they are few, that
-            is kept on. None if they all are others.
-        rows: Of the index.
+        changed: Rows that were written or deleted since the last call; while few rows changed, the
+            last measurement stays. None if all rows may have changed.
+        rows: Number of rows of the index.
     """
     before = None if changed is None else kept_novelty(path, encoder=encoder)
     if before and changed is not None and before.changed + changed <= _STALE_SHARE * rows:
@@ -138,7 +142,7 @@ def keep_novelty(
 
 
 def kept_novelty(path: Path, *, encoder: str) -> Novelty | None:
-    """The same as `read_novelty`, but of a damaged file nothing is kept: it is written anew."""
+    """The same as `read_novelty`, but None for a damaged file, which is then written anew."""
     try:
         return read_novelty(path, encoder=encoder)
     except CorpusError:

@@ -8,8 +8,9 @@ for in the whole:
       query                    input ─> conv ─> relu ─> mean
               sees                      0       1       2      steps above it
 
-A family repeats its blocks, so the smaller member is contained in the larger one as well. It is no
-part: it has the stem and the head of the larger one. A part begins or ends where the whole goes on.
+A family repeats its blocks, so a larger member contains a smaller one as well. The smaller one is
+no part, as it has the stem and the head of the larger one: a part begins or ends where the whole
+goes on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,8 +29,9 @@ from nar.motifs.neighbours import Wiring, refine_upwards, wiring, with_attribute
 Where = Literal["the beginning", "the middle", "the end", ""]
 Mask = NDArray[np.bool_]
 
-# Chosen on validation data: `python -m benchmark parts-of`.
+# Steps above a node that are compared; chosen on validation data: `results/part_of.md`.
 RADIUS: Final = 8
+# Chosen on validation data: `results/part_of.md`. A lower share gives more false alarms.
 MIN_SHARE: Final = 0.9
 
 # (it begins inside the whole, it ends inside the whole) -> where it was cut out.
@@ -48,7 +50,7 @@ class PartOf:
     Attributes:
         share: Share of the query's operators that the whole has as well, 0 to 1; what occurs
             twice in the query has to occur twice in the whole.
-        of_whole: Share of the whole's operators that are those, 0 to 1.
+        of_whole: Share of the whole's operators that the query covers, 0 to 1.
         where: Where the query was cut out; empty if it lacks no end of the whole, or no layer.
     """
 
@@ -66,8 +68,8 @@ class Whole:
     """What a query is a part of.
 
     Attributes:
-        name: Of the whole.
-        part: Which part of it.
+        name: Name of the whole.
+        part: How much of the query it contains, and where.
     """
 
     name: str
@@ -108,7 +110,7 @@ def part_of(query: ComputationalGraph, whole: ComputationalGraph) -> PartOf:
 def wholes_of(
     query: ComputationalGraph, known: Mapping[str, ComputationalGraph]
 ) -> tuple[Whole, ...]:
-    """What a query is a part of: what contains most of it first, of these the smallest.
+    """What a query is a part of: the largest share of the query first, then the smallest whole.
 
     Args:
         query: Canonical graph.
@@ -119,7 +121,7 @@ def wholes_of(
 
 
 def in_order(compared_with: Sequence[Whole], min_share: float = MIN_SHARE) -> tuple[Whole, ...]:
-    """Of what a query was compared with, what it is a part of; see `wholes_of`."""
+    """The compared architectures that the query is a part of, ordered as in `wholes_of`."""
     parts = [whole for whole in compared_with if whole.part.is_part(min_share)]
     return tuple(sorted(parts, key=lambda whole: (-whole.part.share, -whole.part.of_whole)))
 
@@ -129,7 +131,7 @@ def reading(graph: ComputationalGraph, radius: int = RADIUS) -> Reading:
 
     Args:
         graph: The graph.
-        radius: How far above a node is looked.
+        radius: Steps above a node that its codes cover.
     """
     wires = wiring([graph])
     levels = [with_attributes(operator_codes(wires.op_ids), [graph])]
@@ -151,7 +153,7 @@ def reading(graph: ComputationalGraph, radius: int = RADIUS) -> Reading:
 
 
 def _steps_above(is_input: Mask, wires: Wiring, radius: int) -> Integers:
-    """How many steps above each node reach no input. Shape (nodes,)."""
+    """How many steps above each node stay clear of any input. Shape (nodes,)."""
     steps = np.zeros(len(is_input), dtype=np.int64)
     reached = is_input.copy()
     for _ in range(radius):
@@ -161,15 +163,15 @@ def _steps_above(is_input: Mask, wires: Wiring, radius: int) -> Integers:
 
 
 def compared(query: Reading, whole: Reading) -> PartOf:
-    """The same as `part_of`, of graphs that were read with one radius."""
+    """The same as `part_of`, for graphs that were read with the same radius."""
     free = whole.is_operator.copy()
     covered = np.zeros(len(query.sees), dtype=np.bool_)
     ends_inside = False
-    # Who sees most is placed first: the others have more nodes to choose from.
+    # Nodes that see most steps are placed first: the others have more nodes to choose from.
     for level in reversed(range(len(query.codes))):
         mine = np.flatnonzero(query.is_operator & (query.sees == level))
         wanted, left = query.codes[level][mine], np.flatnonzero(free)
-        # At most levels few are placed: the others of the whole are not sorted for them.
+        # At most levels few nodes are placed: only nodes of the whole that may match are sorted.
         left = left[np.isin(whole.codes[level][left], wanted)]
         offered = whole.codes[level][left]
         keys, others = _numbered(wanted), _numbered(offered)
@@ -189,7 +191,7 @@ def compared(query: Reading, whole: Reading) -> PartOf:
 
 
 def _numbered(codes: Codes) -> Codes:
-    """Each code with how often it stood before: those of two lists that are equal make pairs."""
+    """Each code with its count so far: equal codes of two lists then match one to one."""
     _, kind, counts = np.unique(codes, return_inverse=True, return_counts=True)
     number = np.empty(len(codes), dtype=np.int64)
     number[np.argsort(kind, kind="stable")] = ranks(counts)

@@ -23,6 +23,7 @@ ACCURACY: Final = "results-imagenet.csv"
 SPEED: Final = "benchmark-infer-amp-nchw-pt291-cu128-4090.csv"
 _FILE: Final = ("data", "published.parquet")
 _KEY: Final = b"nar.published"
+# The highest level of zstd without `--ultra`: the file is written once, and every wheel carries it.
 _LEVEL: Final = 19
 
 
@@ -32,7 +33,7 @@ class Published:
 
     Attributes:
         name: Of the architecture, such as ``timm:resnet50``.
-        weights: Which of the published ones.
+        weights: Name of the published weights.
         input_size: Height and width of the images, in pixels.
         imagenet_top1: Percent of ImageNet-1k's validation images.
         images_per_s: Images a second of one RTX 4090, mixed precision; None if not measured at
@@ -48,7 +49,7 @@ class Published:
 
 @cache
 def published() -> Mapping[str, Published]:
-    """What ships, by name of the architecture.
+    """The figures that ship with NAR, by name of the architecture.
 
     Raises:
         CorpusError: The file is missing or damaged.
@@ -83,7 +84,7 @@ def origin() -> str:
 
 
 def figures_of(names: Iterable[str]) -> Published | None:
-    """The figures of a network that has several names: those of the first that has any."""
+    """The figures of a network with several names, from the first name that has figures."""
     known = published()
     for name in names:
         if name in known:
@@ -122,10 +123,10 @@ def _measured(row: Mapping[str, str], speeds: Mapping[tuple[str, int], float]) -
 
 
 def write_published(figures: Iterable[Published], source: str) -> Path:
-    """Write what ships.
+    """Write the file that ships with NAR.
 
     Args:
-        figures: By name.
+        figures: Sorted by name.
         source: Where they were read, with commit and date.
     """
     table = pa.Table.from_pylist([asdict(each) for each in figures])

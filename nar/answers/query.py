@@ -59,7 +59,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Everything that is said in answer to one query, each part with its evidence.
+    """The whole answer to one query, each part with its evidence.
 
     An architecture asked for by name or id is in none of the lists. A part that was not asked for
     is None. Filters concern the hits alone.
@@ -67,21 +67,21 @@ class Answer:
     Attributes:
         hits: Nearest first, equal scores by id.
         same_network: Known architectures of the same exact fingerprint.
-        same_at_inference: Known ones of another topology that deployment makes the same network,
-            as `nar.graphs.fingerprints.same_at_inference` has it.
-        same_design: Further known ones of the same topology fingerprint.
+        same_at_inference: Known architectures of another topology that deployment makes the same
+            network, as `nar.graphs.fingerprints.same_at_inference` has it.
+        same_design: Further known architectures of the same topology fingerprint.
         novelty: How many of a hundred designs of known families have a nearer neighbour; 0 where
-            one of the lists of the same is not empty. None where their distances were not measured.
-        resemblance: What it is like.
-        family: What the hits by design say of its family; of a composed model, those by family.
-        trunk: What the hits by trunk say of what it stands on; None of a model that is not
-            composed of decoder and encoder, too.
+            anything known is the same. None where the index has no measured distances.
+        resemblance: What the query is like.
+        family: What the hits by design say of its family; of a composed model, the hits by family.
+        trunk: What the hits by trunk say of what it stands on; None also where the model is not
+            composed of decoder and encoder.
         part_of: What it is a part of, the best first.
         bodies: Which networks have its body, with other ends.
         shared: Which motifs the first networks among the hits share with it, and what contains it
             and has its body first, where these were asked for.
         compared: How many hits were compared with it, node by node, for `part_of` and `bodies`:
-            those whose graphs could be had.
+            the hits whose graphs could be read.
     """
 
     hits: tuple[Hit, ...]
@@ -106,7 +106,7 @@ class Answer:
 def in_place(
     items: Sequence[Item | NarError], answers: Iterable[Record]
 ) -> list[Record | NarError]:
-    """Answers of the items that are no errors, in order, with the errors between them.
+    """Answers in the order of their items; an item that is an error stays where it is.
 
     Example:
         >>> in_place(["a", NarError("bad"), "b"], ["A", "B"])

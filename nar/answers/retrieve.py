@@ -41,7 +41,7 @@ class Embeds(Protocol):
         """Shape (graphs, dim), of length 1."""
 
     def weights(self, by: By) -> NDArray[np.float32]:
-        """What a query's vector is multiplied with, by what is asked for: shape (dim,)."""
+        """What a query's vector is multiplied with, for each kind of search: shape (dim,)."""
 
 
 class Searches(Protocol):
@@ -57,7 +57,7 @@ class Searches(Protocol):
     def find_by_fingerprint(
         self, *, topologies: Sequence[str] = (), inferences: Sequence[str] = ()
     ) -> list[IndexRow]:
-        """Rows of these designs, or with these normal forms, by id."""
+        """Rows with any of these topology or inference fingerprints, by id."""
 
     def search_all(self, searches: Sequence[Search]) -> list[list[Hit]]:
         """The nearest rows of each search."""
@@ -82,8 +82,9 @@ class Retriever:
     Args:
         embedder: Turns graphs into vectors of the index's encoder.
         index: Holds the known architectures.
-        novelty: How far these are from each other, if that was measured.
-        graphs: Has their graphs; without them, no part of an answer is made that compares graphs.
+        novelty: How far the known architectures are from each other, if that was measured.
+        graphs: Has their graphs; without it, the parts of an answer that compare graphs are not
+            made.
         max_nodes: Nodes of the graphs that are compared for queries that are answered together;
             None for any number.
     """
@@ -137,7 +138,7 @@ class Retriever:
             leaves the others alone.
 
         Raises:
-            IndexUnavailableError: The index cannot be reached, which concerns all of them.
+            IndexUnavailableError: The index cannot be reached, which concerns all queries.
         """
         return answer_all(queries, self._find, self.graphs, self.index.get, self.max_nodes)
 
@@ -162,7 +163,7 @@ class Retriever:
         ]
 
     def _fault(self, query: Query) -> InvalidQueryError | None:
-        """What is wrong with a query, whatever is indexed."""
+        """What is wrong with a query, independent of what is indexed."""
         try:
             check_top_k(query.top_k)
             check_filter(query.filter)
@@ -173,7 +174,7 @@ class Retriever:
         return None
 
     def _answer(self, resolved: Sequence[_Resolved]) -> list[Answer]:
-        """Answers of one look at the fingerprints and one search."""
+        """Answers to queries, from one look-up of fingerprints and one search."""
         same = self._same(resolved)
         beside = self._beside(resolved, same)
         hits = self._search([*resolved, *beside.values()])
@@ -192,7 +193,7 @@ class Retriever:
         ]
 
     def _beside(self, resolved: Sequence[_Resolved], same: Sequence[Same]) -> dict[int, _Resolved]:
-        """What is asked beside for the novelty of queries whose own hits were chosen."""
+        """Searches for novelty, by position, of queries with a filter or another `by`."""
         beside: dict[int, _Resolved] = {}
         if self.novelty is None:
             return beside
@@ -203,7 +204,7 @@ class Retriever:
         return beside
 
     def _search(self, asked: Sequence[_Resolved]) -> list[list[Hit]]:
-        """The hits of all queries without themselves, of one call to the index."""
+        """The hits of all queries, from one call to the index; no query is its own hit."""
         own = any(one.own_id for one in asked)
         searches = [
             Search(self._weighed(one), min(one.query.top_k + own, MAX_TOP_K), one.query.filter)
@@ -216,20 +217,20 @@ class Retriever:
         return found
 
     def _weighed(self, one: _Resolved) -> NDArray[np.float32]:
-        """The vector to search by: that of the query, as far as it counts for what is asked for."""
+        """The vector to search by: the query's, weighed for the kind of search."""
         weighed = one.vector * self.embedder.weights(one.query.by)
-        # A vector that has nothing of what is asked for has a design all the same.
+        # A design may lack every component that a search weighs: then its whole vector is used.
         return weighed if weighed.any() else one.vector
 
     def _shown(self, one: _Resolved, hits: Sequence[Hit]) -> list[Hit]:
-        """Hits with the scores that people see: a copy has 1, whatever is asked for."""
+        """Hits with the scores that people see: a copy has 1 in every kind of search."""
         weighed = self._weighed(one)
         if np.array_equal(weighed, one.vector):
             return list(hits)
         copy = _cosine(weighed, one.vector)
         if one.query.by == "design":
-            # What counts more than once must not part a design further from those that know
-            # nothing of it: they keep their cosine.
+            # A component with a weight above 1 must not move a design away from rows in which that
+            # component is zero: these rows keep their cosine.
             copy = min(copy, float(np.linalg.norm(one.vector) / np.linalg.norm(weighed)))
         return [hit.hit(min(hit.score / copy, 1.0)) for hit in hits]
 
@@ -248,7 +249,7 @@ class Retriever:
         return [_same_as(one, rows) for one in resolved]
 
     def _percentile(self, known: Same, nearest: Sequence[Hit]) -> float | None:
-        """The novelty of a query: what is the same, or the nearest of all, tells."""
+        """The novelty of a query: 0 if something is the same, else by its nearest row."""
         if self.novelty is None:
             return None
         if any(known.values()) or not nearest:
@@ -294,7 +295,7 @@ def _same_as(one: _Resolved, rows: Mapping[str, Sequence[IndexRow]]) -> Same:
 
     Args:
         one: The query.
-        rows: Of the index, by topology and by inference fingerprint.
+        rows: Rows of the index, by topology and by inference fingerprint.
     """
     same: Same = {"network": (), "inference": (), "design": ()}
     network = one.network

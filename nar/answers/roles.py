@@ -3,12 +3,12 @@
 The body is what a design is made of; the ends are what it is used with. A *maker* is an operator
 that gives features their form: a norm, an activation of hidden values, a recurrent layer.
 
-- The body is whatever leads to an operator that joins several values, or to a maker. A maker does
-  not count that comes after the last of those joins and after a linear layer, or an operator that
-  pools or picks, nor does a join of results alone.
+- The body is whatever leads to a join, an operator with several operands, or to a maker. Two do not
+  count: a maker behind the last join that also comes after a linear layer or after an operator that
+  pools or picks; and a join of nothing but results.
 - What is not in the body is the head.
-- Of the body, the embedding is inputs, tables of words, the layers that read inputs, and what is
-  computed from those alone until the first maker.
+- Within the body, the embedding is inputs, tables of words, the layers that read inputs, and what
+  is computed from these alone until the first maker.
 
 ::
 
@@ -62,7 +62,7 @@ def roles(graph: ComputationalGraph) -> Roles:
 
 
 class _Reach:
-    """Who reads whom in a graph, and marks carried along."""
+    """Operands and readers of every node, and marks that are carried along the edges."""
 
     def __init__(self, graph: ComputationalGraph) -> None:
         self.operands = operand_lists(graph.nodes, graph.edge_index)
@@ -72,14 +72,14 @@ class _Reach:
                 self.readers[source].append(node)
 
     def above(self, marked: Mask) -> Mask:
-        """Nodes from which a marked one is reached, each in one step at least."""
+        """Nodes from which a marked node is reached in one step or more."""
         marks, above = marked.tolist(), [False] * len(marked)
         for node in reversed(range(len(marks))):
             above[node] = any(marks[reader] or above[reader] for reader in self.readers[node])
         return np.array(above, dtype=np.bool_)
 
     def below(self, marked: Mask) -> Mask:
-        """Marked nodes, and those that are reached from one."""
+        """Marked nodes, and nodes that are reached from a marked one."""
         below = marked.tolist()
         for node, sources in enumerate(self.operands):
             below[node] = below[node] or any(below[source] for source in sources)
@@ -98,7 +98,7 @@ def _kept(graph: ComputationalGraph, flow: _Reach) -> Mask:
 
 
 def _of_results(flow: _Reach) -> Mask:
-    """Nodes whose operands nobody else reads: of a residual, one operand is read by the branch."""
+    """Nodes whose operands have no other reader: a residual's operand is read by its branch too."""
     return np.array(
         [all(len(flow.readers[source]) == 1 for source in sources) for sources in flow.operands],
         dtype=np.bool_,

@@ -1,4 +1,4 @@
-"""Who uses a block: every motif type of a corpus, with the architectures that contain it."""
+"""Uses of blocks: every motif type of a corpus, with the architectures that contain it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,13 +19,16 @@ from nar.graphs.ragged import slices_within
 from nar.motifs.partition import partition_all
 
 _COLUMNS: Final = ("code", "row", "count")
+# The highest level of zstd without `--ultra`: a table is written once, and every wheel carries it.
 _LEVEL: Final = 19
+# Chosen: graphs of so many nodes are cut into motifs together, which bounds the memory of a step; a
+# larger graph is a batch of its own.
 _NODES_A_BATCH: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Uses:
-    """Which architectures contain which motif types: one entry a pair.
+    """Which architectures contain which motif types: one entry for each pair.
 
     Attributes:
         codes: Shape (pairs,), uint64, ascending.
@@ -76,7 +79,7 @@ def uses_of(counted: Iterable[dict[int, int]]) -> Uses:
 
 
 def corpus_uses(corpus: Location) -> Uses:
-    """Cut every architecture of a corpus into motifs, and say who contains which: minutes."""
+    """Cut every architecture of a corpus into motifs, and count them; takes minutes."""
     return uses_of(counts for _, items in Corpus(corpus).shards() for counts in _counted(items))
 
 

@@ -1,8 +1,8 @@
-"""What the hits of a design say of it: whose variant it is, and its family.
+"""What the hits of a design say of it: which model it is a variant of, and its family.
 
 Hits vote for their families. Near hits count more: the vote of a hit halves with every `HALVING`
-that its score lies behind the first one's. A family of few members can so win against a large one
-that is farther. Models of one's own that were added without a family do not vote.
+that its score lies behind that of the first hit. So a family of few members can win against a large
+family that is farther. Models that a user added without a family do not vote.
 """
 
 from collections import defaultdict
@@ -15,11 +15,16 @@ from nar.index.rows import Hit
 
 # Chosen on validation data: `python -m benchmark parts-of`.
 HALVING: Final = 0.02
+# Chosen on validation data, among the bounds in `results/part_of.md`: higher bounds name a family
+# less often, and are right more often.
 MIN_AGREEMENT: Final = 0.6
+# Chosen in the same way.
 MIN_SCORE: Final = 0.75
+# Chosen: hits that vote, as many as an answer has by default.
 HITS: Final = 10
-# Chosen on validation data: `python -m benchmark verdicts`.
+# Chosen on validation data: `results/verdicts.md`.
 MIN_COPY: Final = 0.8
+# Chosen on validation data: `results/verdicts.md`.
 MIN_KNOWN: Final = 0.7
 
 Word = Literal["variant", "family", "relative", "unlike"]
@@ -31,8 +36,8 @@ class FamilyCount:
 
     Attributes:
         family: Its name.
-        hits: How many hits are of it.
-        score: Of the nearest of them.
+        hits: How many hits belong to the family.
+        score: Score of its nearest hit.
         vote: Its share of the votes, 0 to 1.
     """
 
@@ -48,7 +53,7 @@ class FamilyVerdict:
 
     Attributes:
         of: How many hits were asked.
-        counts: Families of the hits that have one, that of the largest vote first.
+        counts: Families of the hits that have one, the largest vote first.
     """
 
     of: int
@@ -60,14 +65,14 @@ class FamilyVerdict:
         return self.family_at(MIN_AGREEMENT, MIN_SCORE)
 
     def family_at(self, min_agreement: float, min_score: float) -> str:
-        """The same, where its share of the votes and its nearest hit's score are at least these."""
+        """The same with other bounds: of the share of votes, and of the nearest hit's score."""
         first = next(iter(self.counts), None)
         stands_out = first and first.vote >= min_agreement and first.score >= min_score
         return first.family if first and stands_out else ""
 
 
 def family_of(hit: Hit) -> str:
-    """Family of a hit; of a composed model that of its decoder or head."""
+    """Family of a hit; a composed model has the family of its decoder or head."""
     return hit.family
 
 
@@ -96,14 +101,14 @@ def family_verdict(hits: Sequence[Hit], family: Callable[[Hit], str] = family_of
 
 @dataclass(frozen=True, slots=True)
 class Resemblance:
-    """What is said of a design that is not known.
+    """What a design that is not known resembles.
 
     Attributes:
         word: It is a close ``variant`` of a known model, or of a ``family``; it has a ``relative``,
             and no family stands out; or it is ``unlike`` all that is known.
-        name: Of the model that it is a variant of, or of its nearest relative; empty where there
-            are no hits.
-        family: Of that model, or the one that stands out; empty where none is said.
+        name: Name of the model that it is a variant of, or of its nearest relative; empty where
+            there are no hits.
+        family: Family of that model, or the family that stands out; empty where neither is known.
     """
 
     word: Word

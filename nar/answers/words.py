@@ -1,4 +1,4 @@
-"""Words: the sentences that say an answer. Every front end says these, and none makes its own."""
+"""Words: the sentences of an answer. Every front end shows these, and none makes its own."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,16 @@ from nar.answers.roles import Role
 from nar.graphs.fingerprints import Sameness
 
 if TYPE_CHECKING:
-    # Records say themselves with these words.
+    # For annotations only: `Difference`, which `Answer` imports, takes its sentences from here.
     from nar.answers.bodies import SharedBody
     from nar.answers.part_of import Whole
     from nar.answers.query import Answer
     from nar.answers.verdict import FamilyVerdict, Resemblance, Word
     from nar.index.rows import Hit
 
-# Chosen: so many fit into a sentence that one reads at once; the record has them all.
+# Chosen: so many names fit into a sentence that one reads at once; the record has all names.
 _SHOWN_NAMES: Final = 3
+# Chosen: for the same reason; the record has all families.
 _SHOWN_FAMILIES: Final = 3
 
 _SAME_NETWORK: Final = "This network is already known as {}."
@@ -62,9 +63,9 @@ class Sentence:
     """One sentence of an answer.
 
     Attributes:
-        part: The field of the answer that it says.
-        text: As it is read.
-        names: Architectures that it names, in their order in the text.
+        part: The field of the answer that the sentence is about.
+        text: The text.
+        names: Architectures in the text, in their order.
     """
 
     part: str
@@ -75,7 +76,7 @@ class Sentence:
 def sentences(answer: "Answer") -> tuple[Sentence, ...]:
     """What an answer says beside its hits, the most certain first.
 
-    Of what is known, nothing weaker is said: neither what it is like nor whose body it has.
+    A known design gets no weaker sentences: what it is like, and which body it has.
     """
     return tuple(sentence for say in _PARTS for sentence in say(answer))
 
@@ -93,7 +94,7 @@ def resemblance_text(like: "Resemblance") -> str:
 
 
 def body_text(body: "SharedBody") -> str:
-    """Whose body a network has.
+    """Which known network has the same body.
 
     Example:
         >>> from nar.answers.bodies import SharedBody
@@ -116,11 +117,11 @@ def apart(differs: tuple[Role, ...]) -> str:
 def difference_text(
     same: Sameness | None, differs: tuple[Role, ...] | None, alike_share: float
 ) -> str:
-    """In what way two networks are the same, or else in which of their parts they differ.
+    """In what way two networks are the same, or in which parts they differ.
 
     Args:
         same: What both have in common.
-        differs: Which parts are not the same; None where one has no body to speak of.
+        differs: Which parts are not the same; None where a network has too small a body.
         alike_share: Share of the nodes that have a counterpart, 0 to 1.
 
     Example:
@@ -144,7 +145,7 @@ def shared_text(names: Sequence[str], in_shared: Sequence[float]) -> str:
 
 
 def _known(answer: "Answer") -> Iterator[Sentence]:
-    """What is the same as the query; of a known network, its design goes without saying."""
+    """What is the same as the query; the design of a known network is not mentioned again."""
     if answer.same_network:
         yield _same("same_network", _SAME_NETWORK, answer.same_network)
     if answer.same_at_inference:
