@@ -1,4 +1,4 @@
-"""A process beside this one: of low priority, asked one thing, and gone when this one is.
+"""A child process of low priority: it gets one task, and ends when its parent ends.
 
 parent                            child
 Child(module, task) ----------->  task_of_parent(), and when to end
@@ -19,24 +19,26 @@ from contextlib import suppress
 from typing import Any, Final
 
 _CLOSE: Final = "close"
-# Behind the process that answers calls (chosen; the system counts to 19).
-_NICENESS: Final = 10  # half of what a user may give up: answers come first
-# How often the parent looks whether it shall end (chosen: nobody notices the delay).
+# Chosen: half of the 19 that the system counts to, so that the process that answers calls comes
+# first.
+_NICENESS: Final = 10
+# Chosen: how often the parent looks whether it shall end, a delay that nobody notices.
 _LOOK_S: Final = 0.1
-# How long a child may take to end in order, before it is killed (chosen).
+# Chosen: how long a child may take to end in order, before it is killed.
 _CLOSING_S: Final = 3.0
 
 
 class Child:
-    """The parent's end.
+    """A child process, as its parent sees it.
 
     Args:
-        module: What runs, as ``python -m``.
-        task: What it shall do, sent as JSON: every user of the machine may read a command line.
+        module: The module that the child runs, as ``python -m`` does.
+        task: What the child shall do. It is sent as JSON through a pipe, because every user of the
+            machine may read a command line.
     """
 
     def __init__(self, module: str, task: Mapping[str, object]) -> None:
-        # Without buffers: what a dead child no longer reads would come up again at every close.
+        # Without buffers: text that a dead child did not read would raise at every close again.
         self._process = subprocess.Popen(
             [sys.executable, "-m", module], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
@@ -48,7 +50,7 @@ class Child:
         return self._process.poll() is None
 
     def answer(self, ending: threading.Event) -> dict[str, Any] | None:
-        """Its answer; None where it died without one. It is ended once the event is set."""
+        """The child's answer; None if it died without one. It is ended once the event is set."""
         assert self._process.stdout
         while not select.select([self._process.stdout], [], [], _LOOK_S)[0]:
             if ending.is_set():
@@ -58,7 +60,7 @@ class Child:
         return answer
 
     def close(self) -> None:
-        """Let it end in order, or make it end."""
+        """Let the child end in order, and kill it if it does not."""
         self._end()
         assert self._process.stdout
         self._process.stdout.close()
@@ -81,13 +83,13 @@ class Child:
 
 
 def task_of_parent(niceness: int = _NICENESS) -> tuple[dict[str, Any], threading.Event]:
-    """The child's end: its task, and an event that is set when it is to end in order.
+    """The task of this child process, and an event that is set when it is to end in order.
 
-    A terminal and systemd send their signals to the parent's children, too: when they end is for
-    the parent to say.
+    The child ignores the signals that a terminal and systemd send to the parent's children, too:
+    the parent says when it ends.
 
     Args:
-        niceness: How far it stands back behind other processes; 0 where somebody waits for it.
+        niceness: How far the child stands back behind other processes; 0 if somebody waits for it.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

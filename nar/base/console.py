@@ -22,9 +22,9 @@ from rich.text import Text
 from nar.base.errors import NarError
 from nar.base.release import version
 
-# Chosen: a log of an hour stays a few hundred lines.
+# Chosen: time between two lines of progress, so that the log of an hour has a few hundred.
 LOG_EVERY_S = 10.0
-# Columns of what nobody looks at in a terminal: other programs want a row on one line.
+# Chosen: the width of output that is not a terminal, because other programs want a row on one line.
 _UNBOUNDED = 200
 
 # Names, paths and reasons come from outside: a `[tag]` or `:word:` in them stays as it is.
@@ -32,7 +32,7 @@ stdout = Console(markup=False, emoji=False, highlight=False)
 stderr = Console(stderr=True, markup=False, emoji=False, highlight=False)
 P = ParamSpec("P")
 
-# What a person can mend: no room, no right, a file too large for a limit, a disk that is broken.
+# Errors that a person can mend: no room, no right, a file too large for a limit, a broken disk.
 DISK: Final = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
 )
@@ -68,7 +68,7 @@ class Advance(Protocol):
         Args:
             number: How many are done, failed ones included.
             group: Which group they belong to, where a job has groups.
-            failed: How many of them have failed.
+            failed: How many items have failed.
         """
 
 
@@ -80,14 +80,14 @@ def progress(
     *,
     groups: Mapping[str, int] = MappingProxyType({}),
 ) -> Iterator[Advance]:
-    """Show how far a job is and how long it still takes; the body calls with what it has done.
+    """Show how far a job is and how long it still takes; the body reports the items it has done.
 
     A terminal gets a bar, and one a group; a log file gets a line every ten seconds.
 
     Args:
-        title: What is done.
+        title: What the job does.
         total: How many items the job has.
-        console: Where to.
+        console: Where to show it.
         groups: Group -> how many of the items belong to it.
     """
     counts = _Counts(title, total, groups)
@@ -209,12 +209,12 @@ def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except (NarError, OSError) as error:
-            said = _said_by(error)
-            if said is None:
+            reason = _reason_of(error)
+            if reason is None:
                 raise
             if kwargs.get("verbose"):
                 stderr.print("".join(traceback.format_exception(error)), soft_wrap=True)
-            stderr.print(Text.assemble(("error", "bold red"), f" {said}"), soft_wrap=True)
+            stderr.print(Text.assemble(("error", "bold red"), f" {reason}"), soft_wrap=True)
             raise typer.Exit(1) from error
         except KeyboardInterrupt:
             stderr.print("interrupted; what is finished is kept")
@@ -223,24 +223,24 @@ def reporting_errors(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
-def _said_by(error: NarError | OSError) -> str | None:
-    """What a person is told of an error; None of one that nobody outside can mend."""
+def _reason_of(error: NarError | OSError) -> str | None:
+    """The text of an error for a person; None for an error that no person can mend."""
     if isinstance(error, NarError):
         return str(error)
     if error.errno not in DISK:
         return None
-    said = (error.strerror or str(error)).partition("\n")[0]
+    cause = (error.strerror or str(error)).partition("\n")[0]
     file = f"the file {error.filename}" if error.filename else "a file"
-    return f"{file} cannot be kept ({said}); mend that, or name another directory, and run again"
+    return f"{file} cannot be kept ({cause}); mend that, or name another directory, and run again"
 
 
 def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_json: bool) -> None:
     """Print one answer, for a program or for a person.
 
     Args:
-        value: What a program gets.
-        view: Makes what a person sees.
-        as_json: Who is asking.
+        value: The answer for a program.
+        view: Makes the answer for a person.
+        as_json: Whether a program asks.
     """
     if as_json:
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
@@ -252,7 +252,7 @@ def show(value: Mapping[str, object], view: Callable[[], RenderableType], *, as_
 
 
 def show_rows(name: str, rows: Iterable[Mapping[str, object]]) -> None:
-    """Print what `show` prints of ``{name: rows}`` as JSON, one row in memory at a time."""
+    """Print ``{name: rows}`` as `show` prints it as JSON, with one row in memory at a time."""
     sys.stdout.write(f"{{\n  {json.dumps(name)}: [")
     before = "\n"
     for row in rows:

@@ -81,7 +81,7 @@ class IndexUnavailableError(NarError):
 
 
 class IndexInUseError(IndexUnavailableError):
-    """Another process has the embedded index open."""
+    """Another process has the Milvus Lite index open."""
 
 
 class FilesSufficeError(IndexUnavailableError):

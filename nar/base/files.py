@@ -11,7 +11,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
     Args:
         path: Where the file shall be; its directory exists.
-        write: Writes everything to the path that it is given, which lies in the same directory.
+        write: Writes the whole content to the path that it gets, which lies in the same directory.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -44,10 +44,10 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_readable(path: Path) -> None:
-    """See that a file which somebody has named can be read.
+    """Check that a file which somebody has named can be read.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: The file cannot be read.
     """
     try:
         path.open("rb").close()

@@ -1,8 +1,7 @@
-"""Files of models by the end of their names: those that are read, and those that cannot be.
+"""Files of models by the end of their names: which kinds NAR reads, and why it reads no others.
 
-It stands below everything that reads one, so that whoever only refuses a file, as a server does,
-loads no library of models. A reader of a new kind is one row here and one in
-`nar.zoo.sources.file`.
+This module stands below every reader of models, so that a server that only refuses a file loads no
+library of models. A reader of a new kind takes one row here and one in `nar.zoo.sources.file`.
 """
 
 from pathlib import Path
@@ -11,15 +10,15 @@ from typing import Final
 CONFIG_FILE: Final = "config.json"
 # A module is made by a function in it: path/to/file.py:factory.
 PYTHON: Final = ".py"
-# End of the name -> what such a file is. Each of them says what is computed.
+# End of the name -> the kind of file. Each kind says what is computed.
 READ: Final = {
     ".onnx": "an ONNX model",
     ".pt2": "an exported program",
     ".json": "a configuration",
 }
-# They hold weights, which do not say what is computed with them.
+# Files of weights, which do not say what is computed with the weights.
 WEIGHTS: Final = frozenset({".pt", ".pth", ".bin", ".safetensors", ".ckpt", ".h5", ".gguf", ".npz"})
-# They say what is computed, in a form that nothing here reads.
+# Files that say what is computed, in a form that NAR cannot read.
 NOT_READ: Final = {
     ".engine": "a TensorRT engine",
     ".keras": "a Keras model",
@@ -28,7 +27,7 @@ NOT_READ: Final = {
     ".tflite": "a TensorFlow Lite model",
     ".torchscript": "a TorchScript model",
 }
-# What to name in place of anything else.
+# The end of each error: what a user can name in place of such a file.
 WANTED: Final = (
     f"path/to/file{PYTHON}:factory, or a file that ends in "
     f"{', '.join(end for end in READ if end != '.json')} or is a {CONFIG_FILE}"
@@ -36,7 +35,7 @@ WANTED: Final = (
 
 
 def why_not_read(path: Path) -> str | None:
-    """Why no model is captured from a file that ends so, with the way out; None for other ends.
+    """Why NAR captures no model from a file with this end, with the way out; None for other ends.
 
     Example:
         >>> why_not_read(Path("mobile.tflite")).partition(";")[0]

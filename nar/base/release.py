@@ -1,4 +1,4 @@
-"""What NAR is called where packages are installed, and which release this is."""
+"""The name of NAR's distribution, and its release."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ DISTRIBUTION: Final = "nar-search"
 
 def version() -> str:
     """The release that is installed."""
-    # It brings a parser of e-mails, which no other part of a command needs.
+    # Imported here: it imports a parser of e-mails, which no other part of a command needs.
     from importlib import metadata
 
     return metadata.version(DISTRIBUTION)

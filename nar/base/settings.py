@@ -1,4 +1,4 @@
-"""The base of all settings, and what is said of settings that are not right."""
+"""The base of all settings, and the error texts of settings that are wrong."""
 
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-# A value that came is shown, but for text: that may be a token.
+# Types of values that errors show. A text is not shown, because it may be a token.
 _SHOWN = (bool, int, float)
 
 
@@ -19,11 +19,11 @@ class Settings(BaseModel):
 
 
 def faults(error: ValidationError, settings: type[BaseModel]) -> str:
-    """Every fault of settings that were refused: which one, and what was wanted.
+    """Every fault of settings that were refused: which setting, and what was wanted.
 
     Args:
-        error: What they were refused with.
-        settings: What was asked for.
+        error: The error of Pydantic that refused them.
+        settings: The class of the settings.
 
     >>> from pydantic import Field
     >>> class Place(Settings):
@@ -56,7 +56,7 @@ def _hint(name: str, names: list[str]) -> str:
 
 
 def _names(settings: type[BaseModel], place: list[str]) -> list[str]:
-    """Settings that a part of the whole has."""
+    """The names of the settings at a place inside the whole."""
     fields = settings.model_fields
     for name in place:
         fields = _parts(fields[name]) if name in fields else {}
@@ -64,14 +64,14 @@ def _names(settings: type[BaseModel], place: list[str]) -> list[str]:
 
 
 def _parts(field: FieldInfo) -> dict[str, FieldInfo]:
-    """Settings below one: its default has more than its base class says."""
+    """The settings below a setting. Its default may have more than the base class declares."""
     models = [*_models(field.annotation), type(field.default)]
     parts = [model.model_fields for model in models if issubclass(model, BaseModel)]
     return {name: part for fields in parts for name, part in fields.items()}
 
 
 def _models(annotation: object) -> Iterator[type]:
-    """Classes in an annotation, as of `TlsConfig | None`."""
+    """Classes in an annotation, such as `TlsConfig | None`."""
     if isinstance(annotation, type):
         yield annotation
     for part in get_args(annotation):

@@ -1,4 +1,4 @@
-"""Waiting for what cannot tell when it is ready: another process, a port, a store."""
+"""Waiting for another process, a port or a store, none of which reports when it is ready."""
 
 import time
 from collections.abc import Callable
@@ -17,9 +17,9 @@ def retried(
     """The result of the first attempt that succeeds.
 
     Args:
-        attempt: What is tried; the first time at once.
+        attempt: The call to try; the first time at once.
         may_pass: Whether another attempt may succeed after this error.
-        limit_s: An error after so long is the last one.
+        limit_s: An error after so long is raised.
         pause_s: Time between two attempts.
 
     Raises:
@@ -57,10 +57,10 @@ def wait_until(
         is_done: The condition; asked at once, and again after each pause.
         limit_s: How long to wait at most.
         pause_s: Time between two looks.
-        meanwhile: Called between two looks, such as what shows that this goes on.
+        meanwhile: Called between two looks, for example to show that the wait goes on.
 
     Returns:
-        Whether it came true in time.
+        Whether the condition came true in time.
 
     Example:
         >>> looks = iter([False, False, True])

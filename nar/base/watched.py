@@ -15,14 +15,14 @@ Stamp = tuple[int, int, int]
 
 
 class Watched(Generic[Content]):
-    """The content of some files, read again when it is asked for after one of them has changed.
+    """The content of some files, read again at the first request after any file has changed.
 
     While changed files are at fault, their last good content stays. Several threads may ask.
 
     Args:
         name: What log lines call the files, a plural: ``the certificates``.
-        paths: The files. They may lack for a moment while they are replaced.
-        read: Reads all of them; raises ConfigError or OSError where they are at fault.
+        paths: The files. They may be missing for a moment while they are replaced.
+        read: Reads all the files; raises ConfigError or OSError if they are at fault.
 
     Raises:
         ConfigError: From the first reading.
@@ -45,7 +45,7 @@ class Watched(Generic[Content]):
         self._paths = tuple(paths)
         self._read = read
         self._lock = Lock()
-        # Before the files are read: what changes meanwhile is read again.
+        # Taken before the files are read, so that a file that changes meanwhile is read again.
         self._stamps = self._stamps_now()
         self._content = read()
 
@@ -54,13 +54,13 @@ class Watched(Generic[Content]):
         with self._lock:
             stamps = self._stamps_now()
             if stamps != self._stamps:
-                # First, so that the log has one complaint of each fault.
+                # Set first, so that the log has only one line for each fault.
                 self._stamps = stamps
                 self._read_again()
             return self._content
 
     def stop(self) -> None:
-        """Read nothing any more: the content stays."""
+        """Read no file any more: the content stays."""
         with self._lock:
             self._paths, self._stamps = (), ()
 
@@ -77,10 +77,10 @@ class Watched(Generic[Content]):
 
 
 def stamp(path: Path) -> Stamp:
-    """What tells a file from the one that it was before it was written or replaced.
+    """Values that change when a file is written or replaced.
 
     Raises:
-        OSError: It cannot be looked at.
+        OSError: The file is missing, or its state cannot be read.
     """
     status = path.stat()
     return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,4 +1,4 @@
-"""Where things are kept: what ships in the package, a workspace with its index, the cache."""
+"""Where files are kept: files of the package, a workspace with its index, the cache."""
 
 import os
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Workspace:
 
     @property
     def index(self) -> Path:
-        """The embedded index, used where no server is named."""
+        """The Milvus Lite index, used where no server is named."""
         return self.root / "index.db"
 
     @property
@@ -83,8 +83,8 @@ def package_text(*parts: str, package: str = "nar") -> str:
 
 @cache
 def package_yaml(*parts: str, package: str = "nar") -> Any:  # noqa: ANN401
-    """What a YAML file that ships with NAR says, read once. Shared: leave it as it is."""
-    # Most of what imports this module reads no YAML.
+    """The content of a YAML file that ships with NAR, read once and shared: do not change it."""
+    # Imported here, because most modules that import this one read no YAML.
     import yaml
 
     return yaml.safe_load(package_text(*parts, package=package))

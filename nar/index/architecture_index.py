@@ -5,8 +5,8 @@ loads fill another collection (`nar.index.bulk`) and then switch the alias.
 
 When a write returns, all readers see it, and it outlives the process that wrote it and a loss of
 power. Milvus Lite hands each batch to the operating system, in a log that it reads when it is
-opened again; the disk is waited for here. A Milvus server has the batch in its message queue, and
-promises what that does.
+opened again; NAR then waits until the disk has the log. A Milvus server has the batch in its
+message queue, whose promises hold.
 """
 
 import time
@@ -46,8 +46,8 @@ class ArchitectureIndex:
     Raises:
         IndexUnavailableError: Nothing answers, or another process holds its Milvus Lite.
         IndexMismatchError: It holds the vectors of another encoder, or was made by another version
-            of NAR. Without an encoder the first read raises it, so that a caller who comes to build
-            the index again gets in.
+            of NAR. Without an encoder only the first read raises it, so that a caller can still
+            open the index to build it again.
     """
 
     def __init__(self, config: IndexConfig, *, encoder: str | None = None) -> None:
@@ -97,8 +97,8 @@ class ArchitectureIndex:
     def follow(self) -> Collection:
         """Look where the alias points now: readers get that collection from here on.
 
-        A reader that is refused looks by itself; this notices that the collection before is still
-        there, as a publisher leaves it that dies between switch and drop.
+        A reader whose call is refused looks by itself. But a publisher that dies between switch and
+        drop leaves the old collection in place, which refuses no call; `follow` notices that.
 
         Returns:
             The collection.
@@ -119,7 +119,7 @@ class ArchitectureIndex:
 
     @property
     def encoder(self) -> str:
-        """Fingerprint of the encoder whose vectors are held."""
+        """Fingerprint of the encoder that made the vectors."""
         return self.live.encoder
 
     @property
@@ -134,7 +134,7 @@ class ArchitectureIndex:
 
     @property
     def agreed_s(self) -> float:
-        """When readers were last known to get what is published: now, as Milvus is asked."""
+        """When readers were last known to get the published rows: now, as Milvus itself answers."""
         return time.time()
 
     @property
@@ -157,17 +157,17 @@ class ArchitectureIndex:
         """Rows by name or id; a key that nothing has is left out."""
         ids = ids_of(keys)
         wanted = sorted({one for several in ids.values() for one in several})
-        held = self._read(lambda live: live.rows({"id": wanted}))
-        rows = {stored.row.id: stored.row for stored in held}
+        found = self._read(lambda live: live.rows({"id": wanted}))
+        rows = {stored.row.id: stored.row for stored in found}
         return {key: rows[one] for key, several in ids.items() for one in several if one in rows}
 
     def page(self, after: str, limit: int, wanted: Filter = EVERYTHING) -> list[IndexEntry]:
         """The rows of the next ids, in their order.
 
         Args:
-            after: The last id that was shown; empty begins. No other text is taken.
-            limit: How many, from 1; fewer come only where no more rows pass.
-            wanted: What they must be.
+            after: The last id that was shown; empty begins at the first. No other text is taken.
+            limit: How many rows, from 1; fewer come only where no more rows pass.
+            wanted: The filter that rows must pass.
         """
         check_page(after, limit)
         check_filter(wanted)
@@ -199,7 +199,7 @@ class ArchitectureIndex:
         Args:
             vectors: Shape (queries, dim), of any length but 0.
             top_k: From 1 to ``MAX_TOP_K``.
-            wanted: What hits must be.
+            wanted: The filter that hits must pass.
 
         Returns:
             For each vector at most ``top_k`` hits; fewer only where no more rows pass.
@@ -231,17 +231,17 @@ class ArchitectureIndex:
 
         Raises:
             InvalidInputError: Names the row and field at fault; nothing is written.
-            IndexUnavailableError: Among others: an index was published meanwhile. Write again.
+            IndexUnavailableError: Also where an index was published meanwhile: write again.
         """
         self._write(partial(upsert_rows, rows=rows, batch_rows=self._config.batch_rows))
 
     def delete(self, ids: Sequence[str]) -> int:
-        """Delete rows of the live collection; says how many there were."""
+        """Delete rows of the live collection, and return how many there were."""
         check_ids(ids)
         return self._write(partial(delete_rows, ids=ids, batch_rows=self._config.batch_rows))
 
     def _write(self, write: Callable[[Collection], Answer]) -> Answer:
-        """Write into the collection that the alias names, before and after."""
+        """Write into a collection that the alias names before the write and after it."""
         with self._writing:
             written = self.follow()
             answer = write(written)
@@ -258,7 +258,7 @@ class ArchitectureIndex:
             encoder: Fingerprint of the encoder that makes the vectors.
             dim: Their length.
             job: Names the build, so that it can be taken up again; the same rows must belong to
-                the same job. Without one, what is not published is dropped.
+                the same job. A build without a name is dropped unless it is published.
         """
         with self._writing:
             staging = staging_collection(
@@ -282,7 +282,7 @@ class ArchitectureIndex:
         try:
             return ask(self.live)
         except MilvusRefusedError:
-            # As long as for any call: a store that was restarted takes longer to load.
+            # Wait no longer than for any call, although a restarted store may take longer to load.
             self._live = self._follow_alias(self._config.timeout_s)
             return ask(self.live)
 
@@ -329,7 +329,7 @@ def delete_rows(live: Collection, ids: Sequence[str], batch_rows: int) -> int:
 
 
 def _settle(live: Collection) -> None:
-    """Wait until it lasts and readers see it; let readers in other processes look."""
+    """Wait until the write is kept and seen; let readers in other processes look."""
     live.count(settled=True)
     if live.milvus.lite:
         live.milvus.lite.sync()

@@ -22,14 +22,15 @@ from nar.index.settings import IndexConfig
 
 Advance = Callable[[int], object]
 
-# How often a build that writes shows that it lives.
+# Chosen: how often a build that writes notes that it is alive; a note costs a call or two.
 LIFE_S: Final = 60.0
-# So many rows are read back whole; of more, a sample of this size.
+# Chosen: up to so many rows are all read back whole, and of a larger collection a sample of this
+# size, which misses damage to one row of ten thousand once in twenty thousand times.
 VERIFIED_ROWS: Final = 100_000
 
 
 class IndexVerificationError(IndexUnavailableError):
-    """What reads back is not what was written; nothing was published."""
+    """Rows read back otherwise than they were written; nothing was published."""
 
 
 class IndexBuild:
@@ -42,13 +43,13 @@ class IndexBuild:
         staging: The collection to fill; no reader looks there.
         lock: Held while rows are written: Milvus Lite takes one writer at a time.
         adopt: Makes the verified collection the live one; its second argument says whether to
-            keep the one before.
-        config: Has the kind of index that is published, and the rows of one write of `load`.
+            keep the old collection.
+        config: The kind of index that is published, and how many rows `load` writes at a time.
         keep: Whether to keep an unpublished collection for another attempt.
 
     Attributes:
         staging: The collection.
-        rows: What was acknowledged, by this attempt or one before.
+        rows: The rows that were acknowledged, in this attempt or an earlier attempt.
     """
 
     def __init__(
@@ -67,10 +68,10 @@ class IndexBuild:
         self._keep = keep
         self._published = False
         self._show_life_at = 0.0
-        load_rows(staging)  # a server that was begun again takes no marks before
+        load_rows(staging)  # a restarted server accepts no marks before the collection is loaded
         self._show_life()
         self.rows = RowDigests(staging.digest_pages())
-        # One that has rows may be the live one: the same job, run again with another kind.
+        # A collection that has rows may be the live one: the same job, run again with another kind.
         if not len(self.rows) and awaits_index(staging, config.kind):
             staging.release()
 
@@ -107,7 +108,7 @@ class IndexBuild:
 
         Raises:
             InvalidInputError: Names the row and field at fault; nothing of the batch is written.
-            IndexUnavailableError: Write the batch again.
+            IndexUnavailableError: Milvus failed: write the batch again.
         """
         if not rows:
             return
@@ -119,13 +120,13 @@ class IndexBuild:
         """Note the rows of a batch that another process has written with `write_staged`.
 
         Args:
-            digests: Of each row by its id, as Milvus acknowledged them.
+            digests: The digest of each row by its id, as Milvus acknowledged them.
         """
         self._show_life()
         self.rows.add(digests)
 
     def _show_life(self) -> None:
-        """Or others would take it for a build that was killed."""
+        """Note that the build is alive, or others would take it for a build that was killed."""
         if time.monotonic() >= self._show_life_at:
             show_life(self.staging)
             self._show_life_at = time.monotonic() + LIFE_S
@@ -137,7 +138,7 @@ class IndexBuild:
 
         Args:
             advance: Called with the number of rows after each page is verified.
-            keep_before: Whether the collection before is kept, to go back to.
+            keep_before: Whether the old collection is kept, to go back to.
             corpus: Digest of the corpus whose rows these are, no more and no fewer; else empty.
 
         Returns:
@@ -145,7 +146,7 @@ class IndexBuild:
 
         Raises:
             IndexVerificationError: A row is missing, damaged, or was never acknowledged.
-            IndexUnavailableError: Among others: Milvus does not get on with the index.
+            IndexUnavailableError: Also where Milvus makes no progress with its index.
         """
         with self._lock:
             self.staging.flush()
@@ -184,7 +185,7 @@ def write_staged(
 
     Raises:
         InvalidInputError: Names the row and field at fault; nothing is written.
-        IndexUnavailableError: Write all of them again.
+        IndexUnavailableError: Milvus failed: write all the rows again.
     """
     check_rows(rows, collection.dim)
     digests: dict[str, str] = {}
@@ -196,13 +197,13 @@ def write_staged(
 def verify(collection: Collection, wanted: RowDigests, advance: Advance | None = None) -> None:
     """Read back what was written: of every row its id and digest, and whole rows to compare.
 
-    Up to `VERIFIED_ROWS` all rows are compared whole, vector bytes included. Of more, that many:
-    the rows of the first ids, which are hashes, so that it is a sample at random. Damage to one row
-    of ten thousand is then missed once in twenty thousand times.
+    Up to `VERIFIED_ROWS` all rows are compared whole, vector bytes included. In a larger collection
+    that many rows are compared: those of the first ids, which is a random sample, since ids are
+    hashes. Damage to one row of ten thousand is then missed once in twenty thousand times.
 
     Args:
-        collection: What to read.
-        wanted: What must be there.
+        collection: The collection to read.
+        wanted: The rows that must be there.
         advance: Called with the number of whole rows of each page.
 
     Raises:
@@ -244,7 +245,7 @@ def check_page(page: Sequence[StoredRow], wanted: RowDigests) -> None:
     _check_same({stored.row.id: stored.digest for stored in page}, wanted, names)
 
 
-# What stands behind an id in an error, where the name was read, too.
+# The name that an error shows behind an id, where it was read.
 _Names = Mapping[str, str]
 
 

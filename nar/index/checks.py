@@ -1,4 +1,4 @@
-"""What goes into an index, and the keys it is asked for, before the index sees them."""
+"""Checks of rows before they are written, and of keys before they are looked up."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,8 +18,10 @@ from nar.index.rows import (
     is_id,
 )
 
-# Beyond these, squares of float32 vanish or overflow and a cosine is noise.
+# Chosen: well inside the range of float32. A square of a length beyond 1e-19 or 1e19 vanishes or
+# overflows, and a cosine loses its digits before that.
 MIN_NORM: Final = 1e-6
+# Chosen as the inverse of the least length.
 MAX_NORM: Final = 1e6
 
 

@@ -13,20 +13,22 @@ from nar.index import IndexKind, dialect
 from nar.index.milvus import PATIENCE_S, Milvus
 from nar.index.rows import ALL_IDS, COLUMNS, END_OF_IDS, Hit, IndexEntry, IndexRow, id_ranges
 
-# What a Milvus server gives at most in one answer.
+# A limit of Milvus: the most rows that a server gives in one answer.
 MAX_ROWS: Final = 16_384
-# Of the columns and what they mean: one more with every change of either.
+# The version of the columns and their meaning: counts up with every change of either.
 SCHEMA_VERSION: Final = 3
 _ENCODER: Final = "nar.encoder"
 _SCHEMA: Final = "nar.schema"
-# Collections that state no version have the columns of the first.
+# Collections that state no version have the columns of version 1.
 _UNSTATED: Final = "1"
-# Chosen: an expression of as many fingerprints has 70 kB.
+# Chosen: an expression of so many fingerprints has 70 kB.
 VALUES_A_READ: Final = 1_000
-# Chosen: as many vectors of 512 numbers take 4 MB of an answer, as many digests half a megabyte.
+# Chosen: so many vectors of 512 numbers take 4 MB of an answer.
 PAGE_ROWS: Final = 2_000
+# Chosen: so many ids and digests take half a megabyte of an answer.
 DIGEST_PAGE_ROWS: Final = 8_000
-# Neighbours that a search of HNSW keeps on its way, whatever few it wants: results/scale.md.
+# Neighbours that a search of HNSW keeps on its way, however few hits it wants; measured in
+# results/scale.md.
 MIN_EF: Final = 128
 
 
@@ -35,12 +37,12 @@ class Collection:
     """A collection that exists.
 
     Attributes:
-        milvus: Where.
+        milvus: The connection to its store.
         name: Its own name, never an alias.
-        encoder: Fingerprint of the encoder whose vectors it holds.
-        dim: Their length.
+        encoder: Fingerprint of the encoder that made its vectors.
+        dim: Length of the vectors.
         schema_version: Version of NAR's columns that it was made with.
-        marks: What had been noted of it when it was looked at.
+        marks: The notes of `nar.index.publishing` on it, at the time it was looked up.
     """
 
     milvus: Milvus
@@ -51,10 +53,10 @@ class Collection:
     marks: Mapping[str, str] = field(default_factory=dict)
 
     def load(self, patience_s: float = PATIENCE_S) -> None:
-        """Make it searchable; Milvus Lite forgets this when it is opened again.
+        """Make the collection searchable; Milvus Lite forgets this when it is opened again.
 
         Args:
-            patience_s: How long to wait for it; it goes on being loaded afterwards.
+            patience_s: How long to wait; the store goes on loading afterwards.
         """
         with self.milvus.reaching("load the collection"):
             self.milvus.client.load_collection(self.name, timeout=patience_s)
@@ -119,18 +121,18 @@ class Collection:
         return int(self.query("", ("count(*)",), settled=settled)[0]["count(*)"])
 
     def rows(self, wanted: Mapping[str, Sequence[str]]) -> list[dialect.StoredRow]:
-        """Rows of which some column equals one of its values, in the order of their ids.
+        """Rows that have a wanted value in any of the columns, in the order of their ids.
 
         Args:
-            wanted: Column -> values.
+            wanted: Column -> the values that are looked for in it.
         """
         pairs = [(column, value) for column, values in wanted.items() for value in values]
-        held: dict[str, dialect.StoredRow] = {}
+        found: dict[str, dialect.StoredRow] = {}
         for start in range(0, len(pairs), VALUES_A_READ):
             expression = dialect.any_pair(pairs[start : start + VALUES_A_READ])
             for stored in map(dialect.stored_row, self.query(expression, _STORED)):
-                held[stored.row.id] = stored
-        return [held[key] for key in sorted(held)]
+                found[stored.row.id] = stored
+        return [found[key] for key in sorted(found)]
 
     def present(self, ids: Sequence[str]) -> set[str]:
         """The ids, checked before, that have a row."""
@@ -166,12 +168,12 @@ class Collection:
             yield self.digests_between(low, end)
 
     def digests_between(self, low: str, end: str) -> dict[str, str]:
-        """The same of the ids from ``low`` on and below ``end``."""
+        """As `digest_pages`, for the rows with ids from ``low`` on and below ``end``."""
         records = self._between(low, end, ("id", "digest"))
         return {record["id"]: record["digest"] for record in records}
 
     def entry_pages(self) -> Iterator[list[IndexEntry]]:
-        """What all rows say besides their vectors, a bounded number at a time."""
+        """All columns of all rows but the vectors, a bounded number of rows at a time."""
         for records in self._pages(COLUMNS, PAGE_ROWS):
             yield [IndexEntry(**{name: each[name] for name in COLUMNS}) for each in records]
 
@@ -292,23 +294,25 @@ def check_schema(collection: Collection) -> None:
         )
 
 
-# An answer may hold so many times the page before it counts as cut.
+# Chosen: the most rows to ask for, in pages. An answer of so many rows counts as cut, and a larger
+# one would read more rows in vain.
 _ROOM: Final = 4
 
 
 def page(collection: Collection, after: str, limit: int, expression: str) -> list[IndexEntry]:
     """The rows that come next by id.
 
-    Ids are hashes, so rows lie evenly over all ids: the share of them is asked for that should hold
-    the page, then twice as much if a filter let little pass, half if an answer was cut. Milvus Lite
-    gives rows in no order, so that of a cut answer nobody can say what is missing; an order by
-    the iterators of Milvus is not relied on either, which have dropped rows in several versions.
+    Ids are hashes, so rows lie evenly over all ids: the first question is for the range of ids that
+    should hold the page. The next range is twice as large if a filter let little pass, and half as
+    large if the answer was cut: Milvus Lite gives rows in no order, so that nobody can say which
+    rows of a cut answer are missing. The iterators of Milvus would give an order, but have dropped
+    rows in several versions.
 
     Args:
         collection: Whose rows.
-        after: An id, checked before; empty begins.
-        limit: How many, from 1.
-        expression: What they must be, compiled by `nar.index.dialect`; empty for anything.
+        after: An id, checked before; empty begins at the first.
+        limit: How many rows, from 1.
+        expression: The filter that rows must pass, compiled by `nar.index.dialect`; empty for all.
     """
     start = int(after, 16) + 1 if after else 0
     width = max(ALL_IDS * limit // max(collection.count(), 1), 1)

@@ -1,4 +1,4 @@
-"""What Milvus and Milvus Lite are told and tell: columns, an index, records and expressions."""
+"""NAR's records in the terms of Milvus and Milvus Lite: columns, index, rows and expressions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from nar.index import IndexKind
 from nar.index.filters import EVERYTHING, Condition, Filter, Range, Terms, Wanted, combined
 from nar.index.rows import COLUMNS, COUNTS, FINGERPRINTS, TEXT_BYTES, Embedding, Hit, IndexRow
 
-# They find 0.96 to 0.99 of the ten nearest of 30,000 to a million networks: results/scale.md.
+# Measured in results/scale.md: with these settings a search finds 0.96 to 0.99 of the ten nearest
+# of 30,000 to a million networks.
 HNSW: Final = {"M": 16, "efConstruction": 200}
 _BUILD: Final[dict[IndexKind, dict[str, int]]] = {"FLAT": {}, "HNSW": HNSW}
 
@@ -34,7 +35,7 @@ def column_schema(dim: int) -> Any:  # noqa: ANN401 -- pymilvus has no types
 
 
 def vector_index(kind: IndexKind) -> IndexParams:
-    """What Milvus is told of an index of this kind."""
+    """The parameters with which Milvus makes an index of this kind."""
     indexes = MilvusClient.prepare_index_params()
     indexes.add_index("embedding", index_type=kind, metric_type="COSINE", params=_BUILD[kind])
     return indexes
@@ -62,22 +63,22 @@ def stored_row(record: dict[str, Any]) -> StoredRow:
 
 
 def hit_of(entry: dict[str, Any]) -> Hit:
-    """What a search gave."""
+    """A hit as Milvus gave it."""
     columns = {column: entry["entity"][column] for column in COLUMNS}
     return Hit(**columns, score=float(entry["distance"]))
 
 
-# What every row fulfils: in a filter, a filter with nothing set has to say something.
+# True of every row: a filter with nothing set, inside another filter, needs some expression.
 _ANYTHING: Final = "id != ''"
 # The escapes that Milvus and Milvus Lite share. Everything else stands for itself in both.
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 def expression(wanted: Filter) -> str:
-    r"""The expression for rows that a filter lets pass; empty if nothing is asked of them.
+    r"""The expression for rows that a filter lets pass; empty if all rows pass.
 
     Args:
-        wanted: On columns that the index has: see `nar.index.ranking.check_filter`.
+        wanted: A filter on columns that the index has: see `nar.index.ranking.check_filter`.
 
     Example:
         >>> expression(Filter(families=("resnet", "it's"), nodes=Range(1, 9)))
@@ -89,20 +90,20 @@ def expression(wanted: Filter) -> str:
 
 
 def equal_any(column: str, values: Iterable[str]) -> str:
-    """The expression for a column that equals one of the values.
+    """The expression for rows in which a column equals any of the values.
 
     Args:
-        column: One of ours, never a caller's.
+        column: A column of the index, never a text of a caller.
         values: Any text without surrogates; escaped here.
     """
     return f"{column} in [{', '.join(map(_literal, values))}]"
 
 
 def any_pair(pairs: Sequence[tuple[str, str]]) -> str:
-    """The expression for rows of which some column has a value of its own.
+    """The expression for rows that any of the pairs of a column and a value fits.
 
     Args:
-        pairs: Columns, which are ours, and values, which are any text without surrogates.
+        pairs: Columns of the index, each with a value, which is any text without surrogates.
 
     Example:
         >>> any_pair([("topology", "a"), ("inference", "c"), ("topology", "b")])

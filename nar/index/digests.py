@@ -1,7 +1,7 @@
-"""RowDigests: which rows a collection has and what they say, in 32 bytes a row.
+"""RowDigests: the ids of the rows of a collection and their digests, in 32 bytes a row.
 
-As texts in a dictionary the same takes 260 bytes: of a million rows more than all else that the
-process holds.
+A dictionary of texts takes 260 bytes a row: for a million rows more than everything else in the
+process.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 # Sixteen bytes each, ordered as their hexadecimal digits are.
 Keys = NDArray[np.bytes_]
 
-# Of 32 hexadecimal digits.
+# An id or a digest has 32 hexadecimal digits.
 _BYTES: Final = 16
 _KIND: Final = np.dtype(f"S{_BYTES}")
-# Rows that were added last wait in a dictionary: sorting them in costs as much as all the others.
+# Chosen: rows that were added last wait in a dictionary until they are so many, because sorting
+# them in costs as much as sorting all rows.
 _WAITING: Final = 65_536
 
 
@@ -24,13 +25,13 @@ class RowDigests:
     """A digest of 32 hexadecimal digits for each id of as many.
 
     Args:
-        pages: What is known at first; a later page is right where two have the same id.
+        pages: The digests at first, by id; where two pages have the same id, the later page counts.
 
     Example:
         >>> one, other = 32 * "a", 32 * "b"
-        >>> held = RowDigests([{one: 32 * "1"}])
-        >>> held.add({other: 32 * "2", one: 32 * "3"})
-        >>> len(held), held.differing({one: 32 * "1", other: 32 * "2"})
+        >>> digests = RowDigests([{one: 32 * "1"}])
+        >>> digests.add({other: 32 * "2", one: 32 * "3"})
+        >>> len(digests), digests.differing({one: 32 * "1", other: 32 * "2"})
         (2, [True, False])
     """
 
@@ -47,7 +48,7 @@ class RowDigests:
         return len(self._keys)
 
     def add(self, digests: Mapping[str, str]) -> None:
-        """Note rows; an id that is known gets its new digest."""
+        """Add rows; an id that is there already gets the new digest."""
         self._waiting |= digests
         if len(self._waiting) >= _WAITING:
             self._sort_in()

@@ -22,7 +22,8 @@ class ExactIndex:
 
     A search costs one product of its vectors and all rows, whatever the filters, and less once the
     index is prepared: see `nar.index.nearest`. No Python code runs for each row. A row takes 4
-    bytes a dimension, a quarter more for 128 directions of 512, and about a kilobyte.
+    bytes for each dimension of its vector, a quarter more once 128 directions of 512 are prepared,
+    and about a kilobyte for its columns.
 
     Args:
         rows: With vectors of any length but 0; ids are distinct.
@@ -72,17 +73,17 @@ class ExactIndex:
         self._vectors, self._table = vectors, table
 
     def prepare(self, directions: int = DIRECTIONS) -> None:
-        """Make searches faster, which pays where there are many: see `Vectors.prepared`."""
+        """Make searches faster, at a cost that many searches pay back: see `Vectors.prepared`."""
         self._vectors = self._vectors.prepared(directions)
 
     def changed(self, rows: Sequence[IndexRow], *, gone: Collection[str] = ()) -> Self:
         """Another index, with some rows written and some deleted; this one stays as it is.
 
-        It copies what is kept: about the time of ten searches.
+        It copies the rows that stay, which takes about the time of ten searches.
 
         Args:
-            rows: New rows, and rows that replace one of the same id.
-            gone: Ids that leave.
+            rows: New rows; a row whose id is in the index replaces the row there.
+            gone: Ids of the rows to delete.
         """
         kept = ~self._table["id"].equal_any([*gone, *(row.id for row in rows)])
         other = object.__new__(type(self))
@@ -95,7 +96,7 @@ class ExactIndex:
         return len(self._vectors)
 
     def values(self, column: str) -> list[str]:
-        """The different texts of a column; some may be of rows that are gone."""
+        """The different texts of a column; some may belong only to rows that were deleted."""
         return self._table[column].values
 
     def contains(self, ids: Sequence[str]) -> set[str]:
@@ -132,7 +133,7 @@ class ExactIndex:
         return map(self._row, range(self.count()))
 
     def digests_between(self, low: str, end: str) -> dict[str, str]:
-        """The digest of each row of the ids from ``low`` on and below ``end``, by its id."""
+        """The digest of each row with an id from ``low`` on and below ``end``, by its id."""
         ids, positions = self._by_id
         first, last = np.searchsorted(ids, [low.encode(), end.encode()])
         rows = map(self._row, positions[first:last].tolist())
@@ -142,9 +143,9 @@ class ExactIndex:
         """The rows of the next ids, in their order.
 
         Args:
-            after: The last id that was shown; empty begins.
-            limit: How many, from 1; fewer come only where no more rows pass.
-            wanted: What they must be.
+            after: The last id that was shown; empty begins at the first.
+            limit: How many rows, from 1; fewer come only where no more rows pass.
+            wanted: The filter that rows must pass.
 
         Raises:
             InvalidQueryError: Names the condition at fault, or the argument.
@@ -171,7 +172,7 @@ class ExactIndex:
         Args:
             vectors: Shape (queries, dim), of any length but 0.
             top_k: From 1 to ``MAX_TOP_K``.
-            wanted: What hits must be.
+            wanted: The filter that hits must pass.
 
         Raises:
             InvalidQueryError: Names the vector or condition at fault, or ``top_k``.
@@ -181,7 +182,7 @@ class ExactIndex:
         return self.search_all([Search(each, top_k, wanted) for each in directions])
 
     def search_all(self, searches: Sequence[Search]) -> list[list[Hit]]:
-        """The nearest rows of each search, all of them in one product.
+        """The nearest rows of each search, for all searches in one product.
 
         Raises:
             InvalidQueryError: Names the vector or condition at fault, or ``top_k``.

@@ -2,7 +2,7 @@
 
 Every index, the wire and the command line read that table, so that a new condition is one line
 here and one field of the `Filter` message. Filters hold filters, a bounded number in all and
-bounded deep; `combined` says once for all what such a group means. No text of a caller goes into
+bounded deep; `combined` alone defines what such a group means. No text of a caller goes into
 an expression unescaped; text that cannot be escaped is refused.
 """
 
@@ -16,16 +16,17 @@ from nar.base.errors import InvalidQueryError
 
 # The longest text that a column holds is a name.
 MAX_VALUE_BYTES: Final = 4_096
-# What a column of counts holds.
+# The largest number that a column of counts, 64-bit integers, holds.
 MAX_INT64: Final = 2**63 - 1
 # Fields of a filter, and of its message on the wire, that hold filters.
 GROUPS: Final = ("all_of", "any_of", "none_of")
-# Chosen: above what a person asks. The largest filters come to 30 operators inside each other, of
-# about 46 that Milvus reads: see `nar.index.dialect`.
+# Chosen, as is the depth below: above what a person asks. The largest filter within both bounds has
+# 30 operators inside each other, and Milvus reads about 46: see `nar.index.dialect`.
 MAX_FILTERS: Final = 64
+# Chosen: see above.
 MAX_DEPTH: Final = 8
-# One list of 10,000 texts, or several that have as many together: 576,000, as 64 filters could have
-# without this bound, take a Milvus server more than a minute.
+# Chosen: the texts of all lists of a filter together. Without this bound 64 filters could have
+# 576,000 texts, which take a Milvus server more than a minute.
 MAX_VALUES: Final = 10_000
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -37,7 +38,7 @@ Term = TypeVar("Term")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Bounds of a number, both inclusive; None does not bind.
+    """Bounds of a number, both inclusive; None is no bound.
 
     Example:
         >>> Range(minimum=10)
@@ -63,8 +64,9 @@ class Condition:
         column: Column of the index that is compared.
         flag: Name on the command line, without its dashes; bounds get ``min-`` or ``max-`` before.
         meaning: What the column holds, as the help of the command line calls it.
-        is_range: Whether a `Range` is asked for, rather than any of several texts.
-        is_label: Whether many rows share each of its texts, so that a list of these can be offered.
+        is_range: Whether the condition is a `Range`, rather than a list of texts.
+        is_label: Whether many rows share each text of the column, so that a list of all texts can
+            be offered.
     """
 
     field: str
@@ -76,18 +78,18 @@ class Condition:
 
 
 def on(column: str, meaning: str, *, flag: str | None = None) -> dict[str, object]:
-    """What makes a field of a filter a row of the table; see `Condition`.
+    """The metadata that makes a field of a filter a row of the table; see `Condition`.
 
     Args:
         column: Column of the index that is compared.
-        meaning: What it holds.
-        flag: Name on the command line; that of the column if None.
+        meaning: What the column holds.
+        flag: Name on the command line; the name of the column if None.
     """
     return {_ROW: (column, flag or column, meaning, False)}
 
 
 def label(column: str, meaning: str) -> dict[str, object]:
-    """The same of a label: many rows share each of its texts."""
+    """As `on`, for a label: a column whose texts are each shared by many rows."""
     return {_ROW: (column, column, meaning, True)}
 
 
@@ -95,13 +97,13 @@ def label(column: str, meaning: str) -> dict[str, object]:
 class Filter:
     """What a hit must be: every field that is set must hold.
 
-    A tuple of texts holds if the column equals any of them, a `Range` if the column lies within it.
-    ``all_of`` holds if all filters in it do, ``any_of`` if one does, ``none_of`` if none does. A
-    filter with nothing set lets everything pass.
+    A tuple of texts holds if the column equals any of the texts, a `Range` if the column lies
+    within it. ``all_of`` holds if all filters in it hold, ``any_of`` if at least one holds, and
+    ``none_of`` if none holds. A filter with nothing set lets everything pass.
 
     Raises:
         InvalidQueryError: A value that no row can have or that cannot be escaped, or more filters
-            and texts than may be; names its field.
+            or texts than are allowed; the error names the field.
 
     Example:
         >>> wanted = Filter(families=("resnet", "vit"), parameters=Range(maximum=10_000_000))
@@ -241,14 +243,14 @@ def is_count(value: object) -> bool:
 
 
 def nested(wanted: Nested) -> Iterator[tuple[str, Nested]]:
-    """A filter or its message, and all that are in it, each with its path; it comes before them.
+    """A filter or its message, then each filter inside it, each with its path.
 
     Args:
         wanted: Has the fields of ``GROUPS``.
 
     Raises:
-        InvalidQueryError: They are more than ``MAX_FILTERS``, or deeper than ``MAX_DEPTH``; what is
-            beyond is not looked at.
+        InvalidQueryError: There are more than ``MAX_FILTERS`` filters, or deeper than
+            ``MAX_DEPTH``; filters beyond that are not looked at.
 
     Example:
         >>> from nar.index.filters import Filter
@@ -284,7 +286,7 @@ def check_size(wanted: object, lists: Sequence[str]) -> None:
         lists: Its fields that hold lists of texts.
 
     Raises:
-        InvalidQueryError: Too many filters, or too deep, or too many texts in all of them together.
+        InvalidQueryError: Filters are too many or too deep, or all lists together too long.
     """
     number = 0
     for path, one in nested(wanted):
@@ -311,8 +313,8 @@ class Terms(Generic[Term]):
 
     Attributes:
         condition: The rows that a condition lets pass.
-        every: The rows that pass all of some terms; every row where there are no terms.
-        some: The rows that pass at least one of some terms, of which there is at least one.
+        every: The rows that pass all terms of a list; every row if the list is empty.
+        some: The rows that pass at least one term of a list, which is never empty.
         negated: The rows that do not pass a term.
     """
 
@@ -326,9 +328,10 @@ def combined(wanted: Filter, terms: Terms[Term]) -> Term:
     """The rows that a filter lets pass.
 
     Args:
-        wanted: Its own conditions, all of ``all_of``, one of ``any_of`` if there are any, and none
-            of ``none_of`` hold.
-        terms: How to say it.
+        wanted: The filter. A row passes if it meets the filter's own conditions, and passes every
+            filter in ``all_of``, at least one in ``any_of`` unless that is empty, and none in
+            ``none_of``.
+        terms: How the back end writes each part.
 
     Example:
         >>> words = Terms(
@@ -353,5 +356,5 @@ def combined(wanted: Filter, terms: Terms[Term]) -> Term:
     return terms.every(parts)
 
 
-# Every row passes; nothing is asked of any row for it. Last, because its checks stand above.
+# Every row passes this filter. It stands last, because the checks that it runs stand above.
 EVERYTHING: Final = Filter()

@@ -15,11 +15,14 @@ from nar.index.milvus import PATIENCE_S, Milvus, MilvusRefusedError, MilvusTimeo
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# So long no row may come into the index: a segment of half a million takes minutes.
+# Chosen: how long a server may build without one more row in its index. A segment of half a million
+# rows takes minutes.
 STUCK_S: Final = 1_800.0
-# A server took 15 s to merge 176,640 rows of 512 numbers, and looks every ten what has ended.
+# Measured: a server took 15 s to merge 176,640 rows of 512 numbers; it looks every 10 s for merges
+# that have ended. Chosen: eight times as long.
 MERGED_S: Final = 120.0
-# Chosen: a job that takes minutes does not wait for a look, and a server answers one in 1 ms.
+# Chosen: time between two looks. A job that takes minutes does not notice it, and a server answers
+# a look in 1 ms.
 _LOOK_S: Final = 0.5
 
 
@@ -31,8 +34,8 @@ def load_rows(collection: Collection, patience_s: float = PATIENCE_S) -> None:
         patience_s: How long to wait for the load.
 
     Raises:
-        MilvusRefusedError: It refuses for longer than bulk jobs wait.
-        MilvusTimeoutError: It has not answered for as long.
+        MilvusRefusedError: The server refuses for longer than bulk jobs wait.
+        MilvusTimeoutError: The server has not answered for as long.
     """
     _once_ready(collection, partial(collection.load, patience_s))
     await_rows(collection)
@@ -44,12 +47,13 @@ def await_rows(collection: Collection) -> None:
 
 
 def _once_ready(collection: Collection, ask: Callable[[], T]) -> T:
-    """The answer, once there is one.
+    """The answer of a server, once it is ready to give it.
 
-    A server that was begun again, or hung for long, says that it is there before its query node has
-    taken its collections up again, and while it still asks for the node that it had before. Until
-    then it refuses, or lets the call wait. It also refuses to tell of its segments when it drops
-    one meanwhile. What Milvus Lite refuses, it cannot do later either.
+    A server that was restarted, or hung for long, reports that it is ready before its query node
+    has loaded its collections again, and while it still looks for its former query node. Until
+    its query node is ready, it refuses calls or lets them wait. It also refuses to list its
+    segments when it drops a segment meanwhile. A call that Milvus Lite refuses cannot succeed later
+    either.
     """
     is_server = not collection.milvus.lite
 
@@ -62,31 +66,32 @@ def _once_ready(collection: Collection, ask: Callable[[], T]) -> T:
 
 
 def is_built_late(milvus: Milvus, kind: IndexKind) -> bool:
-    """Whether such an index is built by `build_index` alone.
+    """Whether an index of this kind is built only by `build_index`, after all rows are written.
 
-    A server builds an index of each small segment that it seals while rows come, merges segments,
-    and builds it of the larger ones anew, when readers may ask it already. So rows come under an
-    index that costs nothing, FLAT, and into a collection that is not loaded.
+    While rows come, a server seals small segments and builds an index of each. Later it merges the
+    segments and builds the index of each larger segment anew, when readers may ask it already. So
+    rows are first written under an index that costs nothing, FLAT, into a collection that is not
+    loaded.
     """
     return kind != "FLAT" and not milvus.lite
 
 
 def awaits_index(collection: Collection, kind: IndexKind) -> bool:
-    """Whether it has rows under another index, until `build_index`."""
+    """Whether its rows stand under another kind of index, until `build_index` is called."""
     return is_built_late(collection.milvus, kind) and collection.kind() != kind
 
 
 def build_index(collection: Collection, kind: IndexKind, show_life: Callable[[], None]) -> None:
-    """Give a collection of sealed rows its index, and load it; return when searches go by it.
+    """Give a collection of sealed rows its index, and load it; return when searches use the index.
 
-    Until then the answers of a server are coarse: of 30,000 networks four hits in five were right
-    ones. It is loaded anew, because a server that holds a collection looks for a finished index now
-    and then only.
+    Until then the answers of a server are coarse: among 30,000 networks, four hits in five were
+    right. The collection is loaded anew, because a server looks only now and then for a finished
+    index of a collection that is loaded.
 
     Args:
-        collection: One that no reader gets yet.
-        kind: Of the index.
-        show_life: Called while it lasts.
+        collection: A collection that no reader gets yet.
+        kind: The kind of index.
+        show_life: Called while the work goes on.
 
     Raises:
         IndexUnavailableError: Nothing was built for `STUCK_S`.
@@ -118,8 +123,8 @@ def _merge_all(collection: Collection, show_life: Callable[[], None]) -> None:
     """Let a server merge its small segments into few large ones, until there is nothing to merge.
 
     Otherwise it merges them after publication, and builds their index again while readers ask. A
-    server leaves out of a round what it is merging by itself at that moment: when that has ended,
-    another round follows.
+    round leaves out the segments that the server is merging by itself at that moment; when that
+    merge has ended, another round follows.
     """
     _await_index(collection, show_life)  # rows under no index are not merged
     while len(segments := sealed_segments(collection)) > 1:
@@ -166,7 +171,7 @@ def _merge(collection: Collection, show_life: Callable[[], None]) -> set[int]:
 
 
 def _replace_index(collection: Collection, kind: IndexKind) -> None:
-    """Drop the index and make another; cut off in between, the build begins anew."""
+    """Drop the index and make another; a build that is killed in between begins anew."""
     milvus, name = collection.milvus, collection.name
     with milvus.reaching("change the index"):
         milvus.client.drop_index(name, "embedding", timeout=PATIENCE_S)
@@ -185,7 +190,7 @@ def _await_none(
     collection: Collection,
     show_life: Callable[[], None],
 ) -> None:
-    """Return when nothing is left to do; patience begins anew whenever less is."""
+    """Return when nothing is left to do; the wait starts anew whenever less is left than before."""
     left = count()
 
     def is_less() -> bool:

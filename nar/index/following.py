@@ -28,8 +28,9 @@ log = logging.getLogger(__name__)
 # Rows whose digests are compared at a time: by one look or, where all rows are compared, before a
 # pause. Chosen: their digests come in some 10 ms, which callers do not notice beside the pauses.
 _ROWS_A_LOOK: Final = 1_000
+# Chosen: five times as long as one comparison takes, so that it takes about a sixth of a core.
 _PAUSE_S: Final = 0.05
-# A server has just begun to answer then.
+# Chosen: longer than later pauses, because at the first look a server has just begun to answer.
 _FIRST_PAUSE_S: Final = 0.25
 
 
@@ -37,16 +38,16 @@ class Follower:
     """Looks at a collection again and again, and reads it anew where it is another.
 
     Args:
-        config: How many rows may be held, and how often to compare them.
-        rows: What is held before the first look.
-        ending: Once it is set nothing more is read.
+        config: How many rows may be in memory, and how often to compare them.
+        rows: The rows in memory before the first look.
+        ending: Once this event is set, nothing more is read.
 
     Attributes:
-        rows: What is held; None while nothing is, or if the rows are too many.
+        rows: The rows in memory; None before any are read, or if they are too many.
         name: Name of the collection that was looked at last.
-        comparing_s: How long it took last to compare or read all rows; 0 before.
-        agreed_s: When the rows in memory were last known to be equal to those of the collection,
-            in seconds since 1970; NaN before.
+        comparing_s: How long the last comparison or reading of all rows took; 0 before the first.
+        agreed_s: When the rows in memory were last known to equal the rows of the collection, in
+            seconds since 1970; NaN before the first time.
     """
 
     def __init__(self, config: IndexConfig, rows: ExactIndex | None, ending: Event) -> None:
@@ -56,7 +57,7 @@ class Follower:
         self.agreed_s = math.nan
         # The last write that is known here; None after a write that may or may not have been done.
         self._changed: str | None = None
-        # Whether all rows have to be compared, or are just being.
+        # Whether all rows have to be compared, or are being compared now.
         self._is_doubtful = False
         self._ending = ending
         self._max_rows = config.reader_rows
@@ -71,7 +72,7 @@ class Follower:
     def writing(self, index: "ArchitectureIndex") -> Iterator[None]:
         """Writes of this process take turns; after a write that failed all rows are compared.
 
-        What they change is known here: no look has to find it.
+        The follower knows what they change, so that no look has to find it.
         """
         with self._lock:
             before = index.follow()
@@ -84,20 +85,20 @@ class Follower:
                 self._changed = _change(index.live)
 
     def written(self, rows: Sequence[IndexRow], gone: Sequence[str]) -> None:
-        """Hold what Milvus has acknowledged; called while `writing`."""
+        """Bring the rows that Milvus has acknowledged into memory; called while `writing`."""
         if self._meanwhile is not None:
             self._meanwhile.append((rows, gone))
         if self.rows:
             self._hold(self.rows.changed(rows, gone=gone))
 
     def prepare(self) -> None:
-        """Make searches of the rows that are held from the first faster, once they are searched."""
+        """Make searches faster in the rows that were in memory from the first."""
         if self.rows:
             self.rows.prepare()
             give_back()  # a copy of the vectors
 
     def look(self, index: "ArchitectureIndex") -> None:
-        """Follow the alias, and hold what its collection holds.
+        """Follow the alias, and bring the rows of its collection into memory.
 
         Raises:
             DamagedIndexError: The rows cannot be read whole.
@@ -108,7 +109,7 @@ class Follower:
             live = index.follow()
             count = live.count(settled=True)
             is_whole = self._is_doubted(live, count)
-            # Until it is known: that may fail, and has to be tried again then.
+            # Set before the rows are compared: if that fails, the next look has to try again.
             self._is_doubtful, self._changed = is_whole, _change(live)
         if count > self._max_rows:
             self._drop(count)
@@ -121,10 +122,10 @@ class Follower:
             give_back()  # the pages that rows or digests came in
 
     def _is_doubted(self, live: "Collection", count: int) -> bool:
-        """Whether any row may be another than what is held."""
+        """Whether any row may differ from the row in memory."""
         seen = (live.name, _change(live))
-        held = self.rows.count() if self.rows else None
-        return self._is_doubtful or seen != (self.name, self._changed) or count != held
+        in_memory = self.rows.count() if self.rows else None
+        return self._is_doubtful or seen != (self.name, self._changed) or count != in_memory
 
     def _look_into(self, live: "Collection", count: int, *, is_whole: bool) -> None:
         """Read all rows, or compare all or some; rows that could not be read are doubted."""
@@ -138,7 +139,7 @@ class Follower:
             raise
 
     def _with_pauses(self, count: int) -> Iterator[tuple[str, str]]:
-        """All rows in parts that callers do not notice, as long as nobody ends the following."""
+        """All rows, in parts so small that callers notice nothing, until the following is ended."""
         pause_s = _FIRST_PAUSE_S if self.name is None else _PAUSE_S
         for part in id_ranges(count, _ROWS_A_LOOK):
             yield part
@@ -146,15 +147,15 @@ class Follower:
                 raise IndexUnavailableError("rows were not compared to their end: closing")
 
     def _due(self, count: int) -> Sequence[tuple[str, str]]:
-        """What to compare now of rows that nobody says were written.
+        """The ranges of ids to compare now, where no mark says that rows were written.
 
-        A look compares a part of them: all at once would keep a core busy for seconds, and callers
-        would notice.
+        A look compares a part of the rows: to compare all rows at once would keep a core busy for
+        seconds, and callers would notice.
         """
         part = next(self._to_compare, None)
         if part is None and time.monotonic() >= self._compare_at:
             self._compare_at = time.monotonic() + self._compare_s
-            # Done within half of the time until they are compared again.
+            # All parts are compared within half of the time until the next comparison begins.
             looks = max(1, int(self._compare_s / self._follow_s / 2))
             self._to_compare = id_ranges(count, max(_ROWS_A_LOOK, -(-count // looks)))
             part = next(self._to_compare)
@@ -163,7 +164,7 @@ class Follower:
     def _renew(
         self, live: "Collection", count: int, parts: Iterable[tuple[str, str]] | None
     ) -> None:
-        """Hold what a collection holds, beside the rows that answer; then these go.
+        """Bring the rows of a collection into memory, beside the rows that answer until then.
 
         Args:
             live: The collection.
@@ -171,19 +172,19 @@ class Follower:
             parts: The ranges of ids that are compared; None to read all rows.
         """
         with self._lock:
-            self._meanwhile, held = [], self.rows
+            self._meanwhile, before = [], self.rows
         try:
-            if held is None or parts is None:
+            if before is None or parts is None:
                 fresh = read_rows(live, self._ending)
                 fresh.prepare()
                 log.info("%d rows of %s answer from memory", fresh.count(), live.name)
             else:
-                fresh = brought_to(held, live, parts)
+                fresh = brought_to(before, live, parts)
             with self._lock:
                 if self._is_doubtful:
                     self._check_whole(fresh, count, live)
                     self._compared()
-                if fresh is not held:
+                if fresh is not before:
                     for rows, gone in self._meanwhile:
                         fresh = fresh.changed(rows, gone=gone)
                     self._hold(fresh)
@@ -191,13 +192,13 @@ class Follower:
             self._meanwhile = None
 
     def _compared(self) -> None:
-        """All rows were compared, or read anew."""
+        """Note that all rows were compared, or read anew."""
         self._is_doubtful = False
         self._to_compare = iter(())
         self._compare_at = time.monotonic() + self._compare_s
 
     def _check_whole(self, rows: ExactIndex, before: int, live: "Collection") -> None:
-        """Refuse rows of which some did not come, although nobody wrote.
+        """Refuse rows if some are missing, although nobody wrote.
 
         Raises:
             DamagedIndexError: Says how many are missing.
@@ -225,15 +226,15 @@ class Follower:
 
 
 def read_rows(collection: "Collection", ending: Event) -> ExactIndex:
-    """Read a collection into memory; what is written meanwhile may be in it or not.
+    """Read a collection into memory; rows that are written meanwhile may be missing.
 
     Args:
-        collection: What to read.
-        ending: Once it is set no further page is read.
+        collection: The collection to read.
+        ending: Once this event is set, no further page is read.
 
     Raises:
         DamagedIndexError: Names the row, the collection and the way out.
-        IndexUnavailableError: It does not answer, or reading was ended.
+        IndexUnavailableError: The collection does not answer, or reading was ended.
     """
     return ExactIndex(list(_checked_rows(collection, ending)), dim=collection.dim)
 
@@ -241,18 +242,18 @@ def read_rows(collection: "Collection", ending: Event) -> ExactIndex:
 def brought_to(
     rows: ExactIndex, collection: "Collection", parts: Iterable[tuple[str, str]]
 ) -> ExactIndex:
-    """Rows with those that a collection has in some ranges of ids; the same index if it has them.
+    """Rows in memory made equal to a collection in some ranges of ids; ``rows`` itself if they are.
 
-    Only rows that differ are read. What is written meanwhile may be in the result or not.
+    Only rows that differ are read. Rows that are written meanwhile may be missing.
 
     Args:
-        rows: What is held.
-        collection: What to compare with.
-        parts: The first id of each range, and the first one behind it.
+        rows: The rows in memory.
+        collection: The collection to compare with.
+        parts: The first id of each range, and the first id behind it.
 
     Raises:
         DamagedIndexError: Names the row and the collection.
-        IndexUnavailableError: It does not answer.
+        IndexUnavailableError: The collection does not answer.
     """
     others: list[str] = []
     gone: set[str] = set()
@@ -288,10 +289,10 @@ def _checked_row(stored: "StoredRow", collection: "Collection") -> IndexRow:
 def checked_index(
     index: "ArchitectureIndex", config: IndexConfig
 ) -> "ArchitectureIndex | ExactIndex":
-    """What to ask instead of a Milvus Lite index that nobody has checked: its rows, in memory.
+    """The index to search where nobody has checked a Milvus Lite index: its rows in memory.
 
-    Milvus Lite searches copies of the vectors, and would not notice that some were damaged. More
-    rows than may be held, and those of a Milvus server, are asked where they are.
+    Milvus Lite searches copies of the vectors, and would not notice that some were damaged. An
+    index with more rows than may be in memory, or on a Milvus server, is searched in place.
 
     Raises:
         DamagedIndexError: Names the row, the directory and the way out.
@@ -302,7 +303,7 @@ def checked_index(
 
 
 def _change(live: "Collection") -> str:
-    """A text that is another after every write of single rows."""
+    """A text that changes with every write of single rows."""
     from nar.index.publishing import CHANGED
 
     return live.marks.get(CHANGED, "")

@@ -1,10 +1,11 @@
-"""Increments: a published collection is brought to what a corpus says, and not built from nothing.
+"""Increments: changed rows are written into a published collection, which is not built anew.
 
-Where little changes, rows are written into the collection that readers get, as a server does it.
-A reader meets each row as it was or as it is, and both are true of some corpus; what is written is
-read back and compared. To copy the other rows into a new collection, so that all changes show at
-once, would cost nearly what a build costs: of that, embedding is a quarter. Where more changes than
-`SHARE`, a new collection is built: half of a changed index is no index.
+Where little of a corpus has changed, rows are written into the collection that readers get, as a
+server does it. A reader meets each row as it was or as it is, and both are true of some corpus;
+written rows are read back and compared. To copy the other rows into a new collection, so that all
+changes show at once, would cost nearly as much as a build, since embedding is a quarter of a build.
+Where more changes than `SHARE`, a new collection is built, because readers would otherwise get a
+mixture of two corpora for long.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,20 +22,20 @@ from nar.index.finishing import await_rows
 from nar.index.publishing import CORPUS, mark
 from nar.index.rows import IndexRow
 
-# Changed, new and vanished rows, beside all rows, that are written in place at most.
+# Chosen: the largest share of rows, changed, new and vanished together, that is written in place.
 SHARE: Final = 0.1
-# Rows that are read back at a time.
+# Chosen: rows that are read back at a time, 2 MB of vectors of 512 numbers.
 _READ_ROWS: Final = 1_000
 
 
 def is_of_corpus(index: ArchitectureIndex, encoder: str, corpus: str, rows: int) -> bool:
-    """Whether the rows are those of a corpus, no more and no fewer, and nobody has written since.
+    """Whether an index has exactly the rows of a corpus, and nobody has written since.
 
     Args:
-        index: What is published.
-        encoder: Fingerprint of the encoder that it should be embedded by.
+        index: The published index.
+        encoder: Fingerprint of the encoder that should have made its vectors.
         corpus: Digest of the corpus.
-        rows: How many it has.
+        rows: How many rows the corpus has.
     """
     if corpus_of(index, encoder) != corpus:
         return False
@@ -45,17 +46,17 @@ def corpus_of(index: ArchitectureIndex, encoder: str) -> str:
     """Digest of the corpus whose rows these were when they were written; empty if not known.
 
     Args:
-        index: What is published.
-        encoder: Fingerprint of the encoder that it should be embedded by.
+        index: The published index.
+        encoder: Fingerprint of the encoder that should have made its vectors.
     """
     return index.live.marks.get(CORPUS, "") if _is_usable(index, encoder) else ""
 
 
 def descriptions(index: ArchitectureIndex, encoder: str) -> RowDigests:
-    """What the rows say besides their vectors; nothing where they are of another encoder.
+    """The description of each row of an index; none where another encoder made the vectors.
 
-    Reads all columns but the vectors, which takes a twentieth of a build: for an
-    index whose corpus is not known.
+    It reads all columns but the vectors, which takes a twentieth of the time of a build. Use it for
+    an index whose corpus is not known.
     """
     if not _is_usable(index, encoder):
         return RowDigests()
@@ -64,7 +65,7 @@ def descriptions(index: ArchitectureIndex, encoder: str) -> RowDigests:
 
 
 def _is_usable(index: ArchitectureIndex, encoder: str) -> bool:
-    """Whether there are rows of an encoder; once their store reads them."""
+    """Wait until the store can read the rows; whether this encoder made their vectors."""
     try:
         if not index.is_published or index.follow().encoder != encoder:
             return False
@@ -75,18 +76,18 @@ def _is_usable(index: ArchitectureIndex, encoder: str) -> bool:
 
 
 class RowComparison:
-    """A corpus beside the rows that are published.
+    """A corpus compared with the published rows.
 
     Args:
-        held: What these say.
+        published: The descriptions of the published rows.
 
     Attributes:
-        changed: Rows that are new or say something else now.
+        changed: How many rows are new or have another description now.
     """
 
-    def __init__(self, held: RowDigests) -> None:
-        self._held = held
-        self._met = np.zeros(len(held), dtype=np.bool_)
+    def __init__(self, published: RowDigests) -> None:
+        self._published = published
+        self._met = np.zeros(len(published), dtype=np.bool_)
         self.changed = 0
 
     def are_right(self, descriptions: Mapping[str, str]) -> list[bool]:
@@ -95,19 +96,19 @@ class RowComparison:
         Args:
             descriptions: The description of each row by its id.
         """
-        places = self._held.places(list(descriptions))
+        places = self._published.places(list(descriptions))
         self._met[places[places >= 0]] = True
-        differ = self._held.differing(descriptions)
+        differ = self._published.differing(descriptions)
         self.changed += sum(differ)
         return [not is_other for is_other in differ]
 
     @property
     def vanished(self) -> list[str]:
-        """Ids of rows that the corpus does not have: known when all of it was compared."""
-        return self._held.ids(np.flatnonzero(~self._met))
+        """Ids of published rows that the corpus lacks; right once the whole corpus was compared."""
+        return self._published.ids(np.flatnonzero(~self._met))
 
     def is_small(self, *, removes: bool) -> bool:
-        """Whether so little changes that it is written in place."""
+        """Whether so few rows change that they are written in place."""
         gone = len(self._met) - int(self._met.sum()) if removes else 0
         return self.changed + gone <= SHARE * len(self._met)
 
@@ -116,7 +117,7 @@ class Increment:
     """Writes rows into the collection that readers get, and verifies them.
 
     Args:
-        index: Which.
+        index: The index.
         batch_rows: Rows of one write.
     """
 
@@ -139,17 +140,17 @@ class Increment:
                 advance(len(batch))
 
     def finish(self, vanished: Sequence[str], corpus: str) -> int:
-        """Delete what has vanished, and read back what was written.
+        """Delete the rows that have vanished, and read back the rows that were written.
 
         Args:
             vanished: Ids of rows to delete.
-            corpus: Digest of the corpus whose rows they are then, no more and no fewer; or empty.
+            corpus: Digest of the corpus that then has exactly these rows; empty if there is none.
 
         Returns:
             Number of rows of the collection.
 
         Raises:
-            IndexVerificationError: A row is missing or reads back otherwise; run it again.
+            IndexVerificationError: A row is missing or reads back otherwise; run the job again.
         """
         if vanished:
             self._index.delete(vanished)

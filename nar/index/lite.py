@@ -1,6 +1,6 @@
-"""Milvus Lite: an index in a directory, served by threads of this process or by a child of it.
+"""Milvus Lite: an index in a directory, served by threads of this process or by a child process.
 
-Run as a program it is that child.
+The child runs this module as a program.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from milvus_lite.db import MilvusLite
 
 LOOPBACK: Final = "127.0.0.1"
-# As many as milvus-lite's own server has.
+# The number of threads that milvus-lite's own server has.
 LITE_THREADS: Final = 10
 _MODULE: Final = "nar.index.lite"
 _LOCK_FILE: Final = "LOCK"
@@ -35,12 +35,12 @@ _UNBOUNDED: Final = (
     # and with it a call that takes as long.
     ("grpc.http2.max_ping_strikes", 0),
 )
-# It logs, as an exception, every call of pymilvus that it does not know, and a full disk with a
-# traceback beside the answer that says so.
+# Loggers of Milvus Lite that log, as an exception, every call of pymilvus that it does not know,
+# and a full disk with a traceback, beside the answer that names the fault.
 _NOISY: Final = ("grpc._server", "milvus_lite.adapter.grpc.servicer")
-# How long a child whose server was killed may take to let go of the directory.
+# Chosen: how long a child whose server was killed may take to let go of the directory.
 _LETTING_GO_S: Final = 5.0
-# Chosen: a small part of what a start takes.
+# Chosen: time between two attempts to open the directory, a small part of what a start takes.
 _LOOK_S: Final = 0.05
 
 
@@ -92,13 +92,13 @@ class LiteServer(lite_files.Synced):
 
 
 class LiteProcess(lite_files.Synced):
-    """The same in a child: a query server has neither its work nor its memory.
+    """Milvus Lite, run by a child process: a query server spends neither time nor memory on it.
 
     Args:
         path: Directory ending in ``.db``; made if missing.
 
     Attributes:
-        port: Where it listens, whichever child it is.
+        port: Where the child listens; a new child takes the same port.
 
     Raises:
         IndexUnavailableError: Another process has it open, or it cannot be read.
@@ -124,10 +124,10 @@ class LiteProcess(lite_files.Synced):
         return child
 
     def keep_alive(self) -> None:
-        """Begin another child where the last one has died.
+        """Start another child if the last has died.
 
         Raises:
-            IndexUnavailableError: That one cannot open the index.
+            IndexUnavailableError: The new child cannot open the index.
         """
         with self._lock:
             if not self._child.is_alive:
@@ -142,13 +142,13 @@ class LiteProcess(lite_files.Synced):
 
 @contextmanager
 def holding(path: Path) -> Iterator[bool]:
-    """Hold the lock that every process takes that opens the index; gives whether it was free.
+    """Take the lock that a process needs to open the index; yields whether the lock was free.
 
     Args:
         path: Directory of the index.
 
     Raises:
-        OSError: It cannot be held.
+        OSError: The lock file cannot be opened or locked.
     """
     with (path / _LOCK_FILE).open("ab") as lock:
         try:
@@ -196,12 +196,12 @@ def _in_use(path: Path) -> str:
 
 
 def _holder(lock: Path) -> int | None:
-    """The process that holds a lock file, where the system tells (Linux)."""
+    """The process that holds a lock file; None where the system cannot say (Linux can)."""
     try:
         inode = lock.stat().st_ino
         lines = Path("/proc/locks").read_text().splitlines()
-        held = (line.split() for line in lines if "FLOCK" in line and "->" not in line)
-        pids = [int(words[4]) for words in held if words[5].endswith(f":{inode}")]
+        locks = (line.split() for line in lines if "FLOCK" in line and "->" not in line)
+        pids = [int(words[4]) for words in locks if words[5].endswith(f":{inode}")]
         return pids[0] if pids and pids[0] > 0 else None
     except OSError:
         return None
@@ -213,7 +213,7 @@ def _is_child(pid: int) -> bool:
 
 
 def _is_ending(pid: int) -> bool:
-    """Whether a process has given up its memory: its locks go a moment later."""
+    """Whether a process has given up its memory: it loses its locks a moment later."""
     return not any(_command(pid))
 
 
@@ -226,7 +226,7 @@ def _command(pid: int) -> list[bytes]:
 
 
 def _owner(pid: int) -> int:
-    """The process itself, or its parent where it only keeps the index for that."""
+    """The process itself, or its parent if the process only keeps the index for its parent."""
     try:
         status = (Path("/proc") / str(pid) / "stat").read_text()
     except OSError:
@@ -235,12 +235,12 @@ def _owner(pid: int) -> int:
 
 
 def as_answer(error: NarError) -> dict[str, object]:
-    """An error as a child says it to its parent."""
+    """An error in the form in which a child sends it to its parent."""
     return {"fault": str(error), "kind": type(error).__name__}
 
 
 def of_answer(answer: Mapping[str, Any]) -> IndexUnavailableError:
-    """The error that a child has said.
+    """The error that a child has sent.
 
     Example:
         >>> of_answer(as_answer(lite_files.DamagedIndexError("a file is missing")))

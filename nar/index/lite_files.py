@@ -17,12 +17,13 @@ from nar.index.settings import is_lite
 _AGAIN: Final = "build the index again or restore a snapshot of it"
 WAY_OUT: Final = f"delete that directory, then {_AGAIN}"
 
-# Without these keys, Milvus Lite would take a manifest for that of other rows, or of none.
+# Milvus Lite would take a manifest without these keys for a manifest of other rows, or of no rows.
 _KEYS: Final = frozenset(
     {"version", "current_seq", "active_wal_number", "partitions", "index_specs"}
 )
 _KINDS: Final = frozenset({"data_files", "delta_files"})
-# A search of vectors that are indexed otherwise finds nothing.
+# The keys that say how vectors are indexed. A search of vectors that are indexed otherwise finds
+# nothing.
 _INDEX: Final = frozenset({"field_name", "index_type", "metric_type"})
 
 
@@ -31,7 +32,7 @@ class DamagedIndexError(IndexUnavailableError):
 
 
 def way_out(uri: str) -> str:
-    """What helps where rows of an index are damaged: a directory of Milvus Lite has to go.
+    """What to do where rows of an index are damaged: a directory of Milvus Lite has to be deleted.
 
     Example:
         >>> way_out("http://127.0.0.1:19530")
@@ -41,11 +42,11 @@ def way_out(uri: str) -> str:
 
 
 def check_files(database: Path) -> None:
-    """See that the files of published collections are whole, to which an alias leads.
+    """Check that the files of published collections, to which an alias leads, are whole.
 
-    In place of a manifest that it cannot read, Milvus Lite takes the one before, of fewer rows, and
-    it leaves out files of rows that are missing. A collection to which no alias leads may be half
-    there: a build or a drop was killed.
+    In place of a manifest that it cannot read, Milvus Lite takes the manifest before, which has
+    fewer rows, and it ignores that files of rows are missing. A collection to which no alias
+    leads may be incomplete, because a build or a drop was killed.
 
     Args:
         database: Directory of a Milvus Lite index; no process writes there.
@@ -65,9 +66,9 @@ def check_files(database: Path) -> None:
 
 
 def remove_unmade(database: Path) -> None:
-    """Remove what a collection left that was killed, or found no room, while it was made.
+    """Remove the files of collections that were not made to the end: killed, or out of room.
 
-    Milvus Lite knows no collection there, and makes none of that name either.
+    Milvus Lite sees no collection there, but cannot make a collection of that name either.
 
     Args:
         database: Directory of a Milvus Lite index that this process holds; `check_files` passed.
@@ -78,7 +79,7 @@ def remove_unmade(database: Path) -> None:
 
 
 def _check_indexes(collection: Path) -> None:
-    """See that the manifest of a collection says how its vectors are indexed."""
+    """Check that the manifest of a collection says how its vectors are indexed."""
     indexes = _json(collection / "manifest.json", _KEYS)["index_specs"]
     if not (
         isinstance(indexes, dict)
@@ -98,7 +99,7 @@ def _listed(collection: Path) -> Iterator[Path]:
 
 
 def _json(path: Path, keys: Set[str] = frozenset()) -> dict[str, Any]:
-    """What a file of Milvus Lite says, which has these keys and maybe others."""
+    """The content of a file of Milvus Lite, which must have these keys and may have others."""
     database = path.parent if path.name == "aliases.json" else path.parents[2]
     try:
         content = json.loads(path.read_bytes())
@@ -117,7 +118,7 @@ class Synced:
     """The directory of a Milvus Lite index, whichever process writes there.
 
     Args:
-        path: Which.
+        path: The directory.
     """
 
     def __init__(self, path: Path) -> None:
@@ -125,7 +126,7 @@ class Synced:
         self._synced: dict[Path, Stamp] = {}
 
     def sync(self) -> None:
-        """Return when the disk has what was written.
+        """Return when everything that was written is on the disk.
 
         Raises:
             IndexUnavailableError: The disk refuses.

@@ -20,13 +20,15 @@ from nar.index.lite_files import WAY_OUT
 from nar.index.rows import ERRORS
 from nar.index.settings import IndexConfig
 
-# Building and loading an index takes longer than a call; a dead server is still noticed.
+# Chosen: building and loading an index takes longer than a call, and a dead server is still
+# noticed.
 PATIENCE_S: Final = 120.0
-CONNECT_FAILED: Final = 2  # the code of pymilvus for it
-# The purposes that a damaged file stands in the way of.
+CONNECT_FAILED: Final = 2  # pymilvus' code of a connection that failed
+# The purposes of calls that fail where a file is damaged.
 READING: Final = frozenset({"look for a collection", "load the collection", "read", "search"})
 
-# gRPC's own bound is two minutes, in which a server that is back is not tried.
+# Bounds on gRPC's pause between two attempts to connect: by its own bound of two minutes, it would
+# not try a server that is back.
 _RECONNECT: Final = {
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 1_000,
@@ -45,10 +47,10 @@ class Milvus:
     """The calls that NAR makes, with bounded time and errors of its own.
 
     Args:
-        config: Where, as whom, and how long to wait.
+        config: The address, the token, and how long to wait.
 
     Attributes:
-        uri: Where.
+        uri: The address or the directory.
         session: Tells this connection from all others.
 
     Raises:
@@ -104,7 +106,7 @@ class Milvus:
 
     @property
     def lite(self) -> LiteServer | LiteProcess | None:
-        """The server of Milvus Lite, if it is that: no other process can reach it."""
+        """The server of Milvus Lite, which no other process can reach; None for a Milvus server."""
         return self._lite
 
     @property

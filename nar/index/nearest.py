@@ -1,16 +1,17 @@
-"""Vectors of an index in memory, and which of them are nearest to others.
+"""The vectors of an index in memory, and the search for the rows nearest to a query.
 
-Most of what vectors say lies along few directions. A search looks along these first, and then at
-the rows alone of which the rest could still count:
+Most of the length of the vectors lies along few directions. A search compares rows along these
+directions first, and then exactly the rows whose rest could still make them the nearest:
 
     row @ query  =  along directions  +  rest,     |rest|  <=  |rest of row| |rest of query|
 
     27,114 rows of 512   along 128: a product of a quarter of the numbers, which fit into a cache
-              60 rows    the best of them, compared exactly: the lowest score is the bound
-             200 rows    could reach the bound: compared exactly, they hold the nearest rows
+              60 rows    the best rows by that product, compared exactly: their lowest score is
+                         the bound
+             200 rows    could reach the bound: compared exactly; the nearest rows are among them
 
 Nothing is approximate. A vector that does not come from an architecture, such as a random one,
-leaves too many rows, and is compared with all of them.
+leaves too many rows, and is compared with all rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,15 +29,18 @@ Scores: TypeAlias = NDArray[np.float32]
 # Positions of rows, and the cosine of each.
 Found: TypeAlias = tuple[Positions, Scores]
 
-# Measured on the atlas, rows of 512 numbers: a quarter of them, which fit into a cache.
+# Measured on the atlas, whose rows have 512 numbers: a quarter of the numbers fits into a cache.
 DIRECTIONS: Final = 128
-# Rows that directions are chosen by. What others have beside them makes a search slower, not wrong.
+# Chosen: the number of rows from which directions are computed. Rows that lie less along the
+# directions make a search slower, not wrong.
 _SAMPLED: Final = 2_048
-# A product of so few vectors one by one takes less time than of all together: measured.
+# Measured: up to so many vectors, products one by one take less time than one product of all.
 _FEW: Final = 6
-# Rows looked at one by one are worth it up to this share of all.
+# Chosen: rows are compared exactly, in place of a product with all rows, up to this part of all
+# rows (one in so many).
 _WORTH: Final = 8
-# What float32 may be wrong by in a square of a length, and in a score.
+# The largest error of float32 in the square of a length, and in a score. Chosen: some 30 roundings
+# of 1.2e-7, so that no row is left out wrongly.
 _SQUARE_ERROR: Final = 4e-6
 _SCORE_ERROR: Final = 4 * RESOLUTION
 
@@ -47,7 +51,7 @@ class Sought:
 
     Attributes:
         vector: Shape (dim,), of length 1.
-        count: How many, from 1 to the number of rows that are offered.
+        count: How many rows, from 1 to the number of rows that are offered.
         offered: Positions of the rows that may be found; None for all.
     """
 
@@ -58,12 +62,12 @@ class Sought:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Along:
-    """Vectors along few directions, and how much of them is left.
+    """The components of vectors along few directions, and the length that is left.
 
     Attributes:
         directions: Shape (dim, directions), orthonormal.
         places: Shape (rows, directions); numbers of one direction lie side by side.
-        rests: Shape (rows,), at least the length of what is left of each row.
+        rests: Shape (rows,), at least the length of the rest of each row.
     """
 
     directions: Embedding
@@ -72,7 +76,7 @@ class Along:
 
     @classmethod
     def of(cls, directions: Embedding, units: Embedding) -> Self:
-        """Vectors along directions.
+        """The components of vectors along directions.
 
         Args:
             directions: Shape (dim, directions), orthonormal.
@@ -84,7 +88,7 @@ class Along:
         return cls(directions, places, rests)
 
     def changed(self, kept: NDArray[np.bool_], units: Embedding) -> Self:
-        """Without some rows, and with others behind them; directions stay."""
+        """The same without some rows, and with others behind them; directions stay."""
         added = self.of(self.directions, units)
         return type(self)(
             self.directions,
@@ -98,8 +102,8 @@ class Vectors:
 
     Args:
         vectors: Shape (rows, dim), of any length but 0.
-        scales: Shape (rows,), what makes them of length 1.
-        along: The same along few directions, once that is known.
+        scales: Shape (rows,), the factors that give the vectors length 1.
+        along: Their components along few directions, once `prepared`.
 
     Example:
         >>> vectors = Vectors.of(np.eye(3, dtype=np.float32))
@@ -130,7 +134,7 @@ class Vectors:
         return vector
 
     def changed(self, kept: NDArray[np.bool_], vectors: Embedding) -> Self:
-        """Without some rows, and with others behind them.
+        """The same without some rows, and with others behind them.
 
         Args:
             kept: Shape (rows,), which rows stay.
@@ -145,11 +149,11 @@ class Vectors:
         )
 
     def prepared(self, directions: int = DIRECTIONS) -> Self:
-        """The same, searched sooner: for 0.2 s once, and memory for so many numbers a row.
+        """The same vectors, searched faster: costs 0.2 s once, and ``directions`` numbers a row.
 
         Args:
-            directions: How many to look along first. With fewer than twice as many dimensions
-                nothing is gained, and nothing is done.
+            directions: How many directions to compare along first. With fewer than twice as many
+                dimensions nothing would be gained, and nothing is done.
         """
         if self._along or not len(self) or 2 * directions > self.dim:
             return self
@@ -170,7 +174,7 @@ class Vectors:
         return [each for each in found if each is not None]
 
     def _among_few(self, sought: Sequence[Sought]) -> Iterator[Found | None]:
-        """What is nearest to each vector, where few rows are offered."""
+        """The rows nearest to each vector where few rows are offered, else None."""
         for each in sought:
             if each.offered is None or len(each.offered) * _WORTH > len(self):
                 yield None
@@ -179,7 +183,7 @@ class Vectors:
                 yield _best(every, self._exactly(each, every), each)
 
     def _along_directions(self, sought: Sequence[Sought]) -> Iterator[Found | None]:
-        """What is nearest to each vector, where directions leave few rows."""
+        """The rows nearest to each vector where directions leave few rows, else None."""
         along = self._along
         if along is None or not sought:
             yield from [None] * len(sought)
@@ -213,7 +217,7 @@ class Vectors:
         return scores
 
     def _among_all(self, sought: Sequence[Sought]) -> list[Found | None]:
-        """What is nearest to each vector, by a product with all rows."""
+        """The rows nearest to each vector, by a product with all rows."""
         products = _products(self._vectors, [each.vector for each in sought])
         found: list[Found | None] = []
         for each, product in zip(sought, products, strict=True):
@@ -233,7 +237,7 @@ def _best(places: Positions | None, scores: Scores, sought: Sought) -> Found:
 
 def _products(rows: Embedding, vectors: Sequence[Embedding]) -> Sequence[Scores]:
     """The product of each vector with all rows, each of shape (rows,)."""
-    # The same vector with another filter costs nothing more.
+    # A vector that is searched with several filters is multiplied once.
     different = {id(each): each for each in vectors}
     if len(different) <= _FEW:
         products = [rows @ each for each in different.values()]
@@ -252,7 +256,7 @@ def vectors_of(rows: Sequence[IndexRow], dim: int) -> Embedding:
 
 
 def _scales(vectors: Embedding) -> Scores:
-    """What makes a cosine of a product: 1 / length, exactly 1 for unit vectors. Shape (rows,)."""
+    """Factors from product to cosine: 1 / length, exactly 1 for unit vectors. Shape (rows,)."""
     lengths = np.sqrt(np.einsum("rd,rd->r", vectors, vectors, dtype=np.float64))
     lengths[np.abs(lengths - 1) <= RESOLUTION] = 1
     scales: Scores = (1 / lengths).astype(np.float32)

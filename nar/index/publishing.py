@@ -1,10 +1,10 @@
-"""How collections come and go: one is filled, the alias names it, the old one goes or is kept.
+"""How collections come and go: a build fills a new one, the alias is switched, the old one goes.
 
-What is noted of a collection stands in Milvus itself, so that others can tell whether it is needed.
-A collection that no alias leads to was left by a killed build or publisher. It is dead for certain
-if another was published in its place, or, in Milvus Lite, which one process owns at a time, if it
-is a build without a name that another owner began. Of any other nobody can tell but by its age: a
-build shows life while it writes.
+Marks on a collection stand in Milvus itself, so that other processes can tell whether it is needed.
+A collection that no alias leads to was left by a killed build or publisher, or is still being
+filled. It is dead for certain if another was published in its place, or, in Milvus Lite, which one
+process owns at a time, if it is a build without a name that another owner began. Of any other
+collection only its age tells: a build notes that it is alive while it writes.
 """
 
 import logging
@@ -31,18 +31,19 @@ from nar.index.settings import IndexConfig
 
 log = logging.getLogger(__name__)
 
-# The job of a build, if it has a name; the connection that began it; when it last showed life, in
-# seconds since 1970; and the collection that was published in its place, or nothing.
+# Keys of marks: the job of a build, if it has a name; the connection that began it; when it last
+# showed life, in seconds since 1970; and the collection that was published in its place, or
+# nothing.
 JOB: Final = "nar.job"
 BUILDER: Final = "nar.builder"
 WRITTEN: Final = "nar.written"
-# Another text after every write of single rows: their number may be as before.
+# A mark that changes with every write of single rows, because their number may stay the same.
 CHANGED: Final = "nar.changed"
 SUPERSEDED: Final = "nar.superseded"
-# Digest of the corpus whose rows it has, no more and no fewer; nothing where that is not known.
+# Digest of the corpus whose rows the collection has, no more and no fewer; empty if not known.
 CORPUS: Final = "nar.corpus"
-# A server of Milvus before 2.3.6 keeps over a restart what was noted before its last note (issue
-# 30144 of milvus-io/milvus): what is noted twice is kept.
+# A fault of Milvus servers before 2.3.6 (issue 30144 of milvus-io/milvus): a restart loses the last
+# note. A note that was written twice is kept.
 _NOTES: Final = 2
 _JOB_NAME: Final = re.compile(r"[a-z0-9]{1,40}")
 
@@ -53,7 +54,7 @@ def begun(milvus: Milvus, job: str | None) -> dict[str, str]:
 
 
 def show_life(collection: Collection) -> None:
-    """Note that somebody still fills it, whatever was published in its place before."""
+    """Note that a build still fills it, whatever was published in its place before."""
     mark(collection, _alive())
 
 
@@ -63,13 +64,13 @@ def show_change(collection: Collection) -> None:
 
 
 def show_difference(collection: Collection) -> None:
-    """Note that its rows are about to differ from a corpus, if they were those of a corpus."""
+    """Note that its rows are about to differ from the corpus that they came from, if any."""
     if collection.marks.get(CORPUS):
         mark(collection, {CORPUS: ""})
 
 
 def mark(collection: Collection, marks: Mapping[str, str]) -> None:
-    """Note something of a collection, to last; where Milvus takes no notes, work goes on."""
+    """Write marks of a collection that last; where Milvus takes no marks, work goes on."""
     milvus = collection.milvus
     try:
         for _ in range(1 if milvus.lite else _NOTES):
@@ -88,10 +89,10 @@ def _alive() -> dict[str, str]:
 def staging_collection(
     milvus: Milvus, config: IndexConfig, *, encoder: str, dim: int, job: str | None
 ) -> Collection:
-    """The collection that a build fills: that of its job, or else a new one.
+    """The collection that a build fills: the collection of its job, or else a new one.
 
     Raises:
-        InvalidQueryError: No build can be called so.
+        InvalidQueryError: The encoder or the job has a name that no build can have.
         IndexMismatchError: The job was begun for other vectors.
     """
     _check_names(encoder, job)
@@ -110,7 +111,7 @@ def staging_collection(
 
 
 def _check_names(encoder: str, job: str | None) -> None:
-    """Refuse what no build can be called.
+    """Refuse names that no build can have.
 
     Raises:
         InvalidQueryError: The encoder is no fingerprint, or the job has other letters.
@@ -125,7 +126,7 @@ def _check_same(staging: Collection, encoder: str, dim: int) -> None:
     """Refuse to go on with a build that was begun for other vectors.
 
     Raises:
-        IndexMismatchError: Says what it was begun for.
+        IndexMismatchError: Says which vectors it was begun for.
     """
     if (staging.encoder, staging.dim) != (encoder, dim):
         raise IndexMismatchError(
@@ -142,11 +143,11 @@ def is_made(collection: Collection) -> bool:
 
 
 def switch(milvus: Milvus, alias: str, built: Collection, *, keep_before: bool) -> None:
-    """Make a verified collection the one that readers get; drop the one before, or keep it.
+    """Let readers get a verified collection; drop the old collection, or keep it.
 
-    A second alias leads to the collection that is kept. Only one is: the collection to which that
-    alias led before is dropped. A publisher that is killed on the way leaves a collection that is
-    marked; the next drops it.
+    A second alias leads to the collection that is kept. Only one collection is kept: the collection
+    to which that alias led before is dropped. A publisher that is killed on the way leaves a marked
+    collection, which the next publisher drops.
     """
     before = find_collection(milvus, alias)
     if before is not None and before.name == built.name:
@@ -167,10 +168,10 @@ def switch(milvus: Milvus, alias: str, built: Collection, *, keep_before: bool) 
 
 
 def go_back(milvus: Milvus, alias: str) -> Collection:
-    """Let readers get the collection that was kept; the one that they got is kept in its place.
+    """Let readers get the collection that was kept; their present collection is kept instead.
 
     Returns:
-        What readers get now.
+        The collection that readers get now.
 
     Raises:
         IndexUnavailableError: Nothing was kept.
@@ -191,7 +192,7 @@ def go_back(milvus: Milvus, alias: str) -> Collection:
 
 
 def alias_before(alias: str) -> str:
-    """The alias of the collection that was published before that of an alias."""
+    """The alias of the collection that is kept from before the collection of an alias."""
     return f"{alias}_before"
 
 
@@ -208,9 +209,9 @@ class Orphan:
     """A collection of NAR that no alias leads to.
 
     Attributes:
-        collection: Which.
-        job: Name of the build that can be taken up again; empty where it cannot.
-        is_dead: Whether nobody fills or reads it, for certain.
+        collection: The collection.
+        job: Name of the build, by which it can be taken up again; empty for a build without one.
+        is_dead: Whether it is certain that nobody fills or reads it.
         idle_s: How long ago a build last showed life.
     """
 
@@ -221,7 +222,7 @@ class Orphan:
 
 
 def orphans(milvus: Milvus) -> list[Orphan]:
-    """Every collection that no alias leads to, by name; a running build is one, too.
+    """Every collection that no alias leads to, by name, running builds included.
 
     Raises:
         IndexUnavailableError: Milvus does not answer.
@@ -229,14 +230,14 @@ def orphans(milvus: Milvus) -> list[Orphan]:
     with milvus.reaching("list the collections"):
         names = sorted(milvus.client.list_collections(timeout=milvus.timeout_s))
     described = [_described(milvus, name) for name in names]
-    # Afterwards: what was published meanwhile is none.
+    # Read last, so that a collection that was published meanwhile does not count as an orphan.
     published = _named_by_aliases(milvus)
     return [_orphan(each) for each in described if each and each.name not in published]
 
 
 def _named_by_aliases(milvus: Milvus) -> set[str]:
     """Names of the collections that some alias leads to."""
-    # Milvus Lite does not tell them with the collection.
+    # Milvus Lite does not list the aliases of a collection with it.
     with milvus.reaching("list the aliases"):
         aliases = milvus.client.list_aliases(timeout=milvus.timeout_s)["aliases"]
         descriptions = [
@@ -246,7 +247,7 @@ def _named_by_aliases(milvus: Milvus) -> set[str]:
 
 
 def _described(milvus: Milvus, name: str) -> Collection | None:
-    """A collection of NAR; None for one of another program, and where it has gone meanwhile."""
+    """A collection of NAR; None if another program made it, or if it was dropped meanwhile."""
     try:
         return find_collection(milvus, name)
     except IndexUnavailableError as error:
@@ -267,15 +268,15 @@ def _orphan(collection: Collection) -> Orphan:
 
 
 def drop_orphans(milvus: Milvus, *, idle_s: float) -> list[Orphan]:
-    """Drop what is dead for certain, and builds that have shown no life for so long.
+    """Drop collections that are dead for certain, and builds that have shown no life for so long.
 
     Args:
-        milvus: Where.
-        idle_s: A running build shows life every minute while it writes. Between two writes it may
-            compute for longer.
+        milvus: The connection.
+        idle_s: Age of the last sign of life. A running build gives one every minute while it
+            writes, but may compute for longer between two writes.
 
     Returns:
-        What was dropped.
+        The collections that were dropped.
 
     Raises:
         IndexUnavailableError: Milvus does not answer.
@@ -285,7 +286,7 @@ def drop_orphans(milvus: Milvus, *, idle_s: float) -> list[Orphan]:
 
 
 def collect(milvus: Milvus) -> None:
-    """Drop what is dead for certain, and go on where that fails: the next publisher tries again."""
+    """Drop dead collections, and go on where that fails: the next publisher tries again."""
     try:
         for each in orphans(milvus):
             if each.is_dead and is_dropped(each.collection):
@@ -295,7 +296,7 @@ def collect(milvus: Milvus) -> None:
 
 
 def is_dropped(collection: Collection) -> bool:
-    """Drop a collection; whether it was there to drop, and not dropped by another meanwhile."""
+    """Drop a collection; False if another process has dropped it meanwhile."""
     try:
         collection.drop()
     except MilvusRefusedError as error:

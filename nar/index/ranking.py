@@ -1,4 +1,4 @@
-"""Search: query vectors before a search, and hits after it: what every back end must agree on."""
+"""What all back ends share: checks of a search, and the order of its hits."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from nar.index.rows import COLUMNS, Embedding, Hit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """What an index is asked for.
+    """One search of an index.
 
     Attributes:
         vector: Shape (dim,), of any length but 0.
         top_k: Number of hits, from 1 to `nar.index.ranking.MAX_TOP_K`.
-        wanted: What hits must be.
+        wanted: The filter that hits must pass.
     """
 
     vector: NDArray[np.floating]
@@ -36,7 +36,8 @@ def in_groups(
 
     Args:
         searches: Their vectors have one length.
-        ask: Takes vectors of shape (queries, dim), how many hits each, and what they must be.
+        ask: Searches for vectors of shape (queries, dim); it gets the vectors, the number of hits
+            of each, and the filter that hits must pass.
     """
     groups: dict[tuple[int, Filter], list[int]] = {}
     for position, search in enumerate(searches):
@@ -51,13 +52,15 @@ def in_groups(
 
 Row = TypeVar("Row")
 
-# What float32 arithmetic can tell: equal vectors get scores that differ by less.
+# The precision of scores in float32: scores of equal vectors differ by less.
 RESOLUTION: Final = 5e-7
-# What a Milvus server gives at most.
+# A limit of Milvus: the most hits that a server gives.
 MAX_TOP_K: Final = 16_384
-# Scores of which only the highest is looked at first: measured, 16 to 64 take the same time.
+# Scores of a group, of which only the highest is looked at first. Measured: 16 to 64 take the same
+# time.
 _GROUP: Final = 32
-# Rows fetched beyond top_k, so that equal scores at the border are ordered by id.
+# Chosen: rows fetched beyond top_k, so that few equal scores at the border are ordered by id
+# without a second search.
 TIE_ROOM: Final = 6
 
 
@@ -75,7 +78,7 @@ def check_filter(wanted: Filter) -> None:
     """Refuse a filter with a condition on a column that no index has.
 
     Raises:
-        InvalidQueryError: Names the field, whatever filter it is in.
+        InvalidQueryError: Names the field, also of a filter inside the filter.
     """
     if wanted == EVERYTHING:
         return
@@ -146,12 +149,12 @@ def rank(hits: Sequence[Hit], top_k: int, *, complete: bool) -> list[Hit] | None
     """Order hits by score, then id, and cut them.
 
     Args:
-        hits: At least ``top_k``, or all there are.
+        hits: At least ``top_k``, or all hits that exist.
         top_k: How many to keep.
-        complete: Whether these are all there are.
+        complete: Whether these are all hits that exist.
 
     Returns:
-        None if rows that were not fetched may tie with the last one kept.
+        The hits in order; None if rows that were not fetched may tie with the last hit kept.
     """
     scores = [hit.score for hit in hits]
     order = ranked(scores, hits, attrgetter("id"), top_k, complete=complete)
@@ -163,12 +166,12 @@ def settled(
     top_k: int,
     ask: Callable[[Embedding, int], Sequence[Sequence[Hit]]],
 ) -> list[list[Hit]]:
-    """The nearest rows of each vector, asked for until no tie at the border is open.
+    """The nearest rows of each vector, asking for more until no tie at the border is open.
 
     Args:
         vectors: Shape (queries, dim).
         top_k: How many to keep of each.
-        ask: Gives up to so many of the nearest of each vector, in any order of equal scores.
+        ask: Gives up to so many of the rows nearest to each vector, equal scores in any order.
     """
     ordered: list[list[Hit] | None] = [None] * len(vectors)
     pending = list(range(len(vectors)))
@@ -185,12 +188,13 @@ def settled(
 def foremost(scores: NDArray[np.float32], count: int) -> NDArray[np.intp]:
     """Positions of the highest scores, in any order.
 
-    As many groups as scores are wanted have a score as high as the last of them, and what is lower
-    is not sorted: a tenth of the time of `np.argpartition` alone.
+    Scores are cut into groups. If ``count`` groups have a highest score of at least some bound, no
+    score below the bound can be among the highest ``count`` and need not be sorted, which takes a
+    tenth of the time of `np.argpartition` alone.
 
     Args:
-        scores: Shape (rows,), none of them NaN.
-        count: How many, from 1 to all.
+        scores: Shape (rows,), without NaN.
+        count: How many positions, from 1 to all.
 
     Example:
         >>> sorted(foremost(np.array([0.1, 0.9, 0.3, 0.5], dtype=np.float32), 2).tolist())
@@ -215,16 +219,16 @@ def ranked(
     *,
     complete: bool,
 ) -> list[tuple[Row, float]] | None:
-    """The same of scores: the first rows, each with its score.
+    """As `rank`, for rows and their scores: the first rows in order, each with its score.
 
-    All that float32 cannot tell apart has one score, within [-1, 1].
+    Scores that float32 cannot tell apart become one score, within [-1, 1].
 
     Args:
-        scores: At least ``top_k``, or all there are.
-        rows: What has each score.
-        id_of: The id of a row; asked only where others have the same score.
+        scores: At least ``top_k``, or all scores that exist.
+        rows: The row of each score.
+        id_of: Gives the id of a row; called only for rows of equal score.
         top_k: How many to keep.
-        complete: Whether these are all there are.
+        complete: Whether these are all scores that exist.
 
     Example:
         >>> ranked([0.5, 0.9, 0.5000001], "acb", str, 2, complete=True)

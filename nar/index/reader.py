@@ -1,11 +1,11 @@
-"""Reader: what a server reads. Rows in memory answer for a collection of Milvus, the truth.
+"""Reader: the index as a server reads it. Rows in memory answer in place of a collection of Milvus.
 
     searches, look-ups ----> rows in memory --(too many, or not read yet)--> Milvus
     upsert, delete --------> Milvus, then the rows in memory
     every `follow_s`         where does the alias point, how many rows are there, were some written?
     every `compare_s`        does every row have the digest that it has in memory? a part a look
 
-Rows are read anew beside those that answer, which go on until then.
+While new rows are read into memory, the rows before them go on answering.
 """
 
 import logging
@@ -32,31 +32,31 @@ from nar.index.ranking import Search
 from nar.index.rows import Hit, IndexEntry, IndexRow, IndexState
 from nar.index.settings import IndexConfig
 
-# It imports pymilvus, which takes half of the start of a server that files answer for.
+# This module imports pymilvus, which takes half of the start of a server that answers from files.
 if TYPE_CHECKING:
     from nar.index.architecture_index import ArchitectureIndex
 
 log = logging.getLogger(__name__)
 
 Open = Callable[[Event], "ArchitectureIndex"]
-# What no later look mends: health says so until the index is another.
+# Errors that no later look mends: health reports them until the index is replaced.
 _LASTING: Final = (DamagedIndexError, IndexMismatchError)
 
 
 class Reader:
     """Reads and writes of an `ArchitectureIndex`, with its rows in memory while they are few.
 
-    Safe to share between threads. Writes through it are seen at once by all that read through it.
+    Safe to share between threads. A write through it is seen at once by every read through it.
 
     Args:
-        open_index: Opens the index. With `files` it may take its time, and ends early, by whatever
-            error of NAR, when the event is set; FilesSufficeError says that the files are to
-            answer alone. None where they are all there is.
-        config: How many rows may be held, and how often to look.
-        files: What answers until the index is open, and for good if it cannot be opened.
+        open_index: Opens the index; None if there are only `files`. With `files` it may take its
+            time, ends early with any error of NAR when the event is set, and raises
+            FilesSufficeError if the files are to answer alone.
+        config: How many rows may be in memory, and how often to look.
+        files: Rows that answer until the index is open, and for good if it cannot be opened.
 
     Raises:
-        NarError: Without `files`, what `open_index` raises.
+        NarError: Without `files`, any error of `open_index`.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Reader:
 
     @property
     def state(self) -> IndexState:
-        """Where the rows are that answer."""
+        """Where the answering rows are."""
         return IndexState(
             self.collection or "",
             is_in_memory=self.holds_rows,
@@ -131,7 +131,7 @@ class Reader:
 
     @property
     def _visible_within_s(self) -> float:
-        """Of rows that are written while a look is at work, the next has to find them."""
+        """The next look has to find rows that are written while a look is at work."""
         return self._interval_s + 2 * self._follower.comparing_s
 
     @property
@@ -143,14 +143,14 @@ class Reader:
         """Number of rows, asked of the index itself where there is one.
 
         Raises:
-            NarError: It cannot be reached, or what it holds cannot be read.
+            NarError: The index cannot be reached, or its rows cannot be read.
         """
         if self._fault:
             raise self._fault
         return (self._index or self._reads).count()
 
     def rows_answering(self) -> int:
-        """Number of the rows that answer: those in memory are counted without the index."""
+        """Number of the rows that answer: rows in memory are counted without asking the index."""
         return self._reads.count()
 
     def contains(self, ids: Sequence[str]) -> set[str]:
@@ -231,8 +231,8 @@ class Reader:
     def _run(self, open_index: Open | None) -> None:
         try:
             self._follow(open_index)
-        # Whatever escapes is a fault of ours: better not healthy than never followed again. Until
-        # an index is followed, files answer, and go on.
+        # An error that reaches this place is a fault of NAR: better to report bad health than to
+        # stop following unnoticed. Until an index is followed, files answer, and go on.
         except Exception as error:
             log.exception("the index is no longer followed")
             if self._index:
@@ -270,7 +270,7 @@ class Reader:
         log.log(level, "answering from files alone: %s", error)
 
     def _look(self, index: "ArchitectureIndex") -> None:
-        """Look once; what is wrong is logged when it begins, and health says it while it lasts."""
+        """Look once; a fault is logged when it begins, and health reports it while it lasts."""
         try:
             self._follower.look(index)
             self._fault = self._logged = None

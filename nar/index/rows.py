@@ -1,6 +1,6 @@
-"""What the index holds and gives: IndexRow goes in, IndexRow and Hit come out.
+"""The records of an index: IndexRow goes in, IndexRow and Hit come out.
 
-A column is one field of `IndexEntry`, which both share; a change of the columns counts up
+A column is one field of `IndexEntry`, the base of both; a change of the columns counts up
 `nar.index.collection.SCHEMA_VERSION`.
 """
 
@@ -50,7 +50,7 @@ def is_id(text: str) -> bool:
 
 
 def ids_of(keys: Iterable[str]) -> dict[str, list[str]]:
-    """The ids that each key may mean, the likelier first: it is a name, or an id itself."""
+    """The ids that each key may mean, the likelier first: a key is a name, or an id itself."""
     return {key: [architecture_id(key), *([key] if is_id(key) else [])] for key in keys}
 
 
@@ -61,13 +61,13 @@ def is_fingerprint(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexEntry:
-    """What the index says of an architecture besides its vector: one field a column.
+    """All that the index has on an architecture but its vector: one field a column.
 
     Attributes:
         id: Derived from the name.
         name: Unique, the spec that builds it; names of networks found by search spell out whole
             genotypes.
-        source: Who registers it.
+        source: Name of the source that registers it.
         library: Distribution and version it was read from.
         family: Fine class.
         block: Coarse class.
@@ -98,19 +98,20 @@ class IndexEntry:
     inference: str = field(metadata={_IS_FINGERPRINT: True})
 
     def description(self) -> str:
-        """Hash over every field besides the vector. The exact fingerprint is one of them.
+        """Hash over every field but the vector.
 
-        So rows of one encoder that say the same have the same vector.
+        The exact fingerprint is a field, so rows of one encoder with equal hashes have equal
+        vectors.
         """
         return _hashed(b"", self)
 
     def hit(self, score: float) -> "Hit":
-        """What a search shows of it."""
+        """The hit that a search makes of it."""
         values = (*_values(self), score)
         return Hit(*values)
 
     def with_vector(self, embedding: Embedding) -> "IndexRow":
-        """The row of this, with its vector. Shape (dim,)."""
+        """The row of this entry with its vector. Shape (dim,)."""
         values = (*_values(self), embedding)
         return IndexRow(*values)
 
@@ -185,14 +186,14 @@ def index_row(item: RowSource, embedding: Embedding) -> IndexRow:
     """The row of an architecture.
 
     Args:
-        item: The architecture, or what is known of it.
+        item: The architecture, or its card in a corpus.
         embedding: Shape (dim,).
     """
     return IndexRow(**_columns(item), embedding=embedding)
 
 
 def index_entry(item: RowSource) -> IndexEntry:
-    """What the index says of an architecture besides its vector."""
+    """All that the index has on an architecture but its vector."""
     return IndexEntry(**_columns(item))
 
 
@@ -216,21 +217,21 @@ def _columns(item: RowSource) -> dict[str, Any]:
     }
 
 
-# How many ids there may be: they have 32 hexadecimal digits.
+# The number of possible ids, which have 32 hexadecimal digits.
 ALL_IDS: Final = 16**32
-# Above every id: no digit is as large.
+# Above every id: no hexadecimal digit is as large.
 END_OF_IDS: Final = "g"
 
 
 def id_ranges(rows: int, page_rows: int) -> Iterator[tuple[str, str]]:
-    """Ranges that have about so many rows each.
+    """Ranges of ids that have about ``page_rows`` rows each.
 
     Args:
-        rows: How many there are in all.
-        page_rows: How many a range should have.
+        rows: Number of all rows.
+        page_rows: Rows that a range should have.
 
     Yields:
-        The first id of a range, and the first one behind it.
+        The first id of a range, and the first id behind it.
 
     Example:
         >>> [(low[0], end[0]) for low, end in id_ranges(2_000, 500)]
@@ -240,7 +241,7 @@ def id_ranges(rows: int, page_rows: int) -> Iterator[tuple[str, str]]:
     return pairwise([*(f"{number * ALL_IDS // pages:032x}" for number in range(pages)), END_OF_IDS])
 
 
-# Why a call to Milvus fails: it could not do it, or did not answer.
+# Why a call to Milvus fails: Milvus refused it, or did not answer.
 ERRORS: Final = ("refused", "unreachable")
 
 

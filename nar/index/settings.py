@@ -8,7 +8,7 @@ from pydantic import Field
 from nar.base.settings import Settings
 from nar.index import IndexKind
 
-# Milvus Lite takes no directory of another ending.
+# A rule of Milvus Lite: its directories end so.
 LITE_SUFFIX: Final = ".db"
 
 
@@ -51,7 +51,7 @@ class IndexConfig(Settings):
 
     @property
     def is_missing(self) -> bool:
-        """Whether it is a directory of Milvus Lite that is not there: to open it would make it."""
+        """Whether it is a directory of Milvus Lite that does not exist: opening would create it."""
         return self.is_lite and not Path(self.uri).exists()
 
     @property

@@ -1,4 +1,4 @@
-"""Snapshots: every row of the published collection in files, and an index again from them.
+"""Snapshots: every row of the published collection in files, from which an index is restored.
 
 The files are a manifest, and shards of rows in Parquet, each with its digest. A row of a shard is
 a row of the index: its columns, its vector, and the digest over both.
@@ -25,7 +25,7 @@ from nar.index.dialect import StoredRow
 from nar.index.lite_files import DamagedIndexError
 from nar.index.rows import COLUMNS, COUNTS, IndexRow
 
-# Counts up with every change of the files.
+# The version of the format of the files: counts up with every change.
 FORMAT_VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
 _ANOTHER: Final = "restore another snapshot"
@@ -51,14 +51,14 @@ class Snapshot(_Record):
     """The manifest of a snapshot.
 
     Attributes:
-        format_version: Of these files.
-        schema_version: Of the columns of the index.
-        collection: The one that was read.
-        encoder: Fingerprint of the encoder whose vectors these are.
-        dim: Their length.
-        taken: When it was complete, ISO 8601.
-        rows: How many there are.
-        digest: `RowsDigest` of all of them.
+        format_version: Version of the format of these files.
+        schema_version: Version of the columns of the index.
+        collection: Name of the collection that was read.
+        encoder: Fingerprint of the encoder that made the vectors.
+        dim: Length of the vectors.
+        taken: When the snapshot was complete, ISO 8601.
+        rows: Number of rows.
+        digest: `RowsDigest` of all rows.
         shards: The files, in the order of ids.
         seal: Sha256 (hex) of everything above.
     """
@@ -91,7 +91,7 @@ class Snapshot(_Record):
         """Read the manifest of a snapshot.
 
         Raises:
-            SnapshotError: There is none, or it is not as it was written.
+            SnapshotError: The manifest is missing, or not as it was written.
         """
         path = directory / MANIFEST
         try:
@@ -120,11 +120,11 @@ class RowsDigest:
         self._hash = sha256()
 
     def add(self, key: str, digest: str) -> None:
-        """Take one row in, by its id and its digest."""
+        """Add a row, by its id and its digest."""
         self._hash.update(f"{key} {digest}\n".encode())
 
     def hex(self) -> str:
-        """What the rows so far come to."""
+        """The digest of the rows so far."""
         return self._hash.hexdigest()
 
 
@@ -132,7 +132,7 @@ def write_shard(path: Path, stored: Sequence[StoredRow], dim: int) -> SnapshotSh
     """Write some rows, whole or not at all.
 
     Args:
-        path: Of the file.
+        path: The file.
         stored: At least one row.
         dim: Length of their vectors.
     """
@@ -159,7 +159,7 @@ def _type(column: str) -> pa.DataType:
 
 
 def shard_bytes(path: Path, shard: SnapshotShard) -> bytes:
-    """What a file holds, if that is what was written.
+    """The bytes of a shard, if they are as they were written.
 
     Raises:
         SnapshotError: Names a file that is missing or not as it was written.
@@ -197,10 +197,10 @@ def take_snapshot(
 ) -> Snapshot:
     """Write the published rows into a new directory, which is whole or not there at all.
 
-    Of the rows, one page is in memory at a time.
+    One page of rows is in memory at a time.
 
     Args:
-        index: What is read.
+        index: The index to read.
         directory: Must not exist yet.
         advance: Called with the number of rows after each page.
 
@@ -279,19 +279,19 @@ def restore_snapshot(
     other_encoder: bool = False,
     advance: Advance | None = None,
 ) -> Snapshot:
-    """Build a collection of the rows of a snapshot, verify each of them, and publish it.
+    """Build a collection of the rows of a snapshot, verify each row, and publish the collection.
 
-    Readers get the rows before until then, and for good if this fails.
+    Readers get the present rows until then, and for good if this fails.
 
     Args:
-        index: Where; on whatever back end the snapshot was taken.
+        index: The index to restore into; its back end may differ from that of the snapshot.
         directory: The snapshot.
         other_encoder: Whether it may replace the vectors of another encoder.
         advance: Called with the number of rows after each batch.
 
     Raises:
         SnapshotError: Names the file that is missing or damaged; nothing was published.
-        IndexMismatchError: What is published now is of another encoder, and ``other_encoder`` is
+        IndexMismatchError: The published vectors are of another encoder, and ``other_encoder`` is
             not set.
         IndexVerificationError: A row reads back otherwise; nothing was published.
     """
@@ -304,7 +304,7 @@ def restore_snapshot(
         )
     if not other_encoder:
         _check_encoder(index, snapshot)
-    # Before anything is built: a damaged backup is refused at once.
+    # All shards are read before anything is built: a damaged snapshot is refused at once.
     for shard in snapshot.shards:
         shard_bytes(directory / shard.file, shard)
     with index.build(snapshot.encoder, snapshot.dim) as build:

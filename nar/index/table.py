@@ -1,4 +1,4 @@
-"""Table: what the rows of an index in memory say besides their vectors, column by column.
+"""Table: the rows of an index in memory without their vectors, column by column.
 
 A search compares numbers in columns and looks at no row.
 """
@@ -17,7 +17,8 @@ from nar.index.rows import COLUMNS, COUNTS, IndexEntry, IndexRow, architecture_i
 
 Mask = NDArray[np.bool_]
 
-# Texts that no row has any more are kept until they are as many as the rows and so many more.
+# Chosen: texts that no row has any more are dropped when a column has more texts than twice its
+# rows and so many more. It trades memory for fewer copies.
 _SPARE: Final = 1_000
 
 
@@ -26,7 +27,7 @@ class Column(Protocol):
 
     @property
     def values(self) -> list[str]:
-        """The different texts; some may be of rows that are gone."""
+        """The different texts; some may belong only to rows that were deleted."""
 
     def every(self) -> list[str]:
         """The text of each row."""
@@ -35,14 +36,14 @@ class Column(Protocol):
         """The text of one row."""
 
     def equal_any(self, texts: Iterable[str]) -> Mask:
-        """Which rows have one of the texts. Shape (rows,)."""
+        """Which rows have any of the texts. Shape (rows,)."""
 
     def changed(self, kept: Mask, texts: Sequence[str]) -> "Column":
-        """The column without some rows, and with others behind them.
+        """The column without some rows, and with new rows behind the others.
 
         Args:
             kept: Shape (rows,), which rows stay.
-            texts: Texts of the rows that come.
+            texts: Texts of the new rows.
         """
 
 
@@ -100,7 +101,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprints:
-    """A column of fingerprints as bytes: of tens of thousands, few are ever shown.
+    """A column of fingerprints as bytes: few of tens of thousands are ever shown as text.
 
     Attributes:
         digests: Shape (rows,), 32 bytes each.
@@ -129,7 +130,8 @@ class Fingerprints:
     def equal_any(self, texts: Iterable[str]) -> Mask:
         """See `Column`."""
         wanted = _digests(filter(is_fingerprint, texts))
-        # All are of one length: the zeros that numpy drops at their ends tell none apart.
+        # All have one length, so the zeros that numpy drops at the end do not make two of them
+        # equal.
         return np.isin(self.digests.view("S32"), wanted.view("S32"))
 
     def changed(self, kept: Mask, texts: Sequence[str]) -> Self:
@@ -143,7 +145,7 @@ def _digests(texts: Iterable[str]) -> NDArray[np.void]:
 
 
 class Ids:
-    """The column of ids, which are digests of names: all are made once one is looked for.
+    """The column of ids, which are digests of names: all are computed when one is first needed.
 
     Args:
         names: The column of names.
@@ -207,8 +209,8 @@ def within(column: NDArray[np.int64], wanted: Range) -> Mask:
 Counts = NDArray[np.int64]
 
 _TEXTS: Final = tuple(column for column in COLUMNS if column not in COUNTS)
-# Records that are kept once they were asked for, a kilobyte each: the hits of many searches are
-# the same, and to make one of columns takes longer than to find it.
+# Chosen: the number of records that are kept once they were made, a kilobyte each. Many searches
+# have the same hits, and to make a record from columns takes longer than to find the hit.
 _KEPT: Final = 4_096
 
 
@@ -237,18 +239,18 @@ class Table:
         return self._texts[column]
 
     def at(self, position: int) -> IndexEntry:
-        """What one row says; it is kept, as many searches find the same rows."""
+        """The entry of one row; it is kept, as many searches find the same rows."""
         entry = self._made.get(position)
         if entry is None:
             entry = self.made(position)
-            # Threads that come here at once keep a few more, or make one twice.
+            # Threads that come here at once may keep a few more, or make an entry twice.
             if len(self._made) >= _KEPT:
                 self._made.clear()
             self._made[position] = entry
         return entry
 
     def made(self, position: int) -> IndexEntry:
-        """What one row says, not kept: for a walk through all rows."""
+        """The entry of one row, which is not kept: for a walk through all rows."""
         texts: dict[str, Any] = {
             column: texts.at(position) for column, texts in self._texts.items()
         }
@@ -258,11 +260,11 @@ class Table:
         return IndexEntry(**texts | counts)
 
     def changed(self, kept: Mask, rows: Sequence[IndexRow]) -> Self:
-        """The table without some rows, and with others behind them.
+        """The table without some rows, and with new rows behind the others.
 
         Args:
             kept: Shape (rows,), which rows stay.
-            rows: Rows that come.
+            rows: The new rows.
         """
         return type(self)(
             {
@@ -276,7 +278,7 @@ class Table:
         )
 
     def equal_any(self, wanted: Mapping[str, Iterable[str]]) -> Mask:
-        """Which rows have one of the texts in any of these columns. Shape (rows,)."""
+        """Which rows have, in any of the columns, a wanted text. Shape (rows,)."""
         mask = np.zeros(len(self._counts[COUNTS[0]]), dtype=np.bool_)
         for column, texts in wanted.items():
             mask |= self._texts[column].equal_any(texts)

@@ -48,7 +48,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class LabelColumn:
     """A label of every architecture: its values, and the position of each row's value.
 
     Attributes:
@@ -61,7 +61,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class MapColumns:
     """What the map draws.
 
     Attributes:
@@ -72,7 +72,7 @@ class Columns:
     """
 
     names: tuple[str, ...]
-    labels: Mapping[str, Column]
+    labels: Mapping[str, LabelColumn]
     points: str | None
 
 
@@ -114,7 +114,7 @@ class Catalogue:
         """Names whose model begins with a letter: nobody misspells that one."""
         return (name for name in self._folded if name.rpartition(":")[2].startswith(first))
 
-    def columns(self) -> Columns:
+    def columns(self) -> MapColumns:
         """What the map draws."""
         entries = list(self._entries.values())
         labels = {
@@ -122,7 +122,7 @@ class Catalogue:
             for each in conditions_of(Filter)
             if each.is_label
         }
-        return Columns(tuple(self._entries), labels, self._encoded_points())
+        return MapColumns(tuple(self._entries), labels, self._encoded_points())
 
     def _encoded_points(self) -> str | None:
         if not self._points:
@@ -147,12 +147,12 @@ def _rank(name: str, text: str) -> tuple[bool, bool, bool, int, str]:
     return not is_exact, not begins, text not in name, len(name), name
 
 
-def _column(values: Sequence[str]) -> Column:
+def _column(values: Sequence[str]) -> LabelColumn:
     distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    return Column(tuple(distinct[order].tolist()), _base64(rank[inverse]))
+    return LabelColumn(tuple(distinct[order].tolist()), _base64(rank[inverse]))
 
 
 def _base64(numbers: NDArray[np.generic]) -> str:
