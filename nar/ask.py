@@ -60,10 +60,10 @@ class Shown(ABC):
 
     @abstractmethod
     def rows(self) -> list[Mapping[str, Any]]:
-        """What a table holds, a row each."""
+        """The rows of its table."""
 
     def __repr__(self) -> str:
-        # In a notebook rich would show the text by itself, besides giving it.
+        # In a notebook rich would show the text itself, in addition to returning it.
         text = StringIO()
         console = Console(
             file=text,
@@ -95,15 +95,15 @@ class Relatives(Shown):
     """The answer of `search`.
 
     Attributes:
-        name: What was asked.
-        answer: Everything that is said: see `nar.answers.query.Answer`.
+        name: Name of the query.
+        answer: The whole answer, see `nar.answers.query.Answer`.
     """
 
     name: str
     answer: Answer
 
     def view(self) -> RenderableType:
-        """What is said of the model, and a table of the hits, a row a network."""
+        """The sentences of the answer, and a table of the hits with a row for each network."""
         rows = one_row_a_network(self.answer.hits, len(self.answer.hits), self.name)
         return answer_view(self.name, self.answer, rows)
 
@@ -114,7 +114,7 @@ class Relatives(Shown):
 
     @property
     def bodies(self) -> tuple[SharedBody, ...]:
-        """Which of the nearest have its body, with another head or embedding."""
+        """Which of the nearest hits have its body, with another head or embedding."""
         return self.answer.bodies or ()
 
     def plot(self) -> "Figure":
@@ -132,7 +132,7 @@ class Relatives(Shown):
         return map_of(self.name, points, [places[hit.name] for hit in self.answer.hits])
 
     def rows(self) -> list[Mapping[str, Any]]:
-        """A row a hit."""
+        """A row for each hit."""
         return [asdict(hit) for hit in self.answer.hits]
 
 
@@ -142,7 +142,7 @@ class Motifs(Shown):
 
     Attributes:
         name: What was asked.
-        cut: Every node in one motif.
+        cut: The motifs of the model.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Motifs(Shown):
         return display.motifs(self.name, self.cut)
 
     def rows(self) -> list[Mapping[str, Any]]:
-        """A row a motif type, by first occurrence."""
+        """A row for each motif type, by first occurrence."""
         return [asdict(each) for each in motif_times(self.cut)]
 
 
@@ -172,7 +172,7 @@ class Compared(Shown):
         return difference_view(self.difference)
 
     def rows(self) -> list[Mapping[str, Any]]:
-        """A row a motif type of either."""
+        """A row for each motif type of either model."""
         motifs = self.difference.motifs
         return [asdict(each) for each in (*motifs.shared, *motifs.other)]
 
@@ -285,14 +285,14 @@ def _content() -> AtlasContent:
 
 
 def _retriever() -> Retriever:
-    """Who answers."""
+    """The retriever over the atlas and the shipped corpus."""
     content = _content()
     graphs = CorpusGraphs(shipped_corpus())
     return Retriever(content.embedder, content.index, content.novelty, graphs)
 
 
 def _known(names: Sequence[str]) -> Mapping[str, Architecture]:
-    """Those that the shipped corpus has: nothing of their libraries is imported."""
+    """The architectures that the shipped corpus has; their libraries are not imported."""
     sources = {name.partition(":")[0] for name in names}
     return Corpus(shipped_corpus()).graphs(names, sources)
 

@@ -40,18 +40,18 @@ class IndexChoice:
 
     @property
     def wants_atlas(self) -> bool:
-        """Whether it is the atlas of the package: no workspace is named, and nothing was built."""
+        """Whether the command uses the atlas: no workspace is named, and nothing was built."""
         own = self.workspace
         return self.work == DEFAULT_WORK and not (own.index.exists() or own.checkpoint.exists())
 
     @property
     def has_own_rows(self) -> bool:
-        """Whether rows are those of an index that somebody named or made, and not of the atlas."""
+        """Whether the rows are from an index that the user named or made, not from the atlas."""
         return self.names_index or not self.wants_atlas
 
     @property
     def notice(self) -> str:
-        """Who chose an index that nobody named with the command; empty where somebody did."""
+        """Why an index is asked that the command does not name; empty where it names it."""
         instead = "it is asked in place of the atlas of NAR"
         if self.uri:
             return ""
@@ -63,7 +63,7 @@ class IndexChoice:
 
     @property
     def wants_atlas_encoder(self) -> bool:
-        """Whether vectors are those of the atlas: no workspace is named, and none was trained."""
+        """Whether the encoder is the atlas's: no workspace is named, and none was trained."""
         return self.work == DEFAULT_WORK and not self.workspace.checkpoint.exists()
 
     @property
@@ -74,17 +74,17 @@ class IndexChoice:
         return "uri" in self._loaded().index.model_fields_set
 
     def config(self) -> "NarConfig":
-        """The configuration: the command line before the file, the file before the workspace."""
+        """The configuration; the command line wins over the file, the file over the workspace."""
         chosen = self._loaded()
         default = chosen.index.uri if self.names_index else str(self.workspace.index)
         index = chosen.index.model_copy(update={"uri": self.uri or default})
         return chosen.model_copy(update={"index": index})
 
     def existing(self) -> "IndexConfig":
-        """Where an index is that a command asks: to open what is not there would make it.
+        """Where the index is; it has to exist, as opening a missing index would make it.
 
         Raises:
-            IndexUnavailableError: There is none.
+            IndexUnavailableError: There is no index.
         """
         index = self.config().index
         if index.is_missing:
@@ -95,7 +95,7 @@ class IndexChoice:
         return index
 
     def _loaded(self) -> "NarConfig":
-        # The settings of everything: they are made with the first question for one of them.
+        # Imported here: it imports all settings, and not every command needs them.
         from nar.config import load_config
 
         return load_config(self.config_file)
@@ -122,11 +122,11 @@ class CorpusChoice:
     def directory(self) -> Location:
         """Directory of the corpus; says on stderr which it is.
 
-        The corpus of the package stands in for that of the default workspace only: who names a
-        workspace means it.
+        The shipped corpus stands in for a missing corpus of the default workspace only, never for
+        that of a workspace which the user named.
 
         Raises:
-            CorpusError: There is none.
+            CorpusError: There is no corpus.
             InvalidInputError: pyarrow opens no file system of the URI.
         """
         if self.corpus:

@@ -1,7 +1,7 @@
-"""The atlas as a collection of Milvus: where it is kept, how it comes there, what goes for it.
+"""The atlas as a collection of Milvus: where it is kept, how it is stored, what is removed for it.
 
-It imports nothing that captures models: a server waits for it. Run as a program it is the child of
-a server that stores an atlas.
+Nothing that captures models is imported, as a server waits for these imports. Run as a program, the
+module is the child of a server that stores an atlas.
 """
 
 import logging
@@ -28,22 +28,22 @@ log = logging.getLogger(__name__)
 INDEX: Final = "index.db"
 _OTHER_KIND: Final = "-hnsw"
 _REMOVED: Final = ".removed"
-# As `atlas_config` names them: bytes of the atlas, schema, kind of index.
+# Directories as `atlas_config` names them: digest of the atlas, version of the schema, index kind.
 _NAME: Final = re.compile(rf"[0-9a-f]{{16}}-v[0-9]+({_OTHER_KIND})?({re.escape(_REMOVED)})?")
 _MODULE: Final = "nar.answers.atlas_store"
 _NOT_YET: Final = "the atlas is not stored yet; the next start goes on"
 
 
 def atlas_config(atlas: Atlas, config: IndexConfig, *, is_named: bool) -> IndexConfig:
-    """Where the collection of an atlas is: where somebody chose, or else in the user's cache.
+    """Where the collection of an atlas is: at the URI that the user chose, or in the user's cache.
 
-    Of other vectors, of a renewed corpus or of another schema version it lies in another directory
-    of the cache; earlier directories are removed once nobody has them open.
+    Other vectors, another corpus or another schema version get another directory of the cache;
+    earlier directories are removed once no process has them open.
 
     Args:
-        atlas: Which.
-        config: Everything else of the index.
-        is_named: Whether somebody chose the URI of that configuration.
+        atlas: The atlas.
+        config: All other settings of the index.
+        is_named: Whether the user chose the URI in that configuration.
 
     Raises:
         IndexUnavailableError: There is no cache, as this user has no home.
@@ -55,15 +55,16 @@ def atlas_config(atlas: Atlas, config: IndexConfig, *, is_named: bool) -> IndexC
 
 
 def open_atlas(atlas: Atlas, config: IndexConfig, ending: Event) -> ArchitectureIndex:
-    """The collection of an atlas; whichever process opens it first makes it.
+    """The collection of an atlas; the process that opens it first makes it.
 
     Args:
-        atlas: Which.
-        config: Where.
-        ending: Once it is set, this ends after the next batch; a later call goes on from there.
+        atlas: The atlas.
+        config: Where the collection is.
+        ending: Once it is set, storing ends after the next batch; a later call goes on from there.
 
     Raises:
-        IndexUnavailableError: It cannot be reached or written, another process has it, or it ends.
+        IndexUnavailableError: The index cannot be reached or written, another process has it, or
+            `ending` was set.
         IndexMismatchError: The alias names a collection of another encoder.
     """
     index = _opened(atlas, config)
@@ -88,8 +89,8 @@ def open_apart(atlas: Atlas, config: IndexConfig, ending: Event) -> Architecture
     """The same for a server, whose own process only waits: children store and keep the rows.
 
     Args:
-        atlas: Which.
-        config: Where.
+        atlas: The atlas.
+        config: Where the collection is.
         ending: As for `open_atlas`.
 
     Raises:
@@ -106,16 +107,17 @@ def open_apart(atlas: Atlas, config: IndexConfig, ending: Event) -> Architecture
 def open_kept(
     atlas: Atlas, config: IndexConfig, ending: Event, *, is_named: bool
 ) -> ArchitectureIndex:
-    """The collection of an atlas where somebody chose, or else in the user's cache, for a server.
+    """For a server, the collection of an atlas: at the URI that the user chose, or in the cache.
 
     Args:
-        atlas: Which.
-        config: Everything of the index, and where it is if that was chosen.
+        atlas: The atlas.
+        config: Settings of the index, with its URI if the user chose one.
         ending: As for `open_atlas`.
-        is_named: Whether somebody chose the URI of that configuration.
+        is_named: Whether the user chose the URI in that configuration.
 
     Raises:
-        FilesSufficeError: Another server has that of the cache, which holds what the files hold.
+        FilesSufficeError: Another server has the collection in the cache, which holds no more than
+            the files of the atlas.
         IndexUnavailableError: As `open_atlas`.
         IndexMismatchError: The alias names a collection of another encoder.
     """
@@ -133,11 +135,11 @@ def opened_if_stored(atlas: Atlas, config: IndexConfig) -> ArchitectureIndex | N
     """The collection of an atlas, if there is one already.
 
     Args:
-        atlas: Which.
-        config: Where.
+        atlas: The atlas.
+        config: Where the collection is.
 
     Raises:
-        IndexUnavailableError: It cannot be reached, or another process has it.
+        IndexUnavailableError: The index cannot be reached, or another process has it.
         IndexMismatchError: The alias names a collection of another encoder.
     """
     index = _opened(atlas, config)
@@ -206,20 +208,20 @@ def _digest(atlas: Atlas) -> str:
 
 
 def remove_superseded(opened: Path) -> None:
-    """Remove what the cache holds of other atlases, and of this one in another schema.
+    """Remove from the cache the collections of other atlases, and of this atlas in other schemas.
 
-    What a process has open stays until the next time, and so does the index of the other kind,
-    which may be opened again at any moment. Nothing is removed that NAR has not made, and nothing
-    outside of the cache. What cannot be removed does no harm: the log says it.
+    A collection that a process has open stays until a later call. The index of the other kind stays
+    too, as it may be opened again at any moment. Only directories of the cache that NAR made are
+    removed; a failure to remove one is logged and does no harm.
 
     Args:
-        opened: Directory of the collection that is opened now.
+        opened: Directory of the collection that is about to be opened.
     """
     if not _is_cached(opened):
         return
     kept = opened.name.removesuffix(_OTHER_KIND)
     removed = []
-    # In reverse, what is half removed comes before the directory that would get its name.
+    # In reverse order, a half removed directory comes before the directory that would get its name.
     for each in sorted(opened.parent.iterdir(), reverse=True):
         if not _NAME.fullmatch(each.name) or each.name.removesuffix(_OTHER_KIND) == kept:
             continue

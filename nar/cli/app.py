@@ -32,12 +32,13 @@ from nar.graphs.by import By
 from nar.index import IndexKind
 from nar.index.filters import Filter
 
-# Made since the last look for garbage, in a command that ends with its answer; few megabytes.
+# Chosen: objects that Python makes before it looks for garbage. A command ends with its answer, and
+# so many objects take a few megabytes.
 _OBJECTS: Final = 100_000
 # Chosen: a warning is one line.
 _SHOWN_NAMES: Final = 3
 _LOCK: Final = Path("nar.lock")
-# Of `nar check`, which fails with 1 if nothing could be compared.
+# Exit status of `nar check` where models changed; it is 1 where nothing could be compared.
 _CHANGED: Final = 3
 
 app = typer.Typer(
@@ -58,7 +59,7 @@ Names = Annotated[
 def options(version: Version = False) -> None:
     """NAR, the search engine for neural architectures."""
     tell_libraries()
-    # A terminal that cannot show a letter shows another: names and lines of tables are no ASCII.
+    # A terminal that cannot show a letter shows another: names and tables are not all ASCII.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -113,8 +114,8 @@ def search(
     verbose: Verbose = False,
 ) -> None:
     """Find the architectures whose design is nearest to a model's."""
-    # Here and below: the libraries behind a command take seconds to import, help should not. What
-    # they make is no garbage, and to look for some in it takes a twentieth of an answer.
+    # Here and below: the libraries behind a command take seconds to import, and help need not wait.
+    # Their objects are no garbage; to look for garbage there takes a twentieth of an answer.
     gc.set_threshold(_OBJECTS)
     from nar.choices import IndexChoice
 

@@ -47,7 +47,7 @@ def add(
     *,
     as_json: bool,
 ) -> None:
-    """Put models beside those of an index; the first of an own index makes it, with the atlas.
+    """Add models to an index; where there is no index yet, it is made with the atlas in it.
 
     Raises:
         CaptureError: A model could not be captured; nothing is written.
@@ -128,7 +128,7 @@ def _show_snapshot(title: str, taken: Snapshot, directory: Path, *, as_json: boo
 
 
 def show_orphans(choice: IndexChoice, *, drop: bool, idle_hours: float, as_json: bool) -> None:
-    """Show the collections that no alias leads to; drop those that nobody needs, where result."""
+    """Show the collections that no alias leads to, or drop the unused ones and show them."""
     config = choice.existing()
     with closing(Milvus(config)) as milvus:
         idle_s = idle_hours * 3_600

@@ -14,7 +14,7 @@ from nar.views.difference import change_lines, change_report
 
 
 def lock(names: Sequence[str], path: Path, input_shape: Sequence[int] | None = None) -> int:
-    """Lock some models; without names, those of the lock anew.
+    """Lock some models; without names, lock the models of the file again.
 
     Returns:
         How many there are.
@@ -36,13 +36,13 @@ def check(
     *,
     as_json: bool,
 ) -> bool:
-    """Compare models with what is locked of them; without names, all of the lock.
+    """Compare models with their lock; without names, all models of the file.
 
     Returns:
         Whether every change is of a kind that is allowed.
 
     Raises:
-        InvalidInputError: The lock is none, or lacks a name.
+        InvalidInputError: The file is no lock, or lacks a name.
         CaptureError: A model could not be captured.
     """
     written = locks.read_lock(path)

@@ -1,4 +1,4 @@
-"""What the commands that look at models do: names, one model, two, who contains a block."""
+"""What the commands about models do: names, one model, two models, users of a block."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -63,10 +63,10 @@ def search_blocks(
     server: str | None,
     as_json: bool,
 ) -> None:
-    """Show who contains a block.
+    """Show the architectures that contain a block.
 
     Raises:
-        InvalidInputError: The block is none, or something else than the atlas is asked.
+        InvalidInputError: The text means no block, or an index other than the atlas is named.
     """
     # Here and below: each command imports what it alone needs.
     from nar.answers.blocks import atlas_block_users

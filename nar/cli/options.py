@@ -55,10 +55,10 @@ InputShape = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """A bound that is so many times what the query has.
+    """A bound that is a multiple of what the query has.
 
     Attributes:
-        factor: Positive.
+        factor: The multiple, above 0.
     """
 
     factor: float
@@ -152,10 +152,10 @@ def resolved(wanted: Filter, relative: Multiples, graph: "ComputationalGraph") -
     Args:
         wanted: All other conditions.
         relative: Multiples, as ``max_parameters``.
-        graph: Of the model.
+        graph: Graph of the model.
 
     Raises:
-        InvalidInputError: A bound is a multiple of what no graph says of a model.
+        InvalidInputError: A bound is a multiple of a number that graphs do not have.
     """
     for condition, (end, bound) in product(conditions_of(type(wanted)), _ENDS.items()):
         times = relative.get(f"{end}_{condition.field}")
@@ -188,7 +188,7 @@ def count_or_multiple(text: str) -> int | Times:
     """The bound of a range that a person writes: a count, or a multiple of what the query has.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The text is neither.
 
     Example:
         >>> count_or_multiple("30M"), count_or_multiple("0.5x")
@@ -209,7 +209,7 @@ def count(text: str) -> int:
     """The count that a person writes.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The text is no count.
 
     Example:
         >>> count("30M"), count("1.5B"), count("12_000")

@@ -1,7 +1,7 @@
 """What `nar search` does: it looks a model up or captures it, asks an index, shows the answer.
 
 The atlas, the index of a workspace and a server have libraries of their own, which take longer to
-import than the answer takes: only those of the one that is asked are imported.
+import than the answer takes: only the libraries of the index that is asked are imported.
 """
 
 import os
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from nar.config import NarConfig
     from nar.index.architecture_index import ArchitectureIndex
 
-# Libraries repeat each other: hits asked for, for each network that is shown.
+# Chosen: hits that are asked for each network that is shown, as libraries repeat each other.
 _COPIES: Final = 10
-# A person reads these of every model, and of a new one what it is like and whose body it has.
+# Parts that a person reads of every model, and further parts of a model that is not known.
 _READ: Final = frozenset[Part]({"family", "trunk", "part_of"})
 _WEAKER: Final = frozenset[Part]({"resemblance", "bodies"})
 _REASONS: Final = frozenset[Part]({"shared"})
@@ -61,13 +61,13 @@ def search(
     input_shape: Sequence[int] | None,
     as_json: bool,
 ) -> None:
-    """Ask with a model, and show who is nearest.
+    """Search with a model, and show its relatives.
 
     Args:
-        name: Of the corpus, or spec of a model to capture.
+        name: Name in the corpus, or spec of a model to capture.
         top_k: Number of relatives; copies of one network are one.
-        conditions: What they must be, and bounds that are multiples of what the model has.
-        by: What they should share with it.
+        conditions: What relatives must be, and bounds that are multiples of what the model has.
+        by: What relatives should share with the model.
         choice: The index to ask where no server is named.
         server: HOST:PORT of the server to ask; None for the atlas or the workspace.
         explain: Whether to name the motifs that the first hits share with the model.
@@ -99,12 +99,12 @@ def search(
 
 
 def _explained(asked: Architecture, answer: Answer, networks: int) -> Answer:
-    """An answer that explains what is shown first; what no corpus has is captured for it.
+    """The answer with explanations of the first networks; a hit without a graph is captured.
 
     Args:
         asked: The query.
-        answer: To it.
-        networks: Of how many hits.
+        answer: The answer to it.
+        networks: How many networks are explained.
     """
     own = asked.labels.name
     given = {each.name: each for each in answer.shared or ()}
@@ -112,7 +112,7 @@ def _explained(asked: Architecture, answer: Answer, networks: int) -> Answer:
     cut, dissected = Cut(asked), Dissected(asked)
     reasons = []
     for name in explained_names(answer, copies):
-        # It was explained under another of its names than the name in the table.
+        # The answer may explain a network under another name than the table shows.
         reason = next(
             (given[each] for each in (name, *copies.get(name, ())) if each in given), None
         )
@@ -128,17 +128,17 @@ def _explained(asked: Architecture, answer: Answer, networks: int) -> Answer:
 class HitGraphs:
     """The graphs of hits, as far as a corpus has them: nothing is captured for them.
 
-    Without a corpus the hits are not compared, which is said once.
+    Where the corpus cannot be read, hits are not compared, and one message says so.
 
     Args:
-        corpus: Where they may be; None for nowhere.
+        corpus: The corpus with the graphs; None for no graphs.
     """
 
     def __init__(self, corpus: Location | None) -> None:
         self._corpus = Corpus(corpus) if corpus else None
 
     def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
-        """Architectures by name; one that the corpus lacks is left out."""
+        """Architectures by name; names that the corpus lacks are left out."""
         return self._read(Corpus.graphs, names, sources)
 
     def backbones(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, str]:
@@ -187,7 +187,7 @@ def _ask_atlas(queries: Sequence[Query], graphs: Graphs | None) -> list[Answer]:
 
 
 def _with_vector(query: Query, index: ExactIndex) -> Query:
-    """The same question with the vector that the index holds, if it holds this very network.
+    """The same query with the vector from the index, if the index has this very network.
 
     Then nothing is embedded, and torch is not imported.
     """

@@ -40,7 +40,7 @@ def serve(
         choice: The index that it serves.
         given: Fields of a `ServerConfig`; None leaves what the file says.
         corpus: Where the corpus lies whose graphs explain; None for that of the index.
-        kind: Of the index that a collection of the atlas gets; Milvus searches one of HNSW.
+        kind: Index kind of the atlas's collection; with HNSW, Milvus searches and not the reader.
 
     Raises:
         CorpusError: There is no corpus in that directory.
@@ -110,24 +110,24 @@ def _page(
     atlas: Atlas | None = None,
     names: tuple[str, ...] = (),
 ) -> PageOf | None:
-    """What makes the page, where one is wanted.
+    """A function that makes the page, or None where no page is wanted.
 
     Args:
-        config: Says whether.
-        graphs: Of the architectures.
-        atlas: Has its map, if there is one.
-        names: Of the rows of the atlas.
+        config: Has a port for the page, if it is wanted.
+        graphs: Graphs of the architectures.
+        atlas: Has the map, if there is one.
+        names: Names of the rows of the atlas.
     """
     if config.server.web_port is None:
         return None
-    # Its libraries take 0.2 s to import, and who wants no page does without.
+    # Its libraries take 0.2 s to import, and a server without the page does not need them.
     from nar.web.pages import AtlasExtras, atlas_extras, page_of
 
     return page_of(config.server, graphs, atlas_extras(atlas, names) if atlas else AtlasExtras())
 
 
 def _graphs(corpus: CorpusChoice) -> CorpusGraphs | None:
-    """The graphs that explain; a workspace may be without, as an index is served without them."""
+    """The graphs for explanations; None where the workspace has no corpus, and none is named."""
     try:
         return CorpusGraphs(corpus.directory())
     except CorpusError as error:
@@ -148,23 +148,23 @@ def serve_atlas(
 ) -> None:
     """Answer from the files of the atlas at once; its collection is made or opened beside.
 
-    A collection in the cache takes no writes: it is made anew, in another directory, as soon as
-    NAR comes with another atlas. Who wants models of their own beside the atlas names an index, in
-    which the atlas is stored once; it is theirs from then on, and what it holds may be another: it
-    is opened before anything is answered.
+    A collection in the cache takes no writes: it is made again, in another directory, as soon as
+    NAR comes with another atlas. Users who want models of their own beside the atlas name an index.
+    The atlas is stored in it once; from then on its rows may be others, so that it is opened before
+    anything is answered.
 
     Args:
-        config: How to serve, and where its collection is.
+        config: How to serve, and where the collection is.
         on_ready: Called once the ports are open.
-        is_named: Whether somebody chose the URI of that configuration; else it is in the cache.
+        is_named: Whether the user chose the URI in the configuration; else it is in the cache.
         corpus: Where the corpus lies whose graphs explain; None for that of the atlas.
-        atlas: Which; None for the shipped one.
-        files_alone: Whether its files are all that answers, for good.
+        atlas: The atlas; None for the shipped one.
+        files_alone: Whether only its files ever answer, and no collection is made.
 
     Raises:
-        ConfigError: What is written would be lost with the cache.
-        IndexUnavailableError: The index that somebody chose cannot be reached.
-        IndexMismatchError: It holds the vectors of another encoder.
+        ConfigError: Writes are allowed, but would be lost with the cache.
+        IndexUnavailableError: The index that the user chose cannot be reached.
+        IndexMismatchError: That index holds the vectors of another encoder.
     """
     if config.server.writable and not is_named:
         raise ConfigError(
@@ -195,7 +195,7 @@ def serve_atlas(
 
 
 def _own_index(atlas: Atlas, config: NarConfig) -> "ArchitectureIndex | None":
-    """The index that somebody chose, once there is one: the atlas alone is no answer for it."""
+    """The index that the user chose; None where it is not made yet, or lacks the atlas."""
     if config.index.is_missing:
         log.warning("there is no index at %s: it is made, with the atlas in it", config.index.uri)
         return None

@@ -23,11 +23,11 @@ from nar.views.display import Fitted, human
 
 Report = dict[str, Any]
 
-# Columns of a terminal in which nothing is ever cut, and to how many texts are cut in others that
-# have no room for all.
+# Chosen: columns of a terminal from which on no text is cut.
 _WIDE: Final = 110
+# Chosen: letters that stay of a text in a narrower terminal that has no room for whole texts.
 _CUT: Final = 14
-# Chosen: below a network stand so many of its other names.
+# Chosen: other names that stand below a network; further ones are counted.
 _SHOWN_COPIES: Final = 2
 _MEASURED: Final = ("top-1 %", "img/s")
 _SCORES: Final = "score: the cosine of two vectors, 1 where they are equal"
@@ -73,8 +73,8 @@ class NetworkRow:
     """One network of an answer.
 
     Attributes:
-        hit: Of its names, the one that stands for all.
-        copies: Its other names, in their order.
+        hit: The hit that stands for the network.
+        copies: Names of its other hits, in their order.
     """
 
     hit: Hit
@@ -82,7 +82,7 @@ class NetworkRow:
 
     @property
     def published(self) -> Published | None:
-        """What was measured of it under one of its names."""
+        """Published figures, under any of its names."""
         return figures_of((self.hit.name, *self.copies))
 
 
@@ -92,7 +92,7 @@ def one_row_a_network(hits: Sequence[Hit], rows: int, asked: str = "") -> list[N
     Args:
         hits: Nearest first.
         rows: How many networks at most.
-        asked: Name of the query: its own network stands under it.
+        asked: Name of the query; the row of its own network bears this name.
     """
     networks: dict[str, list[Hit]] = {}
     for hit in hits:
@@ -101,9 +101,9 @@ def one_row_a_network(hits: Sequence[Hit], rows: int, asked: str = "") -> list[N
 
 
 def _row(hits: Sequence[Hit], asked: str) -> NetworkRow:
-    """One network under the name that was asked, or the first whose family most of them have.
+    """One network under the name that was asked, or under the first name of its commonest family.
 
-    What another library wraps is of the family of what it wraps.
+    A model that wraps a network of another library has the family of that network.
     """
     counts = Counter(hit.family for hit in hits)
     shown = max(hits, key=lambda hit: (hit.name == asked, counts[hit.family]))
@@ -111,18 +111,18 @@ def _row(hits: Sequence[Hit], asked: str) -> NetworkRow:
 
 
 def answer_view(query: str, answer: Answer, rows: Sequence[NetworkRow] = ()) -> RenderableType:
-    """What is said of a query, a table of its relatives, and why the first of them are near.
+    """The sentences of an answer, a table of relatives, and why the first relatives are near.
 
     Args:
-        query: Name of what was asked.
+        query: Name of the query.
         answer: The answer.
-        rows: What the table shows; each hit alone by default.
+        rows: Rows of the table; by default a row for each hit.
     """
-    said = sentences(answer)
-    before = [Text(each.text, _STYLES[each.part]) for each in said if each.part in _STYLES]
+    statements = sentences(answer)
+    before = [Text(each.text, _STYLES[each.part]) for each in statements if each.part in _STYLES]
     below = [
         Text(each.text, _STYLES_BELOW.get(each.part, ""))
-        for each in said
+        for each in statements
         if each.part not in _STYLES
     ]
     shown = rows or [NetworkRow(hit) for hit in answer.hits]
@@ -139,9 +139,9 @@ def answer_report(query: str, answer: Answer, rows: Sequence[NetworkRow]) -> Rep
     """The same as plain data.
 
     Args:
-        query: Name of what was asked.
+        query: Name of the query.
         answer: The answer.
-        rows: The hits, a row a network.
+        rows: The hits, a row for each network.
     """
     return {
         "query": query,
@@ -158,7 +158,7 @@ def answer_report(query: str, answer: Answer, rows: Sequence[NetworkRow]) -> Rep
 
 
 def evidence_report(answer: Answer) -> Report:
-    """What the hits say of the query, each with what speaks for it; null where it was not asked."""
+    """The parts of an answer with their evidence; null where a part was not asked for."""
     return {
         "family": _votes(answer.family),
         "trunk": _votes(answer.trunk),
@@ -215,7 +215,7 @@ def _relatives(
         box=SIMPLE_HEAD,
     )
     table.add_column("", justify="right", no_wrap=True)
-    # A name is what the next command is given: in a narrow terminal it takes a second line, and
+    # People copy names into the next command: in a narrow terminal a name takes a second line, and
     # other texts are cut.
     table.add_column("name", overflow="fold")
     is_named = all(row.hit.name.startswith(f"{_library(row.hit)}:") for row in rows)
@@ -236,7 +236,7 @@ def _relatives(
 
 
 def _copies(row: NetworkRow) -> Iterator[tuple[str, Text]]:
-    """What stands below a network: the others of its names."""
+    """The rows below a network: its other names."""
     for name in row.copies[:_SHOWN_COPIES]:
         yield "=", Text(name, "dim")
     more = len(row.copies) - _SHOWN_COPIES

@@ -22,9 +22,13 @@ from nar.views import display
 from nar.views.display import human
 from nar.views.reports import Report, motifs
 
+# Chosen: rows of a table of tasks or families; with its title it fits a screen of 40 lines.
 _SHOWN_GROUPS = 30
+# Chosen: names in a line of text; further names are counted.
 _SHOWN_NAMES = 12
+# Chosen: kinds of changed graphs, for the same screen.
 _SHOWN_CHANGES = 30
+# Chosen: rows of one table of a list: few enough to show at once, many enough for few headings.
 _PAGE_ROWS = 1_000
 
 
@@ -134,14 +138,14 @@ _HEADINGS = (*_TEXTS, "parameters", "nodes")
 
 
 def listed_lines(rows: Iterable[Sequence[str | int]]) -> Iterator[str]:
-    """Rows of the columns `LISTED` for a program: whole, with tabs between, headings first."""
+    """Rows of the columns `LISTED` for a program: uncut, with tabs between, headings first."""
     yield "\t".join(_HEADINGS)
     for row in rows:
         yield "\t".join(map(str, row))
 
 
 def listed_tables(rows: Iterable[Sequence[Any]]) -> Iterator[Table]:
-    """The same for a person: one table after the other, as a table is held whole to align it."""
+    """The same for a person, in tables of some rows: a table has to be whole to be aligned."""
     rest = iter(rows)
     while page := list(islice(rest, _PAGE_ROWS)):
         table = Table(*_TEXTS)
@@ -154,11 +158,11 @@ def listed_tables(rows: Iterable[Sequence[Any]]) -> Iterator[Table]:
 
 @dataclass(frozen=True, slots=True)
 class Portrait:
-    """All that `nar corpus show` says of an architecture.
+    """What `nar corpus show` shows of an architecture.
 
     Attributes:
-        architecture: With its graph.
-        card: What else the corpus says of it.
+        architecture: The architecture.
+        card: Its card in the corpus.
         cut: Its motifs.
         aliases: Names of the same network: equal exact fingerprint.
         twins: Names of the same design in other sources: equal topology.
@@ -215,7 +219,7 @@ def portrait_report(subject: Portrait) -> Report:
 
 
 def portrait_view(subject: Portrait) -> RenderableType:
-    """Labels, sizes, who shares the design, and the motifs."""
+    """Labels, sizes, names of the same design, and the motifs."""
     card, graph = subject.card, subject.architecture.graph
     labels = card.labels
     family, block = card.paper_family or "-", card.paper_block or "-"
@@ -250,7 +254,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def comparison_view(compared: Comparison) -> RenderableType:
-    """What became of a corpus: how many models, and how the graphs of others changed."""
+    """What changed in a corpus: its models, their graphs, labels and sizes."""
     common = compared.equal + len(compared.changed)
     counts = Text.assemble(
         f"{compared.before:,} architectures before, {compared.after:,} now; {common:,} in both: ",

@@ -20,11 +20,14 @@ from nar.views.html import html_of, side_by_side
 from nar.views.reports import Report, architecture
 
 if TYPE_CHECKING:
-    # It needs what captures models, and who asks for a difference does without.
+    # Locks import what captures models; a view of two models does not need it.
     from nar.answers.lock import LockedChange
 
+# Chosen: rows of the table of operators, which begins with the largest differences.
 _SHOWN_OPERATORS = 20
+# Chosen: rows of a table of motifs, which begins with the motifs of most nodes.
 _SHOWN_MOTIFS = 12
+# Chosen: lines of the unified diff, a screen or two; `--json` has all lines.
 _SHOWN_LINES = 60
 _LEGEND = (
     "add(-1, -9) reads the nodes 1 and 9 lines above; a channel_ratio of 4 doubles the channels"
@@ -64,7 +67,7 @@ def difference_report(compared: Difference) -> Report:
 
 def difference_html(compared: Difference) -> tuple[str, str]:
     """The same as HTML, and the motifs of both drawn side by side."""
-    # It takes 0.2 s to import, and who looks at a terminal does without.
+    # It takes 0.2 s to import, and a terminal does not need it.
     from nar.views.drawing import as_svg, motif_drawing
 
     sides = ((side.labels.name, side.graph) for side in (compared.first, compared.second))
@@ -75,7 +78,7 @@ def difference_html(compared: Difference) -> tuple[str, str]:
 def explanation_view(
     name: str, motifs: MotifDifference, differs: tuple[Role, ...] | None
 ) -> RenderableType:
-    """Why a hit is near: where it differs, the motifs of both, and those of one only."""
+    """Why a hit is near: where it differs, motifs that both have, and motifs that only one has."""
     heads = ("query", "hit")
     form = " at inference" if motifs.at_inference else ""
     own, its = (f"{100 * share:.0f}%" for share in motifs.in_shared)
@@ -145,7 +148,7 @@ def _motifs(
 
 
 def _listed(listing: Sequence[str]) -> Iterator[Text]:
-    """The unified diff, cut; an operand is written as so many nodes back."""
+    """The first lines of the unified diff; operands are numbers of nodes back."""
     if listing:
         yield Text(_LEGEND, "dim")
     for line in listing[:_SHOWN_LINES]:
@@ -156,7 +159,7 @@ def _listed(listing: Sequence[str]) -> Iterator[Text]:
 
 
 def change_report(each: "LockedChange | None", allowed: Collection[ChangeKind]) -> Report:
-    """How a model differs from what is locked of it, for a program; None where it does not."""
+    """How a model differs from its lock, for a program; `each` is None where it does not."""
     if each is None:
         return {"kind": None, "allowed": True}
     return {

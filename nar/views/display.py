@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from nar.zoo import ZooCapture
 
 _UNITS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-# A table is measured as if there were no end of columns.
+# Columns that no table reaches: a table is measured as if a terminal had no end.
 ENDLESS: Final = 10_000
+# Chosen: operators of a motif that stand in a cell, the first and the last of a longer list.
 _SHOWN_OPERATORS = 14
+# Chosen: rows of the table of failures, which begins with the most frequent reasons.
 _SHOWN_REASONS = 25
+# Chosen: rows of the table of blocks, and families in a line.
 _SHOWN_BLOCKS = 10
 
 
@@ -65,11 +68,11 @@ def motifs(name: str, cut: "MotifPartition") -> RenderableType:
 
 
 def block_users(motif: str, users: "BlockUsers", top_k: int) -> RenderableType:
-    """Who contains a block: how many of which families, which blocks these are, and names.
+    """The architectures that contain a block: by family, by block, and the first by name.
 
     Args:
-        motif: What was asked.
-        users: Who contains it.
+        motif: The text that was asked.
+        users: The architectures that contain the block.
         top_k: How many architectures are named.
     """
     if not users.users:
@@ -206,18 +209,18 @@ def _properties(title: str, rows: dict[str, str]) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A table that is made for the width that it gets.
+    """A table that fits the width of its place.
 
     Attributes:
-        tables: Makes it for a number of columns, with less and less in it: the first that fits is
-            shown, or else the last.
+        tables: Makes versions of the table for a number of columns, each with less in it than the
+            last. The first version that fits is shown, or else the last.
     """
 
     tables: Callable[[int], Sequence[Table]]
 
     @property
     def whole(self) -> Table:
-        """The table with everything in it, for who has all the room."""
+        """The version with everything in it, for places of any width."""
         return self.tables(ENDLESS)[0]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

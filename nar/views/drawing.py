@@ -19,7 +19,7 @@ from nar.graphs.ops import ATTRIBUTES, op_name
 from nar.motifs.partition import macro_graph, partition
 from nar.views.display import in_brief
 
-# Of nodes 0, 1, ... in canonical order; each has a ``label``.
+# Its nodes are 0, 1, ... in canonical order, and each node has a ``label``.
 Drawing: TypeAlias = nx.MultiDiGraph
 
 
@@ -37,7 +37,7 @@ def operator_drawing(name: str, graph: ComputationalGraph) -> Drawing:
 
 
 def motif_drawing(name: str, graph: ComputationalGraph) -> Drawing:
-    """Every motif as a node, linked where one reads what another makes."""
+    """Every motif as a node, linked where a motif reads a value of another."""
     cut = partition(graph)
     macro = macro_graph(cut)
     operators = {code: cut.operators(code) for code in cut.counts()}
@@ -126,22 +126,27 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-# In pixels.
+# Height of a line in pixels. Chosen: a third more than the size of the letters, 12 pixels.
 _LINE: Final = 16
+# Width of a letter in pixels: 0.6 of its size, as in most fonts of fixed width.
 _LETTER: Final = 7.2
+# Chosen: pixels between the text and the edge of its box.
 _PAD: Final = 8
+# Chosen: pixels between boxes side by side.
 _GAP_X: Final = 24
+# Chosen: pixels between layers, room enough for a line to bend.
 _GAP_Y: Final = 28
+# Chosen: longer labels are wrapped, so that no box is wider than 280 pixels.
 _LETTERS_A_LINE: Final = 36
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What stands for a node.
+    """The box of a node.
 
     Attributes:
         label: Its text.
-        kind: Boxes of one kind have one colour.
+        kind: Decides its colour.
     """
 
     label: str
@@ -164,7 +169,7 @@ def svg(title: str, boxes: Sequence[Box], edges: Iterable[tuple[int, int]]) -> s
     """Draw a graph.
 
     Args:
-        title: What it is, for who hears it read.
+        title: What the picture shows; screen readers read it out.
         boxes: In an order in which most edges go forward.
         edges: Pairs of positions.
 
@@ -195,7 +200,7 @@ def svg(title: str, boxes: Sequence[Box], edges: Iterable[tuple[int, int]]) -> s
 
 
 def _layers(nodes: int, edges: Iterable[tuple[int, int]]) -> list[int]:
-    """Layer of each node: below all that it reads, edges that go back left aside.
+    """Layer of each node: below the nodes that it reads; edges that go back do not count.
 
     Example:
         >>> _layers(4, [(0, 1), (1, 2), (0, 3), (2, 1)])
@@ -231,7 +236,7 @@ def _bottom(placed: _Placed) -> float:
 
 
 def _path(source: _Placed, target: _Placed) -> str:
-    """A line; one that passes other layers goes round them, on the left."""
+    """The line of an edge; a line past other layers goes round them on the left."""
     start, end = _bottom(source), target.y
     skips = not 0 < end - start <= _GAP_Y
     bend = (max(source.width, target.width) / 2 + _GAP_X) * skips

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Chosen: groups in a picture; more names would not be readable on one page.
 _SHOWN_GROUPS = 30
+# Chosen: bars of a histogram, several to each factor of ten.
 _BINS = 48
-# A query lies on a map between so many of its hits.
+# Chosen: a query, which has no place of its own on the map, is drawn amid so many first hits.
 _NEAREST = 3
+# Chosen: dots an inch, sharp at half the size in print; more makes larger files.
 _DPI = 120
 # Distinguished by lightness too, so that they survive grey print.
 _COLOURS = {"raw": "#c3d2e3", "exact": "#5b8db8", "topology": "#1f3a5f"}
@@ -142,7 +145,7 @@ def _sizes(corpus: Location) -> "Figure":
 
 
 def _histogram(axes: "Axes", values: Mapping[str, NDArray[np.int64]]) -> None:
-    """Stacked by tier on a logarithmic axis; what has no size at all is left out."""
+    """Sizes stacked by tier on a logarithmic axis, without sizes of zero."""
     kept = {tier: mine[mine > 0] for tier, mine in values.items()}
     kept = {tier: mine for tier, mine in kept.items() if len(mine)}
     if not kept:
@@ -193,9 +196,9 @@ def map_of(name: str, points: NDArray[np.float32], hits: Sequence[int]) -> "Figu
     """A query on the map of an atlas: all architectures, its hits, and itself among the nearest.
 
     Args:
-        name: Of the query.
-        points: Shape (architectures, 2), where each lies.
-        hits: Which of them are its hits, nearest first.
+        name: Name of the query.
+        points: Shape (architectures, 2), where each architecture lies.
+        hits: Positions of the hits in `points`, nearest first.
 
     Raises:
         MissingLibraryError: matplotlib is not installed.

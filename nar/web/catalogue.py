@@ -21,10 +21,12 @@ from nar.wire.graphs import decode_graph
 from nar.wire.queries import at
 from nar.wire.settings import ServerConfig
 
+# Chosen: rows that are read at a time, fewer than the 16,384 that Milvus returns at most.
 _PAGE: Final = 10_000
 _WORD: Final = re.compile(r"[a-z0-9]+")
+# Chosen: names in the list below the field; a longer list hides the page.
 _SUGGESTED: Final = 12
-# Of a name that is misspelt, how like the right one it has to be.
+# Chosen: how alike a misspelt name and its suggestion are at least; it is the default of difflib.
 _LIKENESS: Final = 0.6
 
 
@@ -35,7 +37,7 @@ class Listed(Protocol):
         """Number of rows."""
 
     def page(self, after: str, limit: int, wanted: Filter) -> list[IndexEntry]:
-        """The rows of the next ids, in their order."""
+        """The rows that follow an id, ordered by id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,8 @@ class MapColumns:
     """What the map draws.
 
     Attributes:
-        names: Of the architectures.
-        labels: Those that a filter can ask for, by column: family, task, ...
+        names: Names of the architectures.
+        labels: Labels that a filter can ask for, by column: family, task, ...
         points: x and y of each, as 16-bit fractions of the map, little endian, in base64; None
             where the index has no map.
     """
@@ -80,8 +82,8 @@ class Catalogue:
     """The architectures of an index; it never changes.
 
     Args:
-        entries: What the index says of each.
-        points: Where those stand that are on the map, by name, each from -1 to 1.
+        entries: The entry of each architecture in the index.
+        points: Places on the map by name, each coordinate from -1 to 1; some names may be missing.
     """
 
     def __init__(
@@ -93,11 +95,11 @@ class Catalogue:
 
     @property
     def names(self) -> Mapping[str, IndexEntry]:
-        """What the index says of each, by name."""
+        """The entries of the index, by name."""
         return self._entries
 
     def suggested(self, text: str) -> list[Suggestion]:
-        """Names that hold every word of a text, the likeliest first; or else, those like it."""
+        """Names with every word of a text, the likeliest first; if none has, similar names."""
         words = _WORD.findall(text.lower())
         if not words:
             return []
@@ -111,7 +113,7 @@ class Catalogue:
         return [Suggestion(entry.name, entry.family, entry.task) for entry in entries]
 
     def _stems(self, first: str) -> Iterator[str]:
-        """Names whose model begins with a letter: nobody misspells that one."""
+        """Names whose model begins with a letter: people rarely misspell the first letter."""
         return (name for name in self._folded if name.rpartition(":")[2].startswith(first))
 
     def columns(self) -> MapColumns:
@@ -160,7 +162,7 @@ def _base64(numbers: NDArray[np.generic]) -> str:
 
 
 _UNNAMED: Final = "your model"
-# Chosen: longer names are cut, as no heading shows more.
+# Chosen: longer names are cut; no heading shows more letters.
 _NAME_LETTERS: Final = 200
 
 
@@ -168,7 +170,7 @@ class Models:
     """Finds the graphs of models.
 
     Args:
-        graphs: Has those of the index; None where the server reads no corpus.
+        graphs: Has the graphs of the index; None where the server reads no corpus.
         config: How large graphs may be.
     """
 
@@ -181,10 +183,10 @@ class Models:
 
         Args:
             asked: `architecture`, a name; or `graph`, the JSON of that message, and its `name`.
-            catalogue: Of the index.
+            catalogue: The architectures of the index.
 
         Raises:
-            InvalidQueryError: It is neither.
+            InvalidQueryError: There is neither a name nor a graph.
             InvalidGraphError: Names the field at fault.
             UnknownArchitectureError: Nothing of the name is indexed, or has a graph here.
         """

@@ -1,4 +1,4 @@
-"""What the page draws of models: one of them in short, its motifs opened, and two side by side.
+"""What the page draws of models: a model in short, its motifs opened, and two models side by side.
 
       A B B B C B B B C D          motifs, in the order of their first nodes
       A (B x3 C) x2 D              what is drawn: four nodes, two counts
@@ -28,9 +28,9 @@ class Run:
     """A run of equal motifs, as one node.
 
     Attributes:
-        kind: Position of its motif type among those of the model.
+        kind: Position of its motif type in `ModelView.motifs`.
         count: Motifs in the run.
-        is_chain: Whether each of them feeds the next; else some stand beside each other.
+        is_chain: Whether each motif feeds the next; else some stand beside each other.
         group: Number of its group.
     """
 
@@ -45,8 +45,8 @@ class Operator:
     """One node of an opened motif.
 
     Attributes:
-        name: Of the operator.
-        attributes: Those that are set.
+        name: Name of the operator.
+        attributes: Its attributes that are set.
     """
 
     name: str
@@ -60,9 +60,9 @@ class MotifView:
     Attributes:
         code: Its fingerprint, 16 hex digits.
         count: Occurrences in the model.
-        operators: Those of its first occurrence, in canonical order.
+        operators: Operators of its first occurrence, in canonical order.
         links: Pairs of positions in `operators`.
-        users: Architectures of the atlas that contain it; None where nobody has counted.
+        users: Architectures of the atlas that contain it; None where they were not counted.
     """
 
     code: str
@@ -74,7 +74,7 @@ class MotifView:
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    """One model as it is drawn: motif types, and the macro graph of them in short.
+    """One model as it is drawn: its motif types, and its macro graph in short.
 
     Attributes:
         name: What it is called.
@@ -85,7 +85,7 @@ class ModelView:
         motifs: Motif types, by first occurrence; a node's `kind` is a position here.
         drawn: Nodes of the macro graph in short.
         links: Pairs of positions in `drawn`.
-        repeats: How often each group of nodes comes.
+        repeats: How often each group of nodes repeats.
     """
 
     name: str
@@ -100,11 +100,11 @@ class ModelView:
 
 
 def model_view(model: Architecture, uses: Uses | None) -> ModelView:
-    """Cut a model into motifs, and show once what repeats.
+    """Cut a model into motifs, and draw repeated ones once.
 
     Args:
-        model: Which.
-        uses: Who uses which motif, if that was counted.
+        model: The model.
+        uses: Which architectures use which motif, if that was counted.
     """
     graph = model.graph
     cut = partition(graph)
@@ -152,7 +152,7 @@ def _operator(graph: ComputationalGraph, node: int) -> Operator:
     return Operator(op_name(int(graph.op_ids[node])), attributes)
 
 
-# Runs that may form one group.
+# Chosen: runs that may form one group; the search for groups takes time in proportion.
 _LONGEST: Final = 24
 
 
@@ -161,9 +161,9 @@ class Condensed:
     """What is drawn of a macro graph.
 
     Attributes:
-        nodes: Runs, those of a repeated group once.
+        nodes: Runs; a repeated group has its runs here once.
         links: Pairs of positions in `nodes`: a value goes from one to the other.
-        repeats: Shape (groups,): how often each group comes.
+        repeats: Shape (groups,): how often each group repeats.
     """
 
     nodes: tuple[Run, ...]
@@ -198,13 +198,13 @@ def condensed(macro: MacroGraph) -> Condensed:
 
 
 def kinds_of(macro: MacroGraph) -> list[int]:
-    """Motif type of each motif, numbered by first occurrence."""
+    """Motif type of each motif; types are numbered by first occurrence."""
     numbers: dict[int, int] = {}
     return [numbers.setdefault(code, len(numbers)) for code in macro.motif_codes.tolist()]
 
 
 def _runs(kinds: Sequence[int]) -> list[tuple[int, int]]:
-    """First and behind last of each run of equal entries."""
+    """First position, and position behind the last, of each run of equal entries."""
     borders = [at for at in range(1, len(kinds)) if kinds[at] != kinds[at - 1]]
     return list(zip([0, *borders], [*borders, len(kinds)], strict=True))
 
@@ -212,7 +212,7 @@ def _runs(kinds: Sequence[int]) -> list[tuple[int, int]]:
 def _groups(runs: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
     """Start, period and repeats of the groups that cover all runs, one after the other.
 
-    At each run the sequence that covers most by repeating is taken; of equals, the shortest.
+    At each run the sequence whose repetitions cover most runs is taken; of equals, the shortest.
     """
     groups = []
     start = 0
@@ -239,13 +239,13 @@ def _repeats(runs: Sequence[tuple[int, int]], start: int, period: int) -> int:
 
 
 def _links(node_of: NDArray[np.int64], macro: MacroGraph) -> tuple[tuple[int, int], ...]:
-    """Links between what is drawn; those that only lead back to another repetition are not."""
+    """Links between drawn nodes, without links that lead back to the start of a repetition."""
     ends = node_of[macro.edge_index]
     forward = np.unique(ends[:, ends[0] < ends[1]], axis=1)
     return tuple((source, target) for source, target in forward.T.tolist())
 
 
-# Aligning takes the product of both lengths where few are alike.
+# Chosen: drawn nodes that are aligned; where few are alike, that takes the product of both lengths.
 _MOST: Final = 4_000
 
 
@@ -263,10 +263,10 @@ class Pair:
 
 
 def aligned(first: ModelView, second: ModelView) -> tuple[Pair, ...]:
-    """Rows that hold every node that is drawn of both, each in the order of its model.
+    """Rows with every drawn node of both models, each in the order of its model.
 
-    Nodes of one motif type stand beside each other where the order allows it; between them, what
-    one model has in the place of what the other has.
+    Nodes of one motif type stand beside each other where the order allows it; between them stands
+    what one model has in the place of the other's nodes.
 
     Example:
         >>> [(row.first, row.second) for row in _rows([(0, 0, 1), (2, 1, 1), (3, 2, 0)])]
@@ -292,6 +292,6 @@ def _rows(matches: list[tuple[int, int, int]]) -> Iterator[Pair]:
 
 
 def _beside(left: int, left_end: int, right: int, right_end: int) -> Iterator[Pair]:
-    """What has no counterpart, in the order of each model; the longer stretch meets gaps."""
+    """Nodes without a counterpart, in the order of each model; the longer side meets gaps."""
     pairs = zip_longest(range(left, left_end), range(right, right_end))
     return (Pair(first, second) for first, second in pairs)

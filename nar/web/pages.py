@@ -1,4 +1,4 @@
-"""What the page asks beside the contract: names, the map, models, who uses a block, files.
+"""What the page asks beside the contract: names, the map, models, users of a block, files.
 
 Every answer is a record of this package as JSON.
 """
@@ -39,7 +39,7 @@ from nar.wire.settings import ServerConfig
 
 STATIC: Final = package_path("web", "static")
 _JSON: Final = "application/json"
-# How often the number of rows is compared.
+# Chosen: seconds between two looks at the number of rows, so long may the page miss a change.
 _LOOK_S: Final = 30.0
 _SIDES: Final = ("first", "second")
 # Chosen: users of a block that the page names, those with most occurrences first; further users are
@@ -54,7 +54,7 @@ class AtlasExtras:
 
     Attributes:
         points: Where architectures stand on the map, by name.
-        uses: Who contains which motif, and the names of its rows.
+        uses: Which architectures contain which motif, and the names of its rows.
     """
 
     points: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Sources:
     Attributes:
         index: The architectures.
         graphs: Their graphs; None where the server reads no corpus.
-        extras: What was computed of them beforehand.
+        extras: What was computed of the architectures beforehand.
     """
 
     index: Listed
@@ -101,7 +101,7 @@ class Pages:
             self._map_content()
 
     def by_path(self) -> Mapping[str, Page]:
-        """What answers which path."""
+        """The handler of each path."""
         return {
             "/page/names": self._names,
             "/page/map": self._map,
@@ -129,7 +129,7 @@ class Pages:
         return _reply({"conditions": [asdict(each) for each in table], "files": dict(READ)})
 
     def _map_content(self) -> bytes:
-        """Written once: it is megabytes, and the same for everybody."""
+        """The map, compressed once: it is megabytes, and the same for all readers."""
         catalogue = self._known
         if self._columns is None or self._columns[0] is not catalogue:
             text = json.dumps(asdict(catalogue.columns()))
@@ -204,7 +204,7 @@ def _asked(body: bytes) -> Asked:
     """A JSON object.
 
     Raises:
-        InvalidQueryError: It is none.
+        InvalidQueryError: The body is no JSON object.
     """
     try:
         asked = json.loads(body)
@@ -231,8 +231,8 @@ def atlas_extras(atlas: Atlas, names: tuple[str, ...]) -> AtlasExtras:
     """What lies beside the vectors of an atlas.
 
     Args:
-        atlas: Which.
-        names: Of its architectures, in the order of the corpus.
+        atlas: The atlas.
+        names: Names of its architectures, in the order of the corpus.
 
     Raises:
         CorpusError: It is damaged.
@@ -247,7 +247,7 @@ def atlas_extras(atlas: Atlas, names: tuple[str, ...]) -> AtlasExtras:
 def page_of(
     config: ServerConfig, graphs: Graphs | None, extras: AtlasExtras
 ) -> Callable[[Listed], Site]:
-    """What makes the parts of the page for an index, once that is open."""
+    """A function that makes the parts of the page for an index, once it is open."""
 
     def make(index: Listed) -> Site:
         sources = Sources(index, graphs, extras)

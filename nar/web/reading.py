@@ -15,16 +15,18 @@ from nar.base.errors import NarError
 from nar.wire.graphs import encode_graph
 from nar.zoo import capture_architecture
 
-# Of the process, torch and its libraries included, which take most of what they map.
+# Chosen: address space of the process. Most of it is what torch and its libraries map.
 _MAX_MEMORY_BYTES: Final = 12 * 1024**3
+# Chosen: a bound that holds even where the server is gone, which itself waits for 100 s.
 _MAX_CPU_S: Final = 120
+# Chosen: for each file that is written. A graph is far smaller, and no upload may fill the disk.
 _MAX_WRITTEN_BYTES: Final = 512 * 1024**2
 
 
 def main() -> None:
     """Read the file that the parent names, and write its graph beside it."""
-    # A person waits for it: one that stands back gets a hundredth of a machine with ten busy
-    # processes a core, and reads nothing in time.
+    # A person waits for this process: with a lower priority it would get a hundredth of a machine
+    # that has ten busy processes a core, and would not finish in time.
     task, _ = task_of_parent(niceness=0)
     bound(resource.RLIMIT_AS, _MAX_MEMORY_BYTES)
     bound(resource.RLIMIT_CPU, _MAX_CPU_S)
@@ -34,7 +36,7 @@ def main() -> None:
         with redirect_stdout(sys.stderr):
             item = capture_architecture(task["path"]).architecture
     except NarError as error:
-        # The parent's name for the file says nothing to whoever sent it.
+        # The parent's name for the file says nothing to the user who sent it.
         answer_parent({"fault": str(error).replace(f"{task['path']}: ", "")})
     except MemoryError:
         answer_parent({"fault": "it takes more memory than one file may"})
@@ -44,7 +46,7 @@ def main() -> None:
 
 
 def bound(kind: int, most: int) -> None:
-    """Let this process have no more of something, nor than it might have already."""
+    """Limit a resource of this process, without raising the limit that it already has."""
     _, hard = resource.getrlimit(kind)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(kind, (most, most))

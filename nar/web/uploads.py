@@ -14,7 +14,7 @@ from nar.base.model_files import READ
 from nar.serve.status import SlowUploadError
 from nar.v1.retrieval_pb2 import Graph
 
-# What reads; it is never imported here, for a server need not load what captures models.
+# The module that reads. It is never imported here: a server need not load what captures models.
 _MODULE: Final = "nar.web.reading"
 # Chosen: so long a person waits for a file to come, and as long for it to be read.
 _MAX_S: Final = 100.0
@@ -34,12 +34,12 @@ class Files:
         """The graph of the model in a file.
 
         Args:
-            name: Of the file; its end says what it is.
-            parts: What is in it.
+            name: Name of the file; its ending says what kind it is.
+            parts: Its content.
 
         Raises:
-            InvalidQueryError: It is none of the kinds that are read, or no model could be read.
-            OversizedError: It is too large.
+            InvalidQueryError: Files of that kind are not read, or no model could be read.
+            OversizedError: The file is too large.
         """
         suffix = Path(name).suffix.lower()
         if suffix not in READ:
