@@ -21,15 +21,15 @@ from nar.graphs.normal_form import NORMAL_FORM_VERSION, inference_fingerprint
 from nar.graphs.ops import ATTRIBUTES
 from nar.labels.paper_labels import paper_block, paper_family
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 2  # to be raised when shards of the old columns can no longer be read
 VERSION_KEY = b"nar.corpus.schema"
 ATTRIBUTES_KEY = b"nar.corpus.attributes"
 NORMAL_FORM_KEY = b"nar.corpus.normal_form"
 ATTRIBUTE_NAMES = ",".join(ATTRIBUTES).encode()
-# The column that is made from the graphs of others: shards without it, or with that of another
-# version of the normal form, are read all the same.
+# This column can be made from the graph columns: a shard without it, or with the fingerprints of
+# another version of the normal form, is read all the same.
 INFERENCE = "inference"
-# Numbers of one kind: the operator, then each attribute.
+# How many numbers describe a kind of node: the operator, then each attribute.
 KIND_WIDTH = 1 + len(ATTRIBUTES)
 
 
@@ -176,9 +176,9 @@ def numbers_of(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
 
 
 def prefixes_of(fingerprints: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """The first eight bytes of each fingerprint, to count them by. Shape (rows,).
+    """The first eight bytes of each fingerprint, for counting fingerprints. Shape (rows,).
 
-    Of a million different ones, two share them with a chance of 3 in 10^8.
+    The chance that any two of a million different fingerprints share them is 3 in 10^8.
     """
     content = b"".join(fingerprints.to_pylist())
     return np.frombuffer(content, dtype=_PREFIX).reshape(-1, 32 // _PREFIX.itemsize)[:, 0].copy()
@@ -240,14 +240,14 @@ def _require(column: str, holds: NDArray[np.bool_]) -> None:
 
 _LABELS = tuple(field.name for field in fields(Labels))
 _FINGERPRINTS = ("topology", "exact", INFERENCE)
-# Field of a card -> column, of those that are stored as they are.
+# Field of a card -> column, for the fields that are stored as they are.
 _COLUMNS = {
     **{name: name for name in ("block", "paper_family", "paper_block", "parameters", "flops")},
     "nodes": "node_count",
     "edges": "edge_count",
 }
 _STORED_COLUMNS = tuple(name for name in CARD_COLUMNS if name != INFERENCE)
-# Of a row, in the order of the fields of `Labels`.
+# The labels of a row, in the order of the fields of `Labels`.
 _labels_in = itemgetter(*_LABELS)
 
 
@@ -312,7 +312,7 @@ def card_row(card: Card) -> dict[str, object]:
 def cards_of(table: pa.Table) -> list[Card]:
     """The cards of a table that has the card columns.
 
-    Without the column of inference fingerprints it has the graph columns, which these are made of.
+    If it lacks the inference fingerprints it must have the graph columns, from which they are made.
     """
     has_inference = INFERENCE in table.column_names
     columns = CARD_COLUMNS if has_inference else _STORED_COLUMNS

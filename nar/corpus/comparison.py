@@ -1,6 +1,6 @@
-"""Two corpora beside each other: which models came and went, and how the graphs of others changed.
+"""Two corpora compared: which models came and went, and how the graphs of the others changed.
 
-A change is told by the operators that a graph gained and lost: it says what changed, not why.
+A change lists the operators that a graph gained and lost: it says what changed, not why.
 """
 
 from collections import Counter
@@ -17,10 +17,10 @@ from nar.graphs.ops import op_name
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A model whose exact fingerprint is another one now.
+    """A model whose exact fingerprint has changed.
 
     Attributes:
-        name: Of the model.
+        name: The model's name.
         gained: Operators that its graph has more often, sorted.
         lost: Operators that it has less often, sorted. Where both are empty, the graph has the
             same operators with other attributes or other wiring.
@@ -35,15 +35,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What became of a corpus.
+    """The differences between an older and a newer corpus.
 
     Attributes:
-        before: Architectures of the older one.
-        after: Architectures of the newer one.
+        before: Number of architectures in the older corpus.
+        after: Number of architectures in the newer corpus.
         equal: Models of both whose exact fingerprint stayed the same.
-        changed: Models of both whose exact fingerprint did not, sorted by name.
-        gone: Names that the older one has alone, sorted.
-        new: Names that the newer one has alone, sorted.
+        changed: Models of both whose exact fingerprint changed, sorted by name.
+        gone: Names that only the older corpus has, sorted.
+        new: Names that only the newer corpus has, sorted.
         relabelled: Names whose labels changed, the version of the library aside, sorted.
         resized: Names whose number of parameters changed, sorted.
     """
@@ -77,10 +77,10 @@ def compare(older: Location, newer: Location) -> Comparison:
 
     Args:
         older: Directory of a finished corpus.
-        newer: Directory of another one.
+        newer: Directory of another finished corpus.
 
     Raises:
-        CorpusError: One of them is missing or damaged.
+        CorpusError: A corpus is missing or damaged.
     """
     known = {one.labels.name: one for one in _summaries(older)}
     before = len(known)

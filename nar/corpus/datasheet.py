@@ -10,11 +10,11 @@ from nar.base.workspace import package_text
 from nar.corpus.manifest import Counts, Manifest
 from nar.zoo.sources import licences
 
-# Of the two packages that no source is; no file of any of these packages is in a corpus.
-# What older corpora call it, too.
+# Licences of two packages that are no source, NAR's under the name that older corpora have, too. No
+# file of any package of the datasheet is in a corpus.
 _OWN_LICENCES = {**dict.fromkeys((DISTRIBUTION, "nar"), "Apache-2.0"), "torch": "BSD-3-Clause"}
-_SHOWN_REASONS = 20
-_LONGEST_REASON = 120
+_SHOWN_REASONS = 20  # chosen: the most frequent fit on a page; the manifest has all
+_LONGEST_REASON = 120  # characters; chosen: a row of a table stays one line of a wide window
 
 
 def datasheet(manifest: Manifest) -> str:

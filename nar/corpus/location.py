@@ -1,8 +1,8 @@
-"""Where a corpus lies: a directory that this machine sees, or one of an object store, by its URI.
+"""Where a corpus lies: a directory that this machine mounts, or the URI of an object store.
 
-Workers of a cluster read their parts of it themselves, so that it has to be the same everywhere: a
-path on storage that every node mounts, or the URI of any file system that pyarrow opens
-(``s3://bucket/corpus``, ``gs://``, ``abfs://``, ``hdfs://``). A corpus is written to a path.
+Workers of a cluster read their parts of a corpus themselves, so its location has to mean the same
+everywhere: a path on storage that every node mounts, or the URI of any file system that pyarrow
+opens (``s3://bucket/corpus``, ``gs://``, ``abfs://``, ``hdfs://``). A corpus is written to a path.
 """
 
 from dataclasses import dataclass, field
@@ -49,14 +49,14 @@ class RemotePath:
         return str(self).rpartition("/")[2]
 
     def absolute(self) -> "RemotePath":
-        """The same: no URI depends on where a process runs."""
+        """This path itself: no URI depends on where a process runs."""
         return self
 
     def read_bytes(self) -> bytes:
         """The bytes of the file.
 
         Raises:
-            OSError: There is none (`FileNotFoundError`), or it cannot be read.
+            OSError: There is no file (`FileNotFoundError`), or it cannot be read.
         """
         system, root = _opened(self.directory)
         with system.open_input_file(f"{root.rstrip('/')}/{self.file}") as file:
@@ -95,7 +95,7 @@ def located(text: str) -> Location:
 @cache
 def _opened(uri: str) -> "tuple[FileSystem, str]":
     """The file system of a URI, and the path in it; a process opens it once."""
-    # It loads the libraries of the object stores.
+    # Imported here, for it loads the libraries of the object stores.
     from pyarrow.fs import FileSystem
 
     system, root = FileSystem.from_uri(uri)

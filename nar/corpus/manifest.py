@@ -1,4 +1,4 @@
-"""The manifest of a corpus: what is in it, what is not, from what it was made, and at what cost."""
+"""The manifest of a corpus: what it holds and lacks, what it was made from, and at what cost."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -30,8 +30,8 @@ class ShardEntry(_Record):
     Attributes:
         file: Name beside the manifest.
         rows: Architectures in it.
-        sha256: Of its bytes, hex.
-        source: Who registers its architectures; empty where there are several.
+        sha256: Digest of its bytes, hex.
+        source: The source that registers its architectures; empty where there are several.
         renewed: Sha256 of the first file that it was renewed from (`nar.corpus.rewriting`); empty
             where it was not.
     """
@@ -96,7 +96,7 @@ class SourceCounts(Counts):
 
 
 class Totals(_Record):
-    """Sizes over all sources: what two of them have in common counts once.
+    """Sizes over all sources: a network that two sources have counts once.
 
     Attributes:
         everything: All tiers.
@@ -114,7 +114,7 @@ class Manifest(_Record):
 
     Attributes:
         packages: Version of each library that was read.
-        capture_version: `nar.capture.CAPTURE_VERSION` of whoever captured it.
+        capture_version: `nar.capture.CAPTURE_VERSION` of the NAR that captured it.
         shards: The files, in order.
         sources: Sizes by source.
         totals: Sizes over all sources.
@@ -170,7 +170,7 @@ class Manifest(_Record):
 
 
 class Counted(Protocol):
-    """What counting has to know of an architecture; its graph is not among it."""
+    """What counting has to know of an architecture, without its graph."""
 
     @property
     def labels(self) -> Labels:
@@ -190,7 +190,7 @@ class CorpusCounts:
     """The sizes of a corpus.
 
     Attributes:
-        sources: By source, those that only failed included.
+        sources: By source, sources of which every model failed included.
         totals: Over all sources.
     """
 

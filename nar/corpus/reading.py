@@ -1,4 +1,4 @@
-"""A whole corpus: where it lies, every shard checked, one name found without the others."""
+"""Reading a corpus: every shard is checked, and one name is found without the other graphs."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -38,13 +38,13 @@ def shipped_corpus() -> Path:
 
 
 def default_corpus(own: Path) -> Path:
-    """The user's own corpus, else the one that came with the package.
+    """The user's own corpus, else the corpus that came with the package.
 
     Args:
-        own: Directory where the user's would lie.
+        own: Directory where the user's corpus would lie.
 
     Raises:
-        CorpusError: There is neither.
+        CorpusError: There is no corpus at all.
     """
     if (own / FILE_NAME).is_file():
         return own
@@ -72,12 +72,12 @@ def read_named(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An architecture of a corpus, and what has the same fingerprints.
+    """An architecture of a corpus, and the architectures of the same design.
 
     Attributes:
         architecture: With its graph.
         card: What else the corpus says of it.
-        same: Cards of the others with its topology, those with its exact fingerprint included.
+        same: Cards of all other architectures with its topology, exact copies included.
     """
 
     architecture: Architecture
@@ -103,7 +103,7 @@ class Corpus:
     location: Location
 
     def manifest(self) -> Manifest:
-        """What is in it, shard by shard."""
+        """The manifest of the corpus."""
         return Manifest.read(self.location)
 
     def shards(self) -> Iterator[tuple[ShardEntry, list[Architecture]]]:
@@ -121,8 +121,8 @@ class Corpus:
         """Some architectures by name, in the order of the names; an absent one is left out.
 
         Args:
-            names: Of the architectures.
-            sources: Who registers them: shards of others are not read.
+            names: Names of architectures.
+            sources: Sources that register them: shards of other sources are not read.
         """
         wanted = frozenset(names)
         items: dict[str, Architecture] = {}
@@ -130,7 +130,7 @@ class Corpus:
             path, content = self._checked(entry)
             shard_names = parsed(path, content, _to_lists, columns=["name"])["name"]
             rows = [row for row, name in enumerate(shard_names) if name in wanted]
-            # Of a shard without the names no graph is read.
+            # A shard that has none of the names is not read further.
             for item in parsed(path, content, partial(rows_of, rows=rows)) if rows else ():
                 items[item.labels.name] = item
         return {name: items[name] for name in names if name in items}
@@ -148,7 +148,7 @@ class Corpus:
             shard_names = parsed(path, content, _to_lists, columns=["name"])["name"]
             if name in shard_names:
                 item, card = parsed(path, content, partial(_row, shard_names.index(name)))
-                # Read anew: to keep their bytes until here, all shards had to fit into memory.
+                # Shards are read again: their bytes together may not fit into memory.
                 same = (
                     card
                     for each in shards
@@ -172,14 +172,14 @@ class Corpus:
         """All cards as columns, in the order of the shards.
 
         Args:
-            columns: Those that are wanted; others are not read.
+            columns: The wanted columns; others are not read.
         """
         # Not `Schema.empty_table`: it imports pandas, which takes 0.2 s.
         nothing = pa.Table.from_batches([], pa.schema([SCHEMA.field(name) for name in columns]))
         return pa.concat_tables([nothing, *self.shard_columns(columns)])
 
     def shard_columns(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """The same shard by shard."""
+        """All cards as columns, shard by shard."""
         wanted = partial(card_table, columns=columns)
         for entry in self.manifest().shards:
             table = parsed(*self._checked(entry), wanted, columns=columns)
@@ -191,18 +191,18 @@ class Corpus:
         """The names in each shard.
 
         Args:
-            sources: Shards of others are not read; None for all.
+            sources: Shards of other sources are not read; None for all sources.
         """
         for entry in self._shards_of(sources):
             path, content = self._checked(entry)
             yield entry, parsed(path, content, _to_lists, columns=["name"])["name"]
 
     def backbones(self, names: Sequence[str], sources: Collection[str]) -> dict[str, str]:
-        """What some architectures stand on, empty for one that is not composed; reads no graph.
+        """The backbones of some architectures, empty where not composed; reads no graph.
 
         Args:
-            names: Of the architectures; one that the corpus lacks is left out.
-            sources: Who registers them: shards of others are not read.
+            names: Names of architectures; a name that the corpus lacks is left out.
+            sources: Sources that register them: shards of other sources are not read.
         """
         found: dict[str, str] = {}
         for entry in self._shards_of(sources):
@@ -217,7 +217,7 @@ class Corpus:
                 yield entry
 
     def _checked(self, entry: ShardEntry) -> tuple[Location, bytes]:
-        """Path and bytes of a shard that is what the manifest says."""
+        """Path and bytes of a shard, checked against the manifest's digest."""
         path = self.location / entry.file
         content = shard_bytes(path)
         if sha256(content).hexdigest() != entry.sha256:
@@ -225,17 +225,17 @@ class Corpus:
         return path, content
 
 
-# Chosen: some 10 MB, for a node takes some 50 bytes with its edges.
+# Chosen: some 10 MB, at some 50 bytes for a node with its edges.
 KEPT_NODES: Final = 200_000
 
 
 class CorpusGraphs:
     """Reads architectures of a finished corpus; safe to share between threads.
 
-    One shard is read at a time, whoever asks.
+    Threads take turns: one shard is read at a time.
 
     Args:
-        directory: Of the corpus.
+        directory: Directory of the corpus.
         kept_nodes: Nodes of the graphs that are kept, all together.
 
     Raises:
@@ -250,11 +250,11 @@ class CorpusGraphs:
         self._turn = Lock()
 
     def graphs(self, names: Sequence[str], sources: Collection[str]) -> dict[str, Architecture]:
-        """Architectures by name; one that the corpus lacks is left out.
+        """Architectures by name; a name that the corpus lacks is left out.
 
         Args:
-            names: Of the architectures.
-            sources: Who registers them: shards of others are not read.
+            names: Names of architectures.
+            sources: Sources that register them: shards of other sources are not read.
 
         Raises:
             CorpusError: Names what is missing or damaged.
@@ -267,7 +267,7 @@ class CorpusGraphs:
             return known
 
     def backbones(self, names: Sequence[str], sources: Collection[str]) -> dict[str, str]:
-        """What some architectures stand on: see `Corpus.backbones`."""
+        """The backbones of some architectures: see `Corpus.backbones`."""
         return self._corpus.backbones(names, sources)
 
     def _keep(self, items: dict[str, Architecture]) -> None:
@@ -302,7 +302,7 @@ def _row(row: int, table: pa.Table) -> tuple[Architecture, Card]:
 
 
 def _of_topology(path: Location, content: bytes, topology: str) -> list[Card]:
-    # It makes hundreds of functions, in 0.1 s, and nothing else here needs one.
+    # Imported here: the module makes hundreds of functions, in 0.1 s, and only this one needs it.
     import pyarrow.compute as pc
 
     wanted = pa.scalar(bytes.fromhex(topology), pa.binary(32))

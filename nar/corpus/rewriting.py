@@ -10,7 +10,7 @@ from nar.corpus.reading import Corpus
 from nar.corpus.shards import write_shard
 from nar.graphs.architecture import Architecture
 
-# Bounds what reading one shard takes; a few hundred bytes a node while it is read.
+# Chosen: bounds the memory for reading one shard, which takes a few hundred bytes a node.
 MAX_ROWS = 8_192
 
 
@@ -60,18 +60,18 @@ def _among_relatives(item: Architecture) -> tuple[str, ...]:
 
 
 def _clear(target: Path) -> None:
-    """Remove the corpus that lies there, its manifest first: what is left is no corpus."""
+    """Remove a corpus, its manifest first: what an interruption leaves is then no corpus."""
     target.mkdir(parents=True, exist_ok=True)
     for path in (target / FILE_NAME, *sorted(target.glob("*.parquet"))):
         path.unlink(missing_ok=True)
 
 
 def renew(source: Location, target: Path) -> Manifest:
-    """Write the shards of a corpus in today's columns, without making it another corpus.
+    """Write the shards of a corpus in today's columns; it stays the same corpus.
 
     Inference fingerprints are made from graphs, by rules that change more often than graphs are
-    captured. Labels, graphs and their order stay, and with them whatever was made from the corpus:
-    vectors and rankings ask for the identity of a shard, which a renewed one keeps.
+    captured. Labels, graphs and their order stay. What was made from the corpus stays valid:
+    vectors and rankings check the identity of a shard, which a renewed shard keeps.
 
     Args:
         source: Directory of a finished corpus.
@@ -97,6 +97,6 @@ def renew(source: Location, target: Path) -> Manifest:
 
 
 def _renewed(before: ShardEntry, now: ShardEntry) -> ShardEntry:
-    """The entry of a shard that was written anew; with the bytes of the first it is the first."""
+    """The entry of a shard that was written anew; if its bytes are the first file's, it is that."""
     is_first = now.sha256 == before.identity
     return now.model_copy(update={"renewed": "" if is_first else before.identity})

@@ -24,10 +24,10 @@ _WORDS = ("source", "library", "family", "block", "task", "tier", "backbone")
 _PAPER_WORDS = ("paper_family", "paper_block")
 _NORMAL_FORM = layout.SCHEMA.metadata[layout.NORMAL_FORM_KEY]
 _WITHOUT_INFERENCE = tuple(name for name in layout.SCHEMA.names if name != layout.INFERENCE)
-# One page a column: relatives repeat each other, and a page is as far as compression sees.
+# One page for each column: related rows repeat each other, and compression sees one page at a time.
 _WHOLE = 1 << 30
-SMALLEST: Final = 19
-FAST: Final = 1
+SMALLEST: Final = 19  # the strongest ordinary level of zstd
+FAST: Final = 1  # the fastest ordinary level of zstd
 
 
 def write_shard(
@@ -36,12 +36,12 @@ def write_shard(
     """Write one shard atomically; the same rows give the same bytes.
 
     Args:
-        path: Of the file.
+        path: Where the file is written.
         architectures: Its rows, in their order.
-        level: Of zstd: `FAST` for what is read once, `SMALLEST` for what is kept.
+        level: Level of zstd: `FAST` for a shard that is read once, `SMALLEST` for one to keep.
 
     Returns:
-        What the manifest has to know of it.
+        The shard's entry in the manifest.
 
     Raises:
         InvalidGraphError: A graph is not in canonical order.
@@ -151,8 +151,8 @@ def parsed(
         path: Where the shard lies, for errors.
         content: Its bytes.
         parse: Reads the table; may raise whatever damage leads to.
-        columns: The columns to read; all if None. Where inference fingerprints are wanted that
-            the shard does not have, it is read whole, without them.
+        columns: The columns to read; all if None. If inference fingerprints are wanted and the
+            shard has none of today's, all its other columns are read.
 
     Raises:
         CorpusError: The content is damaged, foreign, or of another schema version.
@@ -172,10 +172,10 @@ def parsed(
 
 @contextmanager
 def _naming(path: Location) -> Iterator[None]:
-    """Say of whatever a damaged shard leads to that it is the shard."""
+    """Turn the errors that a damaged shard leads to into a `CorpusError` that names the shard."""
     try:
         yield
-    # Damage that slips past the checksums of Parquet shows as any of these in what reads it.
+    # If the checksums of Parquet miss some damage, a reader may raise any error of this list.
     except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
         raise CorpusError(f"shard {path} cannot be read ({reason}); extract it again") from error
@@ -184,7 +184,7 @@ def _naming(path: Location) -> Iterator[None]:
 
 
 def _has_inference(schema: pa.Schema) -> bool:
-    """Whether the inference fingerprints of a shard are those of this version of normal forms."""
+    """Whether a shard has inference fingerprints of today's version of the normal form."""
     return bool((schema.metadata or {}).get(layout.NORMAL_FORM_KEY) == _NORMAL_FORM)
 
 
@@ -208,7 +208,7 @@ def _check_schema(came: pa.Schema) -> None:
 def architectures_of(table: pa.Table) -> list[Architecture]:
     """The architectures of a table with all columns.
 
-    Their blocks are made from their graphs, by today's operators: what is stored may be older.
+    Their blocks are made from their graphs, by today's operators: a stored block may be outdated.
     """
     return [
         Architecture(
@@ -220,8 +220,8 @@ def architectures_of(table: pa.Table) -> list[Architecture]:
 
 def rows_of(table: pa.Table, rows: Sequence[int]) -> list[Architecture]:
     """The architectures of some rows, by their numbers, which ascend; at least one."""
-    # Slices of rows that lie side by side. Not `take`: to make an array of a list, pyarrow imports
-    # pandas.
+    # Slices of rows that lie side by side. Not `take`: pyarrow imports pandas to make an array of a
+    # list.
     runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
     slices = [table.slice(int(run[0]), len(run)) for run in runs]
     return architectures_of(pa.concat_tables(slices))

@@ -1,4 +1,4 @@
-"""Suggestions: names that look like one that nothing has, among tens of thousands in 0.05 s."""
+"""Suggestions for a name that does not exist: similar ones, of tens of thousands in 0.05 s."""
 
 import re
 from collections.abc import Sequence
@@ -8,9 +8,10 @@ from typing import Final
 
 import numpy as np
 
-# Compared letter by letter are so many names, those that share most triples of letters.
+# Chosen: comparing letter by letter is slow, so it is done for this many names, which share most
+# triples of letters with the wanted name.
 _COMPARED: Final = 50
-_ALIKE: Final = 0.6
+_ALIKE: Final = 0.6  # the least likeness that is suggested: the default of difflib
 _SEPARATORS: Final = re.compile(r"[:/@]")
 
 
@@ -18,9 +19,9 @@ def close_names(name: str, names: Sequence[str], count: int = 3) -> list[str]:
     """Names that are nearly this one, whole or behind their source, the nearest first.
 
     Args:
-        name: As somebody wrote it.
-        names: What it might have been.
-        count: How many at most.
+        name: The name as somebody wrote it.
+        names: All names that it might have been.
+        count: How many to give at most.
 
     Example:
         >>> close_names("resnet5O", ["timm:resnet50", "timm:vit_tiny", "torchvision:resnet50"])
@@ -29,11 +30,11 @@ def close_names(name: str, names: Sequence[str], count: int = 3) -> list[str]:
     text = name.lower()
     padded = [_padded(each.lower()) for each in names]
     shared = np.zeros(len(names), dtype=np.int64)
-    # For each triple all names at once, which takes a quarter of the time of sets of triples.
+    # Each triple is looked up in all names: a quarter of the time that sets of triples take.
     for triple in _triples(_padded(text)):
         shared += np.array([triple in each for each in padded], dtype=np.int64)
     counted = zip(shared.tolist(), names, strict=True)
-    # Of names that share as much, the short ones: they have less that is not shared.
+    # Among names that share equally many, short names come first: they have fewer other triples.
     near = nlargest(_COMPARED, ((count, -len(each), each) for count, each in counted if count))
     rated = [(_likeness(text, each.lower()), each) for *_, each in near]
     best = sorted((-rate, len(each), each) for rate, each in rated if rate >= _ALIKE)

@@ -1,7 +1,7 @@
 """What a corpus holds, in numbers: groups, sizes and copies, without its names and graphs.
 
-Distinct networks and percentiles need something of every architecture at once: about 200 bytes
-while they are counted.
+To count distinct networks and percentiles, about 200 bytes of every architecture are in memory at
+once.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from nar.corpus.columns import numbers_of, prefixes_of
 from nar.corpus.location import Location
 from nar.corpus.reading import Corpus
 
-# Size -> its column.
+# Name of a size -> its column.
 SIZES: Final = {
     "parameters": "parameters",
     "flops": "flops",
@@ -27,7 +27,7 @@ SIZES: Final = {
 _LABELS: Final = ("source", "family", "block", "task")
 _FINGERPRINTS: Final = ("exact", "topology")
 PERCENTILES: Final = (0, 5, 25, 50, 75, 95, 100)
-_SHOWN_COPIES = 10
+_SHOWN_COPIES = 10  # chosen: the largest groups, as many as a glance takes in
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Group:
         raw: How many there are.
         exact: Distinct networks among them.
         topology: Distinct designs among them.
-        sources: Who registers them, sorted.
+        sources: Sources that register them, sorted.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class SizeDistribution:
     """How one size is distributed.
 
     Attributes:
@@ -74,7 +74,7 @@ class Copies:
         groups: Values that several architectures share.
         members: Architectures in those groups.
         across_sources: Groups whose members come from more than one source.
-        by_size: Number of groups by number of members, those of one member included.
+        by_size: Number of groups by number of members, groups of one member included.
         largest: The largest groups: members, and the name of the first in the corpus.
     """
 
@@ -102,7 +102,7 @@ class Summary:
     tasks: tuple[Group, ...]
     families: tuple[Group, ...]
     blocks: tuple[Group, ...]
-    sizes: tuple[Size, ...]
+    sizes: tuple[SizeDistribution, ...]
     copies: tuple[Copies, ...]
 
 
@@ -123,14 +123,15 @@ def summarise(directory: Location) -> Summary:
 
 
 _Words = dict[str, list[str]]
-# Shape (architectures,) each. A label is the number of its word, a fingerprint that of its group.
+# Shape (architectures,) each. A label is the number of its word, a fingerprint the number of its
+# group.
 _Columns = dict[str, NDArray[Any]]
 
 
 def _read(directory: Location) -> tuple[_Words, _Columns]:
     numbers = {name: _Numbering() for name in _LABELS}
     names = (*_LABELS, *SIZES.values(), *_FINGERPRINTS)
-    # So that a corpus without a shard has columns, too.
+    # Gives a corpus without shards its columns.
     nothing = {name: np.uint64 if name in _FINGERPRINTS else np.int32 for name in names}
     shards: dict[str, list[NDArray[Any]]] = {
         name: [np.empty(0, kind)] for name, kind in nothing.items()
@@ -141,7 +142,7 @@ def _read(directory: Location) -> tuple[_Words, _Columns]:
     columns = {name: np.concatenate(shards.pop(name)) for name in names}
     for name in _FINGERPRINTS:
         columns[name] = np.unique(columns[name], return_inverse=True)[1]
-    return {name: list(held) for name, held in numbers.items()}, columns
+    return {name: list(words) for name, words in numbers.items()}, columns
 
 
 class _Numbering(dict[str, int]):
@@ -182,12 +183,12 @@ def _distinct(codes: NDArray[Any], others: NDArray[Any]) -> NDArray[np.int64]:
     return np.bincount(_pairs(codes, others)[0])
 
 
-def _size(name: str, values: NDArray[np.int64]) -> Size:
+def _size(name: str, values: NDArray[np.int64]) -> SizeDistribution:
     if not len(values):
-        return Size(name, 0, (0,) * len(PERCENTILES))
+        return SizeDistribution(name, 0, (0,) * len(PERCENTILES))
     percentiles = np.percentile(values, PERCENTILES, method="nearest")
     # As whole numbers of Python: the operations of very many models may pass 64 bits together.
-    return Size(name, sum(values.tolist()), tuple(map(int, percentiles)))
+    return SizeDistribution(name, sum(values.tolist()), tuple(map(int, percentiles)))
 
 
 def _copies(columns: _Columns, fingerprint: str, directory: Location) -> Copies:
@@ -212,8 +213,10 @@ def _names(directory: Location, rows: Sequence[int]) -> list[str]:
     """The names of some architectures, by their rows in the corpus."""
     found: dict[int, str] = {}
     start = 0
-    for entry, held in Corpus(directory).names():
-        found |= {row: held[row - start] for row in rows if start <= row < start + len(held)}
+    for entry, shard_names in Corpus(directory).names():
+        found |= {
+            row: shard_names[row - start] for row in rows if start <= row < start + len(shard_names)
+        }
         start += entry.rows
         if len(found) == len(rows):
             break

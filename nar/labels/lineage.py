@@ -6,10 +6,11 @@ from functools import cache
 
 from nar.base.workspace import package_yaml
 
+# Chosen: the grades of relevance, as the judgments of searches usually have them, from 0 to 3.
 SAME_FAMILY = 3
-PARENT_AND_CHILD = 2
-SIBLINGS = 1
-UNRELATED = 0
+PARENT_AND_CHILD = 2  # one design was made from the other
+SIBLINGS = 1  # both were made from one parent: they may differ much
+UNRELATED = 0  # as far as the table says
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def parents(family: str) -> frozenset[str]:
 
 
 def relatives(family: str) -> frozenset[str]:
-    """The families that a family was made from, and those that were made from it."""
+    """The parents and children of a family."""
     of_child, of_parent = _edges()
     return of_child.get(family, frozenset()) | of_parent.get(family, frozenset())
 

@@ -1,9 +1,9 @@
 """The labels of the NAR paper: regular expressions on the name of an architecture (section 4.1).
 
 A re-implementation from the description, for the protocol that stands beside the printed tables.
-The paper names three hints, ``former``, ``conv`` and ``roberta``, and three blocks. What the
-published code does was observed on names, which gives ``class`` and ``dog``. The other hints are
-ours, for names that would else all be unknown.
+The paper names three hints, ``former``, ``conv`` and ``roberta``, and three blocks. Running the
+published code on names showed two more, ``class`` and ``dog``. The other hints are ours, for names
+that would otherwise all be unknown.
 
 Names are bad labels, and these are kept bad on purpose. Known to be wrong:
 
@@ -14,7 +14,7 @@ Names are bad labels, and these are kept bad on purpose. Known to be wrong:
 - Hints match inside words: a PoolFormer, which attends to nothing, is a ``former``. (The published
   code finds no hint in SegFormer; by the paper's own words it has one.)
 
-Nothing but that protocol may use them: `nar.labels.families` is what we know of a family.
+Only that protocol may use these labels: `nar.labels.families` has what is known of a family.
 """
 
 import re
@@ -35,7 +35,7 @@ class _Hint:
     block: str
 
 
-# The first that matches names the class.
+# The first hint that matches names the class.
 _HINTS = (
     _Hint("conv", re.compile("conv|class|dog"), CNN_BLOCK),
     _Hint("resnet", re.compile("resne[xs]?t"), CNN_BLOCK),

@@ -13,11 +13,12 @@ class TwinGroup:
     Attributes:
         id: Unique, lower snake case.
         design: What people call it, e.g. ``ResNet-50``.
-        members: Names of architectures, from two sources or more: ``timm:resnet50``. Of these the
-            benchmark asks, and a group is known by them.
+        members: Names of architectures, from two sources or more: ``timm:resnet50``. The benchmark
+            asks for them, and they identify the group.
         citation: The paper that describes this network: ``arXiv:1512.03385``, or venue and year.
-        note: Where the implementations are known to differ; empty where they are not.
-        also: Other implementations, which were found later: they answer, and do not ask.
+        note: Where the implementations are known to differ; empty if no difference is known.
+        also: Implementations that were found later: the benchmark accepts them as answers, and
+            does not ask for them.
     """
 
     id: str
@@ -29,7 +30,7 @@ class TwinGroup:
 
     @property
     def implementations(self) -> tuple[str, ...]:
-        """Names of all."""
+        """The names of all implementations."""
         return self.members + self.also
 
 

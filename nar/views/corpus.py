@@ -14,7 +14,7 @@ from rich.text import Text
 from nar.corpus import Card, Found
 from nar.corpus.comparison import Change, Comparison
 from nar.corpus.manifest import Counts, Manifest, SourceCounts
-from nar.corpus.summary import PERCENTILES, Copies, Size, Summary
+from nar.corpus.summary import PERCENTILES, Copies, SizeDistribution, Summary
 from nar.corpus.summary import Group as Counted
 from nar.graphs.architecture import Architecture
 from nar.motifs.partition import MotifPartition, partition
@@ -108,7 +108,7 @@ def _groups(title: str, groups: Sequence[Counted]) -> Table:
     return table
 
 
-def _sizes(sizes: Sequence[Size]) -> Table:
+def _sizes(sizes: Sequence[SizeDistribution]) -> Table:
     names = {0: "smallest", 50: "median", 100: "largest"}
     columns = [names.get(percent, f"{percent}%") for percent in PERCENTILES]
     table = new_table("Sizes", ["size"], [*columns, "sum"])

@@ -43,8 +43,8 @@ def resolve(name: str, input_shape: Sequence[int] | None = None) -> Architecture
     """The spec behind a name, labelled but not built.
 
     Args:
-        name: Of a source, or of a file.
-        input_shape: Of a tensor that the module of a user's factory is given.
+        name: A name of a source, or of a file.
+        input_shape: Shape of the tensor that the module of a user's factory is called with.
 
     Raises:
         UnknownArchitectureError: No source has that name; the nearest names are given.
@@ -66,8 +66,8 @@ def capture_architecture(name: str, input_shape: Sequence[int] | None = None) ->
     """Build, capture and label the model behind a name.
 
     Args:
-        name: Of a source, or of a file.
-        input_shape: Of a tensor that the module of a user's factory is given.
+        name: A name of a source, or of a file.
+        input_shape: Shape of the tensor that the module of a user's factory is called with.
 
     Raises:
         UnknownArchitectureError: No source has that name.

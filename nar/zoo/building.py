@@ -26,7 +26,7 @@ from nar.zoo.timing import lap
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to come by a model.
+    """How a model and its inputs are made.
 
     Attributes:
         build: Makes the module on the default device.
@@ -43,8 +43,8 @@ Surgery = Callable[[nn.Module, CaptureInputs], Built]
 
 _surgery: ContextVar[Surgery | None] = ContextVar("surgery", default=None)
 
-# What initialisers are made of, and those that torch hands over whole. Each returns the tensor that
-# it was called on.
+# The functions that initialisers of weights call, and the whole initialisers that torch passes to a
+# mode as one call. Each returns the tensor that it was called on.
 FILLS = frozenset({
     init.constant_, init.kaiming_uniform_, init.normal_, init.uniform_,
     Tensor.add_, Tensor.bernoulli_, Tensor.clamp_, Tensor.div_, Tensor.erfinv_,
@@ -73,7 +73,7 @@ class Uninitialised(TorchFunctionMode):
 
 
 class UninitialisedOnMeta(DeviceContext):
-    """The same, and tensors are made on the meta device.
+    """As `Uninitialised`, and tensors are made on the meta device.
 
     One mode for both: torch asks each mode about every call, and a model is built of thousands.
     """
@@ -108,8 +108,8 @@ def _filled(
 def on_meta(plan: Plan) -> Built:
     """Follow a plan on the meta device: nothing takes memory, no weight is initialised.
 
-    A constructor that reads values of its constants gets them, from a second try that keeps only
-    parameters and buffers there.
+    A constructor that reads values of its constants fails at first; a second try keeps only
+    parameters and buffers on the meta device.
     """
     try:
         with UninitialisedOnMeta():
@@ -147,7 +147,7 @@ def weightless() -> Iterator[None]:
 
 
 def _parameter_on_meta(_module: nn.Module, _name: str, weight: nn.Parameter) -> nn.Parameter:
-    """The parameter itself where it is there already, so that tied ones stay tied."""
+    """The parameter itself if it is on the meta device already, so that tied ones stay tied."""
     if weight.is_meta:
         return weight
     return nn.Parameter(weight.to("meta"), requires_grad=weight.requires_grad)
@@ -169,9 +169,9 @@ def on_fake_cpu(plan: Plan) -> Built:
 
 @contextmanager
 def operating(surgery: Surgery) -> Iterator[None]:
-    """Inside, every model that is built is changed before it is captured, whoever registers it.
+    """Inside, every model of every source is changed after it is built and before it is captured.
 
-    Sources build and capture in surroundings of their own; a changed model keeps them all.
+    Each source builds and captures in contexts of its own; a changed model is captured in the same.
     """
     token = _surgery.set(surgery)
     try:
@@ -185,7 +185,7 @@ def capture_plan(name: str, plan: Plan, *, follow: Callable[[Plan], Built] = on_
 
     Args:
         name: Name of the model, for errors.
-        plan: How to come by it.
+        plan: How it and its inputs are made.
         follow: Follows the plan on some device.
 
     Raises:

@@ -1,17 +1,19 @@
 """The language in which tables and code write down one call of a model: its example inputs.
 
-An entry is one of these; `known` is what its names stand for, mostly settings of the model:
+An entry has one of the forms below; `known` says what its names stand for, mostly settings of the
+model:
 
 =============================  ====================================================================
 ``[1, channels, side*2]``      a tensor of that shape, floats, all 1 (see `made`)
 ``{long: [1, 16]}``            the same of integers; ``{bool: ...}`` and ``{float: ...}`` likewise
-``{long: [1, 2], value: 0}``   filled with another number, or with rows of them; all may be named
+``{long: [1, 2], value: 0}``   filled with another number, or with rows of numbers; names may stand
+                               for numbers
 ``{long: [9], value: range}``  filled with 0, 1, 2, ...
 ``{words: [1, 16]}``           integers, filled with the number of a word
-``{numbers: [1, 2]}``          a tensor of these numbers
+``{numbers: [1, 2]}``          a tensor that holds the numbers of the list
 ``{each: [entry, ...]}``       a list
 ``{named: {name: entry}}``     a dictionary
-``{value: anything}``          just that
+``{value: anything}``          the value itself
 ``name``                       whatever `known` has under that name
 ``2``, ``true``, ``null``      a constant
 =============================  ====================================================================
@@ -41,18 +43,18 @@ from torch import Tensor
 
 # From a name to what it stands for, or None.
 Known = Callable[[str], object]
-# Entries and extents come from YAML: what they may be is said above.
+# Entries and extents come from YAML: the module's docstring says what they may be.
 Entry = Any
 Extent = int | str | Mapping[str, Any]
 Shape = Sequence[Extent]
 
-# Below it libraries have padding, what is unknown, beginnings and ends.
+# Libraries keep the smaller numbers for padding, unknown words, and the begin and end of a text.
 A_WORD = 4
 _DTYPES = {"float": torch.float, "long": torch.long, "bool": torch.bool}
 
 
 def _nothing(_name: str) -> None:
-    """Where no entry names anything."""
+    """Knows no name: for entries that name nothing."""
 
 
 def made(entry: Entry, known: Known = _nothing, *, fill: int = 1) -> object:
@@ -122,7 +124,7 @@ def _sum(expression: str, known: Known) -> int:
 
 
 def _first(alternatives: str, known: Known) -> int:
-    """Of something with several values the first."""
+    """The first alternative that is known; of a list, its first value."""
     for name in alternatives.split("|"):
         value = int(name) if name.isdecimal() else known(name)
         if isinstance(value, list | tuple):

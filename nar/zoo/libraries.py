@@ -43,7 +43,7 @@ APART = {
     "pypots": "pypots",
     "pytorchvideo": "pytorchvideo",
 }
-# A failed capture is told once, by its CaptureError; torch would print the traceback as well.
+# The CaptureError of a failed capture says why it failed; torch would log the traceback as well.
 _LOG_LEVELS = {
     "timm": logging.ERROR,
     "torchvision": logging.ERROR,
@@ -62,7 +62,7 @@ def import_library(name: str) -> ModuleType:
         name: Dotted name; its first part is the library.
 
     Raises:
-        MissingLibraryError: Says which extra installs the library: the one that bears its name.
+        MissingLibraryError: The library is not installed; the error names the extra that does it.
     """
     library = name.partition(".")[0]
     if util.find_spec(library) is None:
@@ -74,10 +74,10 @@ def import_library(name: str) -> ModuleType:
 
 @contextmanager
 def ready_for_libraries() -> Iterator[None]:
-    """Let model libraries be imported by whoever runs inside, quietly and whole.
+    """Inside, model libraries can be imported, quietly and whole.
 
     Functions that a library would compile with TorchScript stay as they are: torch-geometric
-    replaces functions of torch by ones that TorchScript cannot compile.
+    replaces functions of torch by functions that TorchScript cannot compile.
     """
     _prepare_process()
     with warnings.catch_warnings(), unscripted():
@@ -97,10 +97,10 @@ def library_version(library: str, distribution: str = "") -> str:
 
     Args:
         library: Its import name.
-        distribution: What installs it, where that has another name.
+        distribution: Package that installs it, where that has another name.
 
     Raises:
-        MissingLibraryError: Says which extra installs the library.
+        MissingLibraryError: The library is not installed; the error names the extra that does it.
     """
     package = installed(library, distribution)
     if package is None:
@@ -114,8 +114,8 @@ def installed(library: str, distribution: str = "") -> tuple[str, str] | None:
 
     Args:
         library: Import name of it.
-        distribution: What installs it, where that has another name. Where that is not said it is
-            found too, only slower.
+        distribution: Package that installs it, where that has another name. Without it such a
+            package is found too, only slower.
     """
     try:
         package = metadata.distribution(distribution or library)

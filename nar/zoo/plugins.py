@@ -20,7 +20,7 @@ GROUP = "nar.sources"
 
 
 def plugin_names() -> tuple[str, ...]:
-    """The sources that other packages register, in alphabetical order; imports none of them."""
+    """The sources that other packages register, in alphabetical order; no package is imported."""
     return tuple(sorted({entry.name for entry in _entry_points(tuple(sys.path))}))
 
 
@@ -28,7 +28,8 @@ def plugin_source(name: str) -> Source | None:
     """The source that another package registers under a name; None if none does.
 
     Raises:
-        PluginError: Several packages do, or what is registered is not such a source.
+        PluginError: Several packages register the name, or what is registered is not a source of
+            that name.
     """
     found = [entry for entry in _entry_points(tuple(sys.path)) if entry.name == name]
     if len(found) > 1:

@@ -11,7 +11,8 @@ from nar.zoo.sources.darts.sampling import sample_classes
 
 CORPUS = "corpus"
 DEMO = "demo"
-# Each is captured as models of libraries are, which takes minutes for so many.
+# Chosen: each network is captured by itself, as models of libraries are, and that takes minutes for
+# so many.
 MOST_DRAWN = 10_000
 # Edits between a network of the DARTS selection and the centre of its class.
 DARTS_DISTANCE = 4
@@ -23,8 +24,8 @@ class Selection:
 
     Attributes:
         names: Their specs, always the same and in the same order.
-        skipped: Sources that belong to them and whose library is absent, or that another package
-            registers and cannot be used, with the way out.
+        skipped: Source -> why it is left out, and the way out: its library is not installed, or
+            another package registers it and it cannot be used.
     """
 
     names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A source of architectures as a record: whose library it reads, which names it has.
+"""A source of architectures as a record: which library it reads, which names it has.
 
 Behind each name stands an entry that says how the model is built and captured.
 
@@ -59,17 +59,17 @@ class Source:
             that installs it. Empty where NAR itself draws them.
         licence: SPDX identifier of that code.
         form: How names read after the colon, e.g. ``<decoder>/<encoder>``.
-        example: One of them, e.g. ``unet/resnet34``.
+        example: One of the names, e.g. ``unet/resnet34``.
         names: All names after the colon, in a fixed order; builds no model. Raises
             `MissingLibraryError`.
         entry: The model of a name, or None if there is none. May raise `UnknownArchitectureError`
             itself where it can say what is wrong with a name.
-        distribution: Name of the package that installs the library, where it is another one.
+        distribution: Name of the package that installs the library, where that is another name.
         citation: Where the models were published, in place of a library's version.
         parts: Import names of further libraries that its models are built from: their versions
             decide what is captured, too.
-        capture_version: To be raised by whoever changes what the module captures or says of it,
-            its tables included, so that its models are captured anew.
+        capture_version: Raise it with every change to the graphs or labels that the module or its
+            tables give, so that its models are captured anew.
     """
 
     name: str

@@ -82,7 +82,7 @@ SOURCES: tuple[Source, ...] = (
 
 
 def source_names() -> tuple[str, ...]:
-    """What stands before the colon of specs, source by source, those of other packages last."""
+    """What stands before the colon of specs: NAR's sources, then those of other packages."""
     own = tuple(source.name for source in SOURCES)
     return (*own, *(name for name in plugin_names() if name not in own))
 
@@ -90,7 +90,7 @@ def source_names() -> tuple[str, ...]:
 def source_of(spec: str) -> Source | None:
     """The source that a spec names before its colon, or that bears this name; None for a file.
 
-    A source of NAR's comes before one of another package that has taken its name.
+    Where another package registers a name that NAR has too, NAR's source is taken.
 
     Raises:
         PluginError: Another package registers that source, and it cannot be used.
@@ -122,7 +122,7 @@ def _distribution(library: str) -> str:
 def licences() -> dict[str, str]:
     """Package -> SPDX identifier of its licence, for the packages whose models sources list.
 
-    What another package registers and cannot be used is left out.
+    A source that another package registers and that cannot be used is left out.
     """
     sources = list(SOURCES)
     for name in plugin_names():

@@ -1,6 +1,6 @@
 """Networks that ask whether somebody will click: the columns of the data that they read.
 
-They are those of DeepCTR-Torch and of Torch-RecHub. Both embed the columns of the Criteo data.
+The networks are of DeepCTR-Torch and of Torch-RecHub; both embed the columns of the Criteo data.
 """
 
 import sys
@@ -14,21 +14,21 @@ from torch import nn
 
 from nar.capture import CaptureInputs
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.tables import Reading, Row, call, table_source
+from nar.zoo.sources.tables import Row, TableReading, call, table_source
 
 # The columns of the Criteo data.
 CRITEO_SPARSE = 26
-CRITEO_DENSE = 13
+CRITEO_DENSE = 13  # columns of numbers, beside 26 of words
 # Chosen: entries of a column and its width in DeepCTR-Torch, small enough for a row of a table; the
 # design is the same at any size.
 VOCABULARY = 1000
-EMBEDDING = 8
+EMBEDDING = 8  # chosen, as above
 # Chosen: how many of the things that a user has seen before a network reads.
 HISTORY_LENGTH = 4
-# What each field of the library's own example of a user's behaviour is: two of them have a history.
+# The fields of the library's own example of a user's behaviour, and the two that have a history.
 _BEHAVIOUR = ("user", "gender", "item_id", "cate_id")
 _WITH_HISTORY = ("item_id", "cate_id")
-# Some networks squeeze a batch of one away.
+# The smallest batch that works: some networks squeeze a batch of one away.
 BATCH = 2
 
 
@@ -116,14 +116,14 @@ DEEPCTR_TORCH = table_source(
     licence="Apache-2.0",
     form="<Class>[/<variant>]",
     example="DeepFM",
-    # Parts of the networks move to the CPU by name: all rows are real.
-    reading=Reading(load=_load_without_running, build=_on_features, inputs=_side_by_side),
+    # Parts of the networks move themselves to the CPU, so all rows are built with weights.
+    reading=TableReading(load=_load_without_running, build=_on_features, inputs=_side_by_side),
 )
 TORCH_RECHUB = table_source(
     "torch_rechub",
     licence="MIT",
     form="<Class>[/<variant>]",
     example="DeepFM",
-    # The columns hold the embeddings, and fill them while they are made: all rows are real.
-    reading=Reading(build=_on_columns, inputs=_by_name),
+    # The columns hold the embeddings and fill them when they are made: all rows have weights.
+    reading=TableReading(build=_on_columns, inputs=_by_name),
 )

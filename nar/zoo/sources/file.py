@@ -28,14 +28,15 @@ from nar.zoo.spec import ArchitectureSpec
 _Surroundings = Callable[[], AbstractContextManager[object]]
 
 DEFAULT_SHAPE = (1, 3, 224, 224)
-_GB = 10**9
-# How a module is built and called without weights: what is around both, the building, the call.
-# On the meta device constants are known only where they are made, and no size is too large.
+_GB = 10**9  # bytes in a gigabyte, for messages
+# Two ways to build and call a module without weights: contexts around both, around the building,
+# and around the call. The second keeps constants on the meta device too, where no size is too
+# large, so their values have to be known from where they are made.
 _WITHOUT_WEIGHTS: tuple[tuple[_Surroundings, _Surroundings, _Surroundings], ...] = (
     (nullcontext, weightless, known_values),
     (known_values, UninitialisedOnMeta, nullcontext),
 )
-# Of the module, or of what makes it; the second is what Lightning calls it.
+# Attributes of the module or of its factory; the second name is Lightning's.
 _EXAMPLES = ("example_inputs", "example_input_array")
 _WAY_OUT = (
     "for another shape give --input-shape, for other inputs let the factory return "
@@ -52,7 +53,7 @@ def capture_factory(
     *,
     name: str,
 ) -> Capture:
-    """The graph of a module made by a file; without weights if it bears that, else with them.
+    """The graph of a module that a file makes: without weights if that works, else with them.
 
     The file is run once, its factory again for each way of building the module that fails: without
     weights, without any data, and for real. Real weights may take half of the machine's memory, for
@@ -61,15 +62,15 @@ def capture_factory(
     Args:
         path: The file. It may import its neighbours, and lie in a package.
         factory: What makes the module: a function, a class, or the module itself.
-        arguments: What it is called with.
-        input_shape: A tensor of which the module is given, whatever inputs it brings.
+        arguments: What the factory is called with.
+        input_shape: Shape of the tensor that the module is called with, whatever inputs it brings.
         name: Name of the model, for errors.
 
     Raises:
         UnknownArchitectureError: The file has no such factory.
-        CaptureError: The user's code failed, made no module, or wants other inputs than an image
-            or, if it is a model of transformers, than those of its class; or it has to be built
-            with weights, and they are too large.
+        CaptureError: The user's code failed or made no module; or the module wants inputs other
+            than an image, or than its class takes if it is a model of transformers; or it has to
+            be built with weights, and these are too large.
     """
     with as_at_home(path):
         make = partial(_made, name, _target(name, path, factory), arguments)
@@ -85,7 +86,7 @@ def capture_factory(
                 failure = failure or error
         if module is not None and failure is not None:
             _check_weights(name, module, failure)
-        # Where values decide what runs: the same weights each time.
+        # Values may decide what runs, so the weights are the same each time.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             made = make()
@@ -96,7 +97,7 @@ def _check_weights(name: str, module: nn.Module, without: CaptureError) -> None:
     """Refuse a module whose weights this machine has no memory for.
 
     Raises:
-        CaptureError: They are too large; the reason says what asked for them.
+        CaptureError: They are too large; the reason also says why they were needed.
     """
     size = sum(weight.numel() * weight.element_size() for weight in module.parameters())
     limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
@@ -196,7 +197,8 @@ def resolve_file(name: str, input_shape: Sequence[int] | None = None) -> Archite
 
     Args:
         name: A file, or a factory in one, with arguments or without: ``net.py:make(64)``.
-        input_shape: Of a tensor that a factory's module is given, whatever inputs it brings.
+        input_shape: Shape of the tensor that a factory's module is called with, whatever inputs it
+            brings.
 
     Raises:
         UnknownArchitectureError: There is no such file.

@@ -1,8 +1,8 @@
 """The language models of LitGPT: one GPT class, and a configuration for each published model.
 
-Configurations that differ in name only, as those of a model and of its chat variant, are one
-network here: the first of them names it. Mixtures of experts are left out: which tokens an expert
-reads is a matter of values, and no graph of one pass says it.
+Configurations that differ in name only, as a model and its chat variant do, are one network here,
+named after the first. Mixtures of experts are left out: which tokens an expert reads depends on
+values, and no graph of one pass shows it.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from nar.capture import CaptureInputs
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.source import Entry, Source, by_forward
 
+# Chosen: the operators are the same at any length, and operations of attention grow with it.
 TOKENS = 64
 
 # What a configuration says of its name, of its longest text, of rotation angles and of tokens that

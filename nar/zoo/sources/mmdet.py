@@ -1,8 +1,8 @@
 """Detectors that the configurations of mmdetection name, as far as they learn.
 
 A capture goes from an image to raw predictions, with fixed proposals. Left out is what learns
-nothing and reads values: anchors, decoding boxes, NMS, pasting masks. The heads of a second stage
-are given proposals instead of what NMS leaves of the first, and so is every stage of a cascade.
+nothing and reads values: anchors, decoding boxes, NMS, pasting masks. The heads of a second stage,
+and every stage of a cascade, are given fixed proposals instead of the boxes that NMS would keep.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ from nar.zoo.sources.openmmlab.building import build, composed_entry
 from nar.zoo.sources.openmmlab.configs import Config, config_names, plain_type
 from nar.zoo.sources.openmmlab.images import fitted_size
 
-_PROPOSALS = 1000  # that the configurations keep of the first stage
-_MASKED = 100  # regions, of which masks are predicted: as the library's own heads have it
+_PROPOSALS = 1000  # regions that the configurations keep of the first stage
+_MASKED = 100  # regions whose masks are predicted, as in the library's own heads
 
 
-class OneStage(nn.Module):
-    """A detector without regions, or with learned ones: all that its library calls its forward.
+class MmdetOneStage(nn.Module):
+    """A detector without regions or with learned regions: the whole forward of its library.
 
     Args:
         detector: The whole detector.
@@ -39,7 +39,7 @@ class OneStage(nn.Module):
         return self.detector(image, _samples(image), mode="tensor")
 
 
-class TwoStage(nn.Module):
+class MmdetTwoStage(nn.Module):
     """Backbone, proposal head and the heads over regions.
 
     Args:
@@ -67,7 +67,7 @@ class TwoStage(nn.Module):
         return [*predictions, heads.forward(maps, [regions], _samples(image))]
 
 
-def without_postprocessing(detector: nn.Module) -> OneStage | TwoStage:
+def without_postprocessing(detector: nn.Module) -> MmdetOneStage | MmdetTwoStage:
     """The part of a detector of mmdetection that learns."""
     for module in detector.modules():
         if hasattr(module, "map_roi_levels"):
@@ -75,8 +75,8 @@ def without_postprocessing(detector: nn.Module) -> OneStage | TwoStage:
     heads = getattr(detector, "roi_head", None)
     # A Sparse R-CNN and its kin learn their proposals.
     if heads is None or type(getattr(detector, "rpn_head", None)).__name__ == "EmbeddingRPNHead":
-        return OneStage(detector)
-    return TwoStage(detector)
+        return MmdetOneStage(detector)
+    return MmdetTwoStage(detector)
 
 
 def example(detector: nn.Module, size: tuple[int, int]) -> CaptureInputs:
@@ -87,7 +87,7 @@ def example(detector: nn.Module, size: tuple[int, int]) -> CaptureInputs:
         size: Height and width in pixels.
     """
     image = torch.empty(1, 3, *size)
-    if isinstance(detector, OneStage):
+    if isinstance(detector, MmdetOneStage):
         return CaptureInputs((image,))
     return CaptureInputs((image, torch.empty(_PROPOSALS, 4)))
 
@@ -116,8 +116,8 @@ def _windows(
 ) -> Tensor:
     """Every region's window of the map it belongs to.
 
-    The library sorts regions by map, a shape that hangs on values; here each map is read for all
-    of them and the right one chosen.
+    The library sorts regions by map, which gives shapes that depend on values. Here every region is
+    cut out of every map, and the window of the right map is chosen.
     """
     settings = cast("Any", extractor)
     if roi_scale_factor is not None:
@@ -132,7 +132,7 @@ def _windows(
 
 
 def _samples(image: Tensor) -> list[object]:
-    """What heads ask about each image: that nothing of it is padding."""
+    """What heads ask about each image; it says that the image has no padding."""
     size = tuple(image.shape[-2:])
     sample = import_library("mmdet.structures").DetDataSample(
         metainfo={"img_shape": size, "batch_input_shape": size, "scale_factor": (1.0, 1.0)},

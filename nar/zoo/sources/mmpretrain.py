@@ -12,7 +12,7 @@ from nar.zoo.sources.openmmlab.configs import Config, config_names, read_config
 from nar.zoo.sources.openmmlab.images import cut_size, image
 
 _LIBRARY = "mmpretrain"
-_SIDE = 224
+_SIDE = 224  # pixels, of most classifiers of ImageNet: for a pipeline that names no size
 
 
 def _entry(name: str) -> Entry | None:

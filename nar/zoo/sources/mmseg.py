@@ -14,7 +14,7 @@ from nar.zoo.sources.openmmlab.configs import Config, config_names, plain_type
 from nar.zoo.sources.openmmlab.images import image
 
 _LIBRARY = "mmseg"
-_HEIGHT_WIDTH = (512, 1024)  # of most configurations: half a photograph of Cityscapes
+_HEIGHT_WIDTH = (512, 1024)  # of most configurations: a photograph of Cityscapes at half its sides
 
 
 class _Segmenter(nn.Module):
@@ -29,7 +29,7 @@ class _Segmenter(nn.Module):
         self.whole = whole
 
     def forward(self, image: Tensor) -> object:
-        """Scores of an (N, 3, H, W) image; of a cascade, those of the last head."""
+        """Scores of an (N, 3, H, W) image; a cascade gives the scores of its last head."""
         parts = cast("Any", self.whole)
         maps, head = parts.extract_feat(image), parts.decode_head
         if hasattr(head, "pixel_decoder"):
@@ -59,7 +59,7 @@ def _build(model: Config) -> nn.Module:
 
 
 def _design(model: Config) -> str:
-    """The decoder's head; of a cascade, which gives a list, the one that decides."""
+    """Type of the decoder's head; a cascade lists several, and the last gives the result."""
     head = model["decode_head"]
     return plain_type(head[-1] if isinstance(head, list | tuple) else head)
 

@@ -17,10 +17,10 @@ from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.transformers.sizes import published_config, published_sizes
 
-IMAGE_SIZE = 224
-CONTEXT_LENGTH = 77  # tokens; the library's default, as is the image size
+IMAGE_SIZE = 224  # pixels, the library's default
+CONTEXT_LENGTH = 77  # tokens, the library's default
 
-# Checkpoints of text towers that have the sizes of another one's row in `sizes.yaml`.
+# Checkpoints of text towers, and the row of `sizes.yaml` that has the same sizes.
 _SAME_SIZES = {"nllb-200-distilled-1.3B": "nllb-200-1.3B"}
 Config = Mapping[str, Any]
 
@@ -46,8 +46,8 @@ def _entry(model: str) -> Entry | None:
 def _defining(config: Config) -> str:
     """What a configuration makes: a captioner, a model of the sigmoid loss, or a CLIP.
 
-    A CLIP on an image tower of timm is named after timm's module; plain vision transformers there
-    are what the library has of its own.
+    A CLIP on an image tower of timm is named after timm's module, unless that is a plain vision
+    transformer, which the library has itself.
     """
     if "multimodal_cfg" in config:
         return "coca"

@@ -15,13 +15,13 @@ from nar.zoo.building import for_real, on_meta
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
 
-NODES = 6
+NODES = 6  # chosen: a small ring, for the operators are the same on any graph
 # A ring whose edges run in both directions, sorted by target as recurrent aggregation wants them.
 RING = tuple((node + step) % NODES for node in range(NODES) for step in (-1, 1))
 EDGES = len(RING)
 
 Row = dict[str, Any]
-# What a network may be given beside its nodes' features, from the width that the table states.
+# The inputs that a network may take, each made from the width that the table states.
 _INPUTS: dict[str, Callable[[int], Tensor]] = {
     "x": lambda width: torch.zeros(NODES, width),
     "edge_index": lambda _: _ring(),

@@ -21,8 +21,8 @@ _DATA: dict[str, tuple[tuple[int, int, int], int]] = {
     "celeba": ((3, 64, 64), 64),
 }
 _NETWORKS = ("mlp", "conv", "resnet")
-# Model -> which encoder it wants. Left out are those that follow a gradient inside their forward
-# pass (HVAE, RHVAE, RAE_GP) and those whose pass depends on values (PoincareVAE, SVAE, VAEGAN).
+# Model -> which encoder it wants. Left out are models that follow a gradient inside their forward
+# pass (HVAE, RHVAE, RAE_GP) and models whose pass depends on values (PoincareVAE, SVAE, VAEGAN).
 _MODELS: dict[str, str] = {
     "AE": "AE",
     "Adversarial_AE": "VAE",
@@ -44,7 +44,7 @@ _MODELS: dict[str, str] = {
     "VQVAE": "VQVAE",
     "WAE_MMD": "AE",
 }
-# A map of codes needs an encoder that keeps one: of the benchmark's, only the residual one does.
+# A VQ-VAE needs an encoder that gives a map of codes: only the benchmark's residual encoder does.
 _LEFT_OUT = {("VQVAE", "mlp"), ("VQVAE", "conv")}
 
 

@@ -11,8 +11,8 @@ from nar.zoo.example import made
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
 
-# Endings that name the data set or language a model was trained on. Those of one group share the
-# network up to its classes; small images (first group) have another stem than large ones.
+# Endings that name the data set or language a model was trained on. Models whose endings are in one
+# group share the network up to its classes; for small images (first group) it has another stem.
 _DATA_SETS: tuple[tuple[str, ...], ...] = (
     ("_cifar10", "_cifar100", "_svhn"),
     ("_cub", "_voc", "_coco", "_ade20k", "_cityscapes", "_celebamaskhq"),
@@ -42,8 +42,8 @@ _TASK_OF = {
     module: task for task, modules in _MODULES_OF_TASK.items() for module in modules.split()
 }
 
-# The network alone: what turns heat maps into coordinates reads values, and what turns sound into
-# mel frames is preprocessing, by a library of its own.
+# Only the network is captured: turning heat maps into coordinates reads values, and turning sound
+# into mel frames is preprocessing by another library.
 _CHOSEN: dict[str, dict[str, bool]] = {
     "alphapose_coco": {"return_heatmap": True},
     "simplepose_coco": {"return_heatmap": True},
@@ -56,7 +56,7 @@ _CHOSEN: dict[str, dict[str, bool]] = {
 
 # One image of the size that a model names, unless its module takes something else.
 _IMAGE = ([1, "in_channels|3", "height", "width"],)
-# Mel frames and how many of them count.
+# Mel frames, and how many frames are not padding.
 _SPEECH = ([1, "in_size", 200], {"long": [1], "value": 200})
 _FRAME = (240, 432)
 # The shapes of the library's own tests.

@@ -14,18 +14,18 @@ from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.timm import TimmBackbone, bodies_built_once, timm_backbones
 
-# The encoders of segmentation-models-pytorch, and which decoders each of them bears.
+# The encoders of segmentation-models-pytorch, and the decoders that work on each.
 
 LIBRARY = "segmentation_models_pytorch"
 TIMM_PREFIX = "tu-"
-NATIVE_SIZE = 256
+NATIVE_SIZE = 256  # pixels; chosen: a multiple of 32, as the library's encoders demand
 
 PYRAMID = ("unet", "unetplusplus", "manet", "linknet", "fpn", "pspnet", "upernet", "segformer")
 DILATED = ("deeplabv3", "deeplabv3plus", "pan")
 TOKENS = ("dpt",)
-# The library's own encoders that bear fewer, by defining module. `make_dilated` of the first five
-# refuses: they halve the map by pooling, which has no dilated twin. The mix transformer has no map
-# at half the size, and two decoders refuse it by name.
+# The exceptions among the library's own encoders, by defining module, and the decoders they take.
+# `make_dilated` refuses the first five: they halve the map by pooling, which cannot be dilated. The
+# mix transformer has no map at half the size, and two decoders refuse it by name.
 _NATIVE_DECODERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "densenet": PYRAMID,
@@ -39,13 +39,13 @@ _NATIVE_DECODERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Encoder:
+class SmpEncoder:
     """An encoder by its name in the library.
 
     Attributes:
-        name: What `create_model` calls it; timm's begin with ``tu-``.
+        name: Its name for `create_model`; names of timm's encoders begin with ``tu-``.
         size: Side of the square image that it and its decoders are given, in pixels.
-        decoders: Those that can be put on it, by the names of `create_model`.
+        decoders: The decoders that work on it, by their names for `create_model`.
     """
 
     name: str
@@ -61,14 +61,14 @@ class Encoder:
 
 
 @cache
-def encoders() -> Mapping[str, Encoder]:
+def encoders() -> Mapping[str, SmpEncoder]:
     """Every encoder by name: the library's own in its order, then timm's in theirs."""
     own = [
-        Encoder(name, NATIVE_SIZE, _NATIVE_DECODERS.get(module, PYRAMID + DILATED))
+        SmpEncoder(name, NATIVE_SIZE, _NATIVE_DECODERS.get(module, PYRAMID + DILATED))
         for name, module in _native_modules().items()
     ]
     timm = [
-        Encoder(TIMM_PREFIX + backbone.name, backbone.size, _decoders(backbone))
+        SmpEncoder(TIMM_PREFIX + backbone.name, backbone.size, _decoders(backbone))
         for backbone in timm_backbones().values()
     ]
     return MappingProxyType({encoder.name: encoder for encoder in (*own, *timm)})

@@ -14,7 +14,7 @@ from nar.zoo.libraries import import_library, library_version
 from nar.zoo.source import Entry, Source, by_forward
 
 _Row = Mapping[str, Any]
-LEARNING_RATE = 3e-4
+LEARNING_RATE = 3e-4  # the library's default for PPO; a policy asks for it, no graph has it
 
 
 def _names() -> list[str]:

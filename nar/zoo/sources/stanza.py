@@ -1,7 +1,7 @@
 """The networks of Stanza: they read sentences with recurrent layers, from splitting to parsing.
 
-Settings are the defaults of the library's own commands. Vocabularies are of a small language: what
-a network asks of its vocabulary is its size, and the number of each word.
+Settings are the defaults of the library's own commands. Vocabularies have the sizes of a small
+language: a network asks its vocabulary for its size, and for the number of each word.
 """
 
 import logging
@@ -19,22 +19,24 @@ from nar.zoo.building import for_real
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.source import Entry, Source, by_forward
 
+# Chosen: sizes of vocabularies and of word vectors, as a small language may have them; they change
+# numbers of weights alone.
 WORDS = 1000
-CHARACTERS = 100
-VECTOR = 100
-# One sentence: words, and the characters of each.
+CHARACTERS = 100  # chosen, as above
+VECTOR = 100  # numbers in a word vector; chosen, as above
+# Chosen: one sentence, its words and the characters of each word.
 LENGTH = 16
-SPELLING = 8
+SPELLING = 8  # characters of a word; chosen, as above
 
 _Settings = dict[str, Any]
 _Inputs = tuple[Any, ...]
 
 
 class Vocabulary:
-    """Stands for a vocabulary: all that a network asks of it. Each word has the same number.
+    """Answers what a network asks of a vocabulary. All words have the same number.
 
     Args:
-        sizes: How many entries each of its columns has: one, but for features of words.
+        sizes: How many entries each column has. There is one column, but for features of words.
     """
 
     def __init__(self, *sizes: int) -> None:
@@ -48,7 +50,7 @@ class Vocabulary:
         return list(self._sizes)
 
     def unit2id(self, _word: str) -> int:
-        """The number of a word: the first one that is neither padding nor unknown."""
+        """The number of a word: the first that does not stand for padding or the unknown."""
         return 4
 
     def map(self, words: Iterable[str]) -> list[int]:
@@ -113,7 +115,7 @@ def _tagger(maker: Any, settings: _Settings) -> nn.Module:  # noqa: ANN401
 
 def _parser(maker: Any, settings: _Settings) -> nn.Module:  # noqa: ANN401
     network: nn.Module = maker(settings, _vocabularies(), _pretrained().emb)
-    # What it says to others are arrays; the scores that they are made of are tensors.
+    # Its forward returns arrays; the scores that these are made from are tensors.
     parser: Any = network
     parser.forward = parser.forward_scores
     return network
@@ -125,7 +127,7 @@ def _with_vocabularies(maker: Any, settings: _Settings) -> nn.Module:  # noqa: A
 
 
 def _classifier(maker: Any, settings: _Settings) -> nn.Module:  # noqa: ANN401
-    # Words of the training data, and what to say of a sentence; no further network reads it.
+    # Words of the training data, and verdicts on a sentence; there is no further network.
     absent = (None, None, None, None, None, False, None)
     words = [str(index) for index in range(WORDS)]
     network: nn.Module = maker(
@@ -207,7 +209,7 @@ def _entry(net: str) -> Entry | None:
     if row is None:
         return None
     kind = net.partition("/")[0]
-    # Whoever packs sentences reads their lengths.
+    # Packing sentences reads their lengths, so the inputs need values.
     capture = by_forward(partial(_built, kind, row), partial(_inputs, kind), follow=for_real)
     return Entry(kind, row["task"], capture)
 
@@ -215,7 +217,7 @@ def _entry(net: str) -> Entry | None:
 def _built(kind: str, row: Mapping[str, Any]) -> nn.Module:
     maker = getattr(import_library(f"stanza.models.{row['module']}"), kind)
     command = import_library(f"stanza.models.{row['command']}") if "command" in row else None
-    # The commands let the library tell all that it does.
+    # The library's commands make it log all that it does.
     logging.getLogger("stanza").setLevel(logging.ERROR)
     settings = vars(command.build_argparse().parse_args([])) if command else {}
     return _KINDS[kind][0](maker, {**settings, **row.get("settings", {})})

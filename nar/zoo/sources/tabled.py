@@ -4,13 +4,14 @@ import sys
 from types import ModuleType
 
 from nar.zoo.libraries import import_library
-from nar.zoo.sources.tables import Reading, table_source
+from nar.zoo.sources.tables import TableReading, table_source
 
 
 def _load_speechbrain(name: str) -> ModuleType:
-    """A module of speechbrain, without the modules that stand for others at an old path.
+    """A module of speechbrain, without the modules that redirect from an old path to a new one.
 
-    Whoever looks at all modules, as hypothesis does, would import what they stand for, and fail.
+    Code that looks through all loaded modules, as hypothesis does, would import their targets and
+    fail.
     """
     module = import_library(name)
     redirect = import_library("speechbrain.utils.importutils").LazyModule
@@ -65,7 +66,7 @@ SPEECHBRAIN = table_source(
     form="<Network>[@<variant>]",
     example="ECAPA_TDNN",
     parts=("torchaudio",),
-    reading=Reading(load=_load_speechbrain),
+    reading=TableReading(load=_load_speechbrain),
 )
 # Parsers: recurrent layers below scores of all pairs of words.
 SUPAR = table_source("supar", licence="MIT", example="BiaffineDependencyModel")

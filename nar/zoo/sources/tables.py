@@ -1,7 +1,7 @@
 """Sources whose networks are rows of a table: a class, its arguments, the inputs of one call.
 
-The tables are the files ``<library>_nets.yaml``. Their ``nets`` are ``<name>`` -> a row; what all
-rows share stands under ``defaults``, whose arguments stand beside those of the row. A name is
+The tables are the files ``<library>_nets.yaml``. Their ``nets`` are ``<name>`` -> a row. What all
+rows share stands under ``defaults``; its arguments are added to the arguments of the row. A name is
 ``<family>``, with ``/<part>`` or ``@<variant>`` behind it. The columns of a row:
 
 =============  ====================================================================================
@@ -9,17 +9,18 @@ rows share stands under ``defaults``, whose arguments stand beside those of the 
                ``:<class>`` for its package itself; ``{family}`` and ``{package}`` are the first
                two parts of the name
 ``arguments``  its keywords: see `Maker`
-``part``       the attribute of what is made that is the network, where that is a part of it
+``part``       the attribute that holds the network, where ``class`` makes more than the network
 ``inputs``     of one forward pass, in the language of `nar.zoo.example`, filled with zeros; the
                names in it are arguments of the row
 ``task``       what the network is for; ``{package}`` as above
 ``design``     its name in the table of families, where that is not ``{family}``; ``{module}`` is
                the module that defines the class
-``real``       true where the network must have weights and values: see `for_real`
+``real``       true where the network must be built with weights: see `for_real`
 ``by_values``  true where its forward pass reads numbers that it has put into tensors
-``scales``     argument -> values; each of them is a row of its own, ``..._x<value>``
-``dims``       numbers of axes; each of them is a row of its own, ``.../<number>d``. Such a row's
-               arguments are of the language of inputs too: ``dims`` is the number, lists are shapes
+``scales``     argument -> values; each value makes a row of its own, ``..._x<value>``
+``dims``       numbers of axes; each number makes a row of its own, ``.../<number>d``. Arguments of
+               such a row are in the language of inputs too: ``dims`` is the number, lists are
+               shapes
 ``tier``       see `Labels`
 =============  ====================================================================================
 """
@@ -77,13 +78,13 @@ def inputs_of_row(row: Row, _network: nn.Module) -> CaptureInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TableReading:
     """How the table of a library is read, where its rows do not say everything themselves.
 
     Attributes:
         load: Imports a module of the library.
         rows: All rows of the table.
-        build: Makes a network from what ``class`` names and the row, whose arguments are made.
+        build: Makes a network from what ``class`` names and from the row, its arguments made.
         inputs: Makes the inputs of one forward pass from the row and the network.
     """
 
@@ -98,7 +99,7 @@ class _Table:
     """The table of a library, read on first use."""
 
     library: str
-    reading: Reading = field(default_factory=Reading)
+    reading: TableReading = field(default_factory=TableReading)
 
     def names(self) -> list[str]:
         library_version(self.library)
@@ -137,7 +138,7 @@ def table_source(
     form: str = "<Family>[/<variant>]",
     distribution: str = "",
     parts: tuple[str, ...] = (),
-    reading: Reading = Reading(),
+    reading: TableReading = TableReading(),
 ) -> Source:
     """The networks of ``<library>_nets.yaml``.
 
@@ -146,7 +147,7 @@ def table_source(
         licence: SPDX identifier of its code.
         example: One of the names.
         form: How the names read.
-        distribution: Name of the package that installs the library, where it is another one.
+        distribution: Name of the package that installs the library, where that is another name.
         parts: See `Source`.
         reading: What the table asks for beyond its columns.
     """
@@ -165,7 +166,7 @@ def table_source(
 
 
 def knowing_values(name: str, capture: CaptureNamed) -> Capture:
-    """Capture with the values at hand that follow from inputs and numbers."""
+    """Capture while values that follow from inputs and constants can be read."""
     with known_values():
         return capture(name)
 
@@ -205,7 +206,7 @@ def _shaped(value: object, known: Known) -> object:
     return known(value) or value if isinstance(value, str) else value
 
 
-def _built(maker: "Maker", row: Row, reading: Reading) -> nn.Module:
+def _built(maker: "Maker", row: Row, reading: TableReading) -> nn.Module:
     with without_printing():
         arguments = {name: maker.argument(value) for name, value in row["arguments"].items()}
         network: Any = reading.build(maker.named(maker.path), {**row, "arguments": arguments})
@@ -219,13 +220,13 @@ def _built(maker: "Maker", row: Row, reading: Reading) -> nn.Module:
 class Maker:
     """What a table's paths and arguments stand for in a library.
 
-    Among arguments, ``{class: <path>, arguments: ...}`` is made first, ``{library: <path>}`` is
-    what the library calls so, ``{torch: nn.Conv3d}`` what torch calls so, and ``{tensor: shape}`` a
-    tensor of zeros.
+    Among arguments, ``{class: <path>, arguments: ...}`` stands for an object that is made first,
+    ``{library: <path>}`` for what the library has under that path, ``{torch: nn.Conv3d}`` for what
+    torch has, and ``{tensor: shape}`` for a tensor of zeros.
 
     Attributes:
         library: Import name.
-        path: ``<module>:<class or function>`` below the library, of what makes the network.
+        path: ``<module>:<class or function>`` below the library: what makes the network.
         load: Imports a module of the library.
     """
 
@@ -248,7 +249,7 @@ class Maker:
         return attrgetter(name)(home)
 
     def argument(self, value: object) -> object:
-        """What stands in the table for an argument, made."""
+        """The argument that an entry of the table stands for."""
         if not isinstance(value, Mapping):
             return value
         if "class" in value:

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from nar.capture import CaptureInputs
 from nar.zoo.libraries import import_library, without_printing
-from nar.zoo.sources.tables import Reading, Row, Rows, call, table_source, with_defaults
+from nar.zoo.sources.tables import Row, Rows, TableReading, call, table_source, with_defaults
 
-# Some networks of PyPOTS squeeze a batch of one away.
+# The smallest batch that works: some networks of PyPOTS squeeze a batch of one away.
 BATCH = 2
 
 
@@ -50,7 +50,7 @@ def _window(row: Row, module: nn.Module) -> CaptureInputs:
 
 
 def _load_quietly(name: str) -> ModuleType:
-    """A module of PyPOTS, which would greet whoever imports it, and warn at each network."""
+    """A module of PyPOTS, without its greeting at import and its warnings at each network."""
     with without_printing():
         module = import_library(name)
     logging.getLogger("PyPOTS running log").disabled = True
@@ -82,13 +82,13 @@ NEURALFORECAST = table_source(
     licence="Apache-2.0",
     form="<Model>[@<variant>]/<data set>-<horizon>",
     example="NBEATS/m4-monthly",
-    reading=Reading(rows=_on_each_data_set, build=_forecaster, inputs=_window),
+    reading=TableReading(rows=_on_each_data_set, build=_forecaster, inputs=_window),
 )
 PYPOTS = table_source(
     "pypots",
     licence="BSD-3-Clause",
     form="<Model>/<package>[/<data set>]",
     example="SAITS/imputation/ett_h1",
-    # Each network is made by a trainer, which moves it to a device by name: all rows are real.
-    reading=Reading(load=_load_quietly, inputs=_two_series),
+    # A trainer makes each network and moves it to a device, so all rows are built with weights.
+    reading=TableReading(load=_load_quietly, inputs=_two_series),
 )

@@ -115,15 +115,16 @@ def timm_backbones() -> Mapping[str, TimmBackbone]:
 
 # Models of timm under the heads of other libraries: built once for all heads, read as maps.
 
-# The heads of one body follow each other: as it is, dilated twice, and as its readers try it.
+# Chosen: the heads of one body are captured one after the other, on the plain body and on bodies
+# dilated in two ways; a few more are kept for the options that libraries try. No body has weights.
 KEPT = 8
 
 
 @lru_cache(maxsize=KEPT)
 def timm_body(model: str, **options: Any) -> nn.Module:  # noqa: ANN401
-    """What `timm.create_model` gives, or gave before: heads read a body and leave it as it is.
+    """A model of `timm.create_model`, made once: heads read a body and leave it as it is.
 
-    Without weights a capture of another head has nothing to tell two of them apart by.
+    Without weights two copies of a body are equal, so captures of two heads can share one.
 
     Args:
         model: timm's name of it.
@@ -150,8 +151,8 @@ class TimmMaps(nn.Module):
 
     Args:
         model: timm's name of it.
-        picks: Name of each map that is given, and its level among all of them; -1 is the coarsest.
-        output_stride: Pixels of the image to one of the coarsest map, 32 unless dilated.
+        picks: Name of each wanted map, and its level among all maps; -1 is the coarsest.
+        output_stride: Pixels of the image for each pixel of the coarsest map, 32 unless dilated.
 
     Attributes:
         channels: Width of each map, in the order of `picks`.

@@ -17,8 +17,8 @@ from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.torchvision_heads import OneStage, TwoStage, without_postprocessing
 
-FRAMES = 16
-SEGMENTATION_SIZE = 520
+FRAMES = 16  # of a clip: the only number that torchvision's MViT takes
+SEGMENTATION_SIZE = 520  # pixels, of the preprocessing of the library's published weights
 FLOW_SIZE = (360, 480)
 
 
@@ -95,7 +95,7 @@ _REGISTRIES = (
 
 
 def _names() -> list[str]:
-    """Every model of the registries that are read, registry by registry."""
+    """Every model of the registries of `_REGISTRIES`, registry by registry."""
     return [model for registry in _REGISTRIES for model in registry.names()]
 
 

@@ -16,8 +16,8 @@ from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.timm import TimmBackbone, TimmMaps, timm_backbones
 from nar.zoo.sources.torchvision_heads import OneStage, TwoStage, without_postprocessing
 
-CLASSES = 91
-PYRAMID_WIDTH = 256
+CLASSES = 91  # numbers that COCO gives its classes, the background's included
+PYRAMID_WIDTH = 256  # channels of each map: of the feature pyramid's paper and of torchvision
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _class(head: _Head) -> Callable[..., nn.Module]:
 
 
 def _backbones() -> dict[str, TimmBackbone]:
-    """Those that have maps at several scales, and weights to begin with."""
+    """Models of timm that have maps at several scales, and published weights."""
     rows = timm_backbones().items()
     return {name: row for name, row in rows if row.gives != "tokens" and row.is_pretrained}
 

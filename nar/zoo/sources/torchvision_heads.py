@@ -1,7 +1,7 @@
 """Detectors of torchvision as far as they learn: image to raw predictions, with fixed proposals.
 
 Left out is what learns nothing and reads values: resizing, anchors, decoding boxes, NMS, pasting
-masks. The heads of a second stage are given proposals instead of what NMS leaves of the first.
+masks. The heads of a second stage are given fixed proposals instead of what NMS would keep.
 """
 
 from collections.abc import Mapping
@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from nar.capture import CaptureInputs
 
-_DIVISOR = 32
-_ASPECT = 4 / 3
+_DIVISOR = 32  # pixels: torchvision pads the sides of an image to multiples of it
+_ASPECT = 4 / 3  # chosen: most photographs of COCO have it
 _ROI_ALIGN = (
     "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, "
     "SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor"
@@ -120,8 +120,8 @@ def _divisible(extent: int) -> int:
 def _pooled(pooler: nn.Module, maps: Maps, image: Tensor, regions: Regions) -> Tensor:
     """Every region's window of the map it belongs to.
 
-    The library sorts regions by map, a shape that hangs on values; here each map is read for all
-    of them and the right one chosen.
+    The library sorts regions by map, which gives shapes that depend on values. Here every region is
+    cut out of every map, and the window of the right map is chosen.
     """
     boxes, levels = regions
     settings = cast("Any", pooler)
@@ -145,7 +145,7 @@ def _pooled(pooler: nn.Module, maps: Maps, image: Tensor, regions: Regions) -> T
 
 
 def roi_align() -> Any:  # noqa: ANN401
-    """The operator of torchvision, or one of the same schema that knows the shape of its result."""
+    """The operator of torchvision, or a stand-in of its schema that only gives the shape."""
     _define_roi_align()
     return torch.ops.torchvision.roi_align
 

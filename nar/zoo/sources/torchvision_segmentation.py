@@ -13,7 +13,7 @@ from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.timm import TimmBackbone, TimmMaps, timm_backbones
 
-CLASSES = 21
+CLASSES = 21  # of Pascal VOC with the background, as in torchvision's published weights
 
 
 def _fcn(module: ModuleType, backbone: TimmMaps) -> nn.Module:

@@ -1,6 +1,6 @@
-"""A user's Python file, run as it would be were it imported from where it lies.
+"""A user's Python file, run as if it were imported from the place where it lies.
 
-The file is run: only ever on the explicit request of the person whose machine it is.
+The file is only ever run on the explicit request of the person whose machine it is.
 """
 
 import ast
@@ -33,7 +33,7 @@ class Arguments:
 
 
 def read_arguments(text: str) -> Arguments:
-    """The arguments in a pair of brackets; nothing is none.
+    """The arguments in a pair of brackets; an empty text has none.
 
     Raises:
         InvalidInputError: They are no values of Python.
@@ -98,10 +98,10 @@ def run_file(path: Path) -> ModuleType:
 
 
 class _Script(SourceFileLoader):
-    """Runs the text of a file as it is now, and writes nothing beside it, as Python does.
+    """Runs the text of a file as it is now, without the bytecode that Python keeps beside it.
 
-    Bytecode that is kept knows its file by size and whole seconds: a file that was changed twice in
-    one second would be run as it was.
+    Bytecode knows its file by size and whole seconds: a file that was changed twice in one second
+    would run in its old form.
     """
 
     def get_code(self, fullname: str) -> CodeType:
@@ -122,7 +122,7 @@ def _relative_levels(path: Path) -> int:
     """How many folders up the relative imports of a file reach; 0 where it has none."""
     try:
         tree = ast.parse(path.read_bytes())
-    except SyntaxError:  # told when the file is run
+    except SyntaxError:  # running the file raises it again, and reports it
         return 0
     return max((n.level for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)), default=0)
 

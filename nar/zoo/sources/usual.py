@@ -1,4 +1,4 @@
-"""What models of known libraries are called with, where their owner does not say."""
+"""Inputs for models of known libraries, where their owner gives none."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,17 +16,17 @@ from nar.zoo.sources.transformers.inputs import example_inputs
 
 
 def usual_inputs(name: str, module: nn.Module) -> CaptureInputs | None:
-    """One call of a module as its library makes it, or None where no library says.
+    """One call of a module with the inputs usual in its library; None if no library is known.
 
-    A model of transformers is given what its class takes, and a model that timm has made, or what
-    stands on one, an image of the size in its configuration.
+    A model of transformers is given what its class takes. A model of timm, or a module that
+    contains one, is given an image of the size in its configuration.
 
     Args:
         name: Name of the model, for errors.
         module: Module on any device.
 
     Raises:
-        CaptureError: A user's model of transformers lacks a setting that says of what size.
+        CaptureError: A user's model of transformers lacks a setting that gives the size of inputs.
     """
     if _is_of_transformers(module):
         try:
@@ -44,9 +44,9 @@ def usual_inputs(name: str, module: nn.Module) -> CaptureInputs | None:
 
 @contextmanager
 def usual_settings(module: nn.Module) -> Iterator[None]:
-    """Inside, models of transformers run as those of the corpus: experts in one product, no cache.
+    """Inside, models of transformers run as the corpus has them: experts in one product, no cache.
 
-    Neither belongs to a design; afterwards both are as they were.
+    Neither setting belongs to a design; afterwards both have their old values.
     """
     models: list[Any] = [part for part in module.modules() if _is_of_transformers(part)]
     configs = [part for model in models for part in parts(model.config)]
@@ -68,6 +68,6 @@ def usual_settings(module: nn.Module) -> Iterator[None]:
 
 
 def _is_of_transformers(module: nn.Module) -> bool:
-    """Whether a module is a whole model; who has made one has imported what defines them."""
+    """Whether a module is a model of transformers, which then was imported to make it."""
     library = sys.modules.get("transformers.modeling_utils")
     return library is not None and isinstance(module, library.PreTrainedModel)

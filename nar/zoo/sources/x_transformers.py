@@ -17,10 +17,10 @@ from nar.zoo.example import made
 from nar.zoo.libraries import import_library, library_version
 from nar.zoo.source import Entry, Source, by_forward
 
-VOCABULARY = 20_000
-TOKENS = 64
-DIM = 512
-HEADS = 8
+VOCABULARY = 20_000  # of the library's README, as are width and heads
+TOKENS = 64  # chosen: the operators are the same at any length
+DIM = 512  # README
+HEADS = 8  # README
 
 # Single options come in every kind and depth, pairs in the first of both.
 DEPTHS = (6, 12)

@@ -20,11 +20,11 @@ from nar.zoo.sources.darts.models import SEED
 from nar.zoo.sources.darts.sampling import CLASSES, Member, sample_centres, sample_texts
 
 DISTANCES = (2, 4, 8, 12, 16)
-MEMBERS = 30_000
-SCHEMA_VERSION = 1
+MEMBERS = 30_000  # of the data set at each distance: 3,000 in each class
+SCHEMA_VERSION = 1  # to be raised when a file of the old columns can no longer be read
 _VERSION_KEY = b"nar.darts.schema"
 _SEED_KEY = b"nar.darts.seed"
-_LEVEL = 19
+_LEVEL = 19  # of zstd: its strongest ordinary level, for the file is written once and shipped
 
 
 def _field(name: str, kind: pa.DataType, description: str) -> pa.Field:
@@ -49,7 +49,8 @@ def generate(
     Args:
         seed: Fixes centres and members; the centres are the same at every distance.
         distances: Edits between a member and the centre of its class.
-        members: Rows a distance, one of each class in turn; fewer are the beginning of more.
+        members: Rows at each distance, the classes in turn; a smaller sample is the beginning of a
+            larger one.
 
     Returns:
         Columns ``genotype``, ``label``, ``centre``, ``distance``; distance by distance.
@@ -94,7 +95,7 @@ def read(path: Path | None = None, *, distance: int | None = None) -> pa.Table:
     """Read the data set back.
 
     Args:
-        path: A file that `write` made; the one that ships with the package if None.
+        path: A file that `write` made; None for the file that ships with the package.
         distance: Only the rows of this distance.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Edits of DARTS genotypes, and how many of them lie between two genotypes.
+"""Edits of DARTS genotypes, and the number of edits between two genotypes.
 
 One edit changes the operation of one edge, or the value that one edge reads.
 """
@@ -25,10 +25,10 @@ def node_edits(node: Node, number: int) -> list[Node]:
 def edit_distance(one: Genotype, other: Genotype) -> int:
     """The least number of edits that turns one genotype into the other; exact.
 
-    Nodes are told apart by where they stand in the concatenation, so each is edited into its
-    namesake. The two edges of a node are unordered: the cheaper of the two ways to pair them
-    counts. No step between need read one value twice: that is forced only where two edges swap
-    their values, and changing their two operations instead costs no more.
+    The concatenation keeps the order of the nodes, so each node is edited into the node of the same
+    number. The two edges of a node are unordered: the cheaper way to pair them counts. No genotype
+    on the way has to read one value twice: only two edges that swap their values would, and
+    changing their two operations instead costs no more.
     """
     pairs = zip(
         one.normal.nodes + one.reduction.nodes,
@@ -55,7 +55,7 @@ def _edge_distance(one: Edge, other: Edge) -> int:
 # A node code counts what one ADD node may read: the digits of `Cell.index` that belong to that
 # node. Everything below is what stands above, looked up instead of computed.
 
-# Eight node codes: the ADD nodes of the normal cell, then those of the reduction cell.
+# Eight node codes: for the ADD nodes of the normal cell, then for the nodes of the reduction cell.
 Codes = tuple[int, ...]
 
 NODE_COUNTS: tuple[int, ...] = tuple(len(pairs) * len(OPERATIONS) ** 2 for pairs in SOURCE_PAIRS)
@@ -79,7 +79,7 @@ def genotype_text(codes: Codes) -> str:
 
 @cache
 def edit_choices() -> tuple[tuple[int, int], ...]:
-    """Node, 0 to 7, and which of its edits, for each of the 120 edits of a genotype in turn."""
+    """Each of the 120 edits of a genotype: its node, 0 to 7, and its number among the node's."""
     return tuple(
         (node, choice)
         for node in range(len(_COUNTS))

@@ -21,7 +21,7 @@ OPERATION_OF: dict[str, str] = {
     "dil5": "dil_conv_5x5",
 }
 OPERATIONS: tuple[str, ...] = tuple(OPERATION_OF.values())
-NODES = 4
+NODES = 4  # ADD nodes of a cell, as in Liu et al. (2018)
 SOURCE_PAIRS: tuple[tuple[tuple[int, int], ...], ...] = tuple(
     tuple(combinations(range(node + 2), 2)) for node in range(NODES)
 )
@@ -56,8 +56,8 @@ class Cell:
     """What the four ADD nodes read.
 
     Attributes:
-        nodes: Edges of each ADD node. The two are unordered in the network, so the one of the
-            smaller source stands first here; they read different values.
+        nodes: The two edges of each ADD node, which read different values. Their order means
+            nothing in the network; here the edge with the smaller source stands first.
     """
 
     nodes: tuple[Node, ...]

@@ -3,8 +3,8 @@
 Stem, 20 cells, global pool, linear; each edge of a cell becomes a node of its operation. Like the
 paper's graphs these leave out the two projections before each cell, but their weights count.
 
-All networks are laid out alike, so that nothing is looked for: the graph is put together from
-cells in canonical order, and of the codes only hashing is left.
+All networks are laid out alike, so nothing has to be searched for: the graph is put together from
+cells in canonical order, and the codes of its nodes take hashing alone.
 """
 
 from collections.abc import Sequence
@@ -29,17 +29,17 @@ from nar.zoo.sources.darts.node_codes import (
     undecided,
 )
 
-# What the network of a genotype costs: learned scalars and operations, without drawing it.
+# What the network of a genotype costs: learned scalars and operations, without its graph.
 #
-# Those of the CIFAR-10 network of Liu et al. (2018), 36 channels wide. Graphs leave out the two
-# projections before each cell; their weights count here.
+# The sizes below are of the CIFAR-10 network of Liu et al. (2018), 36 channels wide. Graphs leave
+# out the two projections before each cell; their weights count here.
 
-CELLS = 20
+CELLS = 20  # Liu et al.
 REDUCTIONS = frozenset({CELLS // 3, 2 * CELLS // 3})
-CHANNELS = 36
+CHANNELS = 36  # of the first cells: Liu et al.
 STEM_CHANNELS = 3 * CHANNELS
-CLASSES = 10
-IMAGE_SIZE = 32
+CLASSES = 10  # of CIFAR-10
+IMAGE_SIZE = 32  # of CIFAR-10, in pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ _CONVOLUTIONS = {
 
 
 def halves(source: int, reduces: bool) -> bool:
-    """Whether an operation has stride 2: in a reduction cell, those that read its inputs."""
+    """Whether an operation has stride 2: it reads an input of its cell, and the cell reduces."""
     return reduces and source < 2
 
 
@@ -158,8 +158,8 @@ _OTHER_BYTES: Final = {
 def darts_network(genotype: Genotype) -> Fingerprinted:
     """The network of a genotype with its fingerprints: 264 nodes, the same wiring at every width.
 
-    Only the stride of a reduction's operations is set among the attributes. Nothing of it folds,
-    so that its normal form is the graph as it is written.
+    Of the attributes only the stride of a reduction's operations is set. The network has nothing
+    that a normal form would fold, so its normal form is the graph as it is.
     """
     cells = _sources(genotype)
     exact = network_codes(cells, _initials(genotype, is_exact=True))
@@ -173,7 +173,7 @@ def darts_network(genotype: Genotype) -> Fingerprinted:
 
 
 def darts_graph(genotype: Genotype) -> ComputationalGraph:
-    """The same without its fingerprints, canonical."""
+    """The graph of a genotype, in canonical order, without its fingerprints."""
     cells = _sources(genotype)
     return _graph(genotype, cells, network_codes(cells, _initials(genotype, is_exact=True)))
 

@@ -1,12 +1,11 @@
 """The codes of a network's nodes, which its fingerprints are made of, cell after cell.
 
-They are those of `nar.graphs.canonical.Wiring.codes`, which looks up who reads whom in any graph
-and takes three times as long. Here that is known: a cell is four times two operations and their
-addition, and a concatenation. Its operations read the
-two cells before it, or an addition above them.
+They equal the codes of `nar.graphs.canonical.Wiring.codes`, which looks the edges of any graph up
+and takes three times as long. Here the edges are known: a cell is four additions of two operations
+each, and a concatenation. Its operations read the two cells before it, or an addition above them.
 
-Nothing of them can be had once for all networks: the code of a node covers all that is above and
-below it. What is left is hashing, a thousand times a network.
+No code can be computed once for all networks: the code of a node covers everything above and below
+it. What is left to do is hashing, a thousand times for each network.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from nar.graphs.canonical import CODE_BYTES, Code
 from nar.zoo.sources.darts.genotypes import NODES, Cell
 
-# Of each addition of a cell what its two operations read, as `Edge.source` counts.
+# For each addition of a cell, what its two operations read, as `Edge.source` counts.
 Sources = tuple[tuple[int, int], ...]
 
 # Operations and additions of the nodes, and their concatenation.
@@ -41,10 +40,10 @@ def network_codes(cells: Sequence[Sources], initial: Sequence[bytes]) -> list[Co
             concatenation.
     """
     past = _past(cells, initial)
-    # From the last node to the first, as they are met.
+    # From the last node to the first.
     whole = [_code(past.pop())]
     whole.append(_code(past.pop() + whole[-1] + _FIRST_SLOT))
-    # What reads this cell, the one before it, and the one before that.
+    # What reads a cell, the cell before it, and the cell before that.
     own: list[bytes] = [whole[-1] + _FIRST_SLOT]
     last: list[bytes] = []
     before: list[bytes] = []
@@ -94,10 +93,10 @@ def _future_of_cell(
 
     Args:
         sources: What its additions read.
-        past: Of all nodes up to its last, which are taken off.
-        whole: Gets its codes.
-        readers: What reads this cell, complete; the one before it and the one before that get
-            what this cell reads of them.
+        past: Codes of all nodes up to the last of this cell; the codes of this cell are taken off.
+        whole: The whole codes so far; the codes of this cell are added.
+        readers: Three lists of what reads a cell. The list of this cell is complete; to the lists
+            of the two cells before it, this function adds what this cell reads.
     """
     own, last, before = readers
     begin = _EMPTY.copy
@@ -130,17 +129,18 @@ def _code(content: bytes) -> Code:
     return hasher.digest()
 
 
-# The canonical order of a cell's nodes, had from what its additions read and no whole graph.
+# The canonical order of a cell's nodes, from what its additions read, without the whole graph.
 #
-# Each cell reads the one before it, so that the canonical order of `nar.graphs.canonical` ends
-# every cell before it begins the next, with the concatenation at its end. Within a cell it goes by
-# depth, and where the two operations of an addition lie equally deep, by their codes: that is a
-# flip.
+# Each cell reads the cell before it, so the canonical order of `nar.graphs.canonical` ends every
+# cell, with its concatenation last, before it begins the next. Within a cell the order follows
+# depth. Where the two operations of an addition lie equally deep it follows their codes: if these
+# put the second operation first, the addition is flipped.
 
-# Additions whose operands are visited the other way round, a bit each.
+# The flipped additions of a cell, a bit each.
 Flips = int
 
-# Deeper than the cell before it by a cell at least; the stem stands for both of the first one.
+# Depths of the two values that a cell reads, by whether it is the first. The nearer cell is at
+# least a cell, 3 nodes, deeper than the one before; the first cell reads the stem twice.
 _DEPTHS: Final = {False: (0, 3), True: (0, 0)}
 
 
@@ -149,7 +149,7 @@ class Arrangement:
     """Order and edges of a cell.
 
     Attributes:
-        order: Shape (CELL_NODES,), nodes as they are drawn, in canonical order.
+        order: Shape (CELL_NODES,), numbers of the nodes in canonical order.
         edges: Shape (2, 20), by reader: 0 and 1 are the cells before, the cell's nodes follow in
             canonical order.
     """
@@ -165,7 +165,7 @@ def sources_of(cell: Cell) -> Sources:
 
 @cache
 def undecided(sources: Sources, *, is_first: bool) -> tuple[int, ...]:
-    """Additions whose operations lie equally deep: codes decide which of them comes first."""
+    """Additions whose two operations lie equally deep: their codes decide which comes first."""
     depths = _value_depths(sources, is_first=is_first)
     pairs = enumerate(sources)
     return tuple(node for node, (one, other) in pairs if depths[one] == depths[other])

@@ -1,4 +1,4 @@
-"""Classes of DARTS networks: ten centres, and members a known number of edits away from theirs."""
+"""Classes of DARTS networks: ten centres, and members a known number of edits from a centre."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,13 +10,15 @@ from nar.zoo.sources.darts import edits, genotypes
 from nar.zoo.sources.darts.edits import Codes
 from nar.zoo.sources.darts.genotypes import Genotype
 
-CLASSES = 10
-# Two random genotypes lie 19 edits apart in the median; this keeps the nearest pair of centres
-# farther apart than any member is from its own.
+CLASSES = 10  # of the NAS data set of `nar.zoo.sources.darts.dataset`
+# Two random genotypes lie 19 edits apart in the median; at 17 even the nearest two centres are
+# farther apart than any member is from its own centre.
 CENTRE_DISTANCE = 17
-# Two changed operations a node take it 2 edits away whatever it reads, so up to here some edit
-# always leads one step farther.
+# Each of 8 nodes can be taken 2 edits away by changing its two operations, whatever it reads. So up
+# to 16 edits some edit always leads one step farther.
 MAX_EDITS = 16
+# Chosen: after so many walks in a row that end at members seen before, none is expected to be left.
+# More would find a few more members, and take longer to say that there are too few.
 _REPEATS_ALLOWED = 1_000
 
 
@@ -34,11 +36,12 @@ class Member:
 
 
 def spread(start: int, stop: int) -> list[Genotype]:
-    """Genotypes spread evenly over the whole space, all different: those of these numbers.
+    """Genotypes ``start`` to ``stop`` of a fixed sequence that covers the whole space evenly.
 
-    Nobody has to remember which were drawn before, so that any process may draw any of them.
+    All are different, and no process has to know what another has drawn: each draws any part.
     """
-    # Steps of the golden ratio leave no gap and no cluster; without a common factor they meet each.
+    # Steps of the golden ratio leave no gap and no cluster; without a common factor with the size
+    # of the space they meet every genotype once.
     step = genotypes.GENOTYPE_COUNT * 618_033_988_749 // 10**12
     while gcd(step, genotypes.GENOTYPE_COUNT) > 1:
         step += 1
@@ -60,7 +63,7 @@ def sample_centres(seed: int) -> list[Genotype]:
 
 
 def sample_classes(count: int, *, distance: int = 4, seed: int = 0) -> list[Member]:
-    """Distinct members of ten classes, one of each class in turn.
+    """Distinct members of ten classes, the classes in turn.
 
     Args:
         count: How many; a smaller sample is the beginning of a larger one.

@@ -41,7 +41,7 @@ def _all_on_meta(plan: Plan) -> Built:
 
 
 class _Sizes(TorchFunctionMode):
-    """Makes a tensor of a shape from its numbers, which are known, and not from the memory."""
+    """Makes the tensor of a shape from its numbers, so that known values include it."""
 
     def __torch_function__(
         self,
@@ -112,7 +112,7 @@ def build(library: str, model: Mapping[str, Any]) -> nn.Module:
 def _network_only(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, Mapping):
         kept = {key: _network_only(item) for key, item in value.items() if key not in _LEFT_OUT}
-        # Detectors want the argument, and none says that nobody trains.
+        # Detectors require the argument, and None says that the network is not trained.
         return kept | ({"train_cfg": None} if "train_cfg" in value else {})
     if isinstance(value, list | tuple):
         return type(value)(_network_only(item) for item in value)

@@ -17,7 +17,7 @@ from nar.labels.families import snake_case
 from nar.zoo.libraries import import_library, library_version
 
 Config = Mapping[str, Any]
-# Of networks that were trained on several data sets, the name with this one is listed.
+# Where a network was trained on several data sets, its name with this data set is listed.
 _DATA_SETS = {"mmpretrain": "in1k", "mmseg": "ade20k", "mmdet": "coco"}
 # The classes of models that are captured; the others read text, follow boxes over time, or teach.
 _CLASSES = {
@@ -31,8 +31,8 @@ _CLASSES = {
         SingleStageDetector TOOD TridentFasterRCNN VFNet YOLOF YOLOV3 YOLOX
     """,
 }
-# What concerns weights, data, training or what follows the network, wherever it stands. The number
-# of classes is the data's: what else is the same is one design.
+# Keys that concern weights, data, training or what follows the network, wherever they stand. The
+# number of classes belongs to the data: networks that differ in nothing else are one design.
 _BESIDE = frozenset({
     "align_corners", "assigner", "auxiliary_head", "cal_acc", "checkpoint", "data_preprocessor",
     "frozen_stages", "ignore_index", "init_cfg", "init_std", "norm_eval", "num_classes",
@@ -73,7 +73,7 @@ def digest(model: object) -> str:
 
 
 def distinct(library: str) -> list[str]:
-    """One name for every network of the library's classes, the plainest.
+    """One name for every network of the library's classes, its plainest.
 
     Raises:
         KeyError: A library without a row in the table of classes.
@@ -89,13 +89,13 @@ def distinct(library: str) -> list[str]:
 
 
 def _plainness(data_set: str, path: Path) -> tuple[bool, bool, int, Path]:
-    """First those that bear the name of their directory, which is the design's; then short ones."""
+    """Sort key: names that begin with their directory's, the design's, first; then short names."""
     is_namesake = snake_case(path.stem).startswith(snake_case(path.parent.name))
     return not is_namesake, data_set not in path.stem, len(path.name), path
 
 
 def _model(path: Path) -> Config:
-    """A file's model, or one of no class where the file is a part, or one that cannot be read."""
+    """The model of a file; a model of no class if the file is a part, or cannot be read."""
     try:
         model: Config = {} if "_base_" in path.parts else _read(path).get("model", {})
     except Exception as error:  # whatever a shipped file does: a few do not find what they inherit
@@ -129,7 +129,7 @@ def _root(library: str) -> Path:
 
 @cache
 def _listed(library: str) -> Mapping[str, None]:
-    """In the table's order, and quick to ask."""
+    """The names of the library's table in their order, as keys: quick to look up."""
     return dict.fromkeys(package_lines("zoo", "sources", "openmmlab", f"{library}.txt"))
 
 

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from nar.zoo.sources.openmmlab.configs import Config
 
-_DIVISOR = 32
-_ASPECT = 4 / 3
+_DIVISOR = 32  # pixels: `pad_size_divisor` of the detectors, the stride of their coarsest map
+_ASPECT = 4 / 3  # chosen: most photographs of COCO have it
 _CUTS = frozenset({"CenterCrop", "EfficientNetCenterCrop", "RandomCrop", "RandomResizedCrop"})
 
-CHANNELS = 3
+CHANNELS = 3  # red, green, blue
 
 
 def steps(config: Config) -> Iterator[Mapping[str, Any]]:
@@ -23,9 +23,9 @@ def steps(config: Config) -> Iterator[Mapping[str, Any]]:
 
 
 def image(module: nn.Module, height_width: Sequence[int]) -> Tensor:
-    """One image, of the channels that the first convolution of a network takes: three, or a pair's.
+    """One image, with as many channels as the first convolution of a network takes.
 
-    A network without convolutions takes three.
+    A network without convolutions is given three.
 
     Returns:
         Shape (1, channels, height, width), on the default device.
@@ -35,7 +35,7 @@ def image(module: nn.Module, height_width: Sequence[int]) -> Tensor:
 
 
 def cut_size(config: Config, default: int) -> tuple[int, int]:
-    """Height and width in pixels of what is cut out of an image, or else of what it is resized to.
+    """Height and width in pixels to which the pipeline cuts or, without a cut, resizes an image.
 
     Args:
         config: Of a classifier.

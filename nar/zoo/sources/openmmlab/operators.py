@@ -1,7 +1,8 @@
-"""Operators of mmcv without its C++: those that learn are torchvision's, the others only raise.
+"""Operators of mmcv without its C++ part: torchvision's for networks, stand-ins for the rest.
 
-The wheels of `mmcv-lite` hold Python alone. What its operators look up in ``mmcv._ext`` when they
-are imported is answered here, and convolutions and windows that models call are led to torchvision.
+The wheels of `mmcv-lite` hold Python alone. Its modules look their operators up in ``mmcv._ext``
+when they are imported, and find stand-ins here, which raise when called. Convolutions and windows
+that models call become torchvision's operators.
 """
 
 import sys
@@ -29,7 +30,7 @@ Sides = int | Sequence[int]
 
 
 class _Extension(ModuleType):
-    """Has a function of every name, which says that there is none."""
+    """Has a function of every name, which raises that there is no such operator."""
 
     def __getattr__(self, name: str) -> Callable[..., NoReturn]:
         if name.startswith("__"):

@@ -22,14 +22,17 @@ from nar.zoo.sources.transformers.configs import EXPERTS, NARROWING, Config, nar
 from nar.zoo.sources.transformers.inputs import example_inputs
 from nar.zoo.sources.transformers.known_values import known_values
 
+# Chosen: 1.2 GB of weights in 32 bits, for each of several processes of a job.
 MAX_REAL_PARAMETERS = 300_000_000
+# Chosen: up to here a model keeps its full width, and its numbers of operations need no estimate;
+# beyond, a narrow model is built, which takes less time and memory.
 MAX_WHOLE_PARAMETERS = 50_000_000
 _NARROWINGS = (NARROWING, 4 * NARROWING)
 
-# Types of one class each that auto tables list for the types of the models that it stands on.
+# Types of one class, which the auto tables list for every type of model that it may stand on.
 _HEADS_ON_ANY_MODEL = ("jev",)
 
-# Classes that read text without a decoder: some want to hear so from their configuration.
+# Classes that read text without a decoder: some require that their configuration says so.
 _ENCODERS = "EncoderModel"
 
 # What torch says of a class that only has parts to call.
@@ -64,16 +67,16 @@ def capture_config(name: str, class_name: str, config_of: Callable[[], Config]) 
 def _may_lack_values(error: CaptureError) -> bool:
     """Whether a forward may have stopped because it read what only weights give.
 
-    Then torch raises some `RuntimeError`. Missing inputs and modules, and settings that a model
-    refuses, would only be met again.
+    Then torch raises some `RuntimeError`. A missing input or module, or a setting that the model
+    refuses, would only fail again with weights.
     """
     return isinstance(error.__cause__, RuntimeError) and _NO_FORWARD not in error.reason
 
 
 def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config]) -> Capture:
-    """With real weights: of the whole model if it is small, else of the widest that fits."""
+    """Capture with real weights, at full width if the model is small, else as wide as fits."""
     build = partial(_build, config_of, class_name)
-    # A narrow configuration may be one that its model refuses.
+    # A model may refuse a narrow configuration.
     try:
         size = _parameters(build)
         by = 1 if size <= MAX_WHOLE_PARAMETERS else _narrowing(class_name, config_of)
@@ -121,7 +124,7 @@ def _build_narrow(config_of: Callable[[], Config], class_name: str, by: int) -> 
 
 
 def _config_for(model_class: type, config: Config) -> Config:
-    """The part that a class of a part is made from, where a table lists it for the whole."""
+    """The configuration for a class: a part, where the auto tables list it for the whole."""
     wanted: Any = getattr(model_class, "config_class", None)
     if wanted is None or isinstance(config, wanted):
         return config
@@ -132,8 +135,8 @@ def _config_for(model_class: type, config: Config) -> Config:
 
 
 def _with_real_weights(plan: Plan) -> Built:
-    """Build what control flow that reads values needs."""
-    # Experts are chosen by what the weights give: the same weights each time.
+    """Build a model with weights, for control flow that reads values."""
+    # Weights decide which experts run, so they are the same each time.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         module = plan.build()

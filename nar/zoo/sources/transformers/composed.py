@@ -31,8 +31,8 @@ from nar.zoo.sources.transformers.tasks import task_of_pairs
 TIMM = "timm."
 JOINT = "+"
 LIBRARY = "transformers"
-STAGES = 4
-LAST_STAGES = 3
+STAGES = 4  # feature maps of a backbone: the stages of a ResNet, at strides 4 to 32
+LAST_STAGES = 3  # feature maps that real-time and deformable detectors read, strides 8 to 32
 DENSE_WIDTHS = (96, 192, 384, 768)
 
 ConfigClass = Any
@@ -46,7 +46,8 @@ class Composition:
         kind: Which combination, and the family of the result.
         model_type: Type of its configuration.
         class_name: Its model class.
-        assemble: How its configuration comes from those of its parts: a key of `_ASSEMBLE`.
+        assemble: How its configuration is made from its parts' configurations: a key of
+            `_ASSEMBLE`.
         parts: Names of its parts, encoder first.
     """
 
@@ -243,7 +244,7 @@ def _image_and_text(model: Model) -> dict[str, object]:
 
 
 def _image_in_text(model: Model) -> dict[str, object]:
-    """The towers that tile an image want its size; these do not."""
+    """Without the size of the image, which only towers that tile an image take."""
     return {name: value for name, value in _alone(model).items() if name != "image_sizes"}
 
 

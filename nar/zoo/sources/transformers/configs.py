@@ -1,4 +1,4 @@
-"""Configurations of transformers models: the default one of a type, at full width or narrow."""
+"""Configurations of transformers models: the default of a type, at full width or narrow."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -11,13 +11,14 @@ from nar.zoo.libraries import import_library
 Config = Any
 Model = Any
 
-# How experts are computed does not belong to a design, and the usual way follows the routing of one
-# example: all that are chosen, in one product.
+# How experts are computed does not belong to a design. The usual way depends on the routing of one
+# example; this way computes all chosen experts in one product.
 EXPERTS = "batched_mm"
 
 # Every width is divided alike, so that the ratios between them, which are attributes of a graph,
 # stay; numbers of layers and heads stay as they are.
-NARROWING = 8
+NARROWING = 8  # chosen: an eighth of the width is some 64th of the weights
+# Chosen: for a configuration that does not say its vocabulary, more tokens than an example has.
 UNKNOWN_VOCABULARY = 1_000
 _WIDTHS = (
     "d_ff", "d_inner", "d_kv", "d_model", "decoder_ffn_dim", "dim", "emb_dim", "embed_dim",
@@ -29,14 +30,14 @@ _WIDTHS = (
 _LISTS = (
     "convstream_hidden_sizes", "depths", "embed_dims", "fusion_hidden_sizes", "hidden_sizes",
 )  # fmt: skip
-# What stays where a map names tokens by their ids.
+# Settings that keep their value where a map names tokens by their ids.
 _NAMED_TOKENS = ("vocab_size",)
-# Where a tower says how wide its features are.
+# The part and the setting that say how wide the features of a tower are.
 _INTO_TEXT = (("vision_config", "out_hidden_size"), ("audio_config", "output_dim"))
 
 
 def default_config(model_type: str) -> Config:
-    """The configuration that a type has when nothing is said, without a cache of past tokens."""
+    """The default configuration of a type, without a cache of past tokens."""
     config = import_library("transformers").CONFIG_MAPPING[model_type](**_completion(model_type))
     for part in parts(config):
         if hasattr(part, "use_cache"):
@@ -61,7 +62,7 @@ def _completion(model_type: str) -> dict[str, Any]:
 def _chameleon_codes() -> dict[str, int]:
     """facebook/chameleon-7b: a token for each of 8,192 codes, its number in letters.
 
-    In what order the ids go enters no graph.
+    The order of the ids appears in no graph.
     """
     letters = str.maketrans("0123456789", "ABCDEFGHIJ")
     codes = {f"IMGIMG{str(code).translate(letters)}Z": 4 + code for code in range(8_192)}
@@ -69,7 +70,7 @@ def _chameleon_codes() -> dict[str, int]:
 
 
 def _let_features_fit(config: Config) -> None:
-    """Features of images and sounds take the place of token embeddings: they are as wide as those.
+    """Make features of images and sounds as wide as the token embeddings they stand beside.
 
     Default configurations combine a tower of one published size with a text model of another.
     """

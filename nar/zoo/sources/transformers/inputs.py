@@ -3,7 +3,7 @@
 Values matter where control flow reads them: ids stay below every vocabulary, masks hide nothing,
 and a prompt holds a placeholder for every feature of its images and sounds.
 
-Some inputs no shape describes: `COMPUTED` has a function for each, under its name in the table of
+Inputs that no shape describes have a function each in `COMPUTED`, under their names in the table of
 inputs.
 """
 
@@ -22,12 +22,12 @@ from nar.zoo.sources.transformers import settings
 from nar.zoo.sources.transformers.configs import Model
 from nar.zoo.sources.transformers.prompts import Prompt, prompt_of, text_ids
 
-# Steps of what is neither a text nor a waveform: features, codes, states.
+# Chosen: steps of features, codes and states, which are neither a text nor a waveform.
 STEPS = 20
 
 
 def _same_tokens(model: Model) -> Tensor:
-    """(1, tokens): those of the prompt."""
+    """(1, tokens): the tokens of the prompt."""
     return text_ids(model.config)[None]
 
 
@@ -37,7 +37,7 @@ def _words_of_two_classes(model: Model) -> Tensor:
 
 
 def _instruction(model: Model) -> Tensor:
-    """(1, tokens): one for each patch of what a robot sees, then what it is told."""
+    """(1, tokens): a token for each patch of what a robot sees, then its instruction."""
     patches, token = (
         settings.quantity(model.config, name) for name in ("image_patches", "image_token_id")
     )
@@ -76,20 +76,20 @@ def _patch_positions(_model: Model) -> Tensor:
 
 
 def _is_query(model: Model) -> Tensor:
-    """(1, queries and tokens): which stand for what an image becomes."""
+    """(1, queries and tokens): which positions are queries, the others being tokens."""
     queries = int(model.config.latent_query_num)
     return (torch.arange(queries + settings.TOKENS) < queries).long()[None]
 
 
 def _mel_without_text(model: Model) -> Tensor | None:
-    """(1, frames, bins), or nothing where text would do: a mask cannot be over both."""
+    """(1, frames, bins), or None where the model takes text: a mask cannot cover both."""
     if "input_ids" in signature(model.forward).parameters:
         return None
     return torch.ones(1, settings.MEL_FRAMES, settings.quantity(model.config, "mel_bins"))
 
 
 def _heard(model: Model) -> Tensor:
-    """Samples or, for the model without a network before it, what that would give."""
+    """(1, samples), or (1, steps, width) for the model without the network that reads samples."""
     if _is_bare_speech(model):
         return torch.ones(1, STEPS, model.config.hidden_size)
     return torch.ones(1, settings.SAMPLES)
@@ -136,7 +136,7 @@ COMPUTED: Mapping[str, Callable[[Model], object]] = {
 }
 
 
-CHOICES = 2
+CHOICES = 2  # of a multiple-choice model: the fewest to choose from
 
 
 def example_inputs(model: Model) -> CaptureInputs:
@@ -159,7 +159,7 @@ def example_inputs(model: Model) -> CaptureInputs:
 
 
 def _entries(model: Model, takes: Mapping[str, object]) -> dict[str, Entry]:
-    """From the general to the special; a clip only where no image will do."""
+    """Entries of a model, the special replacing the general; a clip only if it takes no image."""
     table = _table()
     entries = dict(table["usual"])
     if "pixel_values" not in takes:

@@ -149,7 +149,7 @@ def _number_of_frames(model: Model, inputs: Mapping[str, object]) -> int:
 
 
 def _features(output: Any) -> Iterator[Tensor]:  # noqa: ANN401
-    """The features among what a tower gives."""
+    """The features in the output of a tower."""
     if isinstance(output, Tensor):
         yield output
     elif isinstance(output, list | tuple) and output and not hasattr(output, "pooler_output"):
@@ -158,7 +158,7 @@ def _features(output: Any) -> Iterator[Tensor]:  # noqa: ANN401
     elif getattr(output, "pooler_output", None) is not None:
         yield from _features(output.pooler_output)
     elif getattr(output, "deepstack_features", None):
-        # Of several depths, each for its own layer of the text model: as many of every depth.
+        # Each depth gives as many features, for its own layer of the text model: one is counted.
         yield from _features(output.deepstack_features[0][1])
     elif hasattr(output, "last_hidden_state"):
         yield from _features(output.last_hidden_state)

@@ -1,22 +1,22 @@
-"""What inputs follow from a model's configuration: its settings, and sizes computed from them."""
+"""What a model's configuration says of its inputs: settings, and sizes computed from them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from nar.zoo.sources.transformers.configs import Config, parts
 
-# Tokens of a text, the first of them, and sizes of what no configuration fixes.
+# Chosen: the length of a text, and sizes for inputs whose size no configuration fixes.
 TOKENS = 16
-FIRST_TOKEN = 5
-IMAGE_SIZE = 224
-FRAMES = 16
+FIRST_TOKEN = 5  # smaller ids often stand for padding, begin, end, the unknown and masks
+IMAGE_SIZE = 224  # pixels; chosen: the side of most models of ImageNet
+FRAMES = 16  # of a clip; chosen: the default of most video models
 # Rows and columns of patches of one image; every merge and every window in use fits.
 GRID = 24
 # 1.2 seconds at 16 kHz: whole frames for every stride in use.
 SAMPLES = 19_200
 # 4 seconds at 100 frames a second: whole chunks for every stride in use.
 MEL_FRAMES = 400
-MEL_BINS = 80
+MEL_BINS = 80  # frequency bands: the default of Whisper and most speech models
 
 _VISION_PARTS = ("vision_config", "visual_config", "vit_config", "vision", "backbone_config")
 _AUDIO_PARTS = ("audio_config", "encoder_config", "audio_encoder_config", "audio_tower_config")

@@ -15,7 +15,7 @@ from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.configs import Config, parts
 from nar.zoo.sources.transformers.tasks import task_of_pairs
 
-# Tasks that published models are not used for once they are trained.
+# Tasks that trained models are rarely used for.
 _UNUSUAL = frozenset(
     (
         "any-to-any",
@@ -28,7 +28,7 @@ _UNUSUAL = frozenset(
         "speaker-verification",
     )
 )
-# What a type's generator is for, where it has a class for one of these.
+# If a type has a class for such a task, its generator serves that task.
 _MAIN_GENERATION = frozenset(
     ("fill-mask", "text2text-generation", "automatic-speech-recognition", "image-text-to-text")
 )
@@ -112,7 +112,7 @@ def as_published(config: Config) -> Config:
     JSON has lists where some defaults are tuples, and some models add lists to them.
 
     Args:
-        config: Changed in place, and those inside it.
+        config: Changed in place, and so are the configurations inside it.
     """
     for part in parts(config):
         if hasattr(part, "use_cache"):
