@@ -60,7 +60,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """What is kept of an architecture: its graph is not."""
+    """What is kept of an architecture, without its graph."""
 
     labels: Labels
     exact: str

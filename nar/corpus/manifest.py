@@ -224,7 +224,7 @@ def count_corpus(
 
 @dataclass(slots=True)
 class _Tally:
-    """What has been seen of one source in one tier."""
+    """The architectures counted so far, of one source in one tier."""
 
     raw: int = 0
     exact: set[str] = field(default_factory=set)

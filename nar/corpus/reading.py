@@ -87,7 +87,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A finished corpus: whatever is read was checked against the digests of its manifest.
+    """A finished corpus: every shard is checked against its digest in the manifest.
 
     Reading goes shard by shard, and one shard at a time is in memory. Every method raises
     `CorpusError`, which names what is missing or damaged.

@@ -93,7 +93,7 @@ class ShardReader:
     """A shard of which a few rows are wanted at a time: only their graphs are made.
 
     Args:
-        path: Of the shard.
+        path: Where the shard lies.
 
     Raises:
         CorpusError: Names a shard that is missing, damaged, or of another schema version.

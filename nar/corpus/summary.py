@@ -96,7 +96,7 @@ class Summary:
         families: Largest first.
         blocks: Largest first.
         sizes: Distributions of the sizes.
-        copies: Of the exact fingerprint, then of the topology.
+        copies: Copies by the exact fingerprint, then by the topology.
     """
 
     tasks: tuple[Group, ...]

@@ -1,1 +1,1 @@
-"""What people know of architectures and no graph can say: families, lineage, twins, old labels."""
+"""What people know of architectures beyond their graphs: families, lineage, twins, old labels."""

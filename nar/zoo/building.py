@@ -1,4 +1,4 @@
-"""From a plan to a capture: build the model, make its inputs, and report whatever went wrong."""
+"""From a plan to a capture: build the model, make its inputs, and report what went wrong."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -160,7 +160,7 @@ def _buffer_on_meta(_module: nn.Module, _name: str, buffer: Tensor | None) -> Te
 def on_fake_cpu(plan: Plan) -> Built:
     """Follow a plan with tensors that say they are on the CPU and take no memory.
 
-    For models that ask their device about autocast, which meta does not answer.
+    For models that ask about autocast on their device, which the meta device does not support.
     """
     with fake_mode():
         module = plan.build()

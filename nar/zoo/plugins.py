@@ -40,10 +40,10 @@ def plugin_source(name: str) -> Source | None:
 
 @cache
 def _entry_points(_path: tuple[str, ...]) -> tuple[metadata.EntryPoint, ...]:
-    """The entry points of whatever is installed where Python looks for modules.
+    """The entry points of all packages that are installed where Python looks for modules.
 
     Args:
-        _path: Where it looks: a search of all of it takes tens of milliseconds.
+        _path: Where Python looks; searching it takes tens of milliseconds, so the result is kept.
     """
     return tuple(metadata.entry_points(group=GROUP))
 

@@ -42,7 +42,7 @@ class Laps:
         _running.reset(self._token)
 
     def seconds(self) -> CaptureSeconds:
-        """What was measured so far."""
+        """The seconds measured so far."""
         return CaptureSeconds(**{step: round(taken, 4) for step, taken in self._seconds.items()})
 
 

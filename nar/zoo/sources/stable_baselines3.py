@@ -53,7 +53,7 @@ def _built(policy: _Row, spaces: _Row) -> nn.Module:
 
 
 def _spaces(spaces: _Row) -> tuple[object, object]:
-    """What can be observed, and what can be done."""
+    """The space of observations and the space of actions."""
     gymnasium = import_library("gymnasium.spaces")
     shape = tuple(spaces["observation"])
     if _is_image(shape):

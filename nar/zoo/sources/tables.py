@@ -149,7 +149,7 @@ def table_source(
         form: How the names read.
         distribution: Name of the package that installs the library, where that is another name.
         parts: See `Source`.
-        reading: What the table asks for beyond its columns.
+        reading: How the table is read, if its columns do not say everything.
     """
     table = _Table(library, reading)
     return Source(
@@ -243,7 +243,7 @@ class Maker:
         return module.rpartition(".")[2]
 
     def named(self, path: str) -> Any:  # noqa: ANN401
-        """What the library calls by a path."""
+        """The object that a path names in the library."""
         module, _, name = path.partition(":")
         home = self.load(f"{self.library}.{module}" if module else self.library)
         return attrgetter(name)(home)

@@ -58,7 +58,7 @@ def _load_quietly(name: str) -> ModuleType:
 
 
 def _two_series(row: Row, _network: nn.Module) -> CaptureInputs:
-    """What any of the networks reads of two series, as one argument."""
+    """All inputs that any network of PyPOTS reads of two series, as one argument."""
     arguments = row["arguments"]
     observed = _observed(arguments["n_steps"], arguments["n_features"])
     both_ways = {"forward": observed, "backward": observed}

@@ -17,7 +17,7 @@ from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.torchvision_heads import OneStage, TwoStage, without_postprocessing
 
-FRAMES = 16  # of a clip: the only number that torchvision's MViT takes
+FRAMES = 16  # of a clip: the number that torchvision's MViT is built for
 SEGMENTATION_SIZE = 520  # pixels, of the preprocessing of the library's published weights
 FLOW_SIZE = (360, 480)
 

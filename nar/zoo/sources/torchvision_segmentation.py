@@ -39,8 +39,8 @@ class _Head:
 
     Attributes:
         build: Puts the head on a backbone.
-        picks: The maps it reads, by the names it reads them by; see `TimmMaps`.
-        output_stride: Of the backbone.
+        picks: The maps that it reads, by its own names for them: see `TimmMaps`.
+        output_stride: Output stride of the backbone.
     """
 
     build: Callable[[ModuleType, TimmMaps], nn.Module]

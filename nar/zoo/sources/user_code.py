@@ -61,8 +61,8 @@ def as_at_home(path: Path) -> Iterator[None]:
     """Let a file and what it defines run as the file's owner runs it.
 
     Its neighbours and its package can be imported, model libraries too; ``sys.argv`` is the file
-    alone; what it prints goes to stderr. Modules that lie beside it are forgotten afterwards: those
-    of another file may bear the same names.
+    alone; what it prints goes to stderr. Modules that lie beside it are forgotten afterwards, for
+    modules beside another file may have the same names.
     """
     root = _root(path)
     before = set(sys.modules), sys.path.copy(), sys.argv

@@ -236,9 +236,9 @@ def _graph(
     """The cells laid end to end, each in canonical order.
 
     Args:
-        genotype: Of the network.
+        genotype: Genotype of the network.
         cells: What the additions of its cells read.
-        codes: Exact codes of its nodes, in the order of drawing.
+        codes: Exact codes of its nodes, in the order of the genotype.
     """
     if any(_is_tied(sources, codes, number) for number, sources in enumerate(cells)):
         # As `nar.graphs.canonical` does: a second look tells the readers of equal codes apart.

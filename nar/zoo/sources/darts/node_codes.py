@@ -31,7 +31,7 @@ _EMPTY: Final = blake2b(digest_size=CODE_BYTES)
 
 
 def network_codes(cells: Sequence[Sources], initial: Sequence[bytes]) -> list[Code]:
-    """Code of each node, in the order of drawing.
+    """Code of each node, in the order of the genotype.
 
     Args:
         cells: What the additions of each cell read.
@@ -177,7 +177,7 @@ def arrangement(sources: Sources, flips: Flips, *, is_first: bool) -> Arrangemen
 
     Args:
         sources: What its additions read.
-        flips: Of `undecided` additions.
+        flips: The flipped additions, all among the `undecided`.
         is_first: Whether it is the first cell of the network.
     """
     depths = _value_depths(sources, is_first=is_first)

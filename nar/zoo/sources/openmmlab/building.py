@@ -24,7 +24,7 @@ from nar.zoo.sources.transformers.known_values import known_values
 def by_sizes(
     build: Callable[[], nn.Module], inputs: Callable[[nn.Module], CaptureInputs]
 ) -> CaptureNamed:
-    """As `by_forward`, with sizes that can be read. Arguments as there."""
+    """As `by_forward`, with the same arguments, for networks that read sizes from tensors."""
     inner = by_forward(build, inputs, follow=_all_on_meta)
 
     def capture(name: str) -> Capture:
@@ -75,11 +75,11 @@ def composed_entry(
 
     Args:
         library: Import name.
-        name: Of the configuration.
+        name: Name of the configuration.
         task: See `Entry`.
         defining: The class that names the design, from the configuration's ``model``.
-        build: The network, from the same.
-        inputs: The example, from the whole configuration and the network.
+        build: Makes the network from the configuration's ``model``.
+        inputs: Makes the inputs from the whole configuration and the network.
     """
     config = read_config(library, name)
     if config is None:

@@ -98,7 +98,7 @@ def _model(path: Path) -> Config:
     """The model of a file; a model of no class if the file is a part, or cannot be read."""
     try:
         model: Config = {} if "_base_" in path.parts else _read(path).get("model", {})
-    except Exception as error:  # whatever a shipped file does: a few do not find what they inherit
+    except Exception as error:  # a shipped file may raise anything: a few lack a file they inherit
         sys.stderr.write(f"{path.name}: {error}\n")
         model = {}
     return {"type": "", **model}

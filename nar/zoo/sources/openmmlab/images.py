@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from nar.zoo.sources.openmmlab.configs import Config
 
-_DIVISOR = 32  # pixels: `pad_size_divisor` of the detectors, the stride of their coarsest map
+_DIVISOR = 32  # pixels: `pad_size_divisor` of most detectors of mmdetection
 _ASPECT = 4 / 3  # chosen: most photographs of COCO have it
 _CUTS = frozenset({"CenterCrop", "EfficientNetCenterCrop", "RandomCrop", "RandomResizedCrop"})
 
@@ -38,8 +38,8 @@ def cut_size(config: Config, default: int) -> tuple[int, int]:
     """Height and width in pixels to which the pipeline cuts or, without a cut, resizes an image.
 
     Args:
-        config: Of a classifier.
-        default: Side where the pipeline says nothing.
+        config: Configuration of a classifier.
+        default: Side in pixels if the pipeline names no size.
     """
     height_width = (default, default)
     for step in steps(config):
@@ -56,8 +56,8 @@ def fitted_size(config: Config, default: tuple[int, int]) -> tuple[int, int]:
     """Height and width in pixels of a landscape photograph after resizing and padding.
 
     Args:
-        config: Of a detector.
-        default: Height and width where the pipeline says nothing.
+        config: Configuration of a detector.
+        default: Height and width in pixels if the pipeline names no size.
     """
     height_width = default
     preprocessor = config.get("model", {}).get("data_preprocessor") or {}

@@ -92,7 +92,7 @@ def _capture_for_real(name: str, class_name: str, config_of: Callable[[], Config
 
 
 def _narrowing(class_name: str, config_of: Callable[[], Config]) -> int:
-    """What widths have to be divided by.
+    """The divisor of all widths.
 
     Raises:
         ValueError: The model is too large even at the smallest width.

@@ -36,7 +36,7 @@ def capture_config_file(path: Path, *, name: str) -> Capture:
         MissingLibraryError: transformers is not installed.
     """
     import_library("transformers")
-    # A file from outside can be wrong in any way; whatever follows from that is one error.
+    # A file from outside can be wrong in any way: every failure becomes one kind of error.
     try:
         content = _read(path)
         class_name = _class_name(content)

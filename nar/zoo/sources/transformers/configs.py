@@ -51,7 +51,7 @@ def default_config(model_type: str) -> Config:
 
 
 def _completion(model_type: str) -> dict[str, Any]:
-    """What the defaults of a type leave open, made anew: configurations change what they hold."""
+    """The settings that a type needs beside its defaults; a copy, for configurations change it."""
     if model_type == "chameleon":
         return {"vocabulary_map": _chameleon_codes()}
     table = package_yaml("zoo", "sources", "transformers", "tables/completions.yaml")
@@ -122,7 +122,7 @@ def vocabulary_size(config: Config) -> int:
 
 
 def parts(config: Config) -> Iterator[Config]:
-    """A configuration and all those inside it."""
+    """A configuration and all configurations inside it."""
     yield config
     for name in config.sub_configs:
         part = getattr(config, name, None)

@@ -1,7 +1,7 @@
 """Values of small tensors on the meta device, for control flow that reads them.
 
 A model that asks how many images a prompt holds, or where its padding ends, reads integers that
-its inputs and its code fix, not its weights. Those are computed beside the meta tensors.
+its inputs and its code fix, not its weights. These integers are computed beside the meta tensors.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ from nar.capture import torch_internals as internals
 from nar.capture.forward.forms import run
 from nar.capture.forward.recorder import tensors_of
 
-# Larger tensors are states, not sizes or positions; a mask over an image is still read.
+# Chosen: larger tensors are states, not sizes or positions; a mask over an image is smaller.
 MAX_ELEMENTS = 1 << 22
 
 _CPU = torch.device("cpu")
@@ -43,16 +43,16 @@ def known_values() -> Iterator[None]:
 class _KnownValues(internals.TorchDispatchMode):
     """Knows the value of every small meta tensor that is made from numbers and inputs.
 
-    Inputs that come to the meta device bring their values; what is computed from known values
-    alone is known, and what weights or randomness enter is not. Whatever reads a known value gets
-    it. Fake tensors are left alone.
+    Inputs that come to the meta device bring their values. A tensor that is computed from known
+    values alone is known; a tensor that depends on weights or on randomness is not. Code that reads
+    a known value gets it. Fake tensors are left alone.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._values = WeakTensorKeyDictionary()
-        # Storages of values that something unknown was written into, kept so no other takes their
-        # place; views share them.
+        # Storages that an unknown value was written into; views share them. They are kept alive, so
+        # that no other storage gets the same address.
         self._spoilt: dict[int, torch.UntypedStorage] = {}
 
     def __torch_dispatch__(
@@ -106,7 +106,7 @@ class _KnownValues(internals.TorchDispatchMode):
         options: dict[str, Any],
         result: object,
     ) -> None:
-        """Note the value of a result, or that what was written into is known no longer."""
+        """Note the value of a result, or that a tensor that was written into is known no longer."""
         is_random = torch.Tag.nondeterministic_seeded in func.tags
         results = list(tensors_of((result,)))
         elements = sum(tensor.numel() for tensor in results)
@@ -148,7 +148,7 @@ class _KnownValues(internals.TorchDispatchMode):
         return value
 
     def value(self, tensor: Tensor) -> Tensor | None:
-        """What a tensor holds, if that is known."""
+        """The values of a tensor, if they are known."""
         if not tensor.is_meta:
             return tensor
         value = self._noted(tensor)
@@ -157,7 +157,7 @@ class _KnownValues(internals.TorchDispatchMode):
         return value
 
     def are_known(self, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-        """Whether all tensors among some arguments are."""
+        """Whether the values of all tensors among some arguments are known."""
         return all(
             self.value(tensor) is not None for tensor in tensors_of((*args, *options.values()))
         )

@@ -1,6 +1,6 @@
 """Token ids of a prompt: text, and one placeholder for every feature of an image or a sound.
 
-How many features there are is asked of the model itself: its towers run on the example's inputs.
+The model itself says how many features there are: its towers run on the example's inputs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,11 +20,11 @@ from nar.zoo.sources.transformers.settings import FIRST_TOKEN, TOKENS, setting
 
 @dataclass(frozen=True, slots=True)
 class _Modality:
-    """What may stand in a prompt beside text.
+    """A kind of content that may stand in a prompt beside text.
 
     Attributes:
         method: The model's method that makes features of it.
-        marker: The input that has to be there for it.
+        marker: The input that brings it.
         token: Settings that name its placeholder.
         start: Settings that name the token before it.
         end: Settings that name the token after it.
@@ -97,7 +97,7 @@ def text_ids(config: Config) -> Tensor:
 
 
 def prompt_of(model: Model, inputs: Mapping[str, object]) -> Prompt:
-    """The tokens of an example: what is shown or heard first, then text.
+    """The tokens of an example: images, videos and sounds first, then text.
 
     Args:
         model: A ``PreTrainedModel``.
@@ -120,7 +120,7 @@ def prompt_of(model: Model, inputs: Mapping[str, object]) -> Prompt:
 
 
 def _number_of_features(model: Model, method: str, inputs: Mapping[str, object]) -> int:
-    """Run the towers or, where they want the prompt itself, ask the tower what it would give."""
+    """Run the towers; where they need the prompt itself, ask the tower how much it would give."""
     fixed = setting(model.config, *_FIXED.get(method, ()))
     if fixed is not None:
         return int(fixed)

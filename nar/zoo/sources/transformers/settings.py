@@ -9,7 +9,7 @@ from nar.zoo.sources.transformers.configs import Config, parts
 TOKENS = 16
 FIRST_TOKEN = 5  # smaller ids often stand for padding, begin, end, the unknown and masks
 IMAGE_SIZE = 224  # pixels; chosen: the side of most models of ImageNet
-FRAMES = 16  # of a clip; chosen: the default of most video models
+FRAMES = 16  # of a clip; chosen: the default of VideoMAE
 # Rows and columns of patches of one image; every merge and every window in use fits.
 GRID = 24
 # 1.2 seconds at 16 kHz: whole frames for every stride in use.
