@@ -34,13 +34,13 @@ Record = TypeVar("Record")
 class AsyncClient:
     """A connection to one server, for one event loop; close it, or use it in an `async with`.
 
-    Methods, arguments, results and errors are those of `nar.Client`. To cancel a
+    It has the methods of `nar.Client`, with their arguments, results and errors. Cancelling a
     coroutine cancels its call.
 
     Args:
         target: Address: ``127.0.0.1:50051``; several: ``ipv4:10.0.0.1:50051,10.0.0.2:50051``.
         token: What the server wants callers to bring.
-        timeout_s: How long one call may take. One that finds no server is tried again for 3 s.
+        timeout_s: How long one call may take. A call that finds no server is tried again for 3 s.
         config: Whether to speak TLS, whom to trust and what to show.
 
     Raises:
@@ -103,7 +103,7 @@ class AsyncClient:
         return [questions.value(outcome) for outcome in await self.search_all(queries)]
 
     async def search_all(self, queries: Sequence[Query]) -> list[Answer | NarError]:
-        """For each query its answer, or the error that `answers` raises of it."""
+        """For each query its answer, or the error that `answers` raises for it."""
         return await self._ask(questions.ANSWERS, queries)
 
     async def search_many(
@@ -134,7 +134,7 @@ class AsyncClient:
         requests = question.requests_as_they_come(_awaited(targets), limits)
         start = 0
         responses = awaited_answers(self._callers.current(), "SearchStream", requests)
-        # Or the call would go on until it is collected, where the caller wants no further answers.
+        # Where no further answer is wanted, the call would otherwise go on until it is collected.
         async with aclosing(responses):
             async for response in responses:
                 for record in question.records(response, start=start):
@@ -175,7 +175,7 @@ class AsyncClient:
         self, question: questions.Question[Item, Record], items: Sequence[Item]
     ) -> list[Record | NarError]:
         """Ask for any number of items, in calls that the server's limits allow."""
-        # All are made before the first call: what cannot be encoded is said before a write.
+        # All requests are made before the first call: an item at fault raises before a write.
         requests = [*question.requests(items, (await self._server()).limits)]
         records: list[Record | NarError] = []
         for request in requests:
@@ -189,7 +189,7 @@ class AsyncClient:
                 self._description = await self.describe()
             return self._description
 
-    # The last method: in what follows it, `list` is no type any more.
+    # The last method: in methods after it, `list` would be no type any more.
     async def list(
         self, *, wanted: Filter = EVERYTHING, page_size: int | None = None
     ) -> AsyncIterator[Hit]:

@@ -22,12 +22,12 @@ from nar.wire.tls import channel_credentials
 from nar.wire.tracing import trace_metadata
 
 # Every method reads, or writes the same a second time, so a call may be made again. UNAVAILABLE
-# says that it was not answered; so does CANCELLED, unless the caller did it: it is what grpc says
-# while a server closes its port, or has too many calls. RESOURCE_EXHAUSTED is tried again when the
-# server says (`nar.serve.status.pushback`). Five tries are as many as grpc makes: 3 s of waiting
-# together, longer than a server of the atlas takes to come back. grpc draws each wait at random
-# around its backoff (jitter), and `retryThrottling` is the budget: a failure costs a token, an
-# answer gives a tenth of one back, and while half of them are gone nothing is tried again.
+# says that it was not answered; so does CANCELLED, unless the caller cancelled: grpc gives it while
+# a server closes its port, or has too many calls. RESOURCE_EXHAUSTED is tried again when the server
+# says (`nar.serve.status.pushback`). Five tries are as many as grpc makes: 3 s of waiting together,
+# longer than a server of the atlas takes to come back. grpc draws each wait at random around its
+# backoff (jitter), and `retryThrottling` is the budget: a failure costs a token, an answer gives a
+# tenth of a token back, and while half of the tokens are gone nothing is tried again.
 SERVICE_CONFIG: Final = {
     "methodConfig": [
         {
@@ -54,8 +54,8 @@ OPTIONS: Final[tuple[tuple[str, str | int], ...]] = (
     ("grpc.max_reconnect_backoff_ms", 500),
 )
 
-# Requests on their way besides the one that is worked on: so that the server need not wait for
-# the next one.
+# Requests on their way besides the request that is worked on (chosen: with one, the server need not
+# wait for the next, and more would only fill its memory).
 AHEAD: Final = 1
 
 
@@ -86,7 +86,7 @@ def open_async_channel(target: str, config: ClientConfig, *, token: str | None) 
 
 
 def _options(config: ClientConfig) -> tuple[tuple[str, str | int], ...]:
-    """Those of a channel that encrypts: the name is another one, and is checked as strictly."""
+    """Options of a channel that encrypts: it checks the name in the settings, if there is one."""
     name = config.server_name
     return (*OPTIONS, ("grpc.ssl_target_name_override", name)) if name else OPTIONS
 
@@ -123,7 +123,7 @@ def _check_name(target: str, hosts: Sequence[str], config: ClientConfig) -> None
 
 
 def _check(token: str) -> None:
-    """See that a token can be sent: of another one grpc says INTERNAL, with the first call."""
+    """See that a token can be sent: otherwise grpc would end the first call with INTERNAL."""
     try:
         check_token(token)
     except ValueError as error:
@@ -134,7 +134,7 @@ class Caller:
     """Begins calls on a channel, which is closed once nobody holds the caller.
 
     Args:
-        channel: A blocking channel, or one of grpc.aio.
+        channel: A blocking channel, or a channel of grpc.aio.
         token: What the server wants callers to bring.
         timeout_s: How long a call may take, tries after UNAVAILABLE included.
         wants_tls: Whether the channel encrypts.
@@ -154,19 +154,19 @@ class Caller:
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
         if isinstance(channel, grpc.Channel):
-            # One that is awaited closes itself when it is forgotten, a blocking one does not.
+            # A channel of grpc.aio closes itself when it is forgotten, a blocking channel does not.
             weakref.finalize(self, channel.close).atexit = False
 
     def call(self, method: str, request: Message) -> Any:  # noqa: ANN401
-        """The response of a blocking channel; of another one, what awaits it."""
+        """The response of a blocking channel; for a channel of grpc.aio, an awaitable response."""
         return getattr(self._stub, method)(request, timeout=self._timeout_s, metadata=self._sent())
 
     def stream(self, method: str, *requests: object) -> Any:  # noqa: ANN401
-        """Begin a call of streams both ways, which has no time of its own.
+        """Begin a call of streams both ways, which has no time limit of its own.
 
         Args:
             method: Name on the wire.
-            requests: What gives them, where they are not written to the call.
+            requests: An iterator of requests, unless they are written to the call.
         """
         return getattr(self._stub, method)(*requests, metadata=self._sent())
 
@@ -217,7 +217,7 @@ class Callers:
 def callers_of(
     open_channel: Callable[..., Any], config: ClientConfig, token: str | None, timeout_s: float
 ) -> Callers:
-    """The callers of a client; arguments and errors are those of the client.
+    """The callers of a client; raises the errors that making a client raises.
 
     Args:
         open_channel: `open_channel` or `open_async_channel`, for one server.
@@ -239,7 +239,7 @@ def answers(caller: Caller, method: str, requests: Iterable[Message]) -> Iterato
     Args:
         caller: Begins the call.
         method: Name on the wire; it has streams both ways.
-        requests: Taken in the thread of the caller, who gets their errors.
+        requests: Taken in the thread of the caller, where they raise their errors.
 
     Raises:
         NarError: The stream ended; what was not answered until then may be asked again.
@@ -256,7 +256,7 @@ def answers(caller: Caller, method: str, requests: Iterable[Message]) -> Iterato
     except grpc.RpcError as error:
         raise caller.error_of(error) from None
     finally:
-        # Or a thread of grpc would wait for requests for ever, if nobody wants further answers.
+        # Otherwise a thread of grpc would wait for requests for ever where no answer is wanted.
         sent.put(None)
         call.cancel()
 
@@ -269,7 +269,7 @@ async def awaited_answers(
     waiting = 0
     try:
         async for request in requests:
-            # A stream that has ended takes nothing; the reason comes where its answer is read.
+            # A stream that has ended takes nothing; reading its answer raises the reason.
             with suppress(asyncio.InvalidStateError):
                 await call.write(request)
             waiting += 1

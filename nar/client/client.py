@@ -36,7 +36,7 @@ class Client:
     Args:
         target: Address: ``127.0.0.1:50051``; several: ``ipv4:10.0.0.1:50051,10.0.0.2:50051``.
         token: What the server wants callers to bring.
-        timeout_s: How long one call may take. One that finds no server is tried again for 3 s.
+        timeout_s: How long one call may take. A call that finds no server is tried again for 3 s.
         config: Whether to speak TLS, whom to trust and what to show.
 
     Raises:
@@ -112,7 +112,7 @@ class Client:
         return [questions.value(outcome) for outcome in self.search_all(queries)]
 
     def search_all(self, queries: Sequence[Query]) -> list[Answer | NarError]:
-        """For each query its answer, or the error that `answers` raises of it."""
+        """For each query its answer, or the error that `answers` raises for it."""
         return self._ask(questions.ANSWERS, queries)
 
     def search_many(
@@ -137,8 +137,8 @@ class Client:
         """What `search_many` gives, one after the other, for targets that need not be there yet.
 
         Targets are taken when they are about to be sent. The stream has no time limit of its own;
-        the server ends one that brings nothing for a minute. grpc makes a call again only up to the
-        first answer; after it, the caller may ask again for what was not answered.
+        the server ends a stream that brings nothing for a minute. grpc makes a call again only up
+        to the first answer; after it, the caller may ask again for what was not answered.
 
         Raises:
             IndexUnavailableError: The server stops, or is gone.
@@ -165,7 +165,7 @@ class Client:
         return self._ask(questions.GET, names)
 
     def explain(self, target: Compared, others: Sequence[str]) -> list[MotifDifference | NarError]:
-        """Which motifs a graph, or an indexed architecture, shares with indexed ones: its hits.
+        """Which motifs a graph, or an indexed architecture, shares with indexed ones, such as hits.
 
         Args:
             target: What is compared: the first of every comparison.
@@ -176,13 +176,13 @@ class Client:
             server has no graph of it.
 
         Raises:
-            UnknownArchitectureError: The target is such a one.
+            UnknownArchitectureError: The target is unknown, or the server has no graph of it.
             ServiceError: As for `search`.
         """
         return self._ask(questions.comparing(target, others, self.get(others)), others)
 
     def upsert(self, items: Sequence[Architecture]) -> list[Hit | NarError]:
-        """Write architectures into the index; one of the same name is replaced.
+        """Write architectures into the index; each replaces an architecture of its name.
 
         The same items twice give the same index. Many go in several calls: when one fails, the
         items of the calls before it are written.
@@ -223,7 +223,7 @@ class Client:
         self, question: questions.Question[Item, Record], items: Sequence[Item]
     ) -> list[Record | NarError]:
         """Ask for any number of items, in calls that the server's limits allow."""
-        # All are made before the first call: what cannot be encoded is said before a write.
+        # All requests are made before the first call: an item at fault raises before a write.
         requests = [*question.requests(items, self._server().limits)]
         records: list[Record | NarError] = []
         for request in requests:
@@ -236,12 +236,12 @@ class Client:
                 self._description = self.describe()
             return self._description
 
-    # The last method: in what follows it, `list` is no type any more.
+    # The last method: in methods after it, `list` would be no type any more.
     def list(self, *, wanted: Filter = EVERYTHING, page_size: int | None = None) -> Iterator[Hit]:
         """Known architectures by id, asked for page by page while they are read.
 
-        What is written meanwhile may be among them or not; nothing comes twice, and what is there
-        all the time comes.
+        An architecture that is written meanwhile comes or does not; none comes twice, and every
+        architecture that is indexed all the time comes.
 
         Args:
             wanted: What they must be; by default anything.

@@ -1,7 +1,7 @@
 """What a client asks of many items: requests cut to the server's limits, and what became of each.
 
-A blocking client and one that awaits ask the same questions; they differ in how a call is waited
-for, and in nothing else.
+A blocking client and an awaiting client ask the same questions; they differ only in how they wait
+for a call.
 """
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ class Description:
     """What a server is.
 
     Attributes:
-        version: Of its software.
+        version: Version of its software.
         encoder: Kind of encoder.
         fingerprint: Sha256 of the encoder's configuration and weights.
         dim: Length of its vectors.
@@ -116,8 +116,8 @@ def size_of(item: Message | str) -> Size:
 class Cutter(Generic[Item]):
     """Cuts items into runs, each as long as one call may be.
 
-    What has too many nodes stands alone, for the server to say so; more bytes than a message may
-    have are not sent: grpc would end the call, and the client would try again.
+    An item of too many nodes stands alone, and the server refuses it. An item of more bytes than a
+    message may have is not sent: grpc would end the call, and the client would try again.
 
     Args:
         limits: What the server accepts.
@@ -131,7 +131,7 @@ class Cutter(Generic[Item]):
         self._total = Size()
 
     def add(self, item: Item) -> list[Item]:
-        """Take one more item; gives the run that it no longer fits into, mostly none.
+        """Take one more item; returns the run that it no longer fits into, mostly an empty one.
 
         Raises:
             InvalidQueryError: It is larger than a message may be.
@@ -162,7 +162,7 @@ class Cutter(Generic[Item]):
 def batches(
     items: Iterable[Item], limits: Limits, size: Callable[[Item], Size]
 ) -> Iterator[list[Item]]:
-    """Cut items into runs, each as long as one call may be; what fits no call stands alone.
+    """Cut items into runs, each as long as one call may be; an item that fits no call is alone.
 
     Args:
         items: In their order; none is asked for before its run.
@@ -170,7 +170,7 @@ def batches(
         size: What an item takes.
 
     Yields:
-        Runs of items, none of them empty.
+        Runs of items, never empty.
 
     Example:
         >>> from nar.config import ServerConfig
@@ -190,7 +190,7 @@ def batches(
 async def batches_as_they_come(
     items: AsyncIterable[Item], limits: Limits, size: Callable[[Item], Size]
 ) -> AsyncIterator[list[Item]]:
-    """As `batches`, of items that are waited for."""
+    """As `batches`, of items that are awaited."""
     cutter = Cutter(limits, size)
     async for item in items:
         if run := cutter.add(item):
@@ -214,13 +214,13 @@ Record = TypeVar("Record")
 def outcomes(
     field: str, results: Sequence[Result], decode: Callable[[Result], Record], *, start: int
 ) -> Iterator[Record | NarError]:
-    """What became of the items of one of several calls.
+    """The outcomes of the items of one call.
 
     Args:
         field: What the items are in the request.
-        results: Of this call.
+        results: The results of this call.
         decode: Makes the record of a result that is OK.
-        start: How many items other calls had before: errors count from the first of all.
+        start: How many items earlier calls had: errors count from the first item of all calls.
     """
     for position, result in enumerate(results):
         if not result.status.code:
@@ -234,10 +234,10 @@ def outcomes(
 
 
 def value(outcome: Record | NarError) -> Record:
-    """The record.
+    """The record of an outcome.
 
     Raises:
-        NarError: The outcome is one.
+        NarError: The outcome is this error.
     """
     if isinstance(outcome, NarError):
         raise outcome
@@ -275,17 +275,17 @@ class Question(Generic[Item, Record]):
     async def requests_as_they_come(
         self, items: AsyncIterable[Item], limits: Limits
     ) -> AsyncIterator[Message]:
-        """As `requests`, for items that are waited for."""
+        """As `requests`, for items that are awaited."""
         encoded = (self.encode(item) async for item in items)
         async for batch in batches_as_they_come(encoded, limits, self.size):
             yield self.message(**{self.field: batch})
 
     def records(self, response: Any, *, start: int) -> Iterator[Record | NarError]:  # noqa: ANN401
-        """What became of the items of one of several requests.
+        """The outcomes of the items of one request.
 
         Args:
-            response: To that request.
-            start: How many items the requests before it had.
+            response: The response to the request.
+            start: How many items the earlier requests had.
         """
         return outcomes(self.field, response.results, self.decode, start=start)
 
@@ -333,7 +333,7 @@ def matrix(vectors: Sequence[NDArray[np.float32] | NarError], dim: int) -> NDArr
     """What `EMBED` brought as rows, shape (graphs, dim).
 
     Raises:
-        NarError: Of the first graph that has no vector.
+        NarError: The error of the first graph that has no vector.
     """
     rows = [value(vector) for vector in vectors]
     return np.array(rows, dtype=np.float32).reshape(len(rows), dim)

@@ -22,7 +22,7 @@ class ServiceError(errors.NarError):
         code: Name of the status code, e.g. ``RESOURCE_EXHAUSTED``.
         reason: What the server said.
         retry_after_s: When to try again, if the server named a time.
-        request_id: What the server's log calls it; empty where nobody gave it an id.
+        request_id: Id of the call in the server's log; empty where it has none.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class ServiceError(errors.NarError):
         return type(self)(self.code, reason, self.retry_after_s, self.request_id)
 
 
-# What grpc.aio says itself, as INTERNAL, of a stream that ended while it was written to.
+# The message of grpc.aio, with INTERNAL, for a stream that ended while it was written to.
 _BROKEN: Final = "Internal error from Core"
-# What grpc says where a port has closed, or does not take how it was spoken to; and why, by whether
-# it was spoken to in TLS.
+# The message of grpc where a port has closed, or refuses how it was spoken to; and the likely
+# reason, by whether the client spoke TLS.
 _CLOSED: Final = "Socket closed"
 _WHY_CLOSED: Final[Mapping[bool, str]] = {
     False: "to a server that speaks TLS say so: client.tls, or client.ca_file",
@@ -82,7 +82,7 @@ def error_of_status(status: Status, request_id: str = "") -> errors.NarError:
 
     Args:
         status: Of the call or the item.
-        request_id: What the server's log calls it, where the status does not say so itself.
+        request_id: Its id in the server's log, for a status that does not hold the id.
     """
     return ERRORS.get(_code(status), _service_error)(status, request_id)
 

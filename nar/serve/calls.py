@@ -1,4 +1,4 @@
-"""One call under way: who asks, how long its caller waits, and where its time goes."""
+"""One call under way: its id, how long its caller waits, and where its time goes."""
 
 import asyncio
 import math
@@ -42,7 +42,7 @@ _FIT_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 class Patience:
     """The deadline of one call and whether its caller is gone; threads and event loop share it.
 
-    A thread cannot be stopped from outside, so that it has to ask by itself.
+    A thread cannot be stopped from outside: it asks here whether to go on.
 
     Args:
         seconds: How long the caller waits from now on.
@@ -63,14 +63,14 @@ class Patience:
 
     @classmethod
     def of_all(cls, callers: Sequence["Patience"]) -> Self:
-        """The patience of work that several callers share: as long as any of them still waits."""
+        """The patience of work that several callers share: it lasts while any caller waits."""
         shared = cls(max(each.remaining_s for each in callers))
         shared._callers = tuple(callers)
         return shared
 
     @property
     def is_given_up(self) -> bool:
-        """Whether the caller is gone, or all of them are."""
+        """Whether the caller is gone; of shared work, whether every caller is."""
         callers = self._callers
         return self._gone.is_set() or (bool(callers) and all(each.is_given_up for each in callers))
 
@@ -80,11 +80,11 @@ class Patience:
         return self._end - time.monotonic()
 
     def give_up(self) -> None:
-        """Say that the caller is gone."""
+        """Note that the caller is gone."""
         self._gone.set()
 
     def check(self) -> None:
-        """Go on.
+        """See that somebody still waits.
 
         Raises:
             GivenUpError: The caller is gone, or the time is over.
@@ -96,7 +96,7 @@ class Patience:
 
 
 class Spell(NamedTuple):
-    """From when to when, by `time.perf_counter`."""
+    """When a stage began and ended, by `time.perf_counter`."""
 
     began: float
     ended: float
@@ -106,7 +106,7 @@ class StageClock:
     """Adds up the stages of one call, however often each runs.
 
     Args:
-        patience: Of the caller; no stage begins without it.
+        patience: The caller's; no stage begins once it is over.
     """
 
     def __init__(self, patience: Patience) -> None:
@@ -148,13 +148,13 @@ class StageClock:
             return fingerprinted(graph)
 
     def add(self, name: str, seconds: float) -> None:
-        """Add time that was measured elsewhere and ends now."""
+        """Add time that was measured elsewhere and has just ended."""
         self._seconds[name] += seconds
         now = time.perf_counter()
         self._note(name, Spell(now - seconds, now))
 
     def join(self, other: "StageClock") -> None:
-        """Add what ran by the clock of work that was done for this call, too."""
+        """Add the stages of work that this call shared with others, from the clock of the work."""
         for name, seconds in other.seconds.items():
             self._seconds[name] += seconds
             self._note(name, other.spells[name])
@@ -165,7 +165,7 @@ class StageClock:
         self._spells[name] = Spell(first, last)
 
     def timings(self) -> StageTimings:
-        """The message for the caller."""
+        """The message with the time of each stage."""
         nanoseconds = {f"{name}_ns": round(s * 1e9) for name, s in self._seconds.items()}
         return StageTimings(**nanoseconds)
 
@@ -178,7 +178,7 @@ class TimedEmbedder:
     clock: StageClock
 
     def embed(self, graphs: Sequence[ComputationalGraph]) -> NDArray[np.float32]:
-        """As the embedder does: shape (graphs, dim).
+        """Vectors of graphs, as the embedder makes them: shape (graphs, dim).
 
         Raises:
             GivenUpError: Nobody waits for the graphs that remain.
@@ -190,7 +190,7 @@ class TimedEmbedder:
         return vectors
 
     def weights(self, by: By) -> NDArray[np.float32]:
-        """As the embedder says: shape (dim,)."""
+        """The embedder's weights of the numbers of a vector: shape (dim,)."""
         return self.embedder.weights(by)
 
     def _observe(self, stage: str, seconds: float) -> None:
@@ -211,12 +211,12 @@ class Call:
     Attributes:
         method: Name without the service: ``Search``.
         context: Deadline, metadata and the way to abort.
-        clock: Its stages, and how long its caller waits.
-        request_id: What log and reply call it: the caller's own id, or one that was made here.
-        work: What a thread does for it, once that was begun; it may outlive the call.
-        took_s: How long the thread was at it, once that has ended.
+        clock: Times its stages, and knows how long its caller waits.
+        request_id: Its id in log and reply: the id that the caller gave it, or a new one.
+        work: The work of a thread for it, once begun; the work may outlive the call.
+        took_s: How long the thread worked on it, once the work has ended.
         began: When it came, by `time.perf_counter`; None while a stream waits for its next request.
-        request: Its bytes, while they are worked on.
+        request: The bytes of its request, while they are worked on.
     """
 
     method: str
@@ -246,11 +246,11 @@ class Layer(Protocol):
     """Something done around a call."""
 
     async def __call__(self, call: Call, proceed: Proceed) -> Message | None:
-        """Do it, and proceed to the next layer or refuse by raising."""
+        """Proceed to the next layer, or refuse the call by raising."""
 
 
 def time_remaining_s(context: Context) -> float | None:
-    """How long the caller still waits, if it said so."""
+    """How long the caller still waits; None where no deadline came."""
     remaining: float | None = context.time_remaining()
     return remaining
 

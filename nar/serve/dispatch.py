@@ -39,11 +39,11 @@ from nar.wire.tracing import REQUEST_ID
 # Quoted: they are generic in the stubs only.
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Handlers: TypeAlias = "grpc.GenericRpcHandler[Any, Any]"
-# How long the event loop rests at most, and goes on before it rests again (chosen; the
-# campaigns in results/reliability.md passed with it).
+# How long the event loop rests at most, and how long it goes on before the next rest (chosen; the
+# campaigns in results/reliability.md passed with these times).
 REST_S, GO_ON_S = 0.05, 0.0005
-# The same after so many rests in which no thread has answered: all of them are at long work, or
-# wait for a store, and health probes and calls to be refused should not wait for them.
+# After so many rests without an answer the second pair of times holds (chosen): every thread is at
+# long work or waits for a store, and health probes and refusals should not wait for the threads.
 IN_VAIN: Final = 4
 HASTY_REST_S, HASTY_GO_ON_S = 0.002, 0.002
 
@@ -54,9 +54,9 @@ class Dispatch:
     Args:
         methods: Every method by its name.
         doors: Layers that come before a request is read, outermost first.
-        admission: The first layer that comes before a request is worked on. A call passes these
-            before its request is read; a stream waits for its next one outside of them.
-        gates: The other layers there, outermost first.
+        admission: The first gate. A call passes the gates before its request is read; a stream
+            waits for its next request outside of the gates.
+        gates: The further layers before a request is worked on, outermost first.
         streams: Opens streams, and reads the requests of streams and of calls.
         workers: Where the methods run.
         telemetry: Counts the calls that come, and the calls of methods that do not exist.
@@ -116,8 +116,8 @@ class Dispatch:
         """Bring a call through the layers to a thread.
 
         Args:
-            method: What is called.
-            parse: Makes the request of the bytes that come.
+            method: The method that is called.
+            parse: Makes the request out of the bytes that come.
             context: Gives the request, and is aborted with the status of a call that is refused.
         """
         clock = clock_of(context, self._streams.max_call_s)
@@ -164,12 +164,12 @@ class Dispatch:
 
 
 class Resting:
-    """Lets the event loop rest while the threads have enough to do, until one of them answers.
+    """Lets the event loop rest while the threads have enough to do, until a thread answers.
 
-    Beyond its peak a server would spend its time on refusing: at five times of it four calls of
-    five, each of which keeps the threads from running Python for a third of a millisecond. While
-    the loop rests, calls wait in grpc, and it drops those beyond a bound by itself, at once and
-    without Python:
+    Beyond its peak a server would spend its time on refusing: at five times the peak it refuses
+    four calls of five, and each refusal keeps the threads from running Python for a third of a
+    millisecond. While the loop rests, calls wait in grpc, and grpc itself drops the calls beyond a
+    bound, at once and without Python:
 
         calls ---> [ wait in grpc ] ---> event loop ---> [ wait for a thread ] ---> threads
                           | too many         ^                  enough?                |
@@ -192,7 +192,7 @@ class Resting:
         if not self._have_enough() or monotonic() < self._rest_at:
             return
         is_hasty = self._in_vain >= IN_VAIN
-        # On purpose nothing that is awaited: the loop would take the next calls.
+        # This blocks on purpose: during an await the loop would take the next calls.
         has_answered = self._answered.wait(HASTY_REST_S if is_hasty else REST_S)
         self._answered.clear()
         self._in_vain = 0 if has_answered else self._in_vain + 1
@@ -205,7 +205,7 @@ class Refusing:
     Most of the calls beyond its bounds never come here: see `Resting`.
 
     Args:
-        telemetry: Counts them.
+        telemetry: Counts the refused calls.
     """
 
     def __init__(self, telemetry: Telemetry) -> None:
@@ -239,7 +239,7 @@ def _status(reason: str, retry_after_s: int) -> tuple[Status, grpc.Status]:
 
 
 class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
-    """Looks whether a call is taken, before anything is made for it.
+    """Decides whether a call is taken, before anything is made for it.
 
     While the threads have enough to do, no call of our service is taken for a while; while the
     server is full, calls are refused: here if as many are in flight as may be, else as soon as
@@ -247,7 +247,7 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
 
     Args:
         admission: Says whether the server is full.
-        refusing: What answers then.
+        refusing: Answers the calls of a full server.
         workers: The threads.
         telemetry: Counts the calls that come, and the calls of methods that do not exist.
     """
@@ -265,7 +265,7 @@ class Interceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler:
-        """The handler of a method, or what refuses its call."""
+        """The handler of a method, or the handler that refuses its call."""
         self._telemetry.taken.inc()
         if handler_call_details.method.startswith(f"/{SERVICE}/"):
             # While the server drains, callers have to hear that before the port closes.

@@ -28,7 +28,7 @@ from nar.wire.settings import ServerConfig, check_token
 
 log = logging.getLogger(__name__)
 
-# Every method but these is for writers.
+# Methods for readers; the other methods are for writers.
 READING: Final = frozenset(
     {"Search", "Embed", "Get", "Describe", "SearchStream", "List", "Explain"}
 )
@@ -39,10 +39,10 @@ SCHEME: Final = "bearer "
 
 
 def check_doors(config: ServerConfig) -> None:
-    """See that nothing secret leaves this machine in clear text, and say who may ask.
+    """See that nothing secret leaves this machine in clear text; warn where anybody may ask.
 
     Raises:
-        ConfigError: Beyond loopback it would, and nobody has said that it may.
+        ConfigError: A secret would leave it beyond loopback, or strangers could write.
     """
     is_beyond = not is_loopback(config.host)
     if is_beyond and config.tls is None and not config.clear_text:
@@ -59,7 +59,7 @@ def check_doors(config: ServerConfig) -> None:
             "token (NAR_TOKEN or server.writer_tokens_file) or server.tls.client_ca_file"
         )
     if os.environ.get("NAR_TOKEN") == "":
-        # Where a secret was lost on its way here, nobody would see it: calls are answered.
+        # A secret may have been lost on its way here, and nobody would notice: calls are answered.
         log.warning(
             "NAR_TOKEN is set and empty, which is no token: ANYONE who reaches port %d of %s is "
             "answered. Give it a token, or unset it where that is meant.",
@@ -76,7 +76,7 @@ def check_doors(config: ServerConfig) -> None:
 
 
 def doors(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
-    """What stands around every call before its request is read, outermost first.
+    """The layers around every call before its request is read, outermost first.
 
     Raises:
         ConfigError: The tokens cannot be read.
@@ -85,7 +85,7 @@ def doors(config: ServerConfig, telemetry: Telemetry) -> list[Layer]:
 
 
 def locks(config: ServerConfig) -> list[Layer]:
-    """What lets only those pass who bring a token, where tokens are wanted.
+    """The layer that wants a token of every caller; none where the server has no tokens.
 
     Raises:
         ConfigError: The tokens cannot be read.
@@ -98,13 +98,13 @@ class Tokens:
     """The tokens of a server; a file holds one a line, lines that begin with ``#`` hold none.
 
     The token of the configuration is a writer's. While a changed file is at fault, the tokens that
-    it held before go on.
+    it held before stay valid.
 
     Args:
         config: Says where the tokens are.
 
     Raises:
-        ConfigError: A file cannot be read, or holds no tokens, or one that no caller can send.
+        ConfigError: A file cannot be read, or holds no token, or a token that no caller can send.
     """
 
     def __init__(self, config: ServerConfig) -> None:
@@ -122,13 +122,13 @@ class Tokens:
 
     @property
     def are_wanted(self) -> bool:
-        """Whether callers must bring one."""
+        """Whether callers must bring a token."""
         return bool(self._fixed or self._files)
 
     def role(self, authorization: str) -> Role | None:
         """What the sender of this metadata may do; None for a stranger.
 
-        Every token is compared, in a time that does not tell how much of one was right.
+        Every token is compared, in a time that does not show how much of a token was right.
         """
         given = _digest(token_in(authorization))
         known: dict[Role, Digests] = {"reader": frozenset(), "writer": self._fixed}
@@ -141,7 +141,7 @@ class Tokens:
 
 
 class Authentication:
-    """Lets only those pass who bring a bearer token that may call the method."""
+    """Lets a call pass whose bearer token allows its method."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
@@ -163,7 +163,7 @@ class Authentication:
 
 
 async def only_reads(call: Call, proceed: Proceed) -> Message | None:
-    """Proceed with what reads, or raise ForbiddenError: the server takes no writes."""
+    """Proceed with a method that reads, or raise ForbiddenError: the server takes no writes."""
     if call.method not in READING:
         raise status.ForbiddenError(
             f"this server takes no {call.method}: wanted one that runs with `nar serve --writable` "
@@ -173,7 +173,7 @@ async def only_reads(call: Call, proceed: Proceed) -> Message | None:
 
 
 class Admission:
-    """Sheds calls beyond a bound at once, rather than let all of them wait.
+    """Sheds calls beyond a bound at once, rather than let every call wait.
 
     A call counts for as long as a thread works on it, whether its caller is there or not.
 
@@ -262,7 +262,7 @@ def _logged(role: Role, path: Path) -> Digests:
 
 
 def _digest(token: str) -> bytes:
-    # Of equal length whatever the token, so that not even its length shows.
+    # Digests are equally long, so that not even the length of a token shows.
     return hashlib.sha256(token.encode()).digest()
 
 

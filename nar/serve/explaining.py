@@ -1,6 +1,6 @@
 """What Explain does: it says which motifs a graph shares with indexed architectures.
 
-The index holds no graphs. They come from a corpus, as far as it has them.
+The index holds no graphs: they are read from a corpus, as far as it has them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,9 @@ class Explanations:
     """Compares architectures; called from several threads at once.
 
     Args:
-        index: Knows them.
+        index: Holds the architectures.
         graphs: Has their graphs; None where the server reads no corpus.
-        items: Decodes and encodes them.
+        items: Decodes and encodes the items of calls.
     """
 
     def __init__(self, index: Looked, graphs: Graphs | None, items: Items) -> None:
@@ -57,7 +57,7 @@ class Explanations:
 
         Raises:
             InvalidInputError: Names the field at fault.
-            UnknownArchitectureError: Nothing of the name is indexed, or has a graph here.
+            UnknownArchitectureError: No such architecture is indexed, or it has no graph here.
         """
         kind = request.WhichOneof("target")
         if kind is None:
@@ -112,7 +112,7 @@ class Explanations:
         others: Sequence[tuple[IndexRow, Architecture] | NarError],
         clock: StageClock,
     ) -> list[tuple[IndexRow, MotifDifference]]:
-        """What the target shares with each of the others; each is cut once."""
+        """What the target shares with each of the others; each is cut into motifs once."""
         drawn = {each[0].id: each for each in others if not isinstance(each, NarError)}
         shares = {}
         for key, (_, architecture) in drawn.items():

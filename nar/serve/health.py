@@ -26,11 +26,11 @@ SERVICE_UNKNOWN: Final[int] = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
 class Health:
     """The health service: one true answer for all services of this server.
 
-    The servicer that grpc brings keeps its watchers through a shutdown, and so every drain would
-    last its whole grace; this one lets them go.
+    The servicer that grpc brings keeps its watchers through a shutdown, so that every drain would
+    last its whole grace; this servicer lets its watchers go.
 
     Args:
-        services: Full names known; the empty name is the server.
+        services: Full names of the services; the empty name stands for the server.
         count_rows: Asks the index for its number of rows; raises NarError when it cannot.
         stuck: By pool, whether none of its threads gets on, so that calls would only wait.
         telemetry: Shows the answers.
@@ -47,7 +47,7 @@ class Health:
         self._count_rows = count_rows
         self._stuck = stuck
         self._telemetry = telemetry
-        # Not the threads of calls, which may all be busy, nor asyncio's: these are waited for.
+        # A thread of its own: the threads of calls may all be busy, and asyncio waits for its own.
         self._thread = ThreadPoolExecutor(1, "probe")
         self._counting: Future[int] | None = None
         self._index_answers = False
@@ -89,11 +89,11 @@ class Health:
     async def probe(self, patience_s: float) -> None:
         """Look at index and threads once, off the event loop, and tell the watchers.
 
-        An index that does not answer in time counts as gone; it is asked again once it has.
+        An index that does not answer in time counts as gone; it is asked again after that answer.
         """
         counting = self._counting or self._thread.submit(self._count_rows)
         waiting = asyncio.wrap_future(counting)
-        # Read even if it comes late, or asyncio would complain.
+        # A late error is read as well, or asyncio would complain.
         waiting.add_done_callback(lambda late: late.cancelled() or late.exception())
         await asyncio.wait({waiting}, timeout=patience_s)
         self._counting = None if counting.done() else counting
@@ -102,7 +102,7 @@ class Health:
         except (NarError, TimeoutError) as error:
             self._index_answers = False
             self._telemetry.index_rows.set(math.nan)
-            # A TimeoutError has no words.
+            # A TimeoutError has no message.
             log.warning("not serving: %s", str(error) or _SILENT.format(patience_s))
         else:
             self._index_answers = True

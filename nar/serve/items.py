@@ -1,8 +1,8 @@
 """The items of calls: each is decoded, answered and counted by itself, under its own status.
 
 Calls of one method that waited for a thread may be answered together, which takes little longer:
-only the step between decoding and encoding is shared. What is wrong with one call is said to it
-alone, and a caller who leaves does not stop the work while others wait for it.
+only the step between decoding and encoding is shared. An error in one call is the answer to that
+call alone, and a caller who leaves does not stop the work while others wait for it.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from nar.wire.queries import decode_each
 Item = TypeVar("Item")
 Record = TypeVar("Record")
 Result = TypeVar("Result")
-# The response to a call, or what makes its status.
+# The response to a call, or the error that becomes its status.
 Reply: TypeAlias = Message | Exception
 
 
@@ -37,8 +37,8 @@ class Received:
 
     Attributes:
         body: Its bytes.
-        parse: Makes the message of them.
-        clock: Of the call.
+        parse: Makes the message out of the bytes.
+        clock: The clock of the call.
     """
 
     body: bytes
@@ -69,13 +69,13 @@ def together(
     answer: Callable[[Sequence[Item], StageClock], Sequence[Record | NarError]],
     encode: Callable[[Sequence[Record | NarError], StageClock], Message],
 ) -> list[Reply]:
-    """The reply to each request, by one answer to the items of all of them.
+    """The reply to each request, where the items of all requests are answered at once.
 
     Args:
-        requests: Of several calls of one method.
+        requests: The requests of several calls of one method.
         decode: Makes the items of a message, or errors in their places.
-        answer: Answers items, in order; an error of NAR that it raises concerns all of them.
-        encode: Makes a response of the answers to the items of a call.
+        answer: Answers items, in order; a NarError that it raises is the reply to every request.
+        encode: Makes a response out of the answers to the items of a call.
     """
     decoded = [each.reply(decode) for each in requests]
     calls = [
@@ -97,7 +97,7 @@ def together(
 def _result(step: Callable[[], Result]) -> Result | Exception:
     try:
         return step()
-    # Whatever it is: it concerns one call and none of the others.
+    # Any error concerns this call, and no other call.
     except Exception as error:
         return error
 
@@ -110,7 +110,7 @@ def _answers(
     calls: Calls[Item],
     answer: Callable[[Sequence[Item], StageClock], Sequence[Record | NarError]],
 ) -> Answers[Record]:
-    """The records of each call, or what it is refused with."""
+    """The records of each call, or the error that it is refused with."""
     try:
         return list(_shared(calls, answer)) if calls else []
     except NarError as error:
@@ -118,7 +118,7 @@ def _answers(
     except Exception as error:
         if len(calls) == 1:
             return [error]
-        # Whose fault it is shows when each of them is alone.
+        # Which call is at fault shows when each is answered alone.
         return [result for call in calls for result in _answers([call], answer)]
 
 
@@ -126,7 +126,7 @@ def _shared(
     calls: Calls[Item],
     answer: Callable[[Sequence[Item], StageClock], Sequence[Record | NarError]],
 ) -> Answers[Record]:
-    """The records of each call, of one answer; every call spends the time that all of it takes."""
+    """The records of each call, by one shared answer, whose whole time counts for every call."""
     clock = StageClock(Patience.of_all([own.patience for own, _ in calls]))
     good = [item for _, items in calls for item in items if not isinstance(item, NarError)]
     try:
@@ -144,7 +144,7 @@ class Looked(Protocol):
     """What look-ups need of an index."""
 
     def get(self, keys: Sequence[str]) -> dict[str, IndexRow]:
-        """Rows by name or id; a key that nothing has is left out."""
+        """Rows by name or id; a key of no row is left out."""
 
 
 class Items:
@@ -202,7 +202,7 @@ class Items:
         """The result of each item: its answer, or its error as a status of its own.
 
         Args:
-            method: What items are counted under.
+            method: Name under which the items are counted.
             outcomes: A record or an error of each item.
             encode: Makes the result of a record.
             refusal: Makes the result that has nothing but a status.
@@ -220,6 +220,6 @@ class Items:
 
 
 def rows_of(names: Sequence[str | NarError], index: Looked) -> list[IndexRow | NarError]:
-    """The row of each name or id, or the error that nothing has it; errors stay as they are."""
+    """The row of each name or id, or the error that it is unknown; errors stay as they are."""
     rows = index.get([name for name in names if isinstance(name, str)])
     return [(rows.get(name) or unknown(name)) if isinstance(name, str) else name for name in names]

@@ -10,22 +10,22 @@ from nar.wire.settings import ServerConfig
 
 # Lines of one kind that pass at once: enough to see a fault begin (chosen).
 BURST_LINES: Final = 20
-# Kinds of lines that are remembered (chosen); libraries may log what is never the same.
+# Kinds of lines that are remembered (chosen); libraries may log lines that are never alike.
 MAX_KINDS: Final = 1_000
-# What a line may say beside its message; none of these can hold a payload.
+# Fields that a line may have beside its message; no field can hold a payload.
 FIELDS: Final = ("request_id", "trace_id", "method", "code", "peer", "seconds", "stages")
 
 Kind = tuple[str, int, str, str]
 
 
 class RateLimit(logging.Filter):
-    """Lets a burst of lines of one kind pass, then so many a second; the next says how many not.
+    """Passes a burst of lines of one kind, then a few a second, and counts the lines left out.
 
     Lines are of one kind if the same statement wrote them, of calls that ended with the same code:
-    a call that failed has its line however many others did not.
+    however many calls succeed, a call that failed has its line.
 
     Args:
-        lines_per_s: Of one kind.
+        lines_per_s: Lines of one kind that pass after the burst.
         clock: Seconds that only grow.
 
     Example:
@@ -43,7 +43,7 @@ class RateLimit(logging.Filter):
         self._left_out: dict[Kind, int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line may be written; it then knows how many before it were not."""
+        """Whether the line may be written; if so, it gets the number of lines left out before."""
         kind = (record.name, record.levelno, str(record.msg), getattr(record, "code", ""))
         if kind not in self._allowed and len(self._allowed) >= MAX_KINDS:
             self._allowed.clear()

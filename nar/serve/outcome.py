@@ -1,12 +1,12 @@
 """What became of a call: its status, its line in the log, its metrics and its spans.
 
-It stands outside of the other layers, so that metrics also see what these refuse: such calls count
-by the reason, and are no part of the calls whose outcome and latency is watched.
+The layer stands outside of the other layers, so that metrics also see the calls that those refuse:
+they count by the reason, and not among the calls whose outcome and latency is watched.
 
 Spans are made where the program says where they go (`nar.wire.tracing`), when a call has ended, of
 times that were taken anyway: one span of the call, below the span that its caller sent, and below
 it one span of each stage. Where a library that instruments grpc or HTTP has begun a span for the
-call already, they are below that span.
+call already, the spans of NAR stand below that span.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ def _sent(context: Context) -> dict[str, str]:
 
 
 def _tracer() -> "Tracer | None":
-    """What makes spans; None where the program does not say where they go."""
+    """The maker of spans; None where the program does not say where they go."""
     if "opentelemetry.trace" not in sys.modules:
         return None
     from opentelemetry import trace
@@ -157,7 +157,7 @@ class Outcome:
 
 
 def _write(call: Call, code: str) -> None:
-    """One line a call, without anything that it carried, and its spans."""
+    """Log one line for a call, without anything that it carried, and make its spans."""
     stages = {name: round(seconds, 6) for name, seconds in call.clock.seconds.items()}
     fields = {
         "request_id": call.request_id,
@@ -180,8 +180,8 @@ def _given_up(context: Context) -> str:
 def _forget_frames(error: BaseException) -> None:
     """Let go of what the frames of an error hold: the request, megabytes of it.
 
-    With the error that grpc aborts a call by they form a ring, which only a late run of the
-    garbage collector would find: uploads that are refused would fill the memory.
+    The frames and the error by which grpc aborts a call refer to each other, and only a late run of
+    the garbage collector would free them: refused uploads would fill the memory.
     """
     chained: BaseException | None = error
     while chained is not None:

@@ -1,9 +1,9 @@
 """Requests as they come in, of calls and of streams: how many are read, how many bytes may wait.
 
-grpc for Python offers no quota of memory. What is not asked for stays with its sender, but for a
-window of some kB, and so the memory of requests is bounded by asking for few at a time. Between two
-requests a stream holds no thread and no place among the calls in flight. A request that is too
-large ends its call or its stream by grpc itself, which tells the caller.
+grpc for Python offers no quota of memory. A message that is not asked for stays with its sender,
+but for a window of some kB, and so the memory of requests is bounded by asking for few messages at
+a time. Between two requests a stream holds no thread and no place among the calls in flight. Where
+a request is too large, grpc itself ends its call or its stream, and tells the caller.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ class Uploads:
 
     Args:
         at_a_time: Messages that are read at a time; further ones wait with their senders.
-        max_held_bytes: While calls that were read hold more together, others are shed.
-        large_bytes: Requests of more are shed before that, so that small ones find room.
+        max_held_bytes: While the requests under way have more bytes in all, others are shed.
+        large_bytes: Requests of more bytes are shed earlier, so that small requests find room.
         limit_s: A message that takes longer is refused.
     """
 
@@ -61,7 +61,7 @@ class Uploads:
         return await self.counted(call, request, proceed)
 
     def check_room(self) -> None:
-        """See that requests may hold more.
+        """See that there is room for a further request.
 
         Raises:
             OverloadedError: Too many bytes wait already.
@@ -88,7 +88,7 @@ class Uploads:
     def _check_share(self, size_bytes: int) -> None:
         most = (1 - SMALL_SHARE) * self._max_held_bytes
         is_large = size_bytes > self._large_bytes
-        # A request that finds no other is taken, however little room there is.
+        # Where no other request is held, any request is taken, however little room there is.
         if is_large and self._held_bytes and self._held_bytes + size_bytes > most:
             reason = f"{self._held_bytes} bytes wait, and this call has {size_bytes}; try again"
             raise OverloadedError(reason)
@@ -112,7 +112,7 @@ class Uploads:
 async def _nothing_came() -> NarError | DecodeError:
     """Why the stream of a call ended without a message.
 
-    What is too large grpc refuses by itself, and cancels the call in the same moment.
+    grpc itself refuses a message that is too large, and cancels the call in the same moment.
     """
     try:
         await asyncio.sleep(CANCELLATION_S)
@@ -156,7 +156,7 @@ class Streams:
 
 
 class Requests:
-    """A layer that gives the last answer of a stream away and waits for the next request.
+    """A layer that sends the last answer of a stream and waits for its next request.
 
     Args:
         streams: All streams of the server.

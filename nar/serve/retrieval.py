@@ -59,8 +59,8 @@ class PatientGraphs:
     """Graphs of hits, read as long as somebody waits for the answer.
 
     Args:
-        graphs: Where they are.
-        patience: Of the caller.
+        graphs: Where the graphs are read.
+        patience: The patience of the caller.
     """
 
     def __init__(self, graphs: Graphs, patience: Patience) -> None:
@@ -132,8 +132,8 @@ class Retrieval:
         """Find the nearest architectures of each query, for all calls together.
 
         Args:
-            requests: Of several calls.
-            method: What the queries are counted under.
+            requests: The requests of several calls.
+            method: Name under which the queries are counted.
         """
         encode = partial(self._encode_answers, method=method)
         return together(requests, self._decode_queries, self._answer, encode)

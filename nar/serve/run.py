@@ -32,21 +32,22 @@ from nar.wire.settings import ServerConfig
 
 log = logging.getLogger(__name__)
 
-# After the grace of the calls: for the index to close, and for threads to notice (chosen).
+# Time after the grace of the calls, for the index to close and for threads to notice (chosen).
 MARGIN_S: Final = 5.0
+# Any status but 0 says to what started the process that it did not end cleanly.
 EXIT_CODE: Final = 1
 
 OnReady = Callable[[QueryServer], None]
 PageOf = Callable[[Indexed], Site]
 # How long a thread may keep others from running Python. By default a small call that meets a large
-# graph would wait 5 ms for each of the steps between socket, thread and answer.
+# graph would wait 5 ms for each of the steps between socket, thread and answer; a tenth is chosen.
 SWITCH_S: Final = 0.0005
 
 
 class LastResort:
-    """Ends the process some time after it was told to stop, unless it came to its end by itself.
+    """Ends the process some time after its stop has begun, unless it has ended by itself.
 
-    No thread can be stopped from outside, and an interpreter waits for all of them.
+    No thread can be stopped from outside, and an interpreter waits for every thread.
 
     Args:
         limit_s: How long the stop may take.
@@ -58,12 +59,12 @@ class LastResort:
         self._timer.daemon = True
 
     def begin(self) -> None:
-        """The process was told to stop; telling it twice changes nothing."""
+        """Start the time, as the process begins to stop; a second call changes nothing."""
         if not self._timer.ident:
             self._timer.start()
 
     def cancel(self) -> None:
-        """Nothing is left that could keep the process."""
+        """End the time, as nothing is left that could keep the process."""
         self._timer.cancel()
 
     def _leave(self) -> None:
@@ -89,7 +90,7 @@ def serve(
         on_ready: Called once the ports are open; they are the server's `port` and `metrics_port`.
         novelty: How far the architectures are from each other, if that was measured.
         graphs: Where graphs of indexed architectures are looked for.
-        page: Makes what the HTTP port shows, if the configuration asks for one.
+        page: Makes the page of the HTTP port, if the configuration opens that port.
 
     Raises:
         CheckpointError: The checkpoint is missing or damaged.
@@ -150,8 +151,8 @@ def _load(embedder: StoredEmbedder) -> None:
         embedder.load()
     except NarError:
         log.exception("graphs cannot be embedded")
-    give_back()  # a third of what loading takes is of the files
-    # What is there now stays: the garbage collector need not look through it beside every call.
+    give_back()  # a third of the memory that loading takes is of the files
+    # The objects that exist now stay: the garbage collector need not look through them again.
     gc.freeze()
 
 
@@ -175,7 +176,7 @@ async def serve_until(
     """Serve until the event is set, then drain; the server comes back drained.
 
     Args:
-        stop: Set by whoever wants the server to end.
+        stop: Set when the server is to end.
         build: Makes the server, inside the running event loop.
         on_ready: Called once the ports are open.
 

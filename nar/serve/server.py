@@ -31,14 +31,15 @@ OPTIONS: Final = (
     # allows by default, and would be cut off.
     ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
+    # Chosen: a connection whose other end is gone is closed after 80 s.
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     # Two servers on one port would each see half of the calls.
     ("grpc.so_reuseport", 0),
 )
 
-# How often the threads are looked at within the time after which they count as stuck (chosen: a
-# fifth of that time is the error of what health says).
+# How often the threads are looked at within the time after which they count as stuck (chosen:
+# health is late by a fifth of that time at most).
 LOOKS: Final = 5
 # How long calls are refused as draining before the port closes (chosen: some round trips).
 NOTICE_S: Final = 0.2
@@ -49,9 +50,9 @@ class QueryServer:
 
     Args:
         config: Address, limits and times.
-        retrieval: What answers.
-        telemetry: What counts.
-        page: What the HTTP port shows beside the methods of the contract, if one is opened.
+        retrieval: Answers the calls.
+        telemetry: Counts the calls.
+        page: Pages beside the methods of the contract, where an HTTP port is opened.
 
     Attributes:
         port: The port that calls come to, once started.
@@ -177,7 +178,7 @@ class QueryServer:
         return self._server.add_secure_port(listening, certificates.credentials())
 
     async def run_until(self, stop: asyncio.Event) -> None:
-        """Serve until told to stop.
+        """Serve until the event is set.
 
         Raises:
             Exception: The health probe failed in an unforeseen way; better gone than falsely
@@ -194,14 +195,15 @@ class QueryServer:
     async def drain(self) -> None:
         """Say NOT_SERVING, refuse new calls, finish those in flight, close both ports.
 
-        What threads still do after the grace is left to them: `is_at_work` says whether.
+        Threads that still work after the grace are left to it: `is_at_work` says whether any does.
         """
         for watcher in self._watching:
             watcher.cancel()
         self._admission.close()
         self._streams.close()
         await self._health.drain()
-        # What arrives while grpc closes the port is CANCELLED: before, callers hear it from us.
+        # A call that arrives while grpc closes the port ends as CANCELLED; until then this server
+        # refuses calls itself, and says why.
         await asyncio.sleep(min(NOTICE_S, self._config.drain_grace_s))
         await asyncio.gather(
             self._server.stop(self._config.drain_grace_s),
@@ -218,8 +220,8 @@ def _bounds(config: ServerConfig) -> list[tuple[str, int]]:
         ("grpc.max_receive_message_length", config.max_message_bytes),
         ("grpc.max_concurrent_streams", config.max_streams),
         # Calls that Python has not seen yet. Beyond its peak the server would otherwise answer or
-        # refuse each of them too late. What is dropped ends as CANCELLED, which clients may try
-        # again. The two numbers are equal, as grpc drops some at random between them.
+        # refuse every call too late. A dropped call ends as CANCELLED, and clients may try it
+        # again. The two numbers are equal, as grpc drops calls at random between them.
         ("grpc.server.max_pending_requests", unseen),
         ("grpc.server.max_pending_requests_hard_limit", unseen),
         # Otherwise grpc widens its windows, and buffers megabytes that Python has not read.

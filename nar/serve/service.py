@@ -23,7 +23,7 @@ class Method:
     Attributes:
         name: On the wire.
         request: Kind of the message that it takes.
-        work: Answers requests of it.
+        work: Answers its requests.
         is_shared: Whether the requests of several calls are answered together.
         is_stream: Whether one call brings many requests, each of which is answered.
         is_heavy: Whether a request is work for the threads of heavy calls, whatever its size.

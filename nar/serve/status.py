@@ -1,4 +1,4 @@
-"""Exceptions as google.rpc.Status with rich details: a table from type to code, one to details."""
+"""Exceptions as google.rpc.Status: a table from type to code, and a table from type to details."""
 
 import logging
 import random
@@ -19,9 +19,9 @@ log = logging.getLogger(__name__)
 
 # When to try again at the earliest (chosen: a server that is full or restarts needs about so long).
 RETRY_AFTER_S: Final = 1.0
-# Of grpc: when a client that would try a call again may do so, in milliseconds; -1 is never.
+# Metadata of grpc: after how many milliseconds a client may try a call again; -1 is never.
 PUSHBACK: Final = "grpc-retry-pushback-ms"
-# Callers that were refused together come back spread over so much more than their time (chosen).
+# Share of their wait over which callers that were refused together are spread (chosen).
 SPREAD: Final = 0.5
 # grpc sends the message as a header, and clients take 8 KiB of headers by default.
 MAX_MESSAGE_CHARS: Final = 500
@@ -52,7 +52,7 @@ class OversizedError(errors.NarError):
 
 
 class DrainingError(errors.NarError):
-    """A call that came after the server was told to stop."""
+    """A call that came after the server had begun to stop."""
 
 
 class ExpiredError(errors.NarError):
@@ -84,7 +84,7 @@ CODES: Final[Mapping[type[Exception], grpc.StatusCode]] = {
     errors.IndexUnavailableError: grpc.StatusCode.UNAVAILABLE,
 }
 
-# What the index's own words would tell a stranger: addresses and paths of the server.
+# Messages for errors whose own text could show addresses and paths of the server to a stranger.
 PRIVATE: Final[Mapping[type[Exception], str]] = {
     errors.IndexUnavailableError: "the index cannot be reached; try again",
     DecodeError: "the bytes are no message of this method",
@@ -120,8 +120,8 @@ def status_of(error: Exception, request_id: str | None = None) -> Status:
     """What a caller may know about an error: everything about its input, nothing of our inside.
 
     Args:
-        error: Of a call or of one of its items.
-        request_id: Of the call; without one, a fault of ours gets an id of its own.
+        error: The error of a call, or of an item of a call.
+        request_id: The id of the call; without it, a fault of ours gets an id of its own.
     """
     kinds = [kind for kind in type(error).__mro__ if kind in CODES]
     if not kinds:
@@ -136,10 +136,10 @@ def status_of(error: Exception, request_id: str | None = None) -> Status:
 
 
 def pushback(status: Status) -> tuple[tuple[str, str], ...]:
-    """Metadata of a refusal: a call that came too early is tried again, one that is too large not.
+    """Metadata of a refusal: an early call is tried again, a call that is too large is not.
 
     Args:
-        status: Of the call.
+        status: The status of the call.
     """
     if status.code != grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]:
         return ()

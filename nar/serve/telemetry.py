@@ -29,7 +29,8 @@ METHODS: Final = (
     "Upsert",
     "Delete",
 )
-# Pools of threads: without the small one a server is not ready; heavy calls have the other.
+# Pools of threads, for small calls and for heavy calls; while the first is stuck, the server is not
+# ready.
 POOLS: Final = ("small", "heavy")
 STAGES: Final = ("queue", "parse", "fingerprint", "motifs", "encode", "search")
 REJECTIONS: Final = (
@@ -52,15 +53,15 @@ CALL_CODES: Final = (
     "UNAVAILABLE",
     "INTERNAL",
 )
-# What the caller cannot mend: these burn the error budget.
+# Faults that the caller cannot mend: they use up the error budget.
 FAULT_CODES: Final = ("DEADLINE_EXCEEDED", "FAILED_PRECONDITION", "INTERNAL", "UNAVAILABLE")
-# Every method but these answers items, each with a status of its own.
+# Methods without items; every other method answers items, each with a status of its own.
 WHOLE_METHODS: Final = frozenset({"Describe", "List"})
 ITEM_METHODS: Final = tuple(method for method in METHODS if method not in WHOLE_METHODS)
 ITEM_CODES: Final = ("OK", "INVALID_ARGUMENT", "NOT_FOUND")
 
-# A vector query takes 1 to 20 ms: the default buckets would put all of them into two. Edges stand
-# on what is promised: the share of calls within it is counted, not guessed between two edges.
+# A vector query takes 1 to 20 ms: the default buckets have three for that. Edges stand on the
+# objectives: the share of calls within an objective is counted, not guessed between two edges.
 OBJECTIVES_S: Final = (0.003, 0.01, 0.012, 0.03, 0.15, 0.2, 0.5)
 BUCKETS_S: Final = (
     *(0.001, 0.002, 0.003, 0.005, 0.0075),
@@ -212,7 +213,7 @@ def serve_metrics(registry: prometheus.CollectorRegistry, host: str, port: int) 
 
 
 class Measured(Protocol):
-    """What is shown of an index: a `Reader` or an `ArchitectureIndex`."""
+    """What metrics need of an index: a `Reader` or an `ArchitectureIndex`."""
 
     @property
     def state(self) -> IndexState:
@@ -220,7 +221,7 @@ class Measured(Protocol):
 
     @property
     def agreed_s(self) -> float:
-        """When what answers was last known to be what is published; NaN before."""
+        """When the rows that answer were last known to be the published rows; NaN before."""
 
     @property
     def errors(self) -> Mapping[str, int]:
@@ -254,7 +255,7 @@ class StoreMetrics(Collector):
         yield failed
 
     def _whose_rows(self) -> Metric:
-        """Which collection is served, and what answers of it; nothing before there is one.
+        """Which collection is served, and what answers for it; no value before there is one.
 
         Kinds are ``files``, where the files of the atlas answer alone; ``memory``, where the rows
         of the collection are held; and ``store``, where every search goes to the store.
@@ -273,7 +274,7 @@ class StoreMetrics(Collector):
 
 
 class Arrivals(Collector):
-    """The calls of the server of grpc that this process has made last, as grpc counts them.
+    """The calls that reached the newest grpc server of this process, as grpc counts them.
 
     No public name of grpcio gives the count. The package `grpcio-channelz` would: it calls the same
     two functions of cygrpc, and is a further dependency, made to open a further service.

@@ -27,18 +27,18 @@ from nar.wire.settings import ServerConfig
 
 # Weight of the newest call in the mean of its method: about ten calls are remembered (chosen).
 NEWEST_WEIGHT: Final = 0.1
-# Share of the time that a caller has which the call may wait for a thread. The expected wait is a
-# mean, so half of the time is left for what takes longer (chosen).
+# How much of its caller's time a call may wait for a thread. The expected wait is a mean, so half
+# of the time is left for longer waits (chosen).
 WAIT_SHARE: Final = 0.5
-# Calls that are answered together at most. More would save little, and all of them wait for the
-# last one (chosen).
+# Calls that are answered together at most. More would save little, and every call waits for the
+# last (chosen).
 MAX_TOGETHER: Final = 16
-# Requests of no more bytes in all are answered by one thread: vectors, whose product uses all cores
-# and takes little longer for many. Each graph takes its own time, so threads share graphs.
-# 16 vectors of 512 numbers have half of it.
+# One thread answers requests of no more bytes in all: they are vectors, whose product uses all
+# cores and takes little longer for many. Each graph takes its own time, so threads share graphs.
+# 16 vectors of 512 numbers have half of these bytes.
 SMALL_BYTES: Final = 64 * 1_024
 # Expected work of the calls that wait, beyond which no further call is taken while every thread has
-# one: far above the milliseconds of a small call, far below what a caller notices (chosen).
+# a call: far above the milliseconds of a small call, far below what a caller notices (chosen).
 ENOUGH_S: Final = 0.1
 # Methods whose calls are heavy whatever the size of their requests: they wait for a store, or read
 # many graphs.
@@ -49,7 +49,7 @@ class Lane:
     """Calls that wait for the same threads.
 
     Args:
-        threads: How many serve them.
+        threads: Number of the threads.
         max_wait_s: Calls that would wait longer are shed, whatever their deadlines.
     """
 
@@ -71,7 +71,7 @@ class Lane:
             method: Name of its method.
             remaining_s: How long its caller still waits.
         """
-        # Where nobody waits the call may try: its expected time is that of other calls.
+        # Where no call waits, this call may try: its expected time is a mean of other calls.
         spare_s = max(remaining_s - self._mean_s.get(method, 0.0), 0)
         wait_s = self.expected_wait_s
         if wait_s <= min(self._max_wait_s, WAIT_SHARE * spare_s):
@@ -97,7 +97,7 @@ class Lane:
         return expected_s
 
     def leave(self, call: Call, expected_s: float) -> None:
-        """No thread works on a call any more; learn how long one did."""
+        """Note that no thread works on a call any more, and learn how long a thread did."""
         self._owed_s -= expected_s
         if call.took_s is not None:
             known_s = self._mean_s.get(call.method, 0.0)
@@ -147,7 +147,7 @@ class Waiting:
 
         Args:
             reply: The response, or the error that becomes the status.
-            took_s: How long a thread was at it.
+            took_s: How long a thread worked on it.
         """
         self._call.took_s = took_s
         if isinstance(reply, Exception):
@@ -160,7 +160,7 @@ class WaitingRoom:
     """The calls that wait, in the order in which they came.
 
     Args:
-        threads: How many take calls from here: each takes its share of them.
+        threads: How many threads take calls from here, each its share.
         max_bytes: Calls that are answered together have no more bytes, all in all.
     """
 
@@ -177,7 +177,7 @@ class WaitingRoom:
         return len(self._waiting)
 
     def enter(self, waiting: Waiting) -> None:
-        """Wait behind the others."""
+        """Let a call wait behind the others."""
         with self._lock:
             self._waiting.append(waiting)
             if self._is_closed:
@@ -212,7 +212,7 @@ class WaitingRoom:
         return taken
 
     def close(self) -> None:
-        """Send everyone away, now and from now on."""
+        """Cancel every call that waits, now and from now on."""
         with self._lock:
             self._is_closed = True
             self._send_away()
@@ -226,16 +226,16 @@ class WaitingRoom:
 class Pool:
     """Threads, each of which takes its share of the calls that wait, and answers them together.
 
-    Nobody waits for company: a call that finds a thread free is alone.
+    No call waits for others to join it: a call that finds a free thread is answered alone.
 
     Args:
-        name: One of the pools that telemetry shows.
-        threads: How many.
+        name: Name of the pool, as telemetry shows it.
+        threads: Number of threads.
         max_wait_s: Calls that would wait longer for a thread are shed.
         max_bytes: Calls that are answered together have no more bytes, all in all.
 
     Attributes:
-        name: Of the pool.
+        name: Name of the pool.
         lane: The calls that wait, and for how long.
         has_answered: Set whenever a thread has answered calls; cleared by the waiting side.
     """
@@ -263,7 +263,7 @@ class Pool:
 
     @property
     def stuck_s(self) -> float:
-        """How long no thread has come to the end of a call; 0 while one of them is free."""
+        """How long no thread has come to the end of a call; 0 while a thread is free."""
         began = list(self._began.values())
         return time.monotonic() - max(began) if len(began) == self._threads else 0.0
 
@@ -271,7 +271,7 @@ class Pool:
         """Wait for a thread, and for its answer.
 
         Args:
-            call: The call; `call.work` is done once no thread is at it.
+            call: The call; `call.work` is done once no thread works on it.
             received: Its request.
             work: What answers calls of its method.
             alone: Whether it is never answered together with others of its method.
@@ -348,7 +348,7 @@ class Workers:
 
     @property
     def stuck_s(self) -> dict[str, float]:
-        """By pool, how long no call has come to its end; 0 while one of its threads is free."""
+        """By pool, how long no call has come to its end; 0 while a thread of the pool is free."""
         return {pool.name: pool.stuck_s for pool in (self._small, self._heavy)}
 
     def refusal(self, method: str, remaining_s: float) -> OverloadedError | None:

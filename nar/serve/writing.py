@@ -1,7 +1,7 @@
-"""What the methods do that write: they put architectures into the index and take them out.
+"""The methods that write: they put architectures into the index and take them out.
 
 An acknowledged write is in the index even if a process is killed then, and this server finds it.
-What was measured on an index before, as novelty is, stays as it was measured.
+What was measured on the index before, such as novelty, is not measured again.
 """
 
 from collections.abc import Sequence
@@ -35,8 +35,8 @@ class Writes:
 
     Args:
         embedder: Turns graphs into vectors of the index's encoder.
-        index: Where they go.
-        items: Decodes and encodes them.
+        index: Takes the vectors.
+        items: Decodes and encodes the items of calls.
     """
 
     def __init__(self, embedder: GraphEmbedder, index: Written, items: Items) -> None:
@@ -74,7 +74,7 @@ class Writes:
 def _once(
     decoded: Sequence[Architecture | NarError], names: Sequence[str]
 ) -> list[Architecture | NarError]:
-    """Refuse each architecture whose name an earlier one has, whatever became of the earlier."""
+    """Refuse each architecture whose name came before, even where the earlier was refused."""
     first = {name: position for position, name in reversed(list(enumerate(names)))}
     return [
         each

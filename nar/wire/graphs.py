@@ -51,9 +51,9 @@ def decode_graph(
 
     Args:
         message: As it came.
-        max_nodes: Nodes of a graph.
-        max_edges: Edges of a graph.
-        fingerprint: What finds order and fingerprints of a graph that is valid.
+        max_nodes: Nodes that a graph may have.
+        max_edges: Edges that a graph may have.
+        fingerprint: Finds the order and the fingerprints of a valid graph.
 
     Raises:
         InvalidGraphError: Its field is a path from the message: ``edge_index[7]``.

@@ -56,7 +56,7 @@ class Limits:
 
 
 def limits_of(config: ServerConfig) -> Limits:
-    """The limits in the configuration of a server; what suits one graph suits a call of one."""
+    """The limits in the configuration of a server; a call may have at least as much as a graph."""
     return Limits(
         max_items=config.max_queries,
         max_top_k=config.max_top_k,

@@ -1,7 +1,7 @@
 """Pages of known architectures as messages: request, response, and where the next begins.
 
-A page token holds the last id that was shown and a digest of the filter. It is no secret: another
-one begins elsewhere, with an id that has the form of one, and that is all that can be done with it.
+A page token holds the last id that was shown and a digest of the filter. It is no secret: a
+token that a caller has made up begins at another id, and can do nothing else.
 """
 
 from base64 import b64decode, urlsafe_b64encode
@@ -18,7 +18,7 @@ from nar.wire.limits import Limits
 from nar.wire.queries import MAX_UINT32, at, decode_filter, encode_filter
 from nar.wire.records import encode_architecture
 
-# 128 bits: no two filters have the same digest.
+# 128 bits: no two filters come to have the same digest by chance.
 _DIGEST_BYTES: Final = 16
 # An id of the index is 32 hexadecimal digits.
 _ID_BYTES: Final = 16
@@ -32,8 +32,8 @@ class Page:
 
     Attributes:
         wanted: What architectures must be.
-        size: How many.
-        after: Id of the last one that was shown before; empty at the beginning.
+        size: Number of architectures.
+        after: The last id that was shown before; empty at the beginning.
     """
 
     wanted: Filter
@@ -69,11 +69,11 @@ def encode_listing(wanted: Filter, page_size: int | None) -> retrieval_pb2.ListR
 
 
 def encode_page(page: Page, entries: Sequence[IndexEntry]) -> retrieval_pb2.ListResponse:
-    """The answer.
+    """The response that shows a page.
 
     Args:
         page: The page that was asked for.
-        entries: By id, one more than the page holds where there are more.
+        entries: Architectures by id, one more than the page holds where more follow.
     """
     shown = entries[: page.size]
     token = _token(shown[-1].id, page.wanted) if len(entries) > page.size else ""
@@ -84,7 +84,7 @@ def encode_page(page: Page, entries: Sequence[IndexEntry]) -> retrieval_pb2.List
 def next_request(
     request: retrieval_pb2.ListRequest, response: retrieval_pb2.ListResponse
 ) -> retrieval_pb2.ListRequest | None:
-    """The request for the page after the one that a request was answered with, if there is one."""
+    """The request for the page after a response; None after the last page."""
     if not response.next_page_token:
         return None
     return retrieval_pb2.ListRequest(

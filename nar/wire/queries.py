@@ -41,6 +41,7 @@ _BY: Final[Mapping[int, By]] = {
 _PARTS: Final[Mapping[int, Part]] = {
     retrieval_pb2.Part.Value(f"PART_{part.upper()}"): part for part in PARTS
 }
+# `top_k` and `page_size` are of the type uint32 in the contract.
 MAX_UINT32: Final = 2**32 - 1
 Item = TypeVar("Item")
 Record = TypeVar("Record")
@@ -121,8 +122,8 @@ def decode_query(
         limits: What to accept.
         dim: Length of the encoder's vectors.
         fingerprint: As for `decode_graph`.
-        graphs: Graphs of the call by their bytes, to which this one is added: several questions
-            about one graph have one record, which is embedded once.
+        graphs: Graphs of the call by their bytes; the graph of the message is added. Several
+            questions about one graph have one record, which is embedded once.
 
     Raises:
         InvalidInputError: Its field is a path from the message: ``graph.edge_index[7]``.
@@ -252,9 +253,9 @@ def decode_filter(message: retrieval_pb2.Filter) -> filters.Filter:
     """The filter of a message.
 
     Raises:
-        InvalidQueryError: It is too large, or sets a condition that this version does not know; to
-            pass over that would return what the caller does not want. Its field is a path from the
-            message: ``any_of[1].nodes``.
+        InvalidQueryError: It is too large, or sets a condition that this version does not know: an
+            answer without it would have hits that the caller does not want. Its field is a path
+            from the message: ``any_of[1].nodes``.
     """
     return decode_kind(message, filters.Filter) if message.ByteSize() else filters.EVERYTHING
 
@@ -275,7 +276,7 @@ def encode_filter(wanted: filters.Filter) -> retrieval_pb2.Filter:
 
 
 def decode_kind(message: Message, kind: type[Kind]) -> Kind:
-    """The filter of a message of the form of some kind of filter; see `decode_filter`."""
+    """The filter of one kind that a message holds; see `decode_filter`."""
     filters.check_size(message, filters.lists_of(kind))
     return _filter_of(message, kind)
 

@@ -24,7 +24,7 @@ from nar.wire.queries import at
 
 Record = TypeVar("Record")
 
-# The fields of an Architecture message are those of an IndexEntry.
+# An Architecture message has the fields of an IndexEntry.
 FIELDS: Final = tuple(field.name for field in retrieval_pb2.Architecture.DESCRIPTOR.fields)
 
 # What a message says of its architecture besides the graph; the block stands outside of `Labels`.
@@ -62,7 +62,7 @@ def encode_answer(answer: Answer) -> wire.SearchResult:
 
 
 def decode_answer(message: wire.SearchResult) -> Answer:
-    """The answer of a result whose status is OK; its sentences are those of `words.sentences`."""
+    """The answer of a result whose status is OK; `words.sentences` says it again in sentences."""
 
     def part(field: str, decode: Callable[[Any], Record]) -> Record | None:
         return decode(getattr(message, field)) if message.HasField(field) else None
@@ -181,7 +181,7 @@ def _values(entry: IndexEntry) -> dict[str, Any]:
 
 
 def _encode_hits(hits: Iterable[Hit]) -> list[Any]:
-    # As a mapping and not as a message, which would be copied: half of the time.
+    # As mappings: messages would be copied, and would take twice as long.
     return [{"architecture": _values(hit), "score": hit.score} for hit in hits]
 
 
@@ -256,7 +256,7 @@ def encode_explanation(other: IndexEntry, motifs: MotifDifference) -> wire.Expla
 
 
 def decode_explanation(message: wire.ExplainResult | wire.Explanation) -> MotifDifference:
-    """What the target, which is the first, shares with the other, of a result that is OK."""
+    """What the target, which comes first, and the other share, by a result that is OK."""
     return MotifDifference(
         shared=_decode_counts(message.shared),
         other=_decode_counts(message.different),

@@ -53,7 +53,7 @@ def check_token(token: str) -> str:
     """The token, if a caller can send it as metadata.
 
     Raises:
-        ValueError: It never says the token.
+        ValueError: No caller can send it. The message never shows the token.
     """
     if not token:
         raise ValueError("wanted a token, came an empty one")
@@ -78,7 +78,8 @@ def _token_of_environment() -> str | None:
     """What NAR_TOKEN holds; empty, it is no token.
 
     Raises:
-        ConfigError: No caller can send it. It is no fault of the file that is read meanwhile.
+        ConfigError: No caller can send it. The fault is the variable's, not that of the file of
+            settings that is being read.
     """
     token = os.environ.get("NAR_TOKEN") or None
     if token is None:
@@ -172,7 +173,7 @@ class ServerConfig(Settings):
     max_wait_s: float = Field(
         1.0, gt=0, description="small calls that would wait longer for a thread are shed"
     )
-    # Python runs one thread at a time: more of them are slower (results/benchmarks.md).
+    # Python runs one thread at a time: more threads are slower (results/benchmarks.md).
     compute_threads: int = Field(1, ge=1, description="for small calls")
     heavy_threads: int = Field(1, ge=1, description="for heavy calls, besides")
     stuck_after_s: float = Field(

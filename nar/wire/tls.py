@@ -16,7 +16,7 @@ from nar.base.watched import Watched
 from nar.wire.settings import ClientConfig, TlsConfig
 
 _PEM: Final = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
-# Tags of ASN.1: of what may stand first, and of both kinds of dates with how they are written.
+# Tags of ASN.1: of the version, which may stand first, and of both kinds of dates, with formats.
 _VERSION: Final = 0xA0
 _DATE_FORMATS: Final = {0x17: "%y%m%d%H%M%SZ", 0x18: "%Y%m%d%H%M%SZ"}
 # A length byte from here on says how many bytes of length follow.
@@ -62,7 +62,7 @@ def _fields(der: bytes) -> Iterator[tuple[int, bytes]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """A certificate and its key, as they are shown; they end at a time since 1970."""
+    """A certificate and its key, as they are shown; `end_s` is in seconds since 1970."""
 
     configuration: grpc.ServerCertificateConfiguration
     end_s: float
@@ -96,7 +96,7 @@ class Certificates:
         )
 
     def end_s(self) -> float:
-        """When what the next caller is shown ends, in seconds since 1970."""
+        """When the certificate that the next caller is shown ends, in seconds since 1970."""
         return self._pair.content().end_s
 
     def _changed(self) -> grpc.ServerCertificateConfiguration | None:
@@ -134,7 +134,7 @@ def check_pair(certificate: Path, key: Path) -> None:
     """See that a certificate and a key can be read and belong together.
 
     Raises:
-        ConfigError: They cannot, or do not; a key with a password is none that a server can use.
+        ConfigError: They cannot be read, or do not belong together; or the key has a password.
     """
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, lambda: "")
@@ -147,7 +147,7 @@ def check_authority(authority: Path) -> None:
     """See that a file holds certificates of an authority.
 
     Raises:
-        ConfigError: It does not.
+        ConfigError: The file holds none.
     """
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(authority)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-# What answers a request of the page; errors of NAR become statuses.
+# Answers a request of the page; errors of NAR become statuses.
 Page: TypeAlias = "Callable[[Request], Awaitable[Response]]"
 
 
@@ -21,7 +21,7 @@ class Site:
     """Pages and files that an HTTP port shows beside the methods of the contract.
 
     Attributes:
-        pages: What answers, by path.
+        pages: What answers at each path.
         static: Directory of the files of the page; None where there is no page.
     """
 

@@ -1,4 +1,4 @@
-"""What every request and reply passes: who asked, from which page, and what a browser may do.
+"""Checks the host and the page of every request, and says in replies what a browser may do.
 
 A page of another site can make a browser send requests here, under a name that it lets point to
 this machine. Such a request has a foreign Host or Origin, and is refused before its body is read.
@@ -32,8 +32,8 @@ class Fence:
     """Lets requests pass that a page of this server has made, or no page at all.
 
     Args:
-        app: What answers them.
-        names: Under which it is reached, besides addresses and ``localhost``.
+        app: Answers the requests.
+        names: Names of this server, besides addresses and ``localhost``.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from nar.serve.status import status_of
 from nar.wire.tracing import REQUEST_ID
 
-# As google.rpc.code has it.
+# The numbers that google.rpc.code gives for HTTP.
 HTTP_STATUS: Final[Mapping[grpc.StatusCode, int]] = {
     grpc.StatusCode.INVALID_ARGUMENT: 400,
     grpc.StatusCode.FAILED_PRECONDITION: 400,
@@ -27,6 +27,7 @@ HTTP_STATUS: Final[Mapping[grpc.StatusCode, int]] = {
 }
 _BY_NUMBER: Final = {code.value[0]: number for code, number in HTTP_STATUS.items()}
 _EXHAUSTED: Final = grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
+# Content Too Large, by RFC 9110; google.rpc.code has 429 for every kind of RESOURCE_EXHAUSTED.
 _TOO_LARGE: Final = 413
 
 
@@ -48,7 +49,7 @@ async def error_reply(error: Exception, request_id: str | None = None) -> Respon
 
 
 def _number(status: Status) -> int:
-    # What is full says when to try again; what is too large for a server stays so.
+    # A full server says when to try again, in details; a request that is too large stays so.
     if status.code == _EXHAUSTED and not status.details:
         return _TOO_LARGE
     return _BY_NUMBER.get(status.code, 500)

@@ -25,7 +25,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     """The whole body.
 
     Raises:
-        OversizedError: It says that it is larger, or becomes so.
+        OversizedError: The body says that it is larger, or becomes larger.
     """
     return b"".join([chunk async for chunk in chunks_of(request, max_bytes)])
 
@@ -34,7 +34,7 @@ async def chunks_of(request: Request, max_bytes: int) -> AsyncIterator[bytes]:
     """The body in the chunks in which it comes.
 
     Raises:
-        OversizedError: It says that it is larger, or becomes so.
+        OversizedError: The body says that it is larger, or becomes larger.
         SlowUploadError: Nothing came for too long.
         DecodeError: The client left.
     """
@@ -76,10 +76,10 @@ class HttpContext:
 
     Args:
         request: As Starlette has it.
-        max_bytes: Of its body.
+        max_bytes: Bytes that its body may have.
 
     Attributes:
-        request_id: What log and reply call it.
+        request_id: Its id in log and reply.
     """
 
     def __init__(self, request: Request, max_bytes: int) -> None:
@@ -99,11 +99,11 @@ class HttpContext:
         return tuple(self._request.headers.items())
 
     def set_trailing_metadata(self, metadata: Metadata) -> None:
-        """Take what goes back with the reply."""
+        """Keep the metadata that goes back with the reply."""
         self.request_id = str(dict(metadata)[REQUEST_ID])
 
     def peer(self) -> str:
-        """Who asks, as grpc writes it."""
+        """The address of the caller, as grpc writes it."""
         caller = self._request.client
         return f"http:{address(caller.host, caller.port)}" if caller else "http:unknown"
 

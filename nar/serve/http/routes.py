@@ -19,7 +19,7 @@ from nar.serve.http.replies import error_reply, message_reply, status_reply
 from nar.serve.http.requests import HttpContext, RefusedError
 from nar.serve.service import Method
 
-# A method that reads, by the name that tokens and logs know.
+# Requests of a page count, for tokens and logs, as calls of this method, which reads.
 _METHOD: Final = "Describe"
 
 
@@ -41,7 +41,7 @@ def method_routes(answers: Answers, max_bytes: int) -> Iterator[Route]:
 
     Args:
         answers: Brings calls through the layers.
-        max_bytes: Of a request.
+        max_bytes: Bytes that a request may have.
     """
     for name, method in answers.methods.items():
         if name in READING and not method.is_stream:
@@ -63,7 +63,7 @@ def _parsed(kind: Callable[[], Any], body: bytes) -> Any:  # noqa: ANN401
     """The message of a JSON text.
 
     Raises:
-        InvalidQueryError: Says where it is none.
+        InvalidQueryError: The text is no such message; the error says where.
     """
     try:
         return Parse(body, kind())
@@ -77,9 +77,9 @@ async def guarded(
     """The answer of a page, if the layers let the request pass.
 
     Args:
-        layers: Around it, outermost first; they read no body.
+        layers: The layers around the page, outermost first; they read no body.
         max_call_s: No request is worked on for longer.
-        page: What answers.
+        page: Answers the request.
         request: The request.
     """
     context = HttpContext(request, 0).as_context()
@@ -93,7 +93,7 @@ async def guarded(
     proceed: Callable[[], Awaitable[Message | None]] = answer
     for layer in reversed(layers):
         proceed = partial(layer, call, proceed)
-    # The last resort, as for calls of grpc: the caller learns the id of what escapes, and no more.
+    # The last resort, as for calls of grpc: the caller learns the id of an error, no more.
     try:
         await proceed()
     except Exception as error:

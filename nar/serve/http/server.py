@@ -31,7 +31,7 @@ _MAX_HEADER_BYTES: Final = 32 * 1024
 
 
 def tls_context(config: TlsConfig) -> Callable[..., ssl.SSLContext]:
-    """What makes the context of a port; every handshake looks whether the files have changed."""
+    """The maker of the context of a port; every handshake looks whether the files have changed."""
 
     def make(*_: Any) -> ssl.SSLContext:  # noqa: ANN401
         return _Fresh(config).context
@@ -66,7 +66,7 @@ class _Fresh:
 
 
 class _Beside(uvicorn.Server):
-    """A server that leaves the signals to the one beside which it runs."""
+    """A server that leaves the signals to the gRPC server beside it."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -79,7 +79,7 @@ class WebServer:
     Args:
         config: Address, limits and certificates.
         methods: Routes of the contract.
-        page: What is shown beside them.
+        page: Pages and files that are shown beside them.
         layers: Token, admission and what else stands before a page; its files are for everybody.
 
     Attributes:
