@@ -1,1 +1,1 @@
-"""Encoders: from motifs to a unit vector an architecture, how they learn, where they are kept."""
+"""Encoders: from motifs to a unit vector for each architecture; training and checkpoints."""

@@ -1,4 +1,4 @@
-"""Batches: the items of an epoch, shuffled, and which part of each batch a worker takes."""
+"""Batches: the shuffled items of an epoch, and the part of each batch that a worker takes."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from nar.base.errors import ConfigError
 
-# A contrast needs two: an item, and another that it is told apart from.
+# A contrast needs two items: one, and another from which it is to differ.
 SMALLEST_SHARE = 2
 
 
@@ -27,8 +27,8 @@ def epoch_batches(
 ) -> list[NDArray[np.int64]]:
     """One worker's part of every batch of an epoch.
 
-    The order depends on seed and epoch alone. Batches are of even size, every item is in one, and
-    every worker has a part of each.
+    The order depends on seed and epoch alone. Batches are of even size, every item is in exactly
+    one batch, and every worker has a part of each batch.
 
     Raises:
         ConfigError: There are too few items to give every worker a part worth contrasting.

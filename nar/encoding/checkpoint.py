@@ -19,7 +19,7 @@ def fingerprint(encoder: Encoder) -> str:
 
 
 def save_checkpoint(directory: Path, encoder: Encoder) -> str:
-    """Write a checkpoint; each file is whole or absent, and a wrong pair is seen when read.
+    """Write a checkpoint; each file is whole or absent, and reading finds a pair that does not fit.
 
     Returns:
         The encoder's fingerprint.

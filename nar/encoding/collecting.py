@@ -1,6 +1,6 @@
-"""What pretraining reads: samples of a corpus, taken part by part, and what each aims at.
+"""The samples that pretraining reads from a corpus, part by part, and their targets.
 
-No graph is kept, and what is kept of many graphs may be larger than memory: a `Spool` lies on disk.
+Graphs are not kept. The samples of many graphs may be larger than memory: a `Spool` is on disk.
 """
 
 import mmap
@@ -17,8 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 from nar.graphs.architecture import Architecture, Labels
 from nar.graphs.graph import ComputationalGraph
 
-# Chosen: so many nodes are cut into motifs at once. What is learned is the same whatever it is, and
-# memory beside the samples grows with it.
+# Chosen: so many nodes are cut into motifs at once. Samples do not depend on it; the memory used
+# beside them grows with it.
 NODES_A_CHUNK: Final = 300_000
 
 _SPOOL_PREFIX: Final = "nar-spool-"
@@ -27,7 +27,7 @@ SamplesT = TypeVar("SamplesT", covariant=True)
 
 
 class Labelled(Protocol):
-    """What the targets of an architecture are made from: all but its graph."""
+    """An architecture without its graph: its targets follow from the rest."""
 
     @property
     def block(self) -> str:
@@ -35,18 +35,20 @@ class Labelled(Protocol):
 
     @property
     def labels(self) -> Labels:
-        """Who it is."""
+        """Name and labels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Targets:
-    """What stage 2 aims at for each architecture.
+    """The targets of stage 2 for each architecture.
 
     Attributes:
         classes: Shape (architectures,), int64, 0 to classes - 1: the target of the classifier head.
-        families: Shape (architectures,), int64: who is a positive of whom.
-        decoders: The same by what a composed architecture is for; of others the family.
-        trunks: The same by what a composed architecture stands on; of others the family.
+        families: Shape (architectures,), int64: architectures with equal numbers are positives of
+            each other.
+        decoders: The same by the decoder or head of a composed architecture; by the family of any
+            other.
+        trunks: The same by the encoder of a composed architecture; by the family of any other.
     """
 
     classes: NDArray[np.int64]
@@ -55,7 +57,7 @@ class Targets:
     trunks: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> "Targets":
-        """Those of some of the architectures, in their order."""
+        """The targets of some of the architectures, in their order."""
         columns = (self.classes, self.families, self.decoders, self.trunks)
         return Targets(*(column[rows] for column in columns))
 
@@ -80,7 +82,7 @@ def printed_targets(architectures: Sequence[Labelled]) -> Targets:
 
 
 def kin_targets(architectures: Sequence[Labelled]) -> Targets:
-    """The same with kin for contrast: composed models by their encoders, too."""
+    """The same with kin for contrast, so that composed models count by their encoders, too."""
     labels = [item.labels for item in architectures]
     return Targets.of(
         [item.block for item in architectures],
@@ -95,25 +97,25 @@ def _numbered(names: Sequence[str]) -> NDArray[np.int64]:
 
 
 class GraphReader(Protocol[SamplesT]):
-    """Takes what an encoder learns from out of graphs that it then forgets."""
+    """Reads the samples of an encoder from graphs, and does not keep the graphs."""
 
     def read(self, graphs: Sequence[ComputationalGraph]) -> None:
-        """Take some more canonical graphs."""
+        """Read some more canonical graphs."""
 
     def samples(self, targets: Targets) -> SamplesT:
-        """Of all graphs, whose targets these are."""
+        """The samples of all graphs, with the targets of the graphs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetKey:
-    """What is kept of an architecture: its coarse class, and of what families it is."""
+    """What the targets of an architecture depend on: its coarse class and its families."""
 
     block: str
     labels: Labels
 
     @classmethod
     def of(cls, item: Architecture) -> "TargetKey":
-        """Equal for all that have the same targets, however many they are."""
+        """The key of an architecture, equal for all architectures with the same targets."""
         return cls(item.block, replace(item.labels, name="", source="", library="", task=""))
 
 
@@ -128,9 +130,9 @@ def collected(
 
     Args:
         architectures: The corpus, in its order.
-        reader: Reads its graphs.
-        targets: What is aimed at, by how the architectures are described.
-        nodes_a_chunk: So many nodes are read at once; a larger graph is read alone.
+        reader: Reads the graphs of the corpus.
+        targets: Gives the targets of architectures from their labels.
+        nodes_a_chunk: Most nodes that are read at once; a larger graph is read alone.
     """
     kinds: dict[TargetKey, int] = {}
     kind_of = array("q")
@@ -143,7 +145,7 @@ def collected(
 def chunks(
     architectures: Iterable[Architecture], nodes_a_chunk: int
 ) -> Iterator[list[Architecture]]:
-    """Consecutive architectures whose nodes add up to that many at most."""
+    """Consecutive architectures with at most ``nodes_a_chunk`` nodes together, or a single one."""
     chunk: list[Architecture] = []
     nodes = 0
     for item in architectures:
@@ -159,12 +161,12 @@ def chunks(
 class Spool:
     """Arrays of one type, laid end to end in a file that has no name.
 
-    Memory holds none of them: what is read of the file is the system's to keep or to give up, so
-    that they may be larger than memory. The file lies where `tempfile` puts files (``TMPDIR``), and
-    is gone with whoever reads it last.
+    The arrays may be larger than memory: they are mapped from the file, and the system may drop
+    pages that it has read. The file lies where `tempfile` puts files (``TMPDIR``), and disappears
+    with the last array that reads it.
 
     Args:
-        dtype: Of every item.
+        dtype: Type of every item.
 
     Example:
         >>> spool = Spool(np.int64)
@@ -180,7 +182,7 @@ class Spool:
         finalize(self, self._file.close)
 
     def append(self, array: NDArray[Any]) -> None:
-        """Lay an array behind the others.
+        """Append an array.
 
         Args:
             array: Shape (items,), of values that the type holds.
@@ -191,7 +193,7 @@ class Spool:
         self._file.write(np.ascontiguousarray(array, dtype=self._dtype).tobytes())
 
     def array(self) -> NDArray[Any]:
-        """Everything so far, read-only: shape (items,). Nothing can be appended after it."""
+        """All items, read-only: shape (items,). Nothing can be appended afterwards."""
         with self._file as file:
             file.flush()
             if not file.tell():  # A file without content cannot be mapped.

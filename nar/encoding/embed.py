@@ -1,4 +1,4 @@
-"""Embedder: computational graphs to unit-norm vectors (Eq. 8), where all stages meet."""
+"""Embedder: from computational graphs to unit vectors (Eq. 8)."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -27,8 +27,8 @@ class Embedder:
     """Embeds canonical graphs; safe to share between threads.
 
     Args:
-        encoder: What a checkpoint holds.
-        device: Where it runs; None takes the GPU if there is one.
+        encoder: The encoder of a checkpoint.
+        device: Device to run on; None takes the GPU if there is one.
     """
 
     def __init__(self, encoder: Encoder, *, device: torch.device | None = None) -> None:

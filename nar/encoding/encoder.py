@@ -1,4 +1,4 @@
-"""What an encoder is, whichever recipe made it, and pretraining, which makes one of a corpus."""
+"""The interface of all encoders, and pretraining, which makes an encoder from a corpus."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -28,25 +28,25 @@ class Encoder(Protocol):
         """Unit vectors of graphs that are cut into motifs: shape (graphs, dim)."""
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything that was learned, by name."""
+        """Everything that the encoder has learned, by name."""
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what `tensors` of an encoder with equal settings gave."""
+        """Take the tensors that `tensors` of an encoder with equal settings gave."""
 
     def to(self, device: torch.device) -> None:
-        """Compute there from now on."""
+        """Compute on a device from now on."""
 
 
 class EncoderModule(Protocol):
-    """The module that makes encoders of one kind, from settings of its own types."""
+    """A module that makes encoders of one kind, from settings of its own types."""
 
     def untrained(self, config: EncoderConfig) -> Encoder:
-        """An encoder before it learned, from torch's global random state."""
+        """An untrained encoder, from torch's global random state."""
 
     def collect(self, architectures: Iterable[Architecture], motifs: MotifConfig) -> Any:  # noqa: ANN401
-        """What an encoder of this kind learns from: samples of its own type.
+        """The samples that an encoder of this kind learns from, of a type of its own.
 
-        Architectures are read once, in their order, and none is kept.
+        Architectures are read once, in their order, and not kept.
         """
 
     def pretrain(
@@ -58,7 +58,7 @@ class EncoderModule(Protocol):
         start: TrainingState | None,
         after_epoch: AfterEpoch,
     ) -> Encoder:
-        """All stages of a recipe on all samples; see `nar.encoding.encoder.pretrain`."""
+        """Train all stages of a recipe on all samples; see `nar.encoding.encoder.pretrain`."""
 
 
 def encoder_module(name: str) -> EncoderModule:
@@ -75,14 +75,14 @@ def pretrain(
     start: TrainingState | None = None,
     after_epoch: AfterEpoch = no_report,
 ) -> Encoder:
-    """All stages on all of a corpus.
+    """Train all stages on a whole corpus.
 
     Args:
         architectures: The corpus, read once and not kept: an iterator over shards will do.
         motifs: How graphs are cut.
         recipe: Which encoder, and how it learns.
-        worker: This process's part.
-        start: Where to go on, given by ``after_epoch`` of a run with the same corpus and settings.
+        worker: This process among the workers.
+        start: State to go on from, given by ``after_epoch`` with the same corpus and settings.
         after_epoch: Called after every epoch; the state is valid during the call.
 
     Raises:

@@ -1,6 +1,6 @@
 """The training objectives: Eq. 4 for motifs, Eq. 5 and 6 for macro graphs.
 
-The losses are pure functions of a whole batch; `of_all_workers` brings a batch together that the
+The losses are pure functions of a whole batch; `of_all_workers` joins the parts of a batch that the
 workers of a training share.
 """
 
@@ -17,15 +17,15 @@ Read = TypeVar("Read")
 
 
 def of_all_workers(part: Tensor) -> Tensor:
-    """The rows of every worker, those of rank 0 first; alone, one's own.
+    """The rows of all workers, in the order of ranks; a single worker gets its own rows.
 
-    Only one's own rows carry a gradient. As each worker has the loss of the whole batch, that is
-    all that the batch says of them, and nothing has to be sent back::
+    Only the worker's own rows carry a gradient. As each worker has the loss of the whole batch, its
+    own rows get their full gradient, and no gradient has to be sent back::
 
         rank 0   ██▒▒▒      rank 1   ▒▒███       █ own rows   ▒ rows of others
 
     Args:
-        part: Shape (rows, ...); workers may have other numbers of rows.
+        part: Shape (rows, ...); workers may have different numbers of rows.
     """
     if not (distributed.is_available() and distributed.is_initialized()):
         return part
@@ -33,7 +33,7 @@ def of_all_workers(part: Tensor) -> Tensor:
     sizes = [torch.zeros(1, dtype=torch.int64, device=part.device) for _ in range(world)]
     distributed.all_gather(sizes, torch.full_like(sizes[0], len(part)))
     counts = [int(size) for size in sizes]
-    # Gathered tensors have one shape.
+    # `all_gather` wants tensors of one shape.
     padded = part.new_zeros(max(counts), *part.shape[1:])
     padded[: len(part)] = part.detach()
     gathered = [torch.empty_like(padded) for _ in counts]
@@ -57,9 +57,9 @@ def cosine_similarities(one: Tensor, other: Tensor) -> Tensor:
 
 
 def structural_negatives(motif_codes: Tensor, context_codes: Tensor) -> Tensor:
-    """Which contexts of a batch may stand against which motifs.
+    """Which contexts of a batch are negatives of which motifs.
 
-    A context that equals the motif's own, or that surrounds an equal motif, is no negative.
+    A context that equals the motif's own context, or surrounds an equal motif, is no negative.
 
     Args:
         motif_codes: Shape (batch,), motif type of each pair.
@@ -76,7 +76,7 @@ def structural_negatives(motif_codes: Tensor, context_codes: Tensor) -> Tensor:
 def motif_contrastive_loss(
     motifs: Tensor, contexts: Tensor, *, negatives: Tensor, temperature: float
 ) -> Tensor:
-    """Eq. 4: a motif against its own context and those of other motifs, mean over the batch.
+    """Eq. 4: a motif against its own context and the contexts of other motifs, mean over the batch.
 
     Args:
         motifs: Shape (batch, dim), F_s of each motif.
@@ -115,8 +115,8 @@ def supervised_contrastive_loss(
 ) -> Tensor:
     """Every relative of every anchor against all others, mean over relatives, then over anchors.
 
-    The sum over relatives stands outside the logarithm (Khosla et al., 2020, equation 2): each has
-    to come near. In Eq. 5 one that is near is enough.
+    The sum over relatives stands outside the logarithm (Khosla et al., 2020, equation 2): every
+    relative has to be near. In Eq. 5 one near relative is enough.
 
     Args:
         embeddings: Shape (batch, dim).
@@ -141,13 +141,13 @@ def pretraining_loss(
     temperature: float,
     losses: Losses = "ce+cl",
 ) -> Tensor:
-    """Eq. 6: Eq. 5 over families plus the cross-entropy of the classifier head, or one of them.
+    """Eq. 6: Eq. 5 over families plus the cross-entropy of the classifier head, or either alone.
 
     Args:
         embeddings: Shape (batch, dim).
         logits: Shape (batch, classes).
-        families: Shape (batch,), what the contrastive part groups by.
-        classes: Shape (batch,), what the head predicts.
+        families: Shape (batch,), groups of the contrastive part.
+        classes: Shape (batch,), targets of the head.
         temperature: Divides the cosines of Eq. 5.
         losses: Which parts count.
     """
@@ -175,7 +175,7 @@ class MotifPairs(Generic[Read]):
 
 
 class MotifObjective(nn.Module):
-    """Eq. 4 over an encoder of motifs, F_s, and one of contexts, F_c."""
+    """Eq. 4 over an encoder of motifs, F_s, and an encoder of contexts, F_c."""
 
     def __init__(self, motif: nn.Module, context: nn.Module, *, temperature: float) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What every encoder's settings say: how it learns, and what it was made with."""
+"""Settings that every encoder has: how it learns, and what its checkpoint states."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class EncoderRecipe(Settings):
     @property
     @abstractmethod
     def stages(self) -> Mapping[str, StageRecipe]:
-        """The stages in their order, by the names that reports give them."""
+        """The stages in their order, by the names that they have in reports."""
 
     def with_seed(self, seed: int) -> Self:
         """The same recipe with another seed in every stage."""
@@ -50,7 +50,7 @@ class EncoderConfig(Settings):
     """Everything besides the weights that decides which vector a graph gets.
 
     ``operators`` is the width of the one-hot vocabulary when the encoder was made. Operators that
-    came later are unknown to it: they fall into the columns of the unknown ones.
+    are newer than the encoder share the columns of unknown operators.
     """
 
     name: str
@@ -64,5 +64,5 @@ class EncoderConfig(Settings):
         """Length of a vector."""
 
     def weights(self, _by: By) -> NDArray[np.float32]:
-        """What a query's vector is multiplied with, by what is asked for: shape (dim,)."""
+        """Factors of a query's vector, by what the query asks for: shape (dim,)."""
         return np.ones(self.dim, dtype=np.float32)

@@ -17,10 +17,10 @@ class EncoderKind:
     """One kind of encoder.
 
     Attributes:
-        name: What settings and checkpoints call it.
-        recipe: Its settings of pretraining.
-        config: What its checkpoints state.
-        module: Dotted name of its `nar.encoding.encoder.EncoderModule`.
+        name: Name in settings and checkpoints.
+        recipe: Settings of pretraining.
+        config: Settings in checkpoints.
+        module: Dotted name of the `nar.encoding.encoder.EncoderModule`.
     """
 
     name: str
@@ -36,30 +36,30 @@ _ROWS: Final = (
 ENCODERS: Final[dict[str, EncoderKind]] = {kind.name: kind for kind in _ROWS}
 
 
-def to_recipe(told: object) -> EncoderRecipe:
-    """The recipe that settings mean; without a name it is that of the default encoder.
+def to_recipe(settings: object) -> EncoderRecipe:
+    """The recipe in settings; settings that name no encoder mean the default encoder.
 
     Raises:
         ValueError: There is no such encoder, or a setting of it is wrong.
     """
-    if isinstance(told, EncoderRecipe):
-        return told
-    return _kind(told, "encoder", "default").recipe.model_validate(told)
+    if isinstance(settings, EncoderRecipe):
+        return settings
+    return _kind(settings, "encoder", "default").recipe.model_validate(settings)
 
 
-def to_config(told: object) -> EncoderConfig:
+def to_config(settings: object) -> EncoderConfig:
     """The settings that a checkpoint states.
 
     Raises:
         ValueError: There is no such encoder, or a setting of it is wrong.
     """
-    return _kind(told, "name", "").config.model_validate(told)
+    return _kind(settings, "name", "").config.model_validate(settings)
 
 
-def _kind(told: object, key: str, default: str) -> EncoderKind:
-    if not isinstance(told, Mapping):
-        raise ValueError(f"wanted settings of an encoder, came {type(told).__name__}")
-    name: Any = told.get(key, default)
+def _kind(settings: object, key: str, default: str) -> EncoderKind:
+    if not isinstance(settings, Mapping):
+        raise ValueError(f"wanted settings of an encoder, came {type(settings).__name__}")
+    name: Any = settings.get(key, default)
     if name not in ENCODERS:
         raise ValueError(f"{key}: wanted one of {', '.join(ENCODERS)}, came {name!r}")
     return ENCODERS[name]

@@ -1,7 +1,7 @@
 """An encoder on disk: the two files of its checkpoint, read without torch.
 
-`StoredEmbedder` loads the encoder when the first graph comes. Whoever asks with a vector that is
-known needs no torch, which takes longer to import than the whole answer takes.
+`StoredEmbedder` loads the encoder when the first graph comes. A search with a vector that is known
+needs no torch, whose import takes longer than the whole answer.
 """
 
 import json
@@ -31,7 +31,7 @@ AGAIN: Final = "pretrain again with `python -m cluster.pretrain`"
 
 @dataclass(frozen=True, eq=False)
 class CheckpointFiles:
-    """An encoder as its checkpoint holds it.
+    """The content of the two files of a checkpoint.
 
     Attributes:
         settings: Settings that belong to the weights.
@@ -48,7 +48,7 @@ class CheckpointFiles:
 
     @property
     def config(self) -> bytes:
-        """The file of settings, which knows the digest of the weights."""
+        """The file of settings, which holds the digest of the weights, too."""
         document = {
             "encoder": self.settings.model_dump(mode="json"),
             "weights_sha256": self.weights_sha256,
@@ -58,13 +58,13 @@ class CheckpointFiles:
     @property
     def fingerprint(self) -> str:
         """Sha256 (hex) over settings and weights."""
-        told = sha256(self.config)
-        told.update(self.weights)
-        return told.hexdigest()
+        digest = sha256(self.config)
+        digest.update(self.weights)
+        return digest.hexdigest()
 
 
 def read_files(directory: Path) -> CheckpointFiles:
-    """Read both files; the weights are those that the settings were written for.
+    """Read both files, and check that the settings were written for the weights.
 
     Raises:
         CheckpointError: One is missing, damaged, or of a newer version or operator vocabulary.
@@ -125,7 +125,7 @@ class StoredEmbedder:
     """Embeds canonical graphs, as `nar.encoding.embed.Embedder` does; threads may share it.
 
     Args:
-        directory: Of the checkpoint.
+        directory: Directory of the checkpoint.
 
     Raises:
         CheckpointError: It is missing, damaged, or of a newer version or operator vocabulary.
@@ -142,7 +142,7 @@ class StoredEmbedder:
         self.dim = files.settings.dim
 
     def weights(self, by: By) -> NDArray[np.float32]:
-        """What a query's vector is multiplied with, by what is asked for: shape (dim,)."""
+        """Factors of a query's vector, by what the query asks for: shape (dim,)."""
         return self._config.weights(by)
 
     def embed(
@@ -153,7 +153,7 @@ class StoredEmbedder:
         return embedder.embed(graphs, observe=observe) if observe else embedder.embed(graphs)
 
     def load(self) -> "Embedder":
-        """Load the encoder, unless it is; who comes meanwhile waits."""
+        """The encoder, loaded at the first call; other threads wait for it meanwhile."""
         with self._loading:
             if self._loaded is None:
                 # Both import torch.

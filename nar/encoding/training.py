@@ -1,7 +1,7 @@
 """Training of one stage after another: epochs, reports, and states to go on from.
 
 Random numbers follow from seed, epoch and rank, so a run that goes on from a saved state takes the
-very steps of the unbroken one. A state is safetensors and JSON, never a pickle.
+same steps as a run without a break. A state is safetensors and JSON, never a pickle.
 """
 
 import json
@@ -33,7 +33,7 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingState:
-    """Everything the rest of a run depends on; random numbers follow from seed and epoch.
+    """Everything that the rest of a run depends on; random numbers follow from seed and epoch.
 
     Attributes:
         stage: Number of the stage, from 0.
@@ -49,7 +49,7 @@ class TrainingState:
 
 
 def save_state(directory: Path, state: TrainingState) -> None:
-    """Write a state into a directory, the file that makes it complete last."""
+    """Write a state into a directory; the file that is written last makes it complete."""
     directory.mkdir(parents=True, exist_ok=True)
     tensors = {f"networks/{name}": tensor for name, tensor in state.networks.items()}
     tensors |= {f"optimizer/{name}": tensor for name, tensor in state.optimizer.items()}
@@ -91,7 +91,7 @@ def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def optimizer_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
-    """The state of an optimizer whose state is tensors only, as Adam's is."""
+    """The state of an optimizer such as Adam, whose state is tensors only."""
     return {
         f"{parameter}.{name}": tensor
         for parameter, values in optimizer.state_dict()["state"].items()
@@ -100,7 +100,7 @@ def optimizer_tensors(optimizer: Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put an optimizer over the same parameters back into a state."""
+    """Restore the state of an optimizer over the same parameters."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         parameter, _, name = key.partition(".")
@@ -115,12 +115,12 @@ def _unchanged(module: nn.Module) -> nn.Module:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The process that trains, alone or as one of several.
+    """A process that trains, alone or together with other workers.
 
     Attributes:
-        share: Which part of every batch it takes.
-        device: Where it computes.
-        wrap: Makes a module average its gradients with those of the other workers.
+        share: The part of every batch that it takes.
+        device: The device that it computes on.
+        wrap: Makes a module average its gradients over all workers.
     """
 
     share: BatchShare = ALONE
@@ -136,10 +136,10 @@ class EpochReport:
     """One finished epoch.
 
     Attributes:
-        stage: Its name.
+        stage: Name of the stage.
         epoch: Epochs of the stage that are done.
-        epochs: Epochs the stage has.
-        loss: Mean over its batches.
+        epochs: All epochs of the stage.
+        loss: Mean over the batches of the epoch.
     """
 
     stage: str
@@ -157,15 +157,15 @@ def no_report(_report: EpochReport, _state: TrainingState) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TrainingStage:
-    """One stage: what to minimise, over what, by which recipe.
+    """One stage of training: its objective, its batches and its recipe.
 
     Attributes:
-        name: As the recipe calls it.
+        name: Name of the stage in the recipe.
         recipe: Epochs, learning rate, seed.
-        objective: From a batch to its loss.
-        batches: The batches of an epoch, this worker's part of each, as rows.
-        batch: Rows and epoch to what the objective reads.
-        rate: Share of the learning rate at a share of all steps.
+        objective: Gives the loss of a batch.
+        batches: Gives the batches of an epoch: the rows of this worker's part of each.
+        batch: Gives the batch that the objective reads, from rows and epoch.
+        rate: Gives the share of the learning rate at a share of all steps.
     """
 
     name: str
@@ -187,10 +187,10 @@ def train(
     """Train one stage after the other.
 
     Args:
-        networks: All that is trained, in whatever stage.
-        stages: Each is made when the one before is done.
-        worker: This process's part.
-        start: Where to go on, given by ``after_epoch`` of the same run.
+        networks: The networks of all stages.
+        stages: Each makes a stage, when the stage before is done.
+        worker: This process among the workers.
+        start: State to go on from, given by ``after_epoch`` of the same run.
         after_epoch: Called after every epoch; the state is valid during the call.
 
     Raises:
@@ -216,7 +216,7 @@ def warm_up_and_anneal(progress: float, *, warm_up: float = 0.1) -> float:
 def _epochs(
     stage: TrainingStage, worker: Worker, start: TrainingState | None
 ) -> Iterator[tuple[EpochReport, dict[str, Tensor]]]:
-    """Train epoch after epoch; give each report with the optimizer's state."""
+    """Train epoch after epoch, and give each report with the state of the optimizer."""
     model = worker.wrap(stage.objective.train())
     optimizer = Adam(model.parameters(), lr=stage.recipe.learning_rate)
     if start is not None:
@@ -255,11 +255,11 @@ def _dropout_seed(seed: int, epoch: int, rank: int) -> int:
 
 
 def train_step(model: nn.Module, optimizer: Optimizer, batch: object, share: BatchShare) -> float:
-    """One step down the gradient of a batch's loss; gives the loss."""
+    """Take one step down the gradient of a batch's loss, and return the loss."""
     optimizer.zero_grad()
     loss: Tensor = model(batch)
-    # Each worker has the loss of the whole batch, and its own part of the gradient
-    # (`losses.of_all_workers`); `Worker.wrap` takes the mean of what is to be added up.
+    # Each worker has the loss of the whole batch and its own part of the gradient
+    # (`losses.of_all_workers`). The parts are to be added up, but `Worker.wrap` takes their mean.
     (loss * share.world).backward()  # type: ignore[no-untyped-call]
     optimizer.step()
     return float(loss.detach())

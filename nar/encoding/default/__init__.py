@@ -1,1 +1,1 @@
-"""The default encoder: a learned vector for every feature, what is unknown told apart, and size."""
+"""The default encoder: learned vectors for features, projections of unknown features, and size."""

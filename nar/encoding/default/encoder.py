@@ -3,20 +3,20 @@
     decoder half | trunk half | unknown | identity | size
 
 - *learned*, in two halves of equal length: the sum of the vectors of all features in the
-  vocabulary. What occurs counts, not how often, but for paths, which bring a code for every time
-  their number doubles. Every aspect of features weighs the same. One half tells what a model is
-  for, the other what it stands on: they differ for composed models, a decoder on an encoder.
-- *unknown*: a random projection of the features that are not in the vocabulary. Designs unlike all
-  that was learned from are told apart by it.
-- *identity*: a random projection of all features, known or not, with those of the skeleton and of
-  the whole graph, which nothing is learned of. Training draws a family together; this part keeps
-  its members apart, and a part of a model near the whole. Operators with their attributes count
-  most in it: they are the same when a model is cut, or the operators around them are exchanged.
-  Skeletons are the same when norms and activations are exchanged; the code of the whole is, when
-  widths are.
-- *size*: parameters and FLOPs, a little: which member of a family.
+  vocabulary. A feature counts once, however often it occurs; only paths have another code each time
+  their number doubles. Every aspect of features weighs the same. One half stands for what a model
+  is for, the other for what it stands on: they differ for composed models, a decoder on an encoder.
+- *unknown*: a random projection of the features that are not in the vocabulary. It separates
+  designs that are unlike everything in the training corpus.
+- *identity*: a random projection of all features, known or unknown, also of the features of the
+  skeleton and of the whole graph, which have no learned vectors. Training draws the members of a
+  family together; this block keeps them apart, and keeps a part of a model near the whole model.
+  Operators with their attributes count most in it: they stay the same when a model is cut, or when
+  the operators around them are exchanged. Features of the skeleton stay the same when norms and
+  activations are exchanged, the code of the whole when widths are.
+- *size*: parameters and FLOPs, with a small weight: they separate the members of a family.
 
-A query may weigh the blocks by what it asks for (`DefaultConfig.weights`); the index stays one.
+A query may weigh the blocks by what it asks for (`DefaultConfig.weights`), over one index.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,15 +42,16 @@ Mask = NDArray[np.bool_]
 Vectors = NDArray[np.float32]
 
 ASPECTS: Final = len(ASPECT_KINDS)
-# Positions an aspect. Of some ten thousand features one in a hundred shares its position.
+# Chosen: positions for each aspect. Among some ten thousand features, one in a hundred shares its
+# position.
 POSITIONS_LOG2 = 20
-_FEATURES_A_PART = 1 << 20  # chosen: some 16 MB of codes and positions
-# Sizes a quarter of an octave apart are much alike, sizes an octave apart not at all.
+_FEATURES_A_PART = 1 << 20  # chosen: some 16 MB of codes and positions at once
+# Chosen: sizes a quarter of an octave apart are much alike, sizes an octave apart not at all.
 SIZE_WIDTH_OCTAVES: Final = 0.25
-_COUNTS: Final = 2
-_WORD_BITS: Final = 64
-# Signs of so many codes are made at a time: all of a graph that is as large as a server takes would
-# fill gigabytes.
+_COUNTS: Final = 2  # parameters and FLOPs
+_WORD_BITS: Final = 64  # of a code, which is a uint64
+# Chosen: signs of so many codes are made at a time. Signs of all codes of the largest graph that a
+# server accepts would fill gigabytes.
 CODES_A_PART: Final = 16_384
 _FREQUENCIES: Final = SIZE_DIM // (2 * _COUNTS)
 
@@ -60,19 +61,19 @@ class FeatureVocabulary:
     """A set of features, by their codes.
 
     Attributes:
-        known: Shape (aspects, 2^20): whether a feature with that code is in it.
+        known: Shape (aspects, 2^20): whether a feature at that position is in the set.
     """
 
     known: Mask
 
     @classmethod
     def empty(cls, aspects: int) -> "FeatureVocabulary":
-        """One that knows nothing."""
+        """A vocabulary without features."""
         return cls(np.zeros((aspects, 1 << POSITIONS_LOG2), dtype=np.bool_))
 
     @classmethod
     def of(cls, sets: FeatureSets, aspects: int) -> "FeatureVocabulary":
-        """The vocabulary of some graphs, read in so many aspects."""
+        """The vocabulary of some graphs, over ``aspects`` aspects."""
         vocabulary = cls.empty(aspects)
         # Not all at once: sets may be larger than memory.
         for first in range(0, len(sets.codes), _FEATURES_A_PART):
@@ -81,7 +82,7 @@ class FeatureVocabulary:
         return vocabulary
 
     def knows(self, sets: FeatureSets) -> Mask:
-        """Whether each feature is in it: shape (features,)."""
+        """Whether each feature is in the vocabulary: shape (features,)."""
         is_known: Mask = self.known[sets.aspects, positions(sets.codes)]
         return is_known
 
@@ -107,14 +108,14 @@ class FeatureBatch:
 
 
 class FeatureTable(nn.Module):
-    """A vector for every feature, by its code: a block of rows an aspect.
+    """A vector for every feature, by its code: a block of rows for each aspect.
 
     Args:
-        config: Of the encoder.
+        config: Settings of the encoder.
 
     Attributes:
-        reads: Shape (aspects,), whether the features of each are looked at.
-        counts: Shape (aspects,), what each counts: those of one graph make a vector of length 1.
+        reads: Shape (aspects,), whether the table reads the features of an aspect.
+        counts: Shape (aspects,), weight of an aspect; the weights make a vector of length 1.
     """
 
     def __init__(self, config: DefaultConfig) -> None:
@@ -125,7 +126,7 @@ class FeatureTable(nn.Module):
         self._block = np.cumsum(self.reads) - 1
         blocks = int(self.reads.sum())
         self.vectors = nn.EmbeddingBag(blocks << config.rows_log2, dim, mode="sum")
-        # Of length about 1, so that an untrained table is a random projection.
+        # Vectors of length about 1, so that an untrained table is a random projection.
         nn.init.normal_(self.vectors.weight, std=dim**-0.5)
         self.rows_log2 = config.rows_log2
 
@@ -135,7 +136,7 @@ class FeatureTable(nn.Module):
         return sums
 
     def batch(self, sets: FeatureSets, known: Mask | None = None) -> FeatureBatch:
-        """The features as this table reads them, all of them or those that are known."""
+        """The features as rows of this table, all features or only the known ones."""
         kept = self.reads[sets.aspects]
         if known is not None:
             kept &= known
@@ -153,12 +154,12 @@ class FeatureTable(nn.Module):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DefaultEncoder:
-    """What is left of pretraining when a graph is embedded.
+    """The parts of pretraining that embed a graph.
 
     Attributes:
         config: Settings that belong to the weights.
         table: The learned vectors.
-        vocabulary: Features that were learned from.
+        vocabulary: Features of the training corpus.
     """
 
     config: DefaultConfig
@@ -174,14 +175,14 @@ class DefaultEncoder:
         }
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what `tensors` of an equal encoder gave."""
+        """Take the tensors that `tensors` of an encoder with equal settings gave."""
         with torch.no_grad():
             self.table.vectors.weight.copy_(tensors["table"])
         known = np.unpackbits(tensors["vocabulary"].numpy(), axis=1)
         self.vocabulary.known[self.table.reads] = known
 
     def to(self, device: torch.device) -> None:
-        """Compute there from now on."""
+        """Compute on a device from now on."""
         self.table.to(device)
 
     def encode(self, partitions: Sequence[MotifPartition]) -> NDArray[np.float32]:
@@ -203,20 +204,20 @@ class DefaultEncoder:
         unknown = sketch(sets, unseen, config.unknown_dim)
         design = torch.cat([learned, config.unknown_weight * torch.from_numpy(unknown)], dim=1)
         size = torch.from_numpy(size_features(graphs))
-        identity = torch.from_numpy(sketch(sets, self._told(sets), config.identity_dim))
+        identity = torch.from_numpy(sketch(sets, self._identity_weights(sets), config.identity_dim))
         weighed = (config.identity_weight * normalize(identity, dim=1), config.size_weight * size)
         whole = torch.cat([normalize(design, dim=1), *weighed], dim=1)
         unit: NDArray[np.float32] = normalize(whole, dim=1).numpy()
         return unit
 
-    def _told(self, sets: FeatureSets) -> NDArray[np.float32]:
-        """What each feature counts in the identity: shape (features,)."""
+    def _identity_weights(self, sets: FeatureSets) -> NDArray[np.float32]:
+        """Weight of each feature in the identity block: shape (features,)."""
         config = self.config
         of_kind = {kind: float(kind in config.identity_features) for kind in ASPECT_KINDS}
         of_kind["attributes"] *= config.identity_attributes
         of_aspect = np.array([of_kind[kind] for kind in ASPECT_KINDS], dtype=np.float32)
-        told: NDArray[np.float32] = sets.weights * of_aspect[sets.aspects]
-        return told
+        weights: NDArray[np.float32] = sets.weights * of_aspect[sets.aspects]
+        return weights
 
 
 def default_encoder(config: DefaultConfig) -> DefaultEncoder:
@@ -228,7 +229,7 @@ def default_encoder(config: DefaultConfig) -> DefaultEncoder:
 def finished(
     config: DefaultConfig, table: FeatureTable, vocabulary: FeatureVocabulary
 ) -> DefaultEncoder:
-    """An encoder whose weights are what its checkpoint holds: rounded to half precision."""
+    """An encoder with the weights that its checkpoint will hold: rounded to half precision."""
     with torch.no_grad():
         table.vectors.weight.copy_(table.vectors.weight.half())
     return DefaultEncoder(config, table.eval(), vocabulary)
@@ -245,9 +246,9 @@ def equal_halves(learned: Tensor) -> Tensor:
 
 
 def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:
-    """A random projection of feature sets: every code has a vector of random signs, its own hash.
+    """A random projection of feature sets: the bits of hashes of a code are its vector of signs.
 
-    Cosines of what has many features in common are kept, and nothing has to be stored.
+    Cosines of sets with many features in common are kept, and nothing has to be stored.
 
     Args:
         sets: Features of graphs.
@@ -266,8 +267,8 @@ def sketch(sets: FeatureSets, weights: Vectors, dim: int) -> Vectors:
         part = slice(begin, begin + CODES_A_PART)
         of_graphs, vectors = bag[part].T, signs(codes[part], dim)
         if begin:
-            # What was summed up so far comes first in the next sum, so that sums are the same to
-            # the bit wherever parts begin, which is up to what else is embedded.
+            # The sums so far are the first term of the next sums. So sums are the same to the bit
+            # wherever parts begin, which depends on the other graphs of the call.
             of_graphs = hstack([eye_array(sets.count, dtype=np.float32), of_graphs], format="csr")
             vectors = np.concatenate([sums, vectors])
         sums = (of_graphs @ vectors).astype(np.float32, copy=False)
@@ -297,7 +298,7 @@ def size_features(graphs: Sequence[ComputationalGraph]) -> Vectors:
 
 
 def _frequencies() -> NDArray[np.float64]:
-    """Evenly spaced quantiles of the normal distribution: the same for ever, unlike drawn ones."""
+    """Evenly spaced quantiles of the normal distribution: fixed, unlike random frequencies."""
     normal = NormalDist(sigma=1 / SIZE_WIDTH_OCTAVES)
     quantiles = (np.arange(_FREQUENCIES) + 0.5) / _FREQUENCIES
     return np.array([normal.inv_cdf(quantile) for quantile in quantiles])

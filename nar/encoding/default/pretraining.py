@@ -1,4 +1,4 @@
-"""The default encoder, untrained or through its two stages, and what each of these minimises."""
+"""The default encoder, untrained or trained in two stages, and the losses of both stages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,12 +24,13 @@ from nar.graphs.ragged import Integers
 from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import FeatureSets
 
-_CONTEXT_SEED = 1
-_LEAVE_OUT_SEED = 2
+# Chosen: any two numbers keep these draws apart from other draws of the same seed and epoch.
+_CONTEXT_SEED = 1  # which context of a motif an epoch reads
+_LEAVE_OUT_SEED = 2  # which features a step leaves out
 
 
 class MotifFeatureBatches:
-    """Batches of stage 1: every motif type with one of its surroundings, another in each epoch."""
+    """Batches of stage 1: every motif type with a context, drawn anew in each epoch."""
 
     def __init__(self, motifs: MotifOccurrences, table: encoder.FeatureTable, seed: int) -> None:
         self._motifs, self._table, self._seed = motifs, table, seed
@@ -44,7 +45,7 @@ class MotifFeatureBatches:
     def __call__(
         self, rows: NDArray[np.int64], epoch: int
     ) -> losses.MotifPairs[encoder.FeatureBatch]:
-        """The motif types of these rows, each with the surroundings of this epoch."""
+        """The motif types at ``rows``, each with its context in ``epoch``."""
         motifs = self._motifs
         chosen = self._choices(epoch)[rows]
         codes, contexts = motifs.codes[chosen], motifs.context_codes[chosen]
@@ -56,9 +57,9 @@ class MotifFeatureBatches:
         )
 
     def _choices(self, epoch: int) -> NDArray[np.int64]:
-        """The occurrence of each motif type that an epoch reads; drawn once, for all its batches.
+        """The occurrence of each motif type that an epoch reads, drawn once for all its batches.
 
-        The same for every worker, whichever motifs it gets.
+        It is the same in every worker, whichever motifs a worker gets.
         """
         if self._epoch != epoch:
             choices = np.random.default_rng([self._seed, epoch, _CONTEXT_SEED]).random(len(self))
@@ -71,11 +72,11 @@ class MotifFeatureBatches:
 
 
 def _united(sets: FeatureSets, rows: Integers, start: Integers) -> FeatureSets:
-    """The features of several rows as those of one; a feature of two of them counts twice.
+    """The features of each group of rows as one set; a feature of two rows is in it twice.
 
     Args:
-        sets: Of all rows.
-        rows: Group after group.
+        sets: Features of all rows.
+        rows: Rows, group after group.
         start: Shape (groups + 1,), where each group begins.
     """
     taken = sets.take(rows)
@@ -84,13 +85,13 @@ def _united(sets: FeatureSets, rows: Integers, start: Integers) -> FeatureSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FamilyBatch:
-    """Architectures with what they are called: features of each, and shape (batch,) of the others.
+    """Architectures with their features and their targets, each target of shape (batch,).
 
     Attributes:
         graphs: Features.
-        families: Who is alike.
-        decoders: Who is alike by what it is for.
-        trunks: Who is alike by what it stands on.
+        families: Equal for architectures that are alike.
+        decoders: Equal for architectures with the same purpose.
+        trunks: Equal for architectures that stand on the same encoder.
     """
 
     graphs: encoder.FeatureBatch
@@ -102,8 +103,8 @@ class FamilyBatch:
 class FamilyContrast(nn.Module):
     """Stage 2: the contrast of families, for every anchor.
 
-    Where the learned part has two halves, one learns what composed models are for, the other what
-    they stand on, and both together who is alike:
+    Where the learned part has two halves, one half learns what composed models are for, the other
+    what they stand on, and both together learn the families:
 
         decoders   ███░░░        families   ██████
         trunks     ░░░███
@@ -133,12 +134,12 @@ class FamilyContrast(nn.Module):
 class FamilyBatches:
     """Batches of stage 2.
 
-    Some members of a family come together, or most anchors would have no relative.
+    Some members of a family are in one batch, or most anchors would have no relative.
 
     Args:
         samples: The corpus.
         table: Reads the features.
-        recipe: Of this stage.
+        recipe: Recipe of this stage.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class FamilyBatches:
         return [batch[share.rank :: share.world] for batch in batches]
 
     def __call__(self, rows: NDArray[np.int64], epoch: int) -> FamilyBatch:
-        """The architectures of these rows, each without some of its features."""
+        """The architectures at ``rows``, each without some of its features."""
         targets = self._samples.targets
         sets = self._samples.graphs.take(rows)
         graphs = self._table.batch(sets, self._seen(sets, rows, epoch))
@@ -164,9 +165,9 @@ class FamilyBatches:
         return FamilyBatch(graphs, *(torch.from_numpy(each[rows]).to(device) for each in names))
 
     def _seen(self, sets: FeatureSets, rows: NDArray[np.int64], epoch: int) -> encoder.Mask | None:
-        """Which features a step sees: a part of a design is to stand where the whole one does.
+        """Which features a step sees: a part of a design is to have the vector of the whole.
 
-        Every graph loses a share of its own, from none to ``leave_out``.
+        Every graph loses a random share of its features, from none to ``leave_out``.
         """
         if not self._recipe.leave_out:
             return None
@@ -179,7 +180,7 @@ class FamilyBatches:
 def relatives_together(
     families: NDArray[np.int64], relatives: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """A random order in which members of a family stand side by side, so many at a time."""
+    """A random order in which ``relatives`` members of a family at a time stand side by side."""
     shuffled = rng.permutation(len(families))
     by_family = shuffled[np.argsort(families[shuffled], kind="stable")]
     ordered = families[by_family]
@@ -194,12 +195,12 @@ untrained = encoder.default_encoder
 
 
 def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> FeatureSamples:
-    """What the encoder learns from; composed models count by their encoders, too."""
+    """The samples of a corpus; the families of composed models depend on their encoders, too."""
     return collected(architectures, FeatureReader(motifs), kin_targets, nodes_a_chunk=NODES_A_CHUNK)
 
 
 class Tables(nn.Module):
-    """The table of the encoder and that of contexts, as they are before training."""
+    """The table of the encoder and the table of contexts, before training."""
 
     def __init__(self, config: DefaultConfig, seed: int) -> None:
         super().__init__()
@@ -217,13 +218,13 @@ def pretrain_default(
     start: training.TrainingState | None = None,
     after_epoch: training.AfterEpoch = training.no_report,
 ) -> encoder.DefaultEncoder:
-    """Features of motifs against those around them, then graphs of a family against all others.
+    """Train motifs against their contexts, then graphs of a family against all others.
 
     Args:
         samples: The corpus.
-        recipe: Of both stages.
-        worker: This process's part.
-        start: Where to go on, given by ``after_epoch`` of a run with the same samples and recipe.
+        recipe: Recipe of both stages.
+        worker: This process among the workers.
+        start: State to go on from, given by ``after_epoch`` with the same samples and recipe.
         after_epoch: Called after every epoch; the state is valid during the call.
 
     Raises:

@@ -13,7 +13,8 @@ from nar.graphs.by import By
 from nar.motifs.config import FeatureKind, MotifConfig
 
 BlockWeights = Mapping[By, tuple[float, ...]]
-# What counts, by what is asked for: decoder half, trunk half, unknown features, identity, size.
+# What a query asks for -> weight of each block: decoder half, trunk half, unknown features,
+# identity, size.
 WEIGHTS: Final[BlockWeights] = {
     "design": (1, 1, 2, 1, 1),
     "family": (1, 0, 1, 0, 1),
@@ -21,7 +22,7 @@ WEIGHTS: Final[BlockWeights] = {
     "copy": (1, 1, 1, 30, 10),
 }
 LEARNED_FEATURES: Final[tuple[FeatureKind, ...]] = ("operators", "attributes", "motifs", "paths")
-# Of the waves that stand for parameters and FLOPs: see `nar.encoding.default.encoder`.
+# Chosen: numbers for parameters and FLOPs, as waves: see `nar.encoding.default.encoder`.
 SIZE_DIM: Final = 32
 
 
@@ -89,7 +90,7 @@ class DefaultRecipe(EncoderRecipe):
 class DefaultConfig(EncoderConfig):
     """Everything besides the weights that decides which vector a graph gets."""
 
-    # Checkpoints write "labels" since the first one; a fingerprint is over what they write.
+    # Checkpoints write "labels" for the features, as they always did: fingerprints hash the name.
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     name: Literal["default"] = "default"
@@ -100,7 +101,8 @@ class DefaultConfig(EncoderConfig):
     unknown_dim: int = Field(ge=0, multiple_of=32)
     unknown_weight: float = Field(ge=0)
     size_weight: float = Field(ge=0)
-    # Left out where they are as in the checkpoints that do not know them, for their fingerprints.
+    # Not written where they have the values of checkpoints older than these fields: fingerprints of
+    # such checkpoints must stay.
     halves: bool = Field(False, exclude_if=operator.not_)
     identity_dim: int = Field(0, ge=0, multiple_of=32, exclude_if=operator.not_)
     identity_weight: float = Field(0.0, ge=0, exclude_if=operator.not_)
@@ -115,13 +117,13 @@ class DefaultConfig(EncoderConfig):
         return self.learned_dim + self.unknown_dim + self.identity_dim + SIZE_DIM
 
     def weights(self, by: By, blocks: BlockWeights = WEIGHTS) -> NDArray[np.float32]:
-        """What a query's vector is multiplied with: shape (dim,).
+        """Factors of a query's vector: shape (dim,).
 
             decoder half | trunk half | unknown | identity | size
 
         Args:
-            by: What is asked for.
-            blocks: What each block counts.
+            by: What the query asks for.
+            blocks: Weight of each block.
         """
         half = self.learned_dim // 2
         widths = (half, self.learned_dim - half, self.unknown_dim, self.identity_dim, SIZE_DIM)
@@ -130,7 +132,7 @@ class DefaultConfig(EncoderConfig):
 
     @classmethod
     def of(cls, motifs: MotifConfig, recipe: DefaultRecipe) -> "DefaultConfig":
-        """What pretraining with these settings gives."""
+        """The settings of the encoder that pretraining with a recipe gives."""
         return cls(
             motifs=motifs,
             features=recipe.features,

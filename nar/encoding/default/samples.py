@@ -1,4 +1,4 @@
-"""What the default encoder learns from: features of motifs, of their contexts, and of graphs."""
+"""Samples of the default encoder: features of motifs, of their contexts, and of graphs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from nar.motifs.config import MotifConfig
 from nar.motifs.feature_sets import FeatureSets, feature_sets, motif_feature_sets
 from nar.motifs.partition import MacroGraph, MotifPartition, macro_graph, split_all
 
-# Chosen: an epoch reads one of them for each motif type, and there are few epochs.
+# Chosen: an epoch reads one context for each motif type, and there are few epochs.
 CONTEXTS_A_MOTIF = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotifOccurrences:
-    """Motifs as they occur: few of each type, each in other surroundings.
+    """Motifs as they occur: a few of each type, each in a different context.
 
     Attributes:
         sets: Features of every motif type of every graph.
         codes: Shape (occurrences,), motif type, ascending.
         motifs: Shape (occurrences,), row of ``sets`` that is the motif.
-        context_codes: Shape (occurrences,), equal for equal surroundings.
-        neighbours: Rows of ``sets`` around each, at least one, occurrence after occurrence.
-        start: Shape (occurrences + 1,), where the neighbours of each begin.
+        context_codes: Shape (occurrences,), equal for equal contexts.
+        neighbours: Rows of ``sets`` around each occurrence, at least one, in order.
+        start: Shape (occurrences + 1,), where the neighbours of an occurrence begin.
     """
 
     sets: FeatureSets
@@ -39,7 +39,7 @@ class MotifOccurrences:
     start: Integers
 
     def around(self, occurrences: Integers) -> tuple[Integers, Integers]:
-        """Rows around some of the occurrences, one after the other, and where each one's begin."""
+        """Rows around some of the occurrences, and where the rows of each occurrence begin."""
         places, start = slices(self.start, occurrences)
         return self.neighbours[places], start
 
@@ -50,8 +50,8 @@ class FeatureSamples:
 
     Attributes:
         graphs: Features of every architecture.
-        motifs: Stage 1 learns from them.
-        targets: Of each architecture; stage 2 aims at them.
+        motifs: Samples of stage 1.
+        targets: Targets of stage 2, of each architecture.
         config: How the graphs were cut.
     """
 
@@ -64,9 +64,9 @@ class FeatureSamples:
 def collect_feature_samples(
     graphs: Sequence[ComputationalGraph], targets: Targets, config: MotifConfig
 ) -> FeatureSamples:
-    """Cut canonical graphs into motifs and keep what occurs, however often.
+    """Cut canonical graphs into motifs and keep their features, each once.
 
-    Of a motif type at most ``CONTEXTS_A_MOTIF`` surroundings are kept, the first that occur.
+    Of a motif type at most ``CONTEXTS_A_MOTIF`` contexts are kept, the first that occur.
     """
     reader = FeatureReader(config)
     for part in slices_within([graph.nodes for graph in graphs], NODES_A_CHUNK):
@@ -75,7 +75,7 @@ def collect_feature_samples(
 
 
 class FeatureReader:
-    """Features of graphs, as more and more of them are seen and forgotten; kept on disk."""
+    """Reads the features of graphs onto disk, and does not keep the graphs."""
 
     def __init__(self, config: MotifConfig) -> None:
         self._config = config
@@ -83,20 +83,20 @@ class FeatureReader:
         self._motifs = _MotifReader(config)
 
     def read(self, graphs: Sequence[ComputationalGraph]) -> None:
-        """Take some more canonical graphs."""
+        """Read some more canonical graphs."""
         cut = split_all(graphs, self._config)
         self._graphs.append(feature_sets(cut, border_widths=self._config.border_widths))
         self._motifs.read(cut)
 
     def samples(self, targets: Targets) -> FeatureSamples:
-        """Of all graphs, whose targets these are."""
+        """The samples of all graphs, with the targets of the graphs."""
         return FeatureSamples(
             self._graphs.whole(), self._motifs.occurrences(), targets, self._config
         )
 
 
 def motif_occurrences(cut: Sequence[MotifPartition], config: MotifConfig) -> MotifOccurrences:
-    """What stage 1 learns from graphs that are cut already."""
+    """The samples of stage 1 from graphs that are cut already."""
     reader = _MotifReader(config)
     for part in slices_within([partition.graph.nodes for partition in cut], NODES_A_CHUNK):
         reader.read(cut[part])
@@ -112,7 +112,7 @@ class _Sets:
         self.count = 0
 
     def append(self, sets: FeatureSets) -> None:
-        """Lay some more behind the others."""
+        """Append some more sets."""
         self._codes.append(sets.codes)
         self._aspects.append(sets.aspects)
         self._weights.append(sets.weights)
@@ -120,7 +120,7 @@ class _Sets:
         self.count += sets.count
 
     def whole(self) -> FeatureSets:
-        """All of them, which stay on disk."""
+        """All sets; their arrays stay on disk."""
         return FeatureSets(
             self._codes.array(),
             self._aspects.array(),
@@ -130,7 +130,7 @@ class _Sets:
 
 
 class _MotifReader:
-    """Motif types with their surroundings, as more and more graphs are seen."""
+    """Reads motif types with their contexts onto disk."""
 
     def __init__(self, config: MotifConfig) -> None:
         self._config = config
@@ -139,14 +139,14 @@ class _MotifReader:
         self._motifs, self._neighbours, self._sizes = (Spool(np.int64) for _ in range(3))
 
     def read(self, cut: Sequence[MotifPartition]) -> None:
-        """Take the motifs of some more graphs."""
+        """Read the motifs of some more graphs."""
         sets, owners = motif_feature_sets(cut, border_widths=self._config.border_widths)
         for partition, types in zip(cut, owners, strict=True):
             self._add(macro_graph(partition), types + self._sets.count)
         self._sets.append(sets)
 
     def _add(self, macro: MacroGraph, types: Integers) -> None:
-        """Take the motif types of a graph, whose rows of all sets these are."""
+        """Add the motif types of a graph; ``types`` are their rows among all sets."""
         motifs: list[int] = []
         contexts: list[int] = []
         neighbours: list[list[int]] = []
@@ -162,7 +162,7 @@ class _MotifReader:
         self._sizes.append(np.array([len(rows) for rows in neighbours], dtype=np.int64))
 
     def occurrences(self) -> MotifOccurrences:
-        """Few of each motif type, in the order of the types."""
+        """A few occurrences of each motif type, in the order of the types."""
         codes, contexts = self._codes.array(), self._contexts.array()
         kept = _first_contexts(codes, contexts)
         places, start = slices(offsets(self._sizes.array()), kept)
@@ -177,14 +177,14 @@ class _MotifReader:
 
 
 def _first_contexts(codes: Codes, contexts: Codes) -> Integers:
-    """Of each motif type the first few occurrences whose surroundings differ.
+    """The first few occurrences of each motif type whose contexts differ.
 
     Args:
         codes: Shape (occurrences,), motif types.
-        contexts: Shape (occurrences,), of the surroundings.
+        contexts: Shape (occurrences,), codes of the contexts.
 
     Returns:
-        Places of occurrences, type by type in the order of their codes, each type's in their own.
+        Places of occurrences, by the code of the type, then in the order of occurrence.
     """
     order = np.lexsort((contexts, codes))  # equal pairs keep their order
     repeats = (np.diff(codes[order]) == 0) & (np.diff(contexts[order]) == 0)

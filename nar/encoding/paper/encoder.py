@@ -1,6 +1,6 @@
 """The paper's encoder: from motifs to vectors, by the graph convolutions of Eq. 3.
 
-A motif type is encoded once and remembered.
+Each motif type is encoded once; its embedding is kept in memory.
 """
 
 import threading
@@ -30,8 +30,8 @@ NODES_A_BATCH = 65_536
 class GraphConvolution(nn.Module):
     """One product A H W of Eq. 3.
 
-    It is torch-geometric's ``GCNConv(normalize=False, bias=False)``, weights and names included;
-    importing that package takes every process that embeds seconds.
+    It equals torch-geometric's ``GCNConv(normalize=False, bias=False)``, also in the names of its
+    weights. Importing that package would cost every process that embeds some seconds.
     """
 
     def __init__(self, width: int, dim: int) -> None:
@@ -40,7 +40,7 @@ class GraphConvolution(nn.Module):
         nn.init.xavier_uniform_(self.lin.weight)
 
     def forward(self, x: Tensor, adjacency: Tensor) -> Tensor:
-        """New features: shape (rows, dim), of features (columns, width)."""
+        """New features, shape (rows, dim), from features of shape (columns, width)."""
         # The product is associative: the weights go where there are fewer rows.
         rows, columns = adjacency.shape
         features: Tensor = self.lin(adjacency @ x) if rows < columns else adjacency @ self.lin(x)
@@ -48,7 +48,7 @@ class GraphConvolution(nn.Module):
 
 
 class GraphEncoder(nn.Module):
-    """F_s, F_c and F_m of Eq. 3: H' = relu(A H W) a layer, the last without relu, mean-pooled.
+    """F_s, F_c or F_m of Eq. 3: layers H' = relu(A H W), the last without relu, then the mean.
 
     Args:
         features: Width of the node features.
@@ -62,7 +62,7 @@ class GraphEncoder(nn.Module):
         if layers < 2:
             raise ConfigError(f"layers: wanted at least 2 graph convolutions, came {layers}")
         widths = [features] + [dim] * (layers - 1)
-        # A batch brings A already normalised: once for all layers.
+        # A batch holds A normalised: computed once for all layers.
         self.layers = nn.ModuleList(GraphConvolution(width, dim) for width in widths)
         self.rate = rate
 
@@ -73,7 +73,7 @@ class GraphEncoder(nn.Module):
         x = graphs.x
         for layer, adjacency in zip(inner, adjacencies, strict=True):
             x = dropout(relu(layer(x, adjacency)), self.rate, training=self.training)
-        # The last layer is linear: the mean may as well come before its weights.
+        # The last layer is linear: the mean before its weights gives the same, for fewer rows.
         embeddings: Tensor = last(nearest @ x, graphs.mean)
         return embeddings
 
@@ -82,7 +82,7 @@ def encode_all(encoder: GraphEncoder, graphs: Sequence[RowGraph], table: Tensor)
     """Embed any number of graphs without gradients, in batches of bounded size.
 
     Args:
-        encoder: In evaluation mode.
+        encoder: An encoder in evaluation mode.
         graphs: At least one graph.
         table: Shape (rows, features), on the encoder's device.
 
@@ -105,16 +105,16 @@ def operator_features(operators: int, device: torch.device) -> Tensor:
 
 
 class PaperEncoder:
-    """F of Eq. 8: what is left of pretraining when a graph is embedded.
+    """F of Eq. 8: the parts of pretraining that embed a graph.
 
-    Graphs of equal macro graphs in one call get the very same vector; the same graph in another
-    call, beside other graphs or with another memory, gets the same up to float32 rounding.
+    Graphs with equal macro graphs get the very same vector in one call. In another call, beside
+    other graphs or with other motifs in memory, a vector is the same up to float32 rounding.
 
     Args:
         config: Settings that belong to the weights.
         motif: F_s, one-hot operators to motif embeddings.
         macro: F_m, motif embeddings to the embedding of the whole.
-        cached_motifs: How many motif embeddings are remembered.
+        cached_motifs: How many motif embeddings are kept in memory.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class PaperEncoder:
         self.to(torch.device("cpu"))
 
     def to(self, device: torch.device) -> None:
-        """Compute there from now on."""
+        """Compute on a device from now on."""
         self._device = device
         self.motif.to(device)
         self.macro.to(device)
@@ -147,7 +147,7 @@ class PaperEncoder:
         }
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what `tensors` of an equal encoder gave."""
+        """Take the tensors that `tensors` of an encoder with equal settings gave."""
         for part, network in self._parts().items():
             network.load_state_dict(
                 {name: tensors[f"{part}.{name}"] for name in network.state_dict()}
@@ -197,7 +197,7 @@ class PaperEncoder:
 
 
 class MotifMemory:
-    """Embeddings by motif code; beyond its room the least recently used are forgotten."""
+    """Embeddings by motif code; when it is full, the least recently used embeddings go."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -205,11 +205,11 @@ class MotifMemory:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type["MotifMemory"], tuple[int]]:
-        """Another process begins with an empty memory: a lock belongs to its own."""
+        """Another process begins with an empty memory: a lock cannot be sent to it."""
         return MotifMemory, (self._room,)
 
     def recall(self, codes: Sequence[int]) -> dict[int, Tensor]:
-        """What is known of these codes."""
+        """The embeddings of the codes that are in memory."""
         with self._lock:
             known = {code: self._rows[code] for code in codes if code in self._rows}
             for code in known:

@@ -1,10 +1,10 @@
-"""Graphs whose equal nodes are merged, so that a graph network computes each of them once.
+"""Graphs whose equal nodes are merged, so that a graph network computes equal nodes once.
 
 After k layers the features of a node depend on its own first features, its degree and, layer by
-layer, those of its neighbours: on its colour after k rounds of refinement (Weisfeiler and Leman,
-1968). Layers repeat within a network and between networks, and so do colours. What is kept is one
-node of each colour of each round, and which colours of the round before it reads. That changes no
-result, up to rounding; dropout alone is drawn once for all nodes of a colour.
+layer, the features of its neighbours: on its colour after k rounds of refinement (Weisfeiler and
+Leman, 1968). Layers repeat within a network and between networks, and so do colours. For each
+round, one node of each colour is kept, with the colours of the round before that it reads. Results
+stay the same up to rounding; only dropout differs: it is drawn once for all nodes of a colour.
 
 Six nodes, of which three are kept: the four relus have one colour, before and after every layer.
 
@@ -43,11 +43,11 @@ class RowGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """The colours after a round, and what a node of each reads.
+    """The colours after a round, and the colours that a node of each colour reads.
 
     Attributes:
         own: Shape (colours,), colour of the same node a round before.
-        start: Shape (colours + 1,), where what each reads begins.
+        start: Shape (colours + 1,), where the reads of a colour begin.
         source: Shape (reads,), colours a round before: of the node itself and of its neighbours.
         weight: Shape (reads,), entry of D^-1/2 (M + I) D^-1/2 of Eq. 3, edges undirected.
     """
@@ -63,8 +63,8 @@ class MergedGraphs:
     """Graphs in the colours of their nodes.
 
     Attributes:
-        rows: Shape (colours,), row of the table of each colour before all rounds.
-        rounds: One a layer of the network.
+        rows: Shape (colours,), row of the table for each colour before all rounds.
+        rounds: A round for each layer of the network.
         start: Shape (graphs + 1,), where the parts of each graph begin.
         part: Shape (parts,), a colour after all rounds.
         share: Shape (parts,), how much of its graph has that colour.
@@ -82,7 +82,7 @@ class MergedGraphs:
         return len(self.start) - 1
 
     def take(self, graphs: Integers) -> "MergedGraphs":
-        """Some of the graphs, in their order, with no colour but theirs."""
+        """Some of the graphs, in their order, with the colours of their nodes only."""
         parts, start = slices(self.start, graphs)
         kept, part = np.unique(self.part[parts], return_inverse=True)
         rounds: list[Round] = []
@@ -97,7 +97,7 @@ class MergedGraphs:
 
 
 def merged(graphs: Sequence[RowGraph], rounds: int) -> MergedGraphs:
-    """Colour the nodes of graphs for a network of so many layers, and keep one of each colour.
+    """Colour the nodes of graphs for a network of ``rounds`` layers; keep one node of each colour.
 
     Args:
         graphs: At least one graph.
@@ -123,7 +123,7 @@ def merged(graphs: Sequence[RowGraph], rounds: int) -> MergedGraphs:
 
 
 def _reads(graphs: Sequence[RowGraph], sizes: Integers) -> Round:
-    """What every node reads, as if each had a colour of its own."""
+    """The reads of every node, as if each node had a colour of its own."""
     nodes = int(sizes.sum())
     first = offsets(sizes)[:-1]
     shifted = [graph.edge_index + shift for graph, shift in zip(graphs, first, strict=True)]
@@ -131,7 +131,7 @@ def _reads(graphs: Sequence[RowGraph], sizes: Integers) -> Round:
     loops = np.arange(nodes)
     source = np.concatenate([one, other, loops])
     target = np.concatenate([other, one, loops])
-    # np.unique would hash them first, which takes ten times as long.
+    # np.unique would hash the keys first, which takes ten times as long.
     keys = np.sort(target * nodes + source)
     target, source = np.divmod(keys[np.diff(keys, prepend=-1) > 0], nodes)
     degree = np.bincount(target, minlength=nodes)
@@ -140,14 +140,14 @@ def _reads(graphs: Sequence[RowGraph], sizes: Integers) -> Round:
 
 
 def _refined(colours: Codes, reads: Round) -> Codes:
-    """The next colours: by the own one, and by those that are read, however ordered."""
+    """The next colours, from the colour of each node and the set of colours that it reads."""
     seen = np.concatenate([np.zeros(1, np.uint64), mix(colours + NEIGHBOUR)[reads.source]])
     sums = np.cumsum(seen, dtype=np.uint64)
     return mix(mix(colours) + sums[reads.start[1:]] - sums[reads.start[:-1]])
 
 
 def _parts(colour: Integers, sizes: Integers) -> tuple[Integers, Integers, NDArray[np.float32]]:
-    """Where each graph begins, the colours that it has, and how much of it has each."""
+    """Where each graph begins, the colours in it, and the share of its nodes with each colour."""
     colours = int(colour.max()) + 1
     graph = owners(sizes)
     keys, counts = np.unique(graph * colours + colour, return_counts=True)
@@ -162,7 +162,7 @@ class GraphBatch:
 
     Attributes:
         x: Shape (colours, features), before the first layer.
-        adjacencies: One a layer, shape (colours after it, colours before it), sparse rows:
+        adjacencies: For each layer, shape (colours after it, colours before it), sparse rows:
             D^-1/2 (M + I) D^-1/2 of Eq. 3, edges undirected.
         mean: Shape (graphs, colours after the last layer), sparse rows: how much of each graph
             has each colour.
@@ -177,8 +177,8 @@ def collate(graphs: MergedGraphs, table: Tensor) -> GraphBatch:
     """Bring graphs to the device of their features.
 
     Args:
-        graphs: Merged for as many layers as read them.
-        table: Shape (all rows, features), what the rows of the graphs refer to.
+        graphs: Graphs merged for the number of layers of the encoder.
+        table: Shape (all rows, features), the table of the graphs' rows.
     """
     device = table.device
     adjacencies = []
@@ -196,7 +196,7 @@ def collate(graphs: MergedGraphs, table: Tensor) -> GraphBatch:
 def sparse_rows(
     start: Integers, columns: Integers, values: NDArray[np.float32], width: int
 ) -> Tensor:
-    """A sparse matrix of shape (rows, width); an entry may stand in parts."""
+    """A sparse matrix of shape (rows, width); entries of one place are added up."""
     _accept_compressed_rows()
     return torch.sparse_csr_tensor(
         torch.from_numpy(start),
@@ -209,5 +209,5 @@ def sparse_rows(
 
 @cache
 def _accept_compressed_rows() -> None:
-    """Silence torch on its compressed rows: it calls them a beta, we only multiply by them."""
+    """Silence torch's warning that compressed rows are in beta: only products are used here."""
     warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")

@@ -1,4 +1,4 @@
-"""The paper's encoder, untrained or through the two stages of Algorithm 1: what these minimise."""
+"""The paper's encoder, untrained or trained in the two stages of Algorithm 1, with their losses."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from nar.graphs.architecture import Architecture
 from nar.graphs.ops import FEATURE_DIM
 from nar.motifs.config import MotifConfig
 
+# Chosen: any number keeps the draws of contexts apart from other draws of the same seed and epoch.
 _CONTEXT_SEED = 1
 
 
@@ -70,7 +71,7 @@ class MacroObjective(nn.Module):
 
 
 class MotifGraphBatches:
-    """Batches of stage 1: every motif type with one of its contexts, another in each epoch."""
+    """Batches of stage 1: every motif type with a context, drawn anew in each epoch."""
 
     def __init__(self, samples: Samples, recipe: PaperMotifRecipe, device: torch.device) -> None:
         self._samples = samples.motifs
@@ -80,7 +81,7 @@ class MotifGraphBatches:
         self._device = device
 
     def __call__(self, rows: NDArray[np.int64], epoch: int) -> MotifPairs[GraphBatch]:
-        """Collate the motifs of these rows."""
+        """Collate the motifs at ``rows``."""
         samples = [self._samples[row] for row in rows]
         choices = self._choices(epoch)[rows]
         picks = [int(u * len(s.contexts)) for u, s in zip(choices, samples, strict=True)]
@@ -96,7 +97,7 @@ class MotifGraphBatches:
         return collate(merged(graphs, self._recipe.layers), self._operators)
 
     def _choices(self, epoch: int) -> NDArray[np.float64]:
-        """The same for every worker, whichever motifs it gets."""
+        """A number from 0 to 1 for each motif type, the same in every worker."""
         return np.random.default_rng([self._recipe.seed, epoch, _CONTEXT_SEED]).random(
             len(self._codes)
         )
@@ -111,7 +112,7 @@ class MacroBatches:
         self._table = table
 
     def __call__(self, rows: NDArray[np.int64], epoch: int) -> MacroGraphBatch:
-        """Collate the macro graphs of these rows; no epoch differs from another."""
+        """Collate the macro graphs at ``rows``, which are the same in every epoch."""
         targets, device = self._targets, self._table.device
         return MacroGraphBatch(
             collate(self._graphs.take(rows), self._table),
@@ -124,14 +125,14 @@ untrained = paper_encoder
 
 
 def collect(architectures: Iterable[Architecture], motifs: MotifConfig) -> Samples:
-    """What the encoder learns from; the targets are the printed ones."""
+    """The samples of a corpus, with the targets of the paper."""
     return collected(
         architectures, SampleReader(motifs), printed_targets, nodes_a_chunk=NODES_A_CHUNK
     )
 
 
 class Networks(nn.Module):
-    """F_s, F_c, F_m and the classifier head f, as they are before training."""
+    """F_s, F_c, F_m and the classifier head f, before training."""
 
     def __init__(self, config: PaperRecipe, classes: int) -> None:
         super().__init__()
@@ -159,9 +160,9 @@ def pretrain_paper(
     Args:
         samples: The corpus.
         config: The recipe of both stages.
-        worker: This process's part.
-        initial: Of another corpus, whose F_s and F_m are trained further (Table 4).
-        start: Where to go on, given by ``after_epoch`` of a run with the same samples and config.
+        worker: This process among the workers.
+        initial: An encoder of another corpus; its F_s and F_m are trained further (Table 4).
+        start: State to go on from, given by ``after_epoch`` with the same samples and config.
         after_epoch: Called after every epoch; the state is valid during the call.
 
     Raises:
@@ -196,7 +197,7 @@ def _motif_stage(
 def _graph_stage(
     networks: Networks, samples: Samples, config: PaperRecipe, worker: training.Worker
 ) -> training.TrainingStage:
-    """F_s is done and frozen: each motif type is embedded once, for all epochs."""
+    """Stage 2, with F_s frozen: each motif type is embedded once, for all epochs."""
     recipe = config.graph
     objective = MacroObjective(
         networks.macro, networks.head, temperature=recipe.temperature, losses=recipe.losses

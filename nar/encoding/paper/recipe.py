@@ -52,7 +52,7 @@ class PaperRecipe(EncoderRecipe):
 class PaperConfig(EncoderConfig):
     """Everything besides the weights that decides which vector a graph gets."""
 
-    # Checkpoints write "dim" for what is a field here and a property of every encoder.
+    # Checkpoints write "dim" for `graph_dim`; here `dim` is a property of every encoder.
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     name: Literal["paper"] = "paper"
@@ -69,7 +69,7 @@ class PaperConfig(EncoderConfig):
 
     @classmethod
     def of(cls, motifs: MotifConfig, recipe: PaperRecipe) -> "PaperConfig":
-        """What pretraining with these settings gives."""
+        """The settings of the encoder that pretraining with a recipe gives."""
         return cls(
             motifs=motifs,
             motif_dim=recipe.motif.dim,

@@ -1,4 +1,4 @@
-"""What pretraining learns from: motifs with their contexts, macro graphs with their targets."""
+"""Samples of pretraining: motifs with their contexts, macro graphs with their targets."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ from nar.motifs.partition import (
     structure_codes,
 )
 
-# Chosen, as the paper prints none: an epoch reads one of them for each motif type.
+# Chosen, as the paper prints no number: an epoch reads one context for each motif type.
 CONTEXTS_A_MOTIF = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotifSample:
-    """One motif type and its surroundings.
+    """A motif type and its contexts.
 
     Attributes:
         motif: G_s, rows are one-hot columns.
-        contexts: G_c of its occurrences, distinct, at least one.
+        contexts: G_c of the occurrences, distinct, at least one.
         context_codes: Structure code of each context.
     """
 
@@ -47,9 +47,9 @@ class Samples:
 
     Attributes:
         codes: Shape (motif types,), uint64, ascending.
-        motifs: One of each motif type, in the order of ``codes``.
-        macro_graphs: One of each architecture; rows are places in ``codes``.
-        targets: Of each architecture.
+        motifs: A sample of each motif type, in the order of ``codes``.
+        macro_graphs: The macro graph of each architecture; rows are places in ``codes``.
+        targets: Targets of each architecture.
         config: How the graphs were cut.
     """
 
@@ -63,7 +63,7 @@ class Samples:
 def collect_samples(
     graphs: Sequence[ComputationalGraph], targets: Targets, config: MotifConfig
 ) -> Samples:
-    """Cut canonical graphs into motifs and keep what is distinct.
+    """Cut canonical graphs into motifs and keep each motif type once.
 
     Of a motif type at most ``CONTEXTS_A_MOTIF`` contexts are kept, the first that occur, so that
     memory grows with the designs of a corpus and not with its repetitions.
@@ -75,7 +75,7 @@ def collect_samples(
 
 
 class SampleReader:
-    """Motifs and macro graphs, as more and more graphs are seen and forgotten."""
+    """Reads motifs and macro graphs, and does not keep the graphs."""
 
     def __init__(self, config: MotifConfig) -> None:
         self._config = config
@@ -83,14 +83,14 @@ class SampleReader:
         self._macro_graphs: list[MacroGraph] = []
 
     def read(self, graphs: Sequence[ComputationalGraph]) -> None:
-        """Take some more canonical graphs."""
+        """Read some more canonical graphs."""
         cuts = split_all(graphs, self._config)
         macros = [macro_graph(cut) for cut in cuts]
         self._collection.add(cuts, macros)
         self._macro_graphs += macros
 
     def samples(self, targets: Targets) -> Samples:
-        """Of all graphs, whose targets these are."""
+        """The samples of all graphs, with the targets of the graphs."""
         codes = np.array(sorted(self._collection.motifs), dtype=np.uint64)
         return Samples(
             codes=codes,
@@ -105,7 +105,7 @@ class SampleReader:
 
 
 class _MotifTypes:
-    """Motif types with their contexts, as more and more graphs are seen."""
+    """Collects motif types with their contexts from graphs."""
 
     def __init__(self, config: MotifConfig) -> None:
         self.motifs: dict[int, RowGraph] = {}
@@ -114,7 +114,7 @@ class _MotifTypes:
         self._hops = config.context_hops
 
     def add(self, cuts: Sequence[MotifPartition], macros: Sequence[MacroGraph]) -> None:
-        """Take every motif whose neighbours are of other types than any seen around its like."""
+        """Add every motif whose type and neighbouring types did not occur together before."""
         codes: list[int] = []
         contexts: list[ComputationalGraph] = []
         for cut, macro in zip(cuts, macros, strict=True):
@@ -151,7 +151,7 @@ class _MotifTypes:
 
 
 def _surroundings(macro: MacroGraph) -> Iterator[tuple[int, ...]]:
-    """Of each motif: its code, then the sorted codes before it, a mark, and those after it."""
+    """For each motif: its code, the sorted codes before it, a mark, the sorted codes after it."""
     codes = macro.motif_codes.tolist()
     before: list[list[int]] = [[] for _ in codes]
     after: list[list[int]] = [[] for _ in codes]
