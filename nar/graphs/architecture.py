@@ -12,23 +12,24 @@ _CONVOLVES: Final = mask_of(Trait.CONVOLVES)
 
 Tier = Literal["named", "composed", "swept"]
 
-# The family, and the task, of a model that nobody has said one of.
+# Family and task of a model whose family or task is not known.
 UNKNOWN: Final = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Who an architecture is. Everything comes from the code that defines the model.
+    """Name and labels of an architecture, all from the code that defines the model.
 
     Attributes:
-        name: Unique, the spec that builds it: ``timm:resnet50``.
-        source: Who registers it: ``timm``, ``torchvision``, ``transformers``, ``darts``, ``file``.
+        name: The spec that builds the model, unique: ``timm:resnet50``.
+        source: The registry of the model: ``timm``, ``torchvision``, ``transformers``, ``darts``,
+            ``file``.
         library: The distribution and version that was read: ``timm 1.0.31``.
         family: Fine class: the defining module or model type, one name across libraries
-            (`nar.labels.families`), e.g. ``resnet``. Of a composed model: of its decoder or head.
-            `UNKNOWN` where nobody states it.
-        task: What it is for, e.g. ``image-classification``.
-        tier: ``named`` where a library registers exactly this, ``composed`` where a public
+            (`nar.labels.families`), e.g. ``resnet``. For a composed model, the family of its
+            decoder or head. `UNKNOWN` if it is not known.
+        task: The task of the model, e.g. ``image-classification``.
+        tier: ``named`` where a library registers exactly this model, ``composed`` where a public
             interface combines it from parts that people do combine, ``swept`` for a grid of
             settings.
         backbone: Family of the encoder that a composed model stands on, else empty.
@@ -44,16 +45,16 @@ class Labels:
 
     @property
     def kin(self) -> str:
-        """Who is related to whom: the family; of a composed model that of its encoder as well.
+        """Equal for related models: the family; in a composed model, with the encoder's family.
 
-        A U-Net on a ResNet is kin to U-Nets on other ResNets. One on a ViT shares its decoder
+        A U-Net on a ResNet is kin to U-Nets on other ResNets. A U-Net on a ViT shares its decoder
         with them, and little else.
         """
         return f"{self.family}/{self.backbone}" if self.backbone else self.family
 
     @property
     def trunk(self) -> str:
-        """What the largest part of it is: the family of a composed model's encoder, or its own."""
+        """The family of the largest part: of a composed model's encoder, or of the model itself."""
         return self.backbone or self.family
 
 
@@ -79,7 +80,7 @@ class Architecture:
 
     @property
     def parameters(self) -> int:
-        """Learned scalars, tied ones once."""
+        """Number of learned scalars; tied weights count once."""
         return self.graph.parameters
 
     @property
@@ -89,7 +90,7 @@ class Architecture:
 
     @property
     def nodes(self) -> int:
-        """Operators."""
+        """Number of operators."""
         return self.graph.nodes
 
 
@@ -98,7 +99,7 @@ def architecture(labels: Labels, network: Fingerprinted | ComputationalGraph) ->
 
     Args:
         labels: Name and labels.
-        network: With its fingerprints, or a valid graph in any numbering.
+        network: A graph with its fingerprints, or a valid graph in any numbering.
     """
     if isinstance(network, ComputationalGraph):
         network = fingerprinted(network)

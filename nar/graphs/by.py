@@ -1,9 +1,9 @@
 """What a search asks for: which part of a design its hits should share with it.
 
-- ``design``: the whole of it.
-- ``family``: what it is for, which of a composed model is its decoder or head.
-- ``trunk``: what it stands on, which of a composed model is its encoder.
-- ``copy``: as much of its structure as can be: what it is a copy, a change or a part of.
+- ``design``: the whole design.
+- ``family``: what it is for; in a composed model, the decoder or head.
+- ``trunk``: what it stands on; in a composed model, the encoder.
+- ``copy``: as much of its structure as can be: the models that it is a copy, a change or a part of.
 """
 
 from typing import Literal

@@ -1,8 +1,9 @@
-"""One numbering and two of the fingerprints of every graph, however its nodes came numbered.
+"""The canonical order and two fingerprints of a graph, whatever the numbering of its nodes.
 
-Each node gets a code from everything above it and everything below it. Codes name the design: they
-do not depend on numbering, and they change with direction, operator and operand order. Operands of
-commutative operators have no order. Cost: linear in nodes and edges (operands of one node sorted).
+Each node gets a code from everything above it and everything below it. Codes stand for the design:
+they do not depend on numbering, and they change with direction, operator and operand order.
+Operands of commutative operators have no order. Takes time linear in nodes and edges, but for
+sorting the operands of each node.
 """
 
 from collections.abc import Callable, Collection
@@ -17,19 +18,19 @@ from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.graphs.ops import Trait, ids_with_any
 
 Code = bytes
-# 128 bits: among 2^40 different codes two are equal by chance once in 2^49.
+# Chosen: 128 bits, so that among 2^40 different codes two are equal by chance once in 2^49.
 CODE_BYTES: Final = 16
 _COMMUTATIVE_IDS: Final = ids_with_any(Trait.COMMUTATIVE)
 
 
 class Adjacency:
-    """Who reads whom in a graph, looked up once for all that is made from it.
+    """The operands and readers of each node of a graph, computed once for all uses.
 
     Attributes:
         graph: A valid graph in any numbering.
-        operands: Of each node, in their order.
+        operands: Operands of each node, in their order.
         order: Nodes, each after its operands.
-        commutative: Of each node, whether its operands have no order.
+        commutative: For each node, whether its operands have no order.
 
     Args:
         graph: The graph.
@@ -45,7 +46,7 @@ class Adjacency:
         self.order = list(range(graph.nodes)) if is_ordered else self._topological_order()
 
     def _read(self) -> list[list[tuple[int, bytes]]]:
-        """Of each node its readers, each with the slot that it reads it in."""
+        """The readers of each node, each with the slot in which it reads the node."""
         readers: list[list[tuple[int, bytes]]] = [[] for _ in self.operands]
         most = max(map(len, self.operands), default=0)
         slots = [slot.to_bytes(4, "little") for slot in range(most)]
@@ -73,13 +74,13 @@ class Adjacency:
         """Code of each node from its whole past (ordered operands), then from its whole future.
 
         Args:
-            initial: What is known of each node by itself.
+            initial: Code of each node by itself.
         """
         operands, commutative = self.operands, self.commutative
         past: list[Code] = [b""] * len(initial)
         for node in self.order:
             sources = operands[node]
-            if len(sources) == 1:  # as most nodes: this is where captures spend their time
+            if len(sources) == 1:  # most nodes; captures spend much of their time here
                 past[node] = _digest(initial[node] + past[sources[0]])
                 continue
             read = [past[source] for source in sources]
@@ -112,11 +113,11 @@ class Adjacency:
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """A graph with the exact code of each node: its order and its exact fingerprint come of them.
+    """A graph with the exact code of each node, for its order and its exact fingerprint.
 
     Attributes:
-        wiring: Of the graph, in whatever numbering it came.
-        codes: Of each node, from operators, wiring and attributes.
+        adjacency: Operands and readers of the graph, in any numbering.
+        codes: Code of each node, from operators, wiring and attributes.
     """
 
     adjacency: Adjacency
@@ -127,7 +128,7 @@ class Coded:
         return _ordered(self.adjacency, self.codes)
 
     def exact(self, parameters: int) -> str:
-        """Exact fingerprint of the graph, as if this were its parameter total."""
+        """Exact fingerprint of the graph, with ``parameters`` as its parameter total."""
         return fingerprint_of_codes(self.codes, f"exact:{parameters}")
 
 
@@ -151,7 +152,7 @@ def topology_fingerprint(graph: ComputationalGraph) -> str:
 def exact_fingerprint(graph: ComputationalGraph) -> str:
     """Sha256 (hex) of operators, wiring, attributes and parameter total: "the same network".
 
-    Attributes hold ratios of widths, the parameter total pins the widths themselves.
+    Attributes hold ratios of widths; the parameter total fixes the widths themselves.
     """
     return Adjacency(graph).coded().exact(graph.parameters)
 
@@ -160,8 +161,8 @@ def fingerprint_of_codes(codes: list[Code], kind: str) -> str:
     """Sha256 (hex) of all codes of a graph, whatever their order.
 
     Args:
-        codes: Of the nodes.
-        kind: ``topology``, or ``exact`` with the parameter total: what the codes say.
+        codes: Codes of the nodes.
+        kind: Kind of the codes: ``topology``, or ``exact`` with the parameter total.
     """
     return sha256(kind.encode() + b"".join(sorted(codes))).hexdigest()
 
@@ -180,7 +181,7 @@ def _ordered(adjacency: Adjacency, codes: list[Code]) -> ComputationalGraph:
     graph, depths = adjacency.graph, _depths(adjacency)
     outputs = set(adjacency.order).difference(*adjacency.operands)
     if _are_tied(adjacency, depths, codes, outputs):
-        # Equal codes that look once more tell apart operands by who else reads them.
+        # A second round of codes separates equal operands by their other readers.
         refined = adjacency.codes(codes)
         codes = [code + again for code, again in zip(codes, refined, strict=True)]
     roots = sorted(outputs, key=lambda node: (-depths[node], codes[node]))
@@ -207,7 +208,7 @@ def _depths(adjacency: Adjacency) -> list[int]:
 def _are_tied(
     adjacency: Adjacency, depths: list[int], codes: list[Code], outputs: Collection[int]
 ) -> bool:
-    """Whether nodes that an order has to be found for are equal in depth and code."""
+    """Whether nodes that need an order are equal in depth and code."""
     unordered = (
         sources
         for sources, is_unordered in zip(adjacency.operands, adjacency.commutative, strict=True)
@@ -222,7 +223,7 @@ def _are_tied(
 def _deepest_first_order(
     adjacency: Adjacency, depths: list[int], codes: list[Code], roots: list[int]
 ) -> list[int]:
-    """Post-order from the outputs; ties fall to operand order, or to codes where there is none."""
+    """Post-order from the outputs; operand order breaks ties, or codes where there is no order."""
     visit = _visiting_order(adjacency, depths, codes)
     order: list[int] = []
     seen = [False] * len(depths)
@@ -259,7 +260,7 @@ def _visiting_order(
 
 
 def _renumbered_edges(adjacency: Adjacency, position: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Edges by their targets, then in the order of operands, or by sources where there is none."""
+    """Edges by target, then in the order of operands, or by source where operands have no order."""
     sources, targets = position[adjacency.graph.edge_index]
     unordered = np.array(adjacency.commutative)[adjacency.graph.edge_index[1]]
     slots = np.where(unordered, sources, np.arange(len(sources)))

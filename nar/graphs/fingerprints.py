@@ -1,4 +1,4 @@
-"""The three fingerprints of a graph: of its design, of the network, and of what it is at inference.
+"""The three fingerprints of a graph: of its design, of the network, and of its normal form.
 
 - ``topology``: operators and wiring, "the same design".
 - ``exact``: with attributes and the parameter total, "the same network".
@@ -14,7 +14,8 @@ from nar.graphs.graph import ComputationalGraph
 from nar.graphs.normal_form.folding import inference_fingerprint_of
 
 Sameness = Literal["network", "design", "inference"]
-# In octaves: folding takes less of a parameter total, the next width of a design mostly more.
+# In octaves, chosen: folding changes a parameter total by less, the next width of a design mostly
+# by more.
 _NEAR_TOTALS: Final = 0.25
 
 
@@ -69,7 +70,7 @@ class Fingerprinted:
 
 
 def fingerprinted(graph: ComputationalGraph) -> Fingerprinted:
-    """Canonical order and all fingerprints, for less: they share what they are made from.
+    """Canonical order and all fingerprints, computed together: they share the codes of nodes.
 
     Args:
         graph: A valid graph in any numbering.
@@ -85,7 +86,7 @@ def fingerprinted(graph: ComputationalGraph) -> Fingerprinted:
 
 
 def sameness(one: HasFingerprints, other: HasFingerprints) -> Sameness | None:
-    """What two networks have in common, the most that can be said; None if they are different.
+    """The strongest sameness of two networks; None if they are different.
 
     Equal topologies come before equal normal forms: where networks are written alike, nothing was
     folded in between, and what differs is their widths.

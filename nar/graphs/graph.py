@@ -1,7 +1,8 @@
 """ComputationalGraph: the frozen record that every other step reads.
 
-Nodes are operators, edges carry values from the operator that made them to the one that reads
-them. How nodes are numbered never matters: `nar.graphs.canonical` gives every graph one numbering.
+Nodes are operators, edges carry values from the operator that makes a value to an operator that
+reads it. The numbering of nodes never matters: `nar.graphs.canonical` gives every graph one
+numbering.
 """
 
 from dataclasses import dataclass
@@ -12,22 +13,23 @@ from numpy.typing import NDArray
 from nar.base.errors import InvalidGraphError
 from nar.graphs.ops import ATTRIBUTES, is_known, op_id, op_name
 
-# Chosen: some ten times the largest graph of the corpus; what comes from outside is held to less
+# Chosen: some ten times the largest graph of the corpus. Graphs from outside have lower limits
 # (`nar.wire.limits`).
 MAX_NODES = 200_000
+# Chosen: five times as many; most nodes read one or two values.
 MAX_EDGES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComputationalGraph:
-    """Operators, their attributes, and who reads whose result.
+    """Operators, their attributes, and the edges between them.
 
     Attributes:
         op_ids: Shape (nodes,), uint16, ids of `nar.graphs.ops`.
         attributes: Shape (nodes, len(ATTRIBUTES)), int16, small bucketed integers.
         edge_index: Shape (2, edges), int32, source -> target. The edges into one target stand in
             the order of its operands; no edge is there twice.
-        parameters: Number of learned scalars, tied ones counted once.
+        parameters: Number of learned scalars; tied weights count once.
         flops: Floating-point operations of the captured forward pass, a multiply-add counted as 2.
     """
 
@@ -44,7 +46,7 @@ class ComputationalGraph:
 
     @property
     def edges(self) -> int:
-        """Number of values passed."""
+        """Number of edges."""
         return int(self.edge_index.shape[1])
 
     def __eq__(self, other: object) -> bool:
@@ -179,9 +181,9 @@ def operand_lists(nodes: int, edge_index: NDArray[np.int32]) -> list[list[int]]:
 
 
 def cut_out(graph: ComputationalGraph, kept: NDArray[np.bool_]) -> ComputationalGraph:
-    """Some nodes of a graph, without totals; each node outside that they read becomes an input.
+    """Some nodes of a graph, without totals; nodes outside that they read become inputs.
 
-    Of ``input ─> conv ─> relu ─> linear`` the last two nodes are ``input ─> relu ─> linear``.
+    The last two nodes of ``input ─> conv ─> relu ─> linear`` are ``input ─> relu ─> linear``.
 
     Args:
         graph: A valid graph.

@@ -1,11 +1,10 @@
 """The operator vocabulary: what a node of a computational graph may be.
 
-Every class is one row of ``OPERATORS``: its name, and what else is true of it. What other rooms ask
-of an operator (is it a layer, a norm, where may a head begin) is derived from these rows, so that a
-new class is one row. Ids are the places in the table. They are part of every fingerprint: append,
-never insert. An operator outside the vocabulary keeps an identity of its own through a hashed id,
-so two different unknown operators stay different, and is counted and reported by whoever captured
-it.
+Every class is one row of ``OPERATORS``: its name and its traits. All other tables of operators
+(layers, norms, operators that begin a head) are derived from these rows, so that a new class is one
+row. Ids are the places in the table. They are part of every fingerprint: append rows, never insert.
+An operator outside the vocabulary has a hashed id, so that two different unknown operators stay
+different; capture counts and reports it.
 """
 
 import hashlib
@@ -17,25 +16,25 @@ from numpy.typing import NDArray
 
 
 class Trait(Flag):
-    """What is true of an operator, besides its name.
+    """Properties of an operator class.
 
     Attributes:
         WEIGHTED: A layer that makes new features with learned weights of its own.
         OWN_VECTORS: Has learned vectors or statistics of its own, but makes no new features.
         NORM: Normalises its source.
         ACTIVATION: A function of each number by itself, as stands between two layers.
-        ARITHMETIC: With one operand, a scale, a shift or a bias that is written out.
+        ARITHMETIC: With one operand: a scale, a shift or a bias that is written out.
         MAKER: Gives features their form (`nar.answers.roles`); every norm does so as well.
         BEGINS_HEAD: Pools, picks or projects features, as the heads of networks begin.
         CONVOLVES: Makes the design that it occurs in a convolutional one.
         ATTENDS: Makes the design that it occurs in an attentional one.
         FOLDS_NORM: A linear layer that takes in the batch norm behind it when it is deployed.
         MERGES_BRANCHES: Parallel layers of this class, and a shortcut, are deployed as one layer.
-        SEVERAL_VALUES: Gives several values; two readers may read different ones.
+        SEVERAL_VALUES: Gives several values; two readers may read different values.
         POOLS_TO_SIZE: Pools to an extent that is given, whatever the extent of its source.
-        ON_POOLED: Stands between a pooling to one place and a layer, and keeps it one place.
-        ON_LEARNED: Stays an operator where all that it reads is learned, as every layer with
-            weights does; what others compute from parameters alone is a parameter.
+        ON_POOLED: Stands between a pooling to one place and a layer, and keeps the one place.
+        ON_LEARNED: Stays an operator where all its operands are learned, as every layer with
+            weights does; the results of other operators on parameters alone are parameters.
         COMMUTATIVE: Its operands have no order: a + b is b + a.
     """
 
@@ -58,7 +57,7 @@ class Trait(Flag):
 
 
 class Op(NamedTuple):
-    """One operator class: its name, and what is true of it."""
+    """An operator class: its name and its traits."""
 
     name: str
     traits: Trait = Trait(0)
@@ -227,10 +226,11 @@ ATTRIBUTES: tuple[str, ...] = (
     "constant_operands",  # buffers, masks and positions read directly
 )
 
-# Room for a vocabulary seven times as large: what is hashed never meets an id of the table.
+# Chosen: room for a vocabulary seven times as large; hashed ids never meet ids of the table.
 FIRST_HASHED_ID = 1024
-MAX_OP_ID = 65_535  # of uint16, which a graph keeps ids in
-# Columns that unknown operators share, chosen: few are in one graph, and each column costs weights.
+MAX_OP_ID = 65_535  # the largest uint16, the type of ids in a graph
+# Chosen: columns that unknown operators share. A graph has few unknown operators, and each column
+# costs weights.
 UNKNOWN_BUCKETS = 32
 FEATURE_DIM = len(OPS) + UNKNOWN_BUCKETS
 
@@ -248,7 +248,7 @@ def op_id(name: str) -> int:
 
 
 def with_any(traits: Trait) -> frozenset[str]:
-    """Names of the operators of which any of these is true.
+    """Names of the operators with any of these traits.
 
     Example:
         >>> sorted(with_any(Trait.POOLS_TO_SIZE | Trait.ATTENDS))
@@ -258,14 +258,14 @@ def with_any(traits: Trait) -> frozenset[str]:
 
 
 def ids_with_any(traits: Trait) -> frozenset[int]:
-    """Ids of the operators of which any of these is true."""
+    """Ids of the operators with any of these traits."""
     return frozenset(np.flatnonzero(mask_of(traits)).tolist())
 
 
 def mask_of(traits: Trait) -> NDArray[np.bool_]:
-    """Of every id that there may be, whether any of these is true: shape (MAX_OP_ID + 1,).
+    """Whether each possible id has any of these traits: shape (MAX_OP_ID + 1,).
 
-    It is made to be indexed with the ids of a graph: ``mask_of(Trait.NORM)[graph.op_ids]``.
+    Index it with the ids of a graph: ``mask_of(Trait.NORM)[graph.op_ids]``.
     """
     mask = np.zeros(MAX_OP_ID + 1, dtype=np.bool_)
     mask[: len(OPS)] = _TRAITS & traits.value
@@ -278,7 +278,7 @@ def op_name(identifier: int) -> str:
 
 
 def is_known(identifier: int) -> bool:
-    """Whether the id is one of the vocabulary or a hashed one; others belong to no operator."""
+    """Whether an id is in the vocabulary or hashed; other ids belong to no operator."""
     return 0 <= identifier < len(OPS) or FIRST_HASHED_ID <= identifier <= MAX_OP_ID
 
 
@@ -287,7 +287,7 @@ def one_hot_columns(op_ids: NDArray[np.uint16], width: int = FEATURE_DIM) -> NDA
 
     Args:
         op_ids: Shape (nodes,).
-        width: Of the encoding; that of an older vocabulary for who learned with it.
+        width: Width of the encoding; encoders of an older vocabulary keep its width.
 
     Returns:
         Shape (nodes,). Hashed ids, and operators that came after the vocabulary of this width,

@@ -1,4 +1,4 @@
-"""Runs of unequal length that are laid end to end in one array.
+"""Runs of unequal length, end to end in one array.
 
 Three runs of 2, 0 and 3 items, as arrays:
 
@@ -50,14 +50,14 @@ def ranks(sizes: Sequence[int] | NDArray[np.integer]) -> Integers:
 
 
 def slices(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
-    """Where the items of some runs stand.
+    """Positions of the items of some runs.
 
     Args:
         start: Shape (runs + 1,), offsets of all runs.
         chosen: Shape (chosen,), runs, in any order.
 
     Returns:
-        Positions of their items, run after run; and shape (chosen + 1,), their offsets.
+        Positions of the items, run after run; and shape (chosen + 1,), offsets of the chosen runs.
 
     Example:
         >>> slices(offsets([2, 0, 3]), np.array([2, 0]))
@@ -70,7 +70,7 @@ def slices(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
 
 
 def slices_within(sizes: Sequence[int], budget: int) -> Iterator[slice]:
-    """Consecutive items whose sizes add up to the budget at most; a larger item stands alone."""
+    """Consecutive items whose sizes add up to at most ``budget``; a larger item is alone."""
     start = total = 0
     for position, size in enumerate(sizes):
         if position > start and total + size > budget:

@@ -1,1 +1,1 @@
-"""Motifs: a graph cut into the blocks it repeats, and the macro graph that they form."""
+"""Motifs: the blocks that a graph repeats, and the macro graph that they form."""

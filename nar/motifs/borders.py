@@ -1,7 +1,8 @@
-"""Borders: layers where a design meets what it is used for, its inputs, its words, its classes.
+"""Borders: the layers of a design at its inputs, its words and its classes.
 
-How wide these are depends on the data, not on the design, so that their ratios of widths tell
-nothing of it. Layers inside the design keep theirs. Six nodes, and the layers at the borders:
+The widths of inputs, words and classes depend on the data, not on the design, so ratios of widths
+at borders say nothing about the design. Layers inside the design keep their ratios. Six nodes, and
+the layers at the borders:
 
       input ─> conv ─> relu ─> conv ─> mean ─> linear
                border          inside          border
@@ -16,8 +17,8 @@ from nar.graphs.ops import Trait, mask_of, op_id
 from nar.graphs.ragged import Integers
 from nar.motifs.neighbours import Wiring
 
-# Operators without weights that may stand between a layer and the border, at most. Chosen: a
-# norm, an activation and a pooling, and one more.
+# Chosen: at most so many operators without weights may stand between a layer and the border: a
+# norm, an activation, a pooling, and one more.
 REACH: Final = 4
 
 HAS_WEIGHTS: Final = mask_of(Trait.WEIGHTED)
@@ -26,7 +27,7 @@ EMBEDDING: Final = op_id("embedding")
 
 
 def at_border(wires: Wiring) -> NDArray[np.bool_]:
-    """Layers with weights that read an input or words, or whose result nobody transforms further.
+    """Layers with weights that read an input or words, or after which no layer stands.
 
     Args:
         wires: Canonical graphs, laid end to end.
@@ -37,12 +38,12 @@ def at_border(wires: Wiring) -> NDArray[np.bool_]:
     weighted = HAS_WEIGHTS[wires.op_ids]
     is_read = np.zeros(len(weighted), dtype=np.bool_)
     is_read[wires.source] = True
-    told = _spread(~is_read, wires.target, wires.source, weighted)
-    return first_layers(wires) | (weighted & told)
+    near_output = _spread(~is_read, wires.target, wires.source, weighted)
+    return first_layers(wires) | (weighted & near_output)
 
 
 def first_layers(wires: Wiring) -> NDArray[np.bool_]:
-    """Of the layers at the borders those that read an input or words.
+    """The layers at the borders that read an input or words.
 
     Args:
         wires: Canonical graphs, laid end to end.
@@ -59,7 +60,7 @@ def first_layers(wires: Wiring) -> NDArray[np.bool_]:
 def _spread(
     marked: NDArray[np.bool_], start: Integers, end: Integers, weighted: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Marks carried along edges, through operators without weights, to the first layers."""
+    """Carry marks along edges, through operators without weights, to the first layers."""
     marked = marked.copy()
     for _ in range(REACH + 1):
         carries = marked[start] & ~weighted[start]

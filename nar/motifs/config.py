@@ -1,4 +1,4 @@
-"""Settings of motifs, and what a graph may be read as."""
+"""Settings of motifs, and the kinds of features of a graph."""
 
 from typing import Literal
 
@@ -17,7 +17,8 @@ class MotifConfig(Settings):
     steps: int = Field(2, ge=1, le=8, description="s of Eq. 2: radius of the neighbour encoding")
     max_remainder_nodes: int = Field(16, ge=1, description="bound of what repeats nowhere")
     context_hops: int = Field(1, ge=1, description="k of the context graph (section 3.4)")
-    # Left out where it is as in the checkpoints that do not know it, for their fingerprints.
+    # Not written where it has the value of checkpoints older than this field: fingerprints of such
+    # checkpoints must stay.
     border_widths: bool = Field(
         True,
         exclude_if=bool,

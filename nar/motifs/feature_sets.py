@@ -1,14 +1,14 @@
-"""Feature sets: which operators, motif types and paths occur in a graph.
+"""Feature sets: the operators, motif types and paths that occur in a graph.
 
 A graph is read under several aspects, from coarse to fine: operators alone, operators with their
 neighbours (Eq. 2 with s = 1), operators with their attributes, motif types, and paths of two edges;
 then neighbours and paths of the skeleton, which has no norms and activations; and two codes of the
-whole graph. A feature is one code of one aspect. Six nodes, and the features that are read of them:
+whole graph. A feature is one code of one aspect. Six nodes, and their features:
 
       input ─> conv ─> relu ─> conv ─> relu ─> linear
                └──── B ────┘  └──── B ────┘
 
-      operators     input, conv, relu, linear                   how often does not count
+      operators     input, conv, relu, linear                   each once
       neighbours    (input >conv), (input> conv >relu), (conv> relu >conv), ...
       attributes    conv 3x3, conv 3x3 that doubles the channels, relu, ...
       motif types   B, and what is around it
@@ -43,13 +43,14 @@ from nar.motifs.partition import MotifPartition
 from nar.motifs.paths import levels, paths
 from nar.motifs.skeleton import skeleton
 
-# Nodes in surroundings of so many steps, summed up, tell designs apart.
+# Chosen: the code of a whole graph sums up nodes in surroundings of so many steps, enough to
+# separate designs.
 _WHOLE_STEPS: Final = 2
 
 _log = logging.getLogger(__name__)
 
-# Kind of each aspect. Wider neighbourhoods, and those with attributes, occur in one family only:
-# training memorises them, and they say nothing about a family that was never seen.
+# Kind of each aspect. Wider neighbourhoods, and neighbourhoods with attributes, occur in one family
+# only: training memorises them, and they say nothing about an unseen family.
 ASPECT_KINDS: Final[tuple[FeatureKind, ...]] = (
     "operators",
     "operators",
@@ -65,12 +66,12 @@ ASPECT_KINDS: Final[tuple[FeatureKind, ...]] = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSets:
-    """Distinct features of graphs laid end to end.
+    """Distinct features of graphs, end to end.
 
     Attributes:
         codes: Shape (features,). Codes of different aspects are different.
-        aspects: Shape (features,), uint8, aspect of each.
-        weights: Shape (features,), float32: those of one aspect of one graph make a vector of
+        aspects: Shape (features,), uint8, aspect of each feature.
+        weights: Shape (features,), float32: the weights of one aspect of one graph make a vector of
             length 1.
         start: Shape (graphs + 1,), where the features of each graph begin.
     """
@@ -114,10 +115,10 @@ def feature_sets(
 def motif_feature_sets(
     partitions: Sequence[MotifPartition], *, border_widths: bool = True
 ) -> tuple[FeatureSets, list[Integers]]:
-    """The features inside each motif type of each graph, as `feature_sets` gives them for graphs.
+    """The features of each motif type of each graph, as `feature_sets` gives them for graphs.
 
     Returns:
-        The sets, and for each graph the set of each of its motifs: shape (motifs,).
+        The sets, and for each graph the number of the set of each motif: shape (motifs,).
     """
     sets: list[Integers] = []
     codes: list[Codes] = []
@@ -136,7 +137,7 @@ def motif_feature_sets(
 
 
 def joined(parts: Sequence[FeatureSets]) -> FeatureSets:
-    """Sets one after the other."""
+    """Sets, one after the other."""
     shift = offsets([len(part.codes) for part in parts])
     starts = [part.start[:-1] + before for part, before in zip(parts, shift, strict=False)]
     return FeatureSets(
@@ -154,7 +155,7 @@ def _sets(
     count: int,
     border_widths: bool,
 ) -> FeatureSets:
-    """The sets of so many owners, given the owner of each node, and motifs with theirs."""
+    """The sets of ``count`` owners, from the owner of each node and the owners of motifs."""
     wires = wiring(graphs)
     operators = operator_codes(wires.op_ids)
     borderless = with_attributes(operators, graphs, at_border(wires))
@@ -171,14 +172,14 @@ def _sets(
         _distinct(of_bone, refine(operators[kept], bones, 1)),
         _paths(of_bone, attributes[kept], bones),
         _whole(of_node, refine(near, wires, _WHOLE_STEPS - 1), count),
-        # Without widths at borders: twice the width, or other classes, leave it as it is.
+        # Without widths at borders: the code stays at twice the width, or with other classes.
         _whole(of_bone, shape, count),
     ]
     return _assembled(aspects, count)
 
 
 def _paths(owner: Integers, nodes: Codes, wires: Wiring) -> "_Aspect":
-    """A path belongs to whom its middle belongs to."""
+    """The paths of each owner; a path belongs to the owner of its middle node."""
     walked = paths(nodes, wires)
     if walked.cut:
         _log.info("paths leave out %d neighbours of hubs", walked.cut)
@@ -186,7 +187,7 @@ def _paths(owner: Integers, nodes: Codes, wires: Wiring) -> "_Aspect":
 
 
 def _whole(owner: Integers, codes: Codes, count: int) -> "_Aspect":
-    """One code of all nodes of each owner, however they are numbered."""
+    """One code for all nodes of each owner, whatever their numbering."""
     sums = np.zeros(count, dtype=np.uint64)
     np.add.at(sums, owner, mix(codes))
     owns = np.flatnonzero(np.bincount(owner, minlength=count))
@@ -198,13 +199,13 @@ _Aspect = tuple[Integers, Codes, NDArray[np.float32]]
 
 def _distinct(owner: Integers, codes: Codes) -> _Aspect:
     """Each code of each owner once, with its weight."""
-    # One sort of mixed keys instead of one by two columns.
+    # One sort of mixed keys is faster than a sort by two columns.
     first = first_of_each(salted(codes, owner, OWNER))
     return _weighted(owner[first], codes[first])
 
 
 def _weighted(owner: Integers, codes: Codes) -> _Aspect:
-    """With the weights that make a unit vector of each owner's codes."""
+    """Owners and codes, with the weights that make a unit vector of the codes of each owner."""
     weights = 1 / np.sqrt(np.bincount(owner)[owner])
     return owner, codes, weights.astype(np.float32)
 

@@ -1,9 +1,9 @@
-"""Neighbour encoding (paper, Eq. 2): every operator is coded by what surrounds it.
+"""Neighbour encoding (paper, Eq. 2): every operator is coded with its surroundings.
 
-C^0 is the operator; C^k hashes C^(k-1) of the node with those of its ordered parents and of the set
-of its children. One step costs a few passes over nodes and edges; nothing is sorted per step.
+C^0 is the operator; C^k hashes C^(k-1) of the node with C^(k-1) of its ordered parents and of the
+set of its children. A step takes a few passes over nodes and edges; nothing is sorted in a step.
 
-A residual block, and which nodes its codes tell apart:
+A residual block, and the nodes that its codes separate:
 
       input ──> conv ──> relu ──> conv ──> add ──> relu          C^0   i c r c a r   4 codes
                   └────────────────────────^                     C^1   i c r d a s   6 codes
@@ -37,14 +37,14 @@ class Wiring:
         op_ids: Shape (nodes,).
         source: Shape (edges,), edges ordered by target, then operand slot.
         target: Shape (edges,).
-        slot: Shape (edges,), salt of which operand of the target an edge is; 0 where operands have
-            no order.
+        slot: Shape (edges,), the place of an edge among the operands of its target, times a salt; 0
+            where operands have no order.
         in_start: Shape (nodes + 1,), where the edges into each node begin.
         by_source: Shape (edges,), a permutation that orders the edges by source.
-        parents: Shape (nodes with children,), their numbers.
-        out_start: Shape (nodes with children,), where their edges begin in ``by_source``.
+        parents: Shape (nodes with children,), numbers of the nodes.
+        out_start: Shape (nodes with children,), where the edges of a node begin in ``by_source``.
         readers: Shape (edges,), targets in the order of ``by_source``.
-        read_as: Shape (edges,), slots in that order.
+        read_as: Shape (edges,), slots in the order of ``by_source``.
     """
 
     op_ids: Integers
@@ -104,7 +104,7 @@ def encode_neighbours(graph: ComputationalGraph, steps: int) -> Codes:
 
     Args:
         graph: Canonical graph.
-        steps: s, the radius of what a code sees.
+        steps: s, the radius of the surroundings that a code depends on.
 
     Returns:
         Shape (nodes,). Equal codes stand for equal neighbourhoods, in any graph.
@@ -114,7 +114,7 @@ def encode_neighbours(graph: ComputationalGraph, steps: int) -> Codes:
 
 
 def tells_operands_apart(wires: Wiring) -> NDArray[np.bool_]:
-    """Shape (edges,): whether the target has several operands, and their order counts."""
+    """Shape (edges,): whether the target has several operands whose order counts."""
     has_several = np.diff(wires.in_start) > 1
     of_target: NDArray[np.bool_] = (has_several & ~_IS_COMMUTATIVE[wires.op_ids])[wires.target]
     return of_target
@@ -125,15 +125,15 @@ def refine(
 ) -> Codes:
     """Run ``steps`` steps of Eq. 2 from the given C^0.
 
-    Children count as a set: how often a value is read says how deep a model is, not how it is
-    designed. The smallest and the largest code stand for that set; they tell any two sets of up to
-    two codes apart.
+    Children count as a set: how often a value is read depends on the depth of a model, not on its
+    design. The smallest and the largest code stand for the set; they separate any two sets of up to
+    two codes.
 
     Args:
         codes: Shape (nodes,), C^0.
         wires: The graphs.
         steps: Number of steps.
-        inside: Shape (edges,): which edges to look along; all by default.
+        inside: Shape (edges,): the edges to follow; all edges by default.
     """
     for _ in range(steps):
         codes = mix(codes + _parents(codes, wires, inside) + _children(codes, wires, inside))
@@ -141,7 +141,7 @@ def refine(
 
 
 def refine_upwards(codes: Codes, wires: Wiring) -> Codes:
-    """One step that looks at ordered parents only: who reads a node is not seen."""
+    """One step of Eq. 2 with ordered parents only: readers of a node do not count."""
     return mix(codes + _parents(codes, wires))
 
 
@@ -167,7 +167,7 @@ def _children(codes: Codes, wires: Wiring, inside: NDArray[np.bool_] | None) -> 
     looks = inside[wires.by_source]
     top = np.maximum.reduceat(seen * looks, wires.out_start)
     bottom = np.minimum.reduceat(np.where(looks, seen, _LARGEST), wires.out_start)
-    has_child = top >= bottom  # else all its children are outside
+    has_child = top >= bottom  # otherwise all children are outside
     summary[wires.parents] = np.where(has_child, mix(top) + bottom, CHILD)
     return summary
 
@@ -175,7 +175,7 @@ def _children(codes: Codes, wires: Wiring, inside: NDArray[np.bool_] | None) -> 
 def with_attributes(
     codes: Codes, graphs: Sequence[ComputationalGraph], borders: NDArray[np.bool_] | None = None
 ) -> Codes:
-    """With all attributes; where borders are given, without their widths and numbers of heads."""
+    """Codes with all attributes; if borders are given, without widths at borders and heads."""
     attributes = np.concatenate([graph.attributes for graph in graphs]).astype(np.int64)
     if borders is not None:
         attributes[borders, _CHANNEL_RATIO] = 0

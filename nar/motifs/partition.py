@@ -1,9 +1,8 @@
 """Motifs: the repeated units of a computational graph (paper, section 3.2).
 
 A graph in canonical order is cut where its flow of data is narrow (`nar.motifs.pieces`); pieces
-that repeat, by their Eq. 2 codes, grow into blocks; what repeats nowhere
-falls into connected remainders of bounded size. Linear in nodes and edges but for the sorting of
-codes.
+that repeat, by their Eq. 2 codes, grow into blocks; nodes outside of blocks form connected
+remainders of bounded size. Takes time linear in nodes and edges, but for sorting codes.
 
       input ─> conv ─> relu ─> conv ─> relu ─> linear
 
@@ -17,7 +16,7 @@ Beside it stand the baselines of the paper (section 4.4, Table 2; small sizes fo
         A        A       A       B       B       B        by motifs, two a graph
         A        B       B       B       C       C        at random, of one to three nodes
 
-Graphs are made of a partition: motifs, their contexts, and the macro graph (sections 3.3 and 3.4):
+A partition gives graphs: motifs, their contexts, and the macro graph (sections 3.3 and 3.4):
 
       motif_subgraph(partition, 1)         conv ─> relu
       context_subgraph(partition, 1, 1)    input ─> conv ─> relu ─> conv
@@ -43,13 +42,14 @@ from nar.motifs.pieces import Starts, cut, flow, group_codes, grow, lengths, pie
 
 _DEFAULT = MotifConfig()
 
-# Of the baselines. The paper prints none; blocks of real networks have 5 to 30 operators.
+# Settings of the baselines, all chosen: the paper prints none, and blocks of real networks have 5 to
+# 30 operators.
 NODES_A_MOTIF: Final = 12
-MOTIFS_A_GRAPH: Final = 16
-RANDOM_NODES: Final = (4, 20)
-RANDOM_SEED: Final = 0
+MOTIFS_A_GRAPH: Final = 16  # 12 nodes each in a network of 192 operators
+RANDOM_NODES: Final = (4, 20)  # fewest and most; 12 on average, as above
+RANDOM_SEED: Final = 0  # any fixed seed gives a graph the same motifs in every run
 
-# s of Eq. 2 for the codes of a baseline: what `MotifConfig.steps` is by default.
+# s of Eq. 2 for the codes of a baseline: the default of `MotifConfig.steps`.
 _STEPS = 2
 
 
@@ -60,8 +60,8 @@ class MotifPartition:
     Attributes:
         graph: The canonical graph.
         node_to_motif: Shape (nodes,), int32. Motifs are numbered by their first node.
-        motif_codes: Shape (motifs,), uint64. Equal codes are one motif type: the same operators in
-            the same inner wiring.
+        motif_codes: Shape (motifs,), uint64. Motifs with equal codes are of one motif type: the
+            same operators in the same inner wiring.
     """
 
     graph: ComputationalGraph
@@ -144,7 +144,7 @@ def _with_remainders(
     linked = loose[wires.source] & loose[wires.target]
     linked &= chunk[wires.source] == chunk[wires.target]
     ends = (wires.source[linked], wires.target[linked])
-    # It takes 0.1 s to import, and who reads motifs that were cut before does without.
+    # The import takes 0.1 s, and readers of motifs that were cut before do not need it.
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -169,7 +169,7 @@ def _partitions(
 ) -> list[MotifPartition]:
     index = np.arange(len(groups))
     first = np.empty(int(groups.max()) + 1, dtype=np.int64)
-    first[groups[::-1]] = index[::-1]  # what is written last stays: the first node of each group
+    first[groups[::-1]] = index[::-1]  # the last write stays: the first node of each group
     motif = (np.cumsum(first[groups] == index) - 1)[first[groups]]
     codes = group_codes(wires, motif, _ranks(motif), steps)
     result = []
@@ -198,12 +198,12 @@ def _ranks(group: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def split_by_node_number(graph: ComputationalGraph, nodes_per_motif: int) -> MotifPartition:
-    """Motifs of the same number of nodes: large networks get more of them."""
+    """Motifs of the same number of nodes: large networks get more motifs."""
     return to_partition(graph, np.arange(graph.nodes) // nodes_per_motif, _STEPS)
 
 
 def split_by_motif_number(graph: ComputationalGraph, motifs: int) -> MotifPartition:
-    """The same number of motifs for every network, or one a node where there are fewer nodes."""
+    """The same number of motifs for every network; a motif for each node if it has fewer nodes."""
     wanted = min(motifs, graph.nodes)
     return to_partition(graph, np.arange(graph.nodes) * wanted // graph.nodes, _STEPS)
 
@@ -228,7 +228,7 @@ _BASELINES: Final[Mapping[Splitting, Callable[[ComputationalGraph], MotifPartiti
 
 
 def split_all(graphs: Sequence[ComputationalGraph], config: MotifConfig) -> list[MotifPartition]:
-    """Cut canonical graphs into motifs, the way the settings say."""
+    """Cut canonical graphs into motifs, by the splitting of the settings."""
     if config.splitting == "repeats":
         return partition_all(graphs, config)
     return [_BASELINES[config.splitting](graph) for graph in graphs]
@@ -236,12 +236,12 @@ def split_all(graphs: Sequence[ComputationalGraph], config: MotifConfig) -> list
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MacroGraph:
-    """The computational graph with every motif drawn as one node.
+    """A computational graph with every motif as one node.
 
     Attributes:
         motif_codes: Shape (motifs,), uint64, motif type of each node.
-        edge_index: Shape (2, links), int32, from the motif that makes a value to one that reads it,
-            each ordered pair once.
+        edge_index: Shape (2, links), int32, from the motif that makes a value to a motif that reads
+            it, each ordered pair once.
     """
 
     motif_codes: Codes
@@ -252,7 +252,7 @@ def macro_graph(partition: MotifPartition) -> MacroGraph:
     """Link two motifs when they overlap.
 
     A motif covers its nodes together with the edges at its border, as the neighbour encoding does.
-    Two motifs overlap in just those edges that lead from one to the other.
+    Two motifs overlap in exactly the edges that lead from one to the other.
     """
     ends = partition.node_to_motif[partition.graph.edge_index].astype(np.int64)
     source, target = ends[:, ends[0] != ends[1]]
@@ -279,13 +279,13 @@ def context_subgraph(partition: MotifPartition, motif: int, hops: int) -> Comput
 
 
 def structure_codes(graphs: Sequence[ComputationalGraph]) -> Codes:
-    """Hashes of operators and wiring, all graphs in one pass: a small one costs next to nothing.
+    """Hashes of operators and wiring, of all graphs in one pass: small graphs take little time.
 
     Args:
-        graphs: At least one, none of them empty.
+        graphs: At least one graph; no graph is empty.
 
     Returns:
-        Shape (graphs,), uint64. Equal codes are structurally equal.
+        Shape (graphs,), uint64. Graphs with equal codes have equal structure.
     """
     wires = wiring(graphs)
     of_node = refine(operator_codes(wires.op_ids), wires, steps=2)

@@ -3,14 +3,14 @@
 A neighbourhood of Eq. 2 changes as soon as one neighbour does. A path changes only if one of its
 three nodes does, so designs that differ here and there still share most of their paths.
 
-Six nodes, the four paths that they have, and what counts two alike ones:
+Six nodes, and their four paths:
 
       input ─> conv ─> relu ─> conv ─> relu ─> linear
 
       input conv relu · conv relu conv · relu conv relu · conv relu linear
 
-Were there a third ``conv ─> relu``, two paths would be ``conv relu conv``: its code occurs, and a
-second code says "twice or more", a third "four times or more".
+With a third ``conv ─> relu``, two paths would be ``conv relu conv``: besides the code of this path,
+a second code then stands for "twice or more". A third code stands for "four times or more".
 """
 
 from dataclasses import dataclass
@@ -32,23 +32,25 @@ from nar.graphs.hashing import (
 from nar.graphs.ragged import Integers, offsets, owners, ranks, slices
 from nar.motifs.neighbours import Wiring, tells_operands_apart
 
-# Past this many different neighbours on one side a node's paths are drawn by hash: a graph of n
-# edges has n^2 paths through one node otherwise.
+# Chosen: of more different neighbours on one side of a node, this many are taken, by hash.
+# Otherwise n edges could make n^2 paths through one node.
 MAX_NEIGHBOURS: Final = 16
-# More than 2^6 times is many times.
+# Chosen: 2^6 times or more often count alike.
 MAX_LEVEL: Final = 6
 
+# Chosen: of the 64 bits of a key, 40 hold a code, which two neighbours of a node rarely share. The
+# other 24 hold the number of a node: many more than are read at once.
 _CODE_BITS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paths:
-    """Paths of graphs, equal ones through one node together.
+    """Paths of graphs; equal paths through one node are one row.
 
     Attributes:
         middle: Shape (paths,), the node in the middle.
-        codes: Shape (paths,), by the three nodes in their order.
-        times: Shape (paths,), how many of them there are.
+        codes: Shape (paths,), code of the three nodes in their order.
+        times: Shape (paths,), how often the path occurs.
         cut: How many neighbours were left out, past `MAX_NEIGHBOURS` on one side of a node.
     """
 
@@ -62,7 +64,7 @@ def paths(nodes: Codes, wires: Wiring) -> Paths:
     """All paths of two edges.
 
     Args:
-        nodes: Shape (nodes,), what stands for each node.
+        nodes: Shape (nodes,), code of each node.
         wires: The graphs.
     """
     nodes = _placed(nodes, wires)
@@ -77,15 +79,15 @@ def paths(nodes: Codes, wires: Wiring) -> Paths:
 
 
 def levels(owner: Integers, walked: Paths) -> tuple[Integers, Codes]:
-    """A code for every path of an owner, and one more each time its number doubles.
+    """A code for every path of an owner, and another code each time its number doubles.
 
     Args:
-        owner: Shape (paths,), who has each.
+        owner: Shape (paths,), owner of each path.
         walked: The paths.
 
     Returns:
-        Owner and code, one of each pair. Those of one owner come in the order of their codes: sums
-        over them are then the same to the bit, whoever else is read beside it.
+        Owner and code, each pair once. The codes of an owner come in the order of the codes of its
+        paths, so that sums over them are the same to the bit, whatever is read beside the owner.
     """
     keys = salted(walked.codes, owner, OWNER)
     order = np.argsort(keys)
@@ -100,7 +102,7 @@ def levels(owner: Integers, walked: Paths) -> tuple[Integers, Codes]:
 
 
 def _placed(nodes: Codes, wires: Wiring) -> Codes:
-    """Nodes told apart by which operand they are, of whom that matters to."""
+    """Node codes mixed with the slots in which readers with ordered operands read the nodes."""
     edges = np.flatnonzero(tells_operands_apart(wires))
     source = wires.source[edges]
     seen = mix(operator_codes(wires.op_ids[wires.target[edges]]) + wires.slot[edges])
@@ -112,9 +114,9 @@ def _placed(nodes: Codes, wires: Wiring) -> Codes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Neighbours:
-    """Different neighbours of nodes on one side, how many times, and where those of each begin.
+    """Different neighbours of nodes on one side, how often, and where those of each node begin.
 
-    ``cut`` counts those that were left out.
+    ``cut`` counts the neighbours that were left out.
     """
 
     node: Integers
@@ -125,7 +127,7 @@ class _Neighbours:
 
 
 def _neighbours(node: Integers, codes: Codes, nodes: int) -> _Neighbours:
-    # Node and code in one integer: one sort of plain integers, and both can be read from it.
+    # Node and code in one integer: a single sort, after which both can be read from the keys.
     bits = np.uint64(_CODE_BITS)
     keys = np.sort((node.astype(np.uint64) << bits) | (codes >> np.uint64(64 - _CODE_BITS)))
     first = np.flatnonzero(np.diff(keys, prepend=~keys[:1]) != 0)

@@ -1,10 +1,10 @@
-"""Pieces: the node sequence cut where the flow of data is narrow, and what grows of them.
+"""Pieces: the node sequence cut where the flow of data is narrow, and the blocks that they form.
 
 A piece is a range of nodes in canonical order. Its code is Eq. 2 run inside it: equal codes mean
 equal operators and equal inner wiring, whatever surrounds the piece. Everything works on many
-graphs laid end to end, each step a few passes over nodes and edges.
+graphs at once, end to end; each step takes a few passes over nodes and edges.
 
-Six nodes with a skip connection. ``live`` counts the values that a node or one after it still reads
+Six nodes with a skip connection. ``live`` counts the values that a node or a later node still reads
 from before it; borders where it is smallest are cut first:
 
       input ──> conv ──> relu ──> conv ──> add ──> linear
@@ -13,10 +13,10 @@ from before it; borders where it is smallest are cut first:
       cut           |        |                         |      where live is 1
 
 Pieces that always follow one another are one design: they grow into a block. A pair grows together
-if the left one is always followed by the right one, and the right one is not stacked on itself:
+if the right piece always follows the left piece, and the right piece is not stacked on itself:
 attention and feed-forward become the encoder layer, while a downsampling block stays apart from the
 run of plain blocks behind it. Depth does not change the blocks: whether two pieces join depends on
-whether they ever part, not on how many there are.
+whether they are always together, not on how many there are.
 
 Six pieces of a transformer, one letter for each code, and how they grow:
 
@@ -35,9 +35,9 @@ from nar.graphs.hashing import OUTSIDE, OWNER, PIECES, POSITION, Codes, mix, ope
 from nar.graphs.ragged import owners, ranks
 from nar.motifs.neighbours import Wiring, refine
 
-_MAX_SLOT = 2  # further operands from outside are not told apart: concat reads any number
+_MAX_SLOT = 2  # chosen: further operands from outside count alike: concat reads any number
 
-# Chosen, only to end in any case: every round joins pieces of some graph, or is the last.
+# Chosen, only so that the loop ends in any case: every round but the last joins pieces.
 _MAX_ROUNDS = 64
 
 Starts = NDArray[np.int64]  # first node of each piece, ascending, beginning with 0
@@ -45,7 +45,7 @@ Starts = NDArray[np.int64]  # first node of each piece, ascending, beginning wit
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What crosses the border before each node.
+    """The values that cross the border before each node.
 
     Attributes:
         graph: Shape (nodes,), which graph a node belongs to.
@@ -78,7 +78,7 @@ def lengths(starts: Starts, nodes: int) -> NDArray[np.int64]:
 
 
 def piece_codes(wires: Wiring, starts: Starts, steps: int) -> Codes:
-    """Code of each piece, the same wherever the piece stands."""
+    """Code of each piece, which does not depend on where the piece stands."""
     nodes = len(wires.op_ids)
     sizes = lengths(starts, nodes)
     return group_codes(wires, owners(sizes), ranks(sizes), steps)
@@ -107,7 +107,7 @@ def group_codes(
 
 
 def _outside_reads(wires: Wiring, group: NDArray[np.int64], outside: NDArray[np.bool_]) -> Codes:
-    """Which operands come from outside, and whether from the nearest outside value or a far one."""
+    """Which operands come from outside, and whether from the nearest outside value or another."""
     source, target = wires.source[outside], wires.target[outside]
     nearest = np.full(int(group.max()) + 1, -1)
     np.maximum.at(nearest, group[target], source)
@@ -141,13 +141,13 @@ def _everywhere(_borders: Flow, _starts: Starts, inner: NDArray[np.bool_]) -> ND
     return inner
 
 
-# From the border a person would draw to the last resort. The second round of narrow borders finds
-# the layers that a long-lived value (an encoder's output, the cell before the last) runs beside.
+# From borders that a person would draw to the last resort. The second round of narrow borders finds
+# layers beside which a long-lived value (an encoder's output, the cell before the last) is alive.
 CUT_RULES: tuple[CutRule, ...] = (_narrowest, _narrowest, _forks, _everywhere)
 
 
 def cut(wires: Wiring, borders: Flow, steps: int) -> tuple[Starts, Codes]:
-    """Cut until every piece is repeated in its graph or a single node.
+    """Cut until every piece is repeated in its graph or is a single node.
 
     Returns:
         First nodes and codes of the pieces.
@@ -175,9 +175,9 @@ def repeated(codes: Codes, graph: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def grow(starts: Starts, codes: Codes, borders: Flow) -> Starts:
-    """Join neighbouring pieces until nothing always goes together.
+    """Join neighbouring pieces until no two pieces are always together.
 
-    Borders behind a value that is read once go first, so that a block ends where its result
+    Borders after a value that is read once are joined first, so that a block ends where its result
     forks.
 
     Args:
@@ -197,12 +197,12 @@ def grow(starts: Starts, codes: Codes, borders: Flow) -> Starts:
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Blocks in order: shape (blocks,) each.
+    """Blocks in order; every array has shape (blocks,).
 
     Attributes:
         starts: First node.
         hashes: Polynomial hash of the pieces; it does not depend on the order of joining.
-        powers: Base of that hash to the number of pieces.
+        powers: Base of the hash to the power of the number of pieces.
     """
 
     starts: Starts
@@ -210,12 +210,12 @@ class _Blocks:
     powers: Codes
 
     def where(self, chosen: NDArray[np.bool_]) -> "_Blocks":
-        """Some of them."""
+        """The chosen blocks."""
         return _Blocks(self.starts[chosen], self.hashes[chosen], self.powers[chosen])
 
 
 def _grown(blocks: _Blocks, borders: Flow, *, forks_too: bool) -> _Blocks:
-    """Join until no pair does; a graph in which none did is done, and is not looked at again."""
+    """Join pairs until none joins; a graph in which no pair joined is left out of later rounds."""
     done: list[_Blocks] = []
     for _ in range(_MAX_ROUNDS):
         graph = borders.graph[blocks.starts]
@@ -244,7 +244,7 @@ def _in_order(parts: list[_Blocks]) -> _Blocks:
 def _pairs(
     hashes: Codes, graph: NDArray[np.int64], allowed: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """How often each pair of neighbours occurs, if its left part never stands without the right.
+    """How often each pair of neighbours occurs, if the right always follows the left.
 
     Args:
         hashes: Shape (pieces,).
@@ -268,7 +268,7 @@ def _pairs(
 
 
 def _most_frequent(times: NDArray[np.int64], graph: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Of each graph, the pairs that occur most often: small units form before larger ones."""
+    """The pairs that occur most often in each graph: small units form before larger units."""
     highest = np.zeros(int(graph.max(initial=0)) + 1, dtype=np.int64)
     np.maximum.at(highest, graph, times)
     wanted: NDArray[np.bool_] = (times > 0) & (times == highest[graph])
@@ -276,7 +276,7 @@ def _most_frequent(times: NDArray[np.int64], graph: NDArray[np.int64]) -> NDArra
 
 
 def _alternate(wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Every other pair of each run, from its left end: no piece joins two neighbours at once."""
+    """Every other pair of each run, from the left: no piece joins both neighbours at once."""
     index = np.arange(len(wanted))
     run_start = np.maximum.accumulate(np.where(wanted, -1, index))
     is_odd: NDArray[np.bool_] = (index - run_start) % 2 == 1
@@ -284,7 +284,7 @@ def _alternate(wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _join(blocks: _Blocks, joined: NDArray[np.bool_]) -> _Blocks:
-    """Join marked blocks with the next one."""
+    """Join each marked block with the next block."""
     left = np.flatnonzero(joined)
     hashes, powers = blocks.hashes.copy(), blocks.powers.copy()
     hashes[left] = hashes[left] * powers[left + 1] + hashes[left + 1]

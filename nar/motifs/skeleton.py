@@ -1,8 +1,9 @@
-"""Skeletons: graphs without what is exchanged most often in them, norms and activations.
+"""Skeletons: graphs without norms and activations, which are exchanged most often.
 
-Who changes a known design puts another norm or another activation into it. Both stand between its
-layers, so every neighbourhood of a layer changes; without them, nothing has. What computes with one
-value alone (a scale, a bias written out) goes as well. A residual block, and its skeleton:
+People change a known design by another norm or another activation. Both stand between layers, so
+every neighbourhood of a layer changes; without norms and activations, no neighbourhood does.
+Arithmetic with one operand (a scale, a bias written out) is left out as well. A residual block, and
+its skeleton:
 
       input ─> conv ─> batch_norm ─> relu ─> conv ─> add          input ─> conv ─> conv ─> add
                  └───────────────────────────────────^                       └────────────^
@@ -20,16 +21,16 @@ _IS_EXCHANGED: Final = mask_of(Trait.NORM | Trait.ACTIVATION | Trait.ARITHMETIC)
 
 
 def skeleton(wires: Wiring) -> tuple[NDArray[np.bool_], Wiring]:
-    """Take norms, activations and arithmetic with one operand out; who read them reads their own.
+    """Remove norms, activations and arithmetic with one operand; their readers read their operand.
 
     Args:
         wires: Canonical graphs, laid end to end.
 
     Returns:
-        Shape (nodes,), which nodes are left; and how these are wired.
+        Shape (nodes,), which nodes are left; and the wiring of these nodes.
     """
     gone = _IS_EXCHANGED[wires.op_ids] & (np.diff(wires.in_start) == 1)
-    # The nearest node before each that is left, or itself: every round doubles the steps taken.
+    # The node that stands for each removed node: every round doubles the steps taken upwards.
     stands_for = np.arange(len(gone))
     stands_for[gone] = wires.source[wires.in_start[:-1][gone]]
     while gone[stands_for].any():

@@ -1,9 +1,8 @@
-"""From a graph to its normal form: sums upwards from the inputs, then layers in their place.
+"""From a graph to its normal form: find sums, from the inputs on, then put layers in their place.
 
-Cost: linear in nodes and edges. Every rule is in `nar.graphs.normal_form.rules`, but for packed
-layers: query, key and value of an attention made by one layer, which was itself a sum. Capture
-reads a packed layer as the three that it is, unless something is added to it before it is taken
-apart: an adapter.
+Takes time linear in nodes and edges. All rules are in `nar.graphs.normal_form.rules`, but for
+packed layers: query, key and value of an attention from one layer that was itself a sum. Capture
+reads a packed layer as three layers, unless an adapter is added to it before it is taken apart.
 
 ::
 
@@ -27,14 +26,13 @@ _SPLIT, _ATTENTION = op_id("split"), op_id("attention")
 def normal_form(graph: ComputationalGraph) -> ComputationalGraph:
     """The graph that a deployed model shares with its source.
 
-    Parameter total and operations stay those of the graph as written: graphs hold no counts for
-    each node.
+    Parameter total and FLOPs stay as in the graph as written: graphs hold no counts for each node.
 
     Args:
         graph: A valid graph in any numbering.
 
     Returns:
-        In canonical order; the graph itself where there is nothing to fold.
+        A graph in canonical order; the graph itself where there is nothing to fold.
     """
     folded = _folded(Adjacency(graph))
     return graph if folded is graph else canonical(folded)
@@ -53,7 +51,7 @@ def inference_fingerprint(graph: ComputationalGraph) -> str:
 
 
 def inference_fingerprint_of(written: Coded) -> str:
-    """The same of a graph whose codes are known: they serve where there is nothing to fold."""
+    """The inference fingerprint of a graph with codes, which serve if there is nothing to fold."""
     folded = _folded(written.adjacency)
     form = written if folded is written.adjacency.graph else Adjacency(folded).coded()
     return form.exact(parameters=0)
@@ -88,7 +86,7 @@ def _folded(adjacency: Adjacency) -> ComputationalGraph:
 
 
 def _layers_for_sums(sums: LinearSums) -> tuple[dict[int, LinearSum], set[int]]:
-    """What becomes one layer, each the last node of its sum, and the nodes that go for it."""
+    """The last node of each sum that becomes one layer, and the nodes that the layers replace."""
     layers: dict[int, LinearSum] = {}
     gone: set[int] = set()
     for node in reversed(sums.order):
@@ -106,15 +104,15 @@ def _layers_for_sums(sums: LinearSums) -> tuple[dict[int, LinearSum], set[int]]:
 
 
 def _unpacked(sums: LinearSums, layers: dict[int, LinearSum]) -> dict[int, tuple[int, ...]]:
-    """Put three layers in the place of each that an attention alone reads, in parts.
+    """Put three layers in the place of each packed layer that only an attention reads, in parts.
 
     Args:
-        sums: Of the graph.
-        layers: Nodes that become one layer; the parts of packed ones are added.
+        sums: Sums of the graph.
+        layers: Nodes that become one layer; the parts of packed layers are added.
 
     Returns:
-        Of each split that goes, the nodes that are read in its place. They are three of those that
-        the layer and the split would have left.
+        For each split that goes, the three nodes that are read in its place: the node of the layer,
+        the split, and the first operand of the sum.
     """
     parts: dict[int, tuple[int, ...]] = {}
     for node, total in list(layers.items()):

@@ -1,10 +1,10 @@
-"""LinearSums: which nodes of a graph give sums of linear layers, rule by rule.
+"""LinearSums: the nodes of a graph whose values are sums of linear layers, rule by rule.
 
-Linear layers of one value, added up, are one layer (`LinearSum`).
+Linear layers that read one value, added up, are one layer (`LinearSum`).
 
-A value that others read as well is no part of a sum: they need it as it is. Graphs hold neither
-shapes nor numbers, so a vector is taken for one number a channel, and a batch norm for one that
-counts channels as the layer before it does.
+A value that other nodes read as well is no part of a sum: these nodes need it as it is. Graphs hold
+neither shapes nor numbers, so a vector is taken for one number for each channel, and a batch norm
+for a norm over the channels of the layer before it.
 """
 
 from collections.abc import Callable
@@ -18,10 +18,10 @@ _BATCH_NORM, _MUL = map(op_id, ("batch_norm", "mul"))
 _POOLINGS = ids_with_any(Trait.POOLS_TO_SIZE)
 _HAVE_PARTS = ids_with_any(Trait.SEVERAL_VALUES)
 _VECTORS = slice(ATTRIBUTES.index("parameter_operands"), ATTRIBUTES.index("constant_operands") + 1)
-_SQUARE = 1  # of the attribute kernel_shape
+_SQUARE = 1  # value of the attribute kernel_shape
 _LINEAR, _CONV, _DEPTHWISE = map(op_id, ("linear", "conv", "conv_depthwise"))
 _CONVOLUTIONS = ids_with_any(Trait.MERGES_BRANCHES)
-_THREEFOLD = round(4 * log2(3))  # of the attribute channel_ratio
+_THREEFOLD = round(4 * log2(3))  # value of the attribute channel_ratio
 _KERNEL = ATTRIBUTES.index("kernel")
 _KERNEL_SHAPE = ATTRIBUTES.index("kernel_shape")
 _STRIDE = ATTRIBUTES.index("stride")
@@ -33,8 +33,8 @@ class LinearLayer:
     """A layer with weights.
 
     Attributes:
-        op_id: Its operator.
-        attributes: In the order of `nar.graphs.ops.ATTRIBUTES`.
+        op_id: Id of the operator.
+        attributes: Attributes in the order of `nar.graphs.ops.ATTRIBUTES`.
     """
 
     op_id: int
@@ -42,12 +42,12 @@ class LinearLayer:
 
     @property
     def keeps_shape(self) -> bool:
-        """Whether a value and what the layer makes of it can be added."""
+        """Whether the result of the layer can be added to the value that it reads."""
         is_changing = self.attributes[_STRIDE] > 1 or self.attributes[_CHANNEL_RATIO] != 0
         return self.op_id in _CONVOLUTIONS and not is_changing
 
     def added_to(self, other: "LinearLayer") -> "LinearLayer | None":
-        """The layer of the larger window, where two layers differ in nothing but their windows."""
+        """The layer with the larger window; None if the layers differ in more than windows."""
         kernel = max(self.attributes[_KERNEL], other.attributes[_KERNEL])
         layers = (self, other)
         shapes = {x.attributes[_KERNEL_SHAPE] for x in layers if x.attributes[_KERNEL] == kernel}
@@ -57,10 +57,10 @@ class LinearLayer:
         return one if len(shapes) == 1 else one._with_window(kernel, _SQUARE)
 
     def takes_in(self, down: "LinearLayer", up: "LinearLayer") -> bool:
-        """Whether two layers in sequence are a change of this one, of a rank below both its widths.
+        """Whether two layers in sequence are a change of this layer, of a rank below its widths.
 
-        Adapters are trained as such pairs (LoRA). Of a convolution the first has its window, and
-        the second has none. Ratios of widths are rounded, so their sum may be one off.
+        Adapters are trained as such pairs (LoRA). For a convolution, the first layer has its window
+        and the second has none. Ratios of widths are rounded, so their sum may differ by one.
         """
         first, second, both = (x.attributes[_CHANNEL_RATIO] for x in (down, up, self))
         is_narrow = first < 0 < second and abs(first + second - both) <= 1
@@ -68,14 +68,14 @@ class LinearLayer:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether it mixes channels and nothing else."""
+        """Whether the layer only mixes channels."""
         if self.op_id == _LINEAR:
             return True
         is_plain = self.attributes[_KERNEL] == self.attributes[_STRIDE] == 1
         return is_plain and self.op_id == _CONV
 
     def third(self) -> "LinearLayer | None":
-        """One of three equal parts of a linear layer that is three times as wide as its source."""
+        """A third of a linear layer three times as wide as its source; None of other layers."""
         if self.op_id != _LINEAR or self.attributes[_CHANNEL_RATIO] != _THREEFOLD:
             return None
         attributes = list(self.attributes)
@@ -95,16 +95,16 @@ class LinearLayer:
 
 @dataclass(frozen=True, slots=True)
 class LinearSum:
-    """What a node gives, as a sum of linear layers that all read one other node.
+    """The value of a node as a sum of linear layers that all read one other node.
 
     Attributes:
         source: The node that is read.
-        layer: What can stand for all layers together; None where there is none.
+        layer: The layer that can stand for all layers together; None if there are no layers.
         layers: How many layers are added up.
-        norms: How many batch norms of the source itself.
+        norms: How many batch norms of the source itself are added.
         has_source: Whether the source itself is added, too.
         is_scaled: Whether a learned scale, and no shift, comes last.
-        parts: Operands of the node, and operands of these, that nobody needs where one layer stands
+        parts: Operands of the node, and their operands, that are not needed once one layer stands
             for the sum.
     """
 
@@ -121,8 +121,9 @@ class LinearSum:
         """Whether one layer stands for the sum.
 
         A plain residual around one layer is a design of its own, unless the layer is depthwise:
-        those are deployed without it. A layer with a scale is one, too, and a sum of linear layers,
-        which may be laid along different axes. A change of low rank is no layer of the sum.
+        depthwise layers are deployed without the residual. A layer with a scale is a design of its
+        own, too, and so is a sum of linear layers, which may work along different axes. A change of
+        low rank does not count as a layer of the sum.
         """
         if self.layer is None or self.is_scaled:
             return False
@@ -131,21 +132,21 @@ class LinearSum:
         return not is_linear_sum and (not is_residual or self.layer.op_id == _DEPTHWISE)
 
     def of(self, *parts: int, is_scaled: bool | None = None) -> "LinearSum":
-        """The same sum, given by a node with these operands."""
+        """The same sum as the value of a node with the operands ``parts``."""
         is_scaled = self.is_scaled if is_scaled is None else is_scaled
         return replace(self, parts=parts, is_scaled=is_scaled)
 
     def with_source(self, *parts: int) -> "LinearSum | None":
-        """The sum and its source added up; None where that has another shape."""
+        """The sum and its source added up; None if the source has another shape."""
         return _fitting(replace(self, has_source=True, is_scaled=False, parts=parts))
 
     def averaged(self, *parts: int) -> "LinearSum | None":
-        """The mean of linear layers, given by a node with these operands; None of other sums."""
+        """The mean of linear layers, of a node with the operands ``parts``; None for other sums."""
         is_linear = self.layer is not None and self.layer.op_id == _LINEAR and not self.is_scaled
         return replace(self, layers=1, parts=parts) if is_linear and self.layers > 1 else None
 
     def added_to(self, other: "LinearSum", *parts: int) -> "LinearSum | None":
-        """Two sums added up; None where no layer stands for both."""
+        """Two sums added up; None if no layer can stand for both."""
         if self.source != other.source:
             return None
         layer = self.layer or other.layer
@@ -176,12 +177,12 @@ class LinearSums:
 
     Attributes:
         order: Nodes, each after its operands.
-        operands: Of each node.
-        behind_norms: Each node; for a batch norm that its readers take in, the node behind it.
-        of: What each node gives, as a sum; None where it is none.
+        operands: Operands of each node.
+        behind_norms: Each node itself; for a batch norm that its readers take in, its source.
+        of: The value of each node as a sum; None if it is no sum.
 
     Args:
-        wiring: Of the graph.
+        adjacency: Operands and readers of the graph.
     """
 
     def __init__(self, adjacency: Adjacency) -> None:
@@ -191,7 +192,7 @@ class LinearSums:
         self._op_ids = graph.op_ids.tolist()
         self._rows = graph.attributes.tolist()
         self._vectors = graph.attributes[:, _VECTORS].sum(axis=1).tolist()
-        self._reader = [0] * graph.nodes  # the last one
+        self._reader = [0] * graph.nodes  # the last reader
         self._read_once, self._read_by_linear = self._readers()
         for node in self.order:
             rule = _RULES.get(self._op_ids[node])
@@ -199,7 +200,7 @@ class LinearSums:
                 self.of[node] = rule(self, node)
 
     def _readers(self) -> tuple[list[bool], list[bool]]:
-        """Of each node: whether one node reads it; whether linear layers do, and nothing else."""
+        """For each node: whether one node reads it; whether only linear layers read it."""
         counts = [0] * len(self.operands)
         linear = [0] * len(self.operands)
         for node, sources in enumerate(self.operands):
@@ -212,7 +213,7 @@ class LinearSums:
         return [count == 1 for count in counts], by_linear
 
     def layer(self, node: int) -> LinearSum | None:
-        """A layer is a sum of one; the head of a network takes in the batch norm before it.
+        """A layer is a sum of one layer; the head of a network takes in the batch norm before it.
 
         ``pooling -> batch_norm -> linear`` is ``pooling -> linear``: LeViT and RepViT. Elsewhere
         the two may work along different axes.
@@ -223,7 +224,7 @@ class LinearSums:
         return LinearSum(source, LinearLayer(self._op_ids[node], tuple(self._rows[node])), layers=1)
 
     def batch_norm(self, node: int) -> LinearSum | None:
-        """``x -> conv -> batch_norm`` is ``x -> conv``; of any other value it is a branch."""
+        """``x -> conv -> batch_norm`` is ``x -> conv``; a norm of any other value is a branch."""
         if len(self.operands[node]) != 1:
             return None
         (value,) = self.operands[node]
@@ -235,7 +236,7 @@ class LinearSums:
         return LinearSum(value, norms=1)
 
     def addition(self, node: int) -> LinearSum | None:
-        """Branches of one value, and that value itself, added up or one taken from the other.
+        """Branches of one value, and the value itself, added up or subtracted.
 
         ::
 
@@ -252,7 +253,7 @@ class LinearSums:
             x -> linear -----------> add    is  x -> linear
             x -> linear -> linear --/           (LoRA: the second branch is narrow in between)
 
-        Parts of one value are several values: what follows a ``split`` stays.
+        Parts of one value are several values: branches after a ``split`` stay.
         """
         operands = self.operands[node]
         if len(operands) == 1:
@@ -286,12 +287,12 @@ class LinearSums:
         return base.of(value, *parts, up.source) if is_change else None
 
     def _is_scaled(self, value: int) -> bool:
-        """Whether a value is another one times a number, or times a vector."""
+        """Whether a value is another value times a number or a vector."""
         is_product = self._op_ids[value] == _MUL and len(self.operands[value]) == 1
         return is_product and self._read_once[value] and self._vectors[value] <= 1
 
     def _one_layer(self, value: int) -> LinearSum | None:
-        """What a value gives, where one layer stands for it and nobody else reads it."""
+        """A value as a sum, if one layer can stand for it and only one node reads it."""
         inner = self._inner(value)
         return inner if inner is not None and inner.is_one_layer else None
 
@@ -302,8 +303,8 @@ class LinearSums:
     def _shifted(self, node: int) -> LinearSum | None:
         """A bias: ``conv -> add(number)``, or ``conv -> mul(vector) -> add(vector)``.
 
-        The number is often the 0 that a sum of branches was begun with. A vector alone may be
-        anything, such as the embedding of positions.
+        The number is often the 0 at which a sum of branches begins. A vector alone may be anything,
+        such as the embedding of positions.
         """
         (value,) = self.operands[node]
         inner, vectors = self._inner(value), self._vectors[node]
@@ -320,7 +321,7 @@ class LinearSums:
         return None if inner is None else inner.of(value, is_scaled=True)
 
     def average(self, node: int) -> LinearSum | None:
-        """``linear + linear -> div(number)``: the mean of two heads, deployed as one of RepViT."""
+        """``linear + linear -> div(number)``: the mean of two heads, deployed as one (RepViT)."""
         if len(self.operands[node]) != 1 or self._vectors[node]:
             return None
         (value,) = self.operands[node]
@@ -328,13 +329,13 @@ class LinearSums:
         return None if inner is None else inner.averaged(value)
 
     def only_reader(self, value: int, op: int) -> int | None:
-        """The node that reads a value, where nobody else does and it is of this operator."""
+        """The only reader of a value, if it is of the operator ``op``; else None."""
         reader = self._reader[value]
         is_only = self._read_once[value] and self._op_ids[reader] == op
         return reader if is_only else None
 
     def _inner(self, value: int) -> LinearSum | None:
-        """What a value gives, where nobody else reads it."""
+        """A value as a sum, if only one node reads it."""
         return self.of[value] if self._read_once[value] else None
 
 
