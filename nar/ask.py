@@ -141,7 +141,7 @@ class Motifs(Shown):
     """The motif types of a model.
 
     Attributes:
-        name: What was asked.
+        name: Name of the model.
         cut: The motifs of the model.
     """
 
@@ -196,9 +196,10 @@ def search(
         example: Inputs of one call, where the model is a module, as for `capture_module`; models of
             timm and of transformers need none.
         top_k: Number of relatives.
-        wanted: What they must be.
-        by: What they share with it: the design, the family, the trunk, or most of its structure.
-        explain: Whether to name the motifs that the first hits share with it.
+        wanted: Conditions that relatives must meet.
+        by: What relatives share with the model: the design, the family, the trunk, or most of the
+            structure.
+        explain: Whether to name the motifs that the first hits share with the model.
 
     Raises:
         CaptureError: The model could not be captured.
@@ -280,7 +281,7 @@ def novelty_of(model: Model, example: object = None) -> float | None:
 
 @cache
 def _content() -> AtlasContent:
-    """The atlas, read with the first question: that takes a while."""
+    """The atlas, which is read with the first question: that takes a while."""
     return read_atlas(shipped_atlas())
 
 

@@ -1,8 +1,8 @@
 """NAR for assistants: a server of the Model Context Protocol with four tools over the atlas.
 
-It speaks over standard input and output to the program that has started it, and opens no port. What
-is asked comes from a language model: names are looked up or captured, and a file of the user's own
-is read if that runs none of its code.
+It speaks over standard input and output to the program that has started it, and opens no port.
+Questions come from a language model: names are looked up or captured, and a file of the user is
+read only if that runs none of its code.
 """
 
 from collections.abc import Callable
@@ -56,10 +56,10 @@ def search(
 
 
 def search_report(name: str, answer: Answer) -> Report:
-    """What an assistant gets of an answer: all of it but what `LEFT_OUT` says.
+    """What an assistant gets of an answer: every field but the ones that `LEFT_OUT` names.
 
     Args:
-        name: What was asked.
+        name: Name of the model.
         answer: The answer.
     """
     report = answer_report(name, answer, [NetworkRow(hit) for hit in answer.hits])
@@ -96,10 +96,10 @@ def mcp_server() -> MCPServer:
 
 
 def _named(name: str) -> str:
-    """The whole name of what was asked.
+    """The whole name of a model.
 
     Raises:
-        InvalidInputError: It means a Python file, which would be run.
+        InvalidInputError: The name means a Python file, which would be run.
     """
     whole = resolve_name(name, shipped_corpus())
     if ".py:" in whole:

@@ -45,7 +45,7 @@ Rows = Callable[[Sequence[str]], Mapping[str, IndexRow]]
 
 
 class Graphs(Protocol):
-    """Where the graphs of hits are looked for: a `Corpus`, or a `CorpusGraphs` that keeps some."""
+    """Has the graphs of hits: a `Corpus`, or a `CorpusGraphs`, which keeps some in memory."""
 
     def graphs(self, names: Sequence[str], sources: Collection[str]) -> Mapping[str, Architecture]:
         """Architectures by name; names without a graph are left out."""
@@ -72,11 +72,11 @@ def answer_all(
     """Answer queries together, each with the parts that it asks for.
 
     Args:
-        queries: What is asked.
+        queries: The queries.
         find: Finds, for all queries at once, their hits and what is the same as each.
         graphs: Has the graphs of hits.
         rows: Rows of the index by name or id.
-        max_nodes: Nodes of the graphs that are compared, of all queries together; None for any.
+        max_nodes: Bound on the nodes of all graphs that are compared; None for any number.
 
     Returns:
         For each query its answer, or its error.
@@ -143,7 +143,7 @@ class _Making:
     """One answer in the making; what several parts need is computed once.
 
     Args:
-        query: What is asked.
+        query: The query.
         answer: Its hits, what is the same, its novelty.
         near: Hits of the further searches of its parts.
         graphs: Has the graphs of hits.

@@ -111,7 +111,7 @@ def write_vectors(atlas: Atlas, vectors: NDArray[np.float32]) -> None:
     """Write the vectors of a corpus whole or not at all, in half precision.
 
     Args:
-        atlas: Where; its encoder made the vectors.
+        atlas: The atlas; its encoder made the vectors.
         vectors: Shape (architectures, dim), in the order of the corpus.
     """
     about = _identity(atlas, read_files(atlas.encoder).fingerprint)
@@ -126,10 +126,10 @@ def write_vectors(atlas: Atlas, vectors: NDArray[np.float32]) -> None:
 
 
 def keep_atlas_novelty(atlas: Atlas, novelty: Novelty, *, encoder: str) -> None:
-    """Write down what novelty is measured by.
+    """Write the distances by which novelty is measured.
 
     Args:
-        atlas: Where.
+        atlas: The atlas.
         novelty: The distances.
         encoder: Fingerprint of the encoder that they were measured with.
     """
@@ -149,7 +149,7 @@ def read_atlas(atlas: Atlas) -> AtlasContent:
     """Read every row.
 
     Raises:
-        CorpusError: It is missing, damaged, or of another corpus or encoder.
+        CorpusError: The atlas is missing, damaged, or of another corpus or encoder.
     """
     path = atlas.directory / VECTORS
     about = _about(path)
@@ -212,10 +212,10 @@ def _fingerprints(cards: pa.Table, name: str) -> Fingerprints:
 
 
 def atlas_novelty(atlas: Atlas) -> Novelty | None:
-    """What novelty is measured by in an atlas; no vector is read.
+    """The distances by which an atlas measures novelty; no vector is read.
 
     Raises:
-        CorpusError: It is missing or damaged.
+        CorpusError: The atlas is missing or damaged.
     """
     if atlas.novelty.exists():
         check_seal(atlas.novelty)
@@ -232,7 +232,7 @@ def atlas_encoder(atlas: Atlas) -> str:
 
 
 def _about(path: Path) -> dict[str, Any]:
-    """What the file of vectors says of itself."""
+    """What the metadata of the file of vectors say: the identity that was written with it."""
     try:
         about: dict[str, Any] = json.loads((pq.read_schema(path).metadata or {})[_KEY])
         return about
@@ -244,7 +244,7 @@ def check_seal(path: Path) -> None:
     """See that a file is as it was sealed.
 
     Raises:
-        CorpusError: It is not, or nobody sealed it.
+        CorpusError: The file has changed, or was never sealed.
     """
     sums = path.with_name(SUMS)
     try:

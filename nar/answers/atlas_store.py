@@ -250,8 +250,8 @@ def _remove(directory: Path) -> bool:
         if not _is_made_by_nar(directory):
             return False
         gone = directory.with_name(f"{directory.name}{_REMOVED}")
-        with holding(directory / INDEX) as is_held_by_nobody:
-            if not is_held_by_nobody:
+        with holding(directory / INDEX) as is_free:
+            if not is_free:
                 return False
             # Renamed first: a process that opens the directory now finds nothing instead of a half,
             # and where this process is killed, the next one knows the name and removes the rest.

@@ -141,7 +141,7 @@ def atlas_block_users(
     Args:
         atlas: The atlas.
         motif: See `codes_of`.
-        wanted: What the architectures must be.
+        wanted: Conditions that the architectures must meet.
         find: Gives the architecture that the text names.
         cache: Directory that keeps the operators of the blocks.
 

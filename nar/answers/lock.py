@@ -129,7 +129,7 @@ def write_lock(path: Path, models: Mapping[str, Locked]) -> None:
     """Write a lock, sorted by name: the same models give the same bytes.
 
     Raises:
-        InvalidInputError: It cannot be written there.
+        InvalidInputError: The file cannot be written.
     """
     lock = Lock(version=_VERSION, models=dict(sorted(models.items())))
     text = lock.model_dump_json(indent=2) + "\n"
@@ -140,7 +140,7 @@ def read_lock(path: Path) -> Lock:
     """Read a lock of this version, whose fingerprints can be compared with new ones.
 
     Raises:
-        InvalidInputError: It is missing, no lock, or written by another version of NAR.
+        InvalidInputError: The file is missing, no lock, or written by another version of NAR.
     """
     lock = _read(path)
     if lock.version != _VERSION:
@@ -156,7 +156,7 @@ def locked_names(path: Path) -> list[str]:
     """Names of the models in a lock of any version.
 
     Raises:
-        InvalidInputError: It is missing or no lock.
+        InvalidInputError: The file is missing or no lock.
     """
     return list(_read(path).models)
 

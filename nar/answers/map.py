@@ -78,10 +78,10 @@ def write_map(atlas: Atlas, points: NDArray[np.float32]) -> None:
 
 
 def read_map(atlas: Atlas) -> NDArray[np.float32] | None:
-    """The map of an atlas, shape (architectures, 2); None if nobody has drawn one.
+    """The map of an atlas, shape (architectures, 2); None if it has none.
 
     Raises:
-        CorpusError: It is damaged.
+        CorpusError: The map is damaged.
     """
     path = _path(atlas)
     if not path.exists():

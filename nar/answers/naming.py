@@ -29,7 +29,7 @@ _SHOWN: Final = 5
 
 
 def resolve_name(name: str, corpus: Location | None) -> str:
-    """The name in the corpus, or the path of a file, for what somebody wrote.
+    """The name in the corpus, or the path of a file, for what a user wrote.
 
     A name of the corpus is itself. ``resnet50`` is ``timm:resnet50``, if all models of that name
     are one design, and ``bert-base-uncased`` the model of that checkpoint without a head. A folder
@@ -37,12 +37,12 @@ def resolve_name(name: str, corpus: Location | None) -> str:
     A name with a source or a suffix that is not in the corpus is returned as it is, to be captured.
 
     Args:
-        name: As it was written.
+        name: What the user wrote.
         corpus: Directory of the corpus; None if there is none.
 
     Raises:
         UnknownArchitectureError: There is nothing of that name; the nearest are given.
-        InvalidInputError: It is a file or a folder from which no model can be captured.
+        InvalidInputError: No model can be captured from the file or folder.
         CorpusError: Names what is missing or damaged.
     """
     for _, shard in Corpus(corpus).names({name.partition(":")[0]}) if corpus else ():
@@ -190,7 +190,7 @@ def known_or_captured(
 
     Args:
         corpus: Where it may be; None if there is no corpus.
-        written: What somebody wrote for it.
+        written: What the user wrote for it.
         fresh: Whether to capture it even if the corpus has it.
         input_shape: Of a tensor that the module of a user's factory is given.
 
@@ -213,7 +213,7 @@ def architectures_of(
 
     Args:
         corpus: Where they may be; None if there is no corpus.
-        written: What somebody wrote for them.
+        written: What the user wrote for them.
         input_shape: Of a tensor that the modules of users' factories are given.
 
     Raises:

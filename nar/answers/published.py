@@ -32,7 +32,7 @@ class Published:
     """What was measured of a model with the best of its weights.
 
     Attributes:
-        name: Of the architecture, such as ``timm:resnet50``.
+        name: Name of the architecture, such as ``timm:resnet50``.
         weights: Name of the published weights.
         input_size: Height and width of the images, in pixels.
         imagenet_top1: Percent of ImageNet-1k's validation images.

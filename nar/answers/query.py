@@ -37,10 +37,10 @@ class Query:
             whose vector the encoder made, the name or id of an indexed architecture, or a vector
             of shape (dim,).
         top_k: Number of hits wanted.
-        filter: What hits must be.
-        by: What hits should share with it: the whole design, what it is for (its decoder), what it
-            stands on (its trunk), or as much as a copy would. Encoders that do not know the
-            difference answer by design.
+        filter: Conditions that hits must meet.
+        by: What hits should share with the target: the whole design, its decoder (what it is for),
+            its trunk (what it stands on), or as much as a copy would. Encoders without that
+            distinction answer by design.
         parts: Which parts of the answer are made beside the hits.
         parts_if_new: Further parts, made only where nothing known is the same as the target.
 

@@ -85,8 +85,7 @@ class Retriever:
         novelty: How far the known architectures are from each other, if that was measured.
         graphs: Has their graphs; without it, the parts of an answer that compare graphs are not
             made.
-        max_nodes: Nodes of the graphs that are compared for queries that are answered together;
-            None for any number.
+        max_nodes: Bound on the nodes of the graphs that one call compares; None for any number.
     """
 
     def __init__(

@@ -53,7 +53,7 @@ def roles(graph: ComputationalGraph) -> Roles:
     """Tell embedding, body and head apart, by structure alone; linear in nodes and edges.
 
     Args:
-        graph: In canonical order.
+        graph: Its nodes stand in canonical order.
     """
     flow = _Reach(graph)
     kept = _kept(graph, flow)

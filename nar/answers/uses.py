@@ -100,10 +100,10 @@ def write_uses(atlas: Atlas, uses: Uses) -> None:
 
 
 def read_uses(atlas: Atlas) -> Uses | None:
-    """The table of an atlas; None if nobody has made one.
+    """The table of an atlas; None if it has none.
 
     Raises:
-        CorpusError: It is damaged.
+        CorpusError: The table is damaged.
     """
     path = _path(atlas)
     if not path.exists():

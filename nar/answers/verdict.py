@@ -52,7 +52,7 @@ class FamilyVerdict:
     """What the hits say of a query's family.
 
     Attributes:
-        of: How many hits were asked.
+        of: How many hits were counted, with and without a family.
         counts: Families of the hits that have one, the largest vote first.
     """
 

@@ -35,12 +35,12 @@ def stats(corpus: CorpusChoice, *, plots: Path | None, as_json: bool) -> None:
 
 
 def listing(corpus: CorpusChoice, *, families: Sequence[str], as_json: bool) -> None:
-    """Show every architecture of a corpus, or of some families; in a pipe, a line with tabs each.
+    """Show every architecture of a corpus, or of some families; in a pipe, as lines with tabs.
 
     One shard at a time is in memory.
 
     Raises:
-        InvalidInputError: The corpus has nothing of a family.
+        InvalidInputError: The corpus lacks a family.
     """
     directory = corpus.directory()
     if families:

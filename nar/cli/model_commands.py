@@ -25,7 +25,7 @@ def known_names(pattern: str, wanted: Filter) -> Iterator[str]:
 
     Args:
         pattern: As in a shell; letters may be large or small.
-        wanted: What they must be.
+        wanted: Conditions that the architectures must meet.
 
     Raises:
         InvalidInputError: The filter asks for a value that nothing has.

@@ -1,6 +1,6 @@
-"""Options that several commands share: a model, a corpus, and the filter of what hits must be.
+"""Options that several commands share: a model, a corpus, and the filter of hits.
 
-A filter has two options for each condition: its least and most, or what is and what is not.
+A filter has two options for each condition: least and most, or wanted and unwanted values.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nar.graphs.graph import ComputationalGraph
 
 
-# Parameters are counted in billions, operations in giga.
+# A billion has two letters: parameters are counted in billions (b), operations in giga (g).
 _FACTORS: Final = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}
 
 

@@ -66,7 +66,7 @@ def search(
     Args:
         name: Name in the corpus, or spec of a model to capture.
         top_k: Number of relatives; copies of one network are one.
-        conditions: What relatives must be, and bounds that are multiples of what the model has.
+        conditions: Conditions of relatives, and bounds that are multiples of what the model has.
         by: What relatives should share with the model.
         choice: The index to ask where no server is named.
         server: HOST:PORT of the server to ask; None for the atlas or the workspace.
@@ -218,7 +218,7 @@ def _ask_index(
 
 
 def _encoder(choice: IndexChoice) -> tuple[StoredEmbedder, Novelty | None]:
-    """What made the vectors of an index, and how far these are from each other."""
+    """The encoder of an index, and the distances by which it measures novelty."""
     if choice.wants_atlas_encoder:
         atlas = shipped_atlas()
         return StoredEmbedder(atlas.encoder), atlas_novelty(atlas)

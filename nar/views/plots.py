@@ -39,15 +39,15 @@ def write_plots(
     Args:
         directory: Gets the PNG files; made if it is not there.
         corpus: Directory of the corpus.
-        numbers: What `nar.corpus.summary.summarise` says of it.
-        sources: Of its manifest.
+        numbers: Its summary, from `nar.corpus.summary.summarise`.
+        sources: Counts by source, from its manifest.
 
     Returns:
         The files.
 
     Raises:
         MissingLibraryError: matplotlib is not installed.
-        InvalidInputError: The directory cannot be made, or not be written into.
+        InvalidInputError: The directory cannot be made or written into.
     """
     pictures: dict[str, Callable[[], Figure]] = {
         "sources": lambda: _sources(sources),

@@ -77,7 +77,7 @@ class ModelView:
     """One model as it is drawn: its motif types, and its macro graph in short.
 
     Attributes:
-        name: What it is called.
+        name: Name of the model.
         parameters: Learned scalars.
         flops: Floating-point operations of one forward pass.
         nodes: Operators.
@@ -158,7 +158,7 @@ _LONGEST: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Condensed:
-    """What is drawn of a macro graph.
+    """A macro graph in short.
 
     Attributes:
         nodes: Runs; a repeated group has its runs here once.
@@ -251,11 +251,11 @@ _MOST: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What stands beside each other.
+    """A row of two aligned models.
 
     Attributes:
         first: Position among the drawn nodes of the first model; None for a gap.
-        second: The same of the second.
+        second: Position among the drawn nodes of the second model; None for a gap.
     """
 
     first: int | None

@@ -50,7 +50,7 @@ Asked = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AtlasExtras:
-    """What was computed of an atlas for the page alone; nothing of another index.
+    """What was computed of an atlas for the page; empty for another index.
 
     Attributes:
         points: Where architectures stand on the map, by name.
@@ -80,7 +80,7 @@ class Pages:
     """Answers the page; computing happens in threads, files are read in processes beside.
 
     Args:
-        sources: What is shown.
+        sources: The index, graphs and extras that the page shows.
         config: Limits.
     """
 
@@ -228,14 +228,14 @@ def _reply(report: object) -> Response:
 
 
 def atlas_extras(atlas: Atlas, names: tuple[str, ...]) -> AtlasExtras:
-    """What lies beside the vectors of an atlas.
+    """The map and the table of uses that lie beside the vectors of an atlas.
 
     Args:
         atlas: The atlas.
         names: Names of its architectures, in the order of the corpus.
 
     Raises:
-        CorpusError: It is damaged.
+        CorpusError: The map or the table of uses is damaged.
     """
     points, uses = read_map(atlas), read_uses(atlas)
     return AtlasExtras(
