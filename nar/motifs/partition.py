@@ -42,8 +42,8 @@ from nar.motifs.pieces import Starts, cut, flow, group_codes, grow, lengths, pie
 
 _DEFAULT = MotifConfig()
 
-# Settings of the baselines, all chosen: the paper prints none, and blocks of real networks have 5 to
-# 30 operators.
+# Settings of the baselines, all chosen: the paper prints none, and blocks of real networks have 5
+# to 30 operators.
 NODES_A_MOTIF: Final = 12
 MOTIFS_A_GRAPH: Final = 16  # 12 nodes each in a network of 192 operators
 RANDOM_NODES: Final = (4, 20)  # fewest and most; 12 on average, as above
@@ -60,7 +60,7 @@ class MotifPartition:
     Attributes:
         graph: The canonical graph.
         node_to_motif: Shape (nodes,), int32. Motifs are numbered by their first node.
-        motif_codes: Shape (motifs,), uint64. Motifs with equal codes are of one motif type: the
+        motif_codes: Shape (motifs,), uint64. Motifs with equal codes are of one type: the
             same operators in the same inner wiring.
     """
 

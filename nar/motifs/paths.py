@@ -114,7 +114,7 @@ def _placed(nodes: Codes, wires: Wiring) -> Codes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Neighbours:
-    """Different neighbours of nodes on one side, how often, and where those of each node begin.
+    """Different neighbours of nodes on one side, how often, and where they begin for each node.
 
     ``cut`` counts the neighbours that were left out.
     """
