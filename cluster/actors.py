@@ -1,10 +1,10 @@
 """A bounded map over a pool of stateful actors: results come in the order of completion.
 
-Not Ray Data: it has no limit of time for an item, and can hang when an actor dies (Ray's issues
-45661 and 62746).
+Ray Data would not do: it has no limit of time for an item, and can hang when an actor dies (Ray's
+issues 45661 and 62746).
 
-An item that raises becomes a `Failed` outcome. One that takes its worker down, or more time or
-memory than it may, gets another try in a fresh process first: the fault may have been the worker's.
+An item that raises becomes a `Failed` outcome. An item that takes its worker down, or exceeds its
+limit of time or memory, is first tried again in a fresh process: the worker may have been at fault.
 """
 
 import time
@@ -45,7 +45,7 @@ class Done(Generic[ValueT]):
     Attributes:
         key: Name of the item.
         value: What came back.
-        seconds: Worker time that it took, tries that failed included.
+        seconds: Worker time that the item took, failed tries included.
     """
 
     key: str
@@ -81,11 +81,11 @@ class Backlog:
         return sum(map(len, self._groups.values()))
 
     def take(self, group: str, others: Collection[str] = ()) -> Item:
-        """The next item of a group; where that one is empty, of the longest other.
+        """The next item of a group; if the group is empty, of the longest other group.
 
         Args:
-            group: Where the worker is.
-            others: Where the other workers are: groups left to them while there is anything else.
+            group: The group of the worker.
+            others: Groups of other workers, which are left to them while any other group has items.
         """
         waiting = self._groups.get(group) or self._longest(others) or self._longest(())
         return waiting.popleft()
@@ -104,11 +104,11 @@ Loss = Literal["died", "timeout", "memory"]
 
 
 class WorkerLostError(NarError):
-    """An item took its worker down, or longer or more memory than it may.
+    """An item took its worker down, or exceeded its limit of time or memory.
 
     Attributes:
         kind: ``died``, ``timeout`` or ``memory``.
-        reason: The same in words.
+        reason: The kind of loss in words.
     """
 
     def __init__(self, kind: Loss, reason: str) -> None:
@@ -121,11 +121,11 @@ class WorkerLostError(NarError):
         return type(self), (self.kind, self.reason)
 
     def after(self, tries: int) -> "WorkerLostError":
-        """The same, with how often it was tried."""
+        """The same error, saying how often the item was tried."""
         return type(self)(self.kind, f"{self.reason} ({tries} tries)")
 
 
-# Chosen: a worker imports torch and its libraries in half a minute, and a cluster that grows takes
+# Chosen: a worker imports torch and its libraries in half a minute, and a growing cluster takes
 # minutes to add a node.
 START_LIMIT_S = 300.0
 Outcomes = Iterator[Done[ValueT] | Failed]
@@ -137,8 +137,8 @@ class WorkerKind(Generic[ValueT]):
 
     Attributes:
         start: Starts one actor.
-        ask: Submits the item of that key to an actor.
-        is_spent: Whether the worker that gave this value should be replaced.
+        ask: Submits the item of a key to an actor.
+        is_spent: Whether the worker that returned this value should be replaced.
     """
 
     start: Callable[[], ActorHandle[Any]]
@@ -148,10 +148,10 @@ class WorkerKind(Generic[ValueT]):
 
 @dataclass(slots=True)
 class _Worker(Generic[ValueT]):
-    """An actor with its calls in order; the first of them runs, since ``since`` or later.
+    """An actor with its calls in order; the first call runs, since ``since`` or later.
 
-    Nothing is submitted before it is ready: the death of a process can take the replies to earlier
-    calls with it, and a worker that died of an item would look as if it had never started.
+    Nothing is submitted before the actor is ready: the death of a process can lose the replies to
+    earlier calls, and then a worker that died of an item would look as if it had never started.
     """
 
     handle: ActorHandle[Any]
@@ -205,7 +205,7 @@ class ActorPool(Generic[ValueT]):
         self._any_started = False
 
     def run(self, items: Sequence[Item]) -> Outcomes[ValueT]:
-        """Give every item's outcome exactly once, in order of completion.
+        """Yield every item's outcome exactly once, in order of completion.
 
         Raises:
             WorkerStartError: No worker starts.
@@ -228,7 +228,7 @@ class ActorPool(Generic[ValueT]):
         return _Worker(handle, handle.__ray_ready__.remote(), group, list(first))
 
     def _fill(self, worker: _Worker[ValueT], backlog: Backlog) -> None:
-        """Submit up to the bound; near the end one call each, so that none waits in vain."""
+        """Submit up to the bound; near the end one call a worker, so that no item waits in vain."""
         if worker.is_spent:
             if worker.calls or not backlog:
                 return
@@ -245,7 +245,7 @@ class ActorPool(Generic[ValueT]):
     def _make_room(self) -> None:
         """End idle workers to make room for workers that have items and wait for a place.
 
-        A node that is lost takes the place of its worker with it, and another may never come.
+        A lost node takes the place of its worker with it, and another node may never come.
         """
         starting = sum(bool(worker.first) for worker in self._workers)
         for worker in [each for each in self._workers if each.is_idle][:starting]:
@@ -259,7 +259,7 @@ class ActorPool(Generic[ValueT]):
         worker.group = item.group
 
     def _collect(self, backlog: Backlog) -> Outcomes[ValueT]:
-        """Wait for the first call to end or the first limit to pass, and settle what did."""
+        """Wait until a call ends or a limit passes, and settle the calls to which that happened."""
         busy = [worker for worker in self._workers if worker.calls or worker.ready is not None]
         waiting = {worker.awaited(): worker for worker in busy}
         patience = min(self._time_left(worker) for worker in waiting.values())
@@ -267,7 +267,8 @@ class ActorPool(Generic[ValueT]):
         for reference in ended:
             yield from self._settle(waiting[reference], backlog)
         for reference in running:
-            # What ended while this process was busy is late here, not there.
+            # The call may have ended in time while this process was busy: then only the look is
+            # late.
             if self._time_left(waiting[reference]) <= 0 and not ray.wait([reference], timeout=0)[0]:
                 yield from self._settle_overrun(waiting[reference], backlog)
 
@@ -294,7 +295,7 @@ class ActorPool(Generic[ValueT]):
                 yield Done(*self._pop(worker, value))
 
     def _pop(self, worker: _Worker[ValueT], result: Any) -> tuple[str, Any, float]:  # noqa: ANN401
-        """Take off a worker's first call: its key, what became of it, and all its seconds."""
+        """Remove a worker's first call: its key, its result or error, and all its seconds."""
         key = worker.calls.popleft()[1].key
         now = time.monotonic()
         seconds = self._seconds.pop(key, 0.0) + now - worker.since
@@ -306,7 +307,7 @@ class ActorPool(Generic[ValueT]):
     def _settle_death(
         self, worker: _Worker[ValueT], backlog: Backlog, error: RayError
     ) -> Iterator[Failed]:
-        """Replace a dead worker; only the call that ran is held to account for the death."""
+        """Replace a dead worker; only the call that ran counts as a cause of the death."""
         if worker.ready is not None:
             self._count_failed_start(error)
             self._replace(worker, worker.items())
@@ -329,7 +330,7 @@ class ActorPool(Generic[ValueT]):
     def _retry_or_give_up(
         self, worker: _Worker[ValueT], backlog: Backlog, error: WorkerLostError
     ) -> Iterator[Failed]:
-        """Replace a worker. The item that ran is the first of the new one, or is given up."""
+        """Replace a worker. The item that ran goes first to the new worker, or is given up."""
         suspect = worker.calls[0][1]
         self._tries[suspect.key] += 1
         backlog.put_back(worker.items()[1:])
@@ -342,7 +343,7 @@ class ActorPool(Generic[ValueT]):
             self._replace(worker)
 
     def _replace(self, worker: _Worker[ValueT], items: Sequence[Item] = ()) -> _Worker[ValueT]:
-        """A fresh process in a worker's place, which begins with these items."""
+        """A new worker in a worker's place, which begins with these items."""
         ray.kill(worker.handle)
         successor = self._start(worker.group, items)
         self._workers[self._workers.index(worker)] = successor

@@ -14,17 +14,17 @@ from nar.capture.forward.dispatch import one_line
 from nar.zoo import ZooCapture, capture_architecture
 
 _STATM = Path("/proc/self/statm")
-# How torch's allocators, C++ and threads say what Python calls a MemoryError.
+# How torch's allocators, C++ and threads report what Python raises as a MemoryError.
 _OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "bad_alloc", "Cannot allocate")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerCapture:
-    """A capture, and how large the process is that made it.
+    """A capture, and the size of the process that made it.
 
     Attributes:
-        capture: Of the model that was asked for.
-        resident_bytes: Memory of the process after it.
+        capture: The capture of the requested model.
+        resident_bytes: Memory of the process after the capture.
     """
 
     capture: ZooCapture
@@ -46,8 +46,8 @@ class CaptureWorker:
         """Capture a model.
 
         Raises:
-            WorkerLostError: It wanted more memory than the process may have.
-            CaptureError: It could not be captured.
+            WorkerLostError: The model wanted more memory than the process may have.
+            CaptureError: The model could not be captured.
         """
         with uncollected():
             capture = self._capture(name)
@@ -70,19 +70,20 @@ class CaptureWorker:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No collection of cycles inside, one after: a forward makes objects and hardly any cycle."""
+    """No garbage collection inside, one after: a forward makes objects and hardly any cycle."""
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
         gc.collect()
-        # What is alive between two models stays: libraries, tables, caches. Never walked again.
+        # Objects alive between two models stay alive (libraries, tables, caches): never walk them
+        # again.
         gc.freeze()
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error, or one that led to it, says that memory ran out."""
+    """Whether an error, or a cause of it, says that memory ran out."""
     while error is not None:
         if isinstance(error, MemoryError) or any(word in str(error) for word in _OUT_OF_MEMORY):
             return True

@@ -47,7 +47,7 @@ class ExtractConfig(PoolConfig):
 
 
 class EncodersConfig(WorkerConfig):
-    """Processes that encode what embedding workers have cut."""
+    """Processes that encode the graphs that embedding workers have cut."""
 
     num_workers: int = Field(1, ge=1)
     gpus: float | Literal["auto"] = "auto"
@@ -85,7 +85,7 @@ class PretrainConfig(WorkerConfig):
 
 
 class ClusterConfig(Settings):
-    """Everything that decides where the work runs; nothing that changes its result."""
+    """All settings of where the work runs; none changes the result."""
 
     object_store_bytes: int = Field(300_000_000, ge=80_000_000, description="local clusters only")
     env_vars: dict[str, str] = Field(default_factory=lambda: {"OMP_NUM_THREADS": "1"})

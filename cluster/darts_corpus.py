@@ -1,8 +1,8 @@
 """A corpus of as many DARTS networks as wanted: each worker draws and writes whole shards.
 
-What NAR draws itself needs no journal: a shard is drawn again in seconds, and no model of it takes
-its worker down. So nothing but names of files comes through the driver, and its memory does not
-grow with the corpus, but for 16 bytes a network to count them by.
+Networks that NAR draws itself need no journal: a shard is drawn again in seconds, and none of its
+models takes a worker down. So only names of files come through the driver, and its memory does not
+grow with the corpus, but for 16 bytes a network by which different networks are counted.
 """
 
 import time
@@ -42,7 +42,7 @@ class DrawnRecord(Record):
 
 
 class DrawWorker:
-    """Draws networks and writes them.
+    """Draws networks and writes them as shards.
 
     Args:
         corpus: Directory of the corpus, the same on every node.
@@ -63,7 +63,7 @@ def draw(count: int, workspace: Workspace, config: ExtractConfig) -> Manifest:
     """Make a corpus of DARTS networks that are spread evenly over their space.
 
     Args:
-        count: How many; fewer are the beginning of more.
+        count: How many networks; a smaller count gives the beginning of a larger corpus.
         workspace: Gets ``corpus/`` and ``ledger/draw/``; another corpus there is replaced.
         config: Sizes of workers and shards.
 
@@ -83,7 +83,7 @@ def draw(count: int, workspace: Workspace, config: ExtractConfig) -> Manifest:
     kind: WorkerKind[ShardEntry] = WorkerKind(
         starter(DrawWorker, share, corpus), lambda worker, part: worker.draw.remote(part)
     )
-    # Two whole shards are room enough, and a worker keeps nothing of the last one.
+    # A worker keeps nothing of the shards that it has drawn, so that it need not be replaced.
     pool = ActorPool(kind, workers, config.model_copy(update={"items_per_process": None}))
     with progress("drawing", len(missing)) as advance, job_telemetry("draw") as telemetry:
         telemetry.total = sum(map(_rows_of, missing))

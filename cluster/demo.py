@@ -1,4 +1,4 @@
-"""The whole way on real models, shown as it goes: ``python -m cluster.demo``.
+"""All steps from model libraries to an answer, on real models: ``python -m cluster.demo``.
 
 Every step is a command that a user could type; the demo runs them one after another as processes.
 """
@@ -51,17 +51,17 @@ class Step:
     command: tuple[str, ...]
 
     def start(self) -> "subprocess.Popen[bytes]":
-        """Announce it and start it; its output goes where ours goes."""
+        """Announce and start the command, with the output of this process."""
         stdout.print(Rule(Text(self.title, "bold"), align="left"))
         stdout.print(f"$ {shlex.join(self.command)}", style="dim", soft_wrap=True)
         program, *arguments = self.command
         return subprocess.Popen([Path(sys.executable).with_name(program), *arguments])
 
     def run(self) -> float:
-        """Run it to its end; the seconds that it took.
+        """Run the command to its end, and return the seconds that it took.
 
         Raises:
-            StepFailedError: It did not succeed.
+            StepFailedError: The command failed.
         """
         started = time.monotonic()
         with self.start() as process:
@@ -80,8 +80,8 @@ class Address:
     """Where a server of this demo listens, on loopback.
 
     Attributes:
-        port: Of the queries.
-        metrics_port: Of the metrics.
+        port: Port of the queries.
+        metrics_port: Port of the metrics.
     """
 
     port: int
@@ -104,7 +104,7 @@ def serving(work: Path, address: Address) -> Iterator[None]:
     """Run a query server around the body: ready at its beginning, drained at its end.
 
     Raises:
-        StepFailedError: It did not become ready, or did not drain cleanly.
+        StepFailedError: The server did not become ready, or did not drain cleanly.
     """
     ports = ("--port", str(address.port), "--metrics-port", str(address.metrics_port))
     server = Step("Start the query server", ("nar", "serve", "--work", str(work), *ports))
@@ -118,16 +118,16 @@ def serving(work: Path, address: Address) -> Iterator[None]:
 
 
 def wait_until_serving(process: "subprocess.Popen[bytes]", address: str) -> None:
-    """Watch the standard health service until it says SERVING.
+    """Watch the standard health service until it reports SERVING.
 
     Raises:
-        StepFailedError: The process ended, or the time did.
+        StepFailedError: The process ended, or the time limit passed.
     """
     with grpc.insecure_channel(address) as channel:
         watch = health_pb2_grpc.HealthStub(channel).Watch(
             health_pb2.HealthCheckRequest(), timeout=READY_LIMIT_S, wait_for_ready=True
         )
-        # A server that dies at its start would otherwise be waited for until the limit.
+        # Otherwise the demo would wait until the limit for a server that died at its start.
         Thread(target=call_at_end, args=(process, watch.cancel), daemon=True).start()
         try:
             for health in watch:
@@ -141,7 +141,7 @@ def wait_until_serving(process: "subprocess.Popen[bytes]", address: str) -> None
 
 
 def call_at_end(process: "subprocess.Popen[bytes]", notify: Callable[[], object]) -> None:
-    """Wait for a process to end, then say so."""
+    """Wait for a process to end, then call ``notify``."""
     process.wait()
     notify()
 
@@ -183,7 +183,7 @@ def metrics_table(families: dict[str, Metric]) -> Table:
 
 
 def mean_seconds(histogram: Metric, label: str) -> dict[str, float]:
-    """Mean of each series of a histogram that has seen anything, by the value of a label."""
+    """Mean of each series of a histogram that has counted anything, by the value of a label."""
     sums = {s.labels[label]: s.value for s in histogram.samples if s.name.endswith("_sum")}
     counts = {s.labels[label]: s.value for s in histogram.samples if s.name.endswith("_count")}
     return {value: sums[value] / count for value, count in counts.items() if count}
@@ -217,15 +217,15 @@ What to try next, after . .venv/bin/activate
 
 
 def question(query: str, work: Path, address: Address) -> Step:
-    """Ask the server for relatives; the title says whether the model was ever seen."""
-    held = {item.labels.name for item in read_corpus(Workspace(work).corpus)}
-    where = "in the corpus" if query in held else "not in the corpus"
+    """Ask the server for relatives; the title says whether the model is in the corpus."""
+    names = {item.labels.name for item in read_corpus(Workspace(work).corpus)}
+    where = "in the corpus" if query in names else "not in the corpus"
     title = f"Ask over gRPC for relatives of {query}, which is {where}"
     return Step(title, ("nar", "search", query, "--server", str(address)))
 
 
 def tour(selection: Sequence[str], query: str, work: Path) -> None:
-    """Build everything, ask one question, say what happened."""
+    """Build everything, ask one question, and show the metrics and times."""
     seconds = {step.title: step.run() for step in building(selection, work)}
     address, started = free_address(), time.monotonic()
     with serving(work, address):

@@ -1,4 +1,4 @@
-"""The processes that embed: each reads its own rows, and writes them or gives them back.
+"""The processes that embed: each reads its rows, embeds them, and writes or returns them.
 
 One worker cuts graphs and encodes them, unless `embed: encoders:` of the cluster's sizes
 names processes that encode; their labels and GPUs say on which nodes they run.
@@ -61,11 +61,11 @@ def parsed_part(part: str) -> tuple[str, list[int]]:
 def missing_parts(
     shards: Iterable[tuple[ShardEntry, Sequence[bool]]], part_rows: int
 ) -> Iterator[tuple[str, int]]:
-    """Parts of what is missing, and how many rows each has.
+    """Parts with the rows that an index lacks, and how many rows each part has.
 
     Args:
-        shards: Of each row, whether it is there.
-        part_rows: Rows of a part, at most.
+        shards: Each shard, with whether the index has each of its rows.
+        part_rows: The most rows of a part.
     """
     for entry, are_there in shards:
         rows = [row for row, is_there in enumerate(are_there) if not is_there]
@@ -75,10 +75,10 @@ def missing_parts(
 
 
 class EncodeWorker:
-    """Encodes graphs that others have cut; on a GPU where its node gives it one.
+    """Encodes graphs that other workers have cut; on a GPU if it has reserved one.
 
     Args:
-        encoder: What encodes.
+        encoder: The encoder.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -93,16 +93,16 @@ class EncodeWorker:
 def start_encoders(
     encoder: "ray.ObjectRef[Encoder]", config: WorkerConfig, count: int
 ) -> list[ActorHandle[Any]]:
-    """Start processes that encode. They keep nothing, so Ray itself begins a lost one again.
+    """Start processes that encode. They keep no state, so Ray itself restarts a lost process.
 
     Args:
-        encoder: What encodes.
-        config: What each of them reserves, and the labels of its node.
-        count: How many.
+        encoder: The encoder.
+        config: The resources that each process reserves, and the labels of its node.
+        count: How many processes.
 
     Raises:
         NoRoomError: The nodes with these labels cannot hold them.
-        WorkerStartError: They do not start, or others have their places.
+        WorkerStartError: They do not start, or other processes have their places.
     """
     share = worker_share(config)
     check_room(share, count)
@@ -110,7 +110,7 @@ def start_encoders(
     actor: Any = ray.remote(EncodeWorker).options(**options)
     encoders = [actor.remote(encoder) for _ in range(count)]
     try:
-        # Or the workers that cut would take their places, and then wait for them.
+        # Wait here, or the workers that cut would take their places, and then wait for them.
         ray.get([each.__ray_ready__.remote() for each in encoders], timeout=START_LIMIT_S)
     except RayError as error:
         raise WorkerStartError(
@@ -123,9 +123,9 @@ class EncodedElsewhere:
     """Embeds as an `Embedder` does: cuts graphs here, and has them encoded by other processes.
 
     Args:
-        motifs: How the encoder wants graphs cut.
-        encoder: A process that is started again reads it again, so it is held here.
-        encoders: `start_encoders` has started them; they are asked in turn.
+        motifs: The settings by which the encoder wants graphs cut.
+        encoder: A reference to the encoder, kept so that a restarted process can read it again.
+        encoders: The processes of `start_encoders`; they are asked in turn.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class EncodedElsewhere:
         Raises:
             WorkerStartError: A process that encodes was lost and does not start again.
         """
-        # The next run is cut while the one before is encoded.
+        # The next batch of graphs is cut while the batch before is encoded.
         encoded = [
             self._next().encode.remote(split_all(graphs[part], self._motifs))
             for part in slices_within([graph.nodes for graph in graphs], NODES_A_PASS)
@@ -152,7 +152,7 @@ class EncodedElsewhere:
         try:
             return np.concatenate(ray.get(encoded))
         except RayTaskError:
-            raise  # what the encoder says of these graphs
+            raise  # the encoder's own error about these graphs
         except RayError as error:
             reason = str(error).strip().partition("\n")[0]
             raise WorkerStartError(
@@ -166,10 +166,10 @@ class EncodedElsewhere:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddedPart:
-    """What becomes of the rows of a part; their graphs stay where they were read.
+    """The embedded rows of a part; their graphs stay in the process that read them.
 
     Attributes:
-        cards: Of the architectures.
+        cards: Cards of the architectures.
         vectors: Shape (architectures, dim).
     """
 
@@ -183,11 +183,11 @@ class EmbeddedPart:
 
 @dataclass(frozen=True, slots=True)
 class StagingTarget:
-    """What workers write into by themselves.
+    """The collection that workers write into by themselves.
 
     Attributes:
         index: A Milvus server, as every node reaches it.
-        collection: Of an `IndexBuild` there.
+        collection: Name of the collection that an `IndexBuild` fills there.
     """
 
     index: IndexConfig
@@ -197,12 +197,12 @@ class StagingTarget:
 class EmbedWorker:
     """Reads parts of a corpus and embeds them; remembers the motifs it has encoded.
 
-    A part is some rows of a shard. The shard that was read last is kept: parts of one shard come in
-    order. Graphs are made of the rows of a part alone.
+    A part is some rows of a shard. The shard that was read last is kept, because parts of one shard
+    come in order. Graphs are made only from the rows of a part.
 
     Args:
         corpus: Where the corpus lies, the same on every node.
-        embedder: What embeds: an encoder, or where graphs are encoded that were cut here.
+        embedder: An encoder, or an `EncodedElsewhere` that has other processes encode.
         memory_limit_bytes: Private memory that the process may have; None sets no bound.
     """
 
@@ -236,14 +236,14 @@ class EmbedWorker:
         """Embed a part and write its rows.
 
         Returns:
-            The digest of each row by its id: Milvus has them.
+            The digest of each row by its id, as Milvus acknowledged them.
 
         Raises:
             CorpusError: This node does not see the shard, or it is damaged.
-            InvalidInputError: A row cannot be written; none of the part is.
+            InvalidInputError: A row cannot be written; no row of the part is written.
             IndexUnavailableError: This node does not reach Milvus, or Milvus refuses.
         """
-        # It imports pymilvus, which takes half a second; workers that give rows back do without it.
+        # This imports pymilvus, which takes half a second; workers that return rows do without it.
         from nar.index.bulk import staged, write_staged
 
         rows = list(self.embed(part).rows())

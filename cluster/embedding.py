@@ -1,14 +1,14 @@
 """Embedding on the cluster: the shards of a corpus become one index.
 
-Actors read their parts of the corpus and embed them. No graph comes through this process: it knows
-names, and what was acknowledged. A Milvus server takes many writers, so each worker writes its own
-rows and sends their digests. Milvus Lite takes one writer, and so does a collection that readers
-already get: there workers give rows back, and this process writes them.
+Actors read their parts of the corpus and embed them. No graph comes through this process, the
+driver: it has only names and the digests of acknowledged rows. A Milvus server takes many writers,
+so each worker writes its own rows and sends their digests. Milvus Lite takes one writer, and so
+does a collection that readers already get: there workers return rows, and the driver writes them.
 
 Where the index has most rows already, rows that are new or changed are written into it
-(`nar.index.increments`). Else it fills a collection that no reader sees yet and that knows the rows
-it has acknowledged: a job that was killed goes on with the rows that are missing. Readers see the
-new collection when it is complete and verified; the one before is kept for `nar index rollback`.
+(`nar.index.increments`). Otherwise a collection is filled that no reader sees yet. A job that was
+killed goes on with the rows that this collection lacks. Readers see the new collection when it is
+complete and verified; the old collection is kept for `nar index rollback`.
 """
 
 import time
@@ -40,26 +40,27 @@ from nar.index.digests import RowDigests
 from nar.index.increments import Increment, RowComparison, corpus_of, descriptions, is_of_corpus
 from nar.index.settings import IndexConfig
 
-# Of a digest: 64 bits tell corpora apart, and the name of a build has room for 40 letters.
+# Chosen: letters of a digest in the name of a build. 64 bits tell corpora apart, and the name has
+# room for 40 letters.
 JOB_LETTERS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """What an embedding left behind.
+    """The outcome of an embedding.
 
     Attributes:
-        way: How it was written: ``new`` collection, ``in place``, or ``nothing`` had changed.
+        way: How rows were written: ``new`` collection, ``in place``, or ``nothing`` had changed.
         encoder: Fingerprint of the encoder.
         rows: Rows of the published collection.
         embedded: Rows that this run embedded.
-        removed: Rows that this run deleted: the corpus does not have them.
-        strangers: Rows that the corpus does not have and that were left.
+        removed: Rows that this run deleted, because the corpus lacks them.
+        strangers: Rows that the corpus lacks and that this run left in the index.
         failures: Names of architectures that are not in the index, with the reason.
         uri: Where the index is.
         seconds: Wall time, from the corpus to the published collection.
-        workers: Processes that shared it.
-        keeps_before: Whether a collection that this one replaced is kept, to go back to.
+        workers: Processes that shared the work.
+        keeps_before: Whether the replaced collection is kept, to go back to.
     """
 
     way: Literal["new", "in place", "nothing"]
@@ -77,16 +78,16 @@ class EmbedReport:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What is embedded, and by which workers.
+    """An embedding: its corpus, its encoder and its workers.
 
     Attributes:
         corpus: Where the corpus lies.
-        digest: Of its rows.
-        shards: Its files.
+        digest: Digest of the rows of the corpus.
+        shards: Files of the corpus.
         encoder: Fingerprint of the encoder.
         dim: Length of its vectors.
         pool: The workers.
-        described: What the rows of shards say.
+        described: Descriptions of the rows of shards.
     """
 
     corpus: Location
@@ -119,9 +120,9 @@ def embed(
         workspace: Has ``corpus/`` and ``checkpoint/``; gets ``novelty.json``.
         index_config: Where the index is.
         config: Sizes of the workers.
-        corpus: Where the corpus lies; None for that of the workspace. Every node reads it.
-        removes: Whether rows go that the corpus does not have; somebody may have added them. Where
-            a new collection is built, they are not in it in any case.
+        corpus: Where the corpus lies; None for the corpus of the workspace. Every node reads it.
+        removes: Whether to delete rows that the corpus lacks, which somebody may have added. A new
+            collection does not have them in any case.
 
     Raises:
         CorpusError: The corpus is missing or damaged.
@@ -134,7 +135,7 @@ def embed(
         job = _job(workspace, corpus or workspace.corpus, config, telemetry)
         with ArchitectureIndex(index_config) as index:
             done = _update(job, index, index_config, removes=removes)
-            # A job that was cut off may have brought the index to the corpus, and measured nothing.
+            # A killed job may have brought the index to the corpus without measuring novelty.
             if done.way != "nothing" or not kept_novelty(workspace.novelty, encoder=job.encoder):
                 changed = None if done.way == "new" else done.embedded + done.removed
                 keep_novelty(
@@ -171,7 +172,7 @@ def _job(
 def _update(
     job: _Job, index: ArchitectureIndex, index_config: IndexConfig, *, removes: bool
 ) -> EmbedReport:
-    """Bring the index to the corpus, the way that is shortest."""
+    """Bring the index to the corpus in the shortest way."""
     if is_of_corpus(index, job.encoder, job.digest, job.rows):
         return EmbedReport("nothing", job.encoder, job.rows)
     published = _published_descriptions(job, index)
@@ -186,13 +187,13 @@ def _update(
 
 
 def _published_descriptions(job: _Job, index: ArchitectureIndex) -> RowDigests:
-    """What the rows of the index say.
+    """The descriptions of the rows of the index.
 
-    As was kept with the corpus that it was brought to last, if nobody has written since; else the
-    index is asked, which takes time with every row that it has.
+    They were kept when the index was last brought to a corpus, and are right if nobody has written
+    since. Otherwise the index is asked, which takes time for every row.
     """
     corpus = corpus_of(index, job.encoder)
-    shards = job.described.held(corpus)
+    shards = job.described.shards_of(corpus)
     if shards and is_of_corpus(index, job.encoder, corpus, _count(shards)):
         return job.described.rows(shards)
     return descriptions(index, job.encoder)
@@ -210,14 +211,14 @@ def _write_in_place(
     comparison: RowComparison,
     removes: bool,
 ) -> EmbedReport:
-    """Write what changed into the collection that readers get."""
+    """Write changed rows into the collection that readers get."""
     failed = job.pool.embed(by_this_process(increment), parts)
     vanished = comparison.vanished
     gone = vanished if removes else []
     is_whole = not failed and len(gone) == len(vanished)
     rows = increment.finish(gone, job.digest if is_whole else "")
     if is_whole:
-        job.described.brought(job.digest, job.shards)
+        job.described.note_brought(job.digest, job.shards)
     return EmbedReport(
         "in place",
         job.encoder,
@@ -230,11 +231,11 @@ def _write_in_place(
 
 
 def _build_anew(job: _Job, index: ArchitectureIndex, index_config: IndexConfig) -> EmbedReport:
-    """Build a collection of all rows; a build that was begun for the same rows goes on."""
+    """Build a collection of all rows; an unfinished build for the same rows goes on."""
     report = EmbedReport("new", job.encoder, 0, keeps_before=index.is_published)
     with index.build(job.encoder, job.dim, job=job.digest) as build:
         before = len(build.rows)
-        # No graph is parsed to learn a name.
+        # The descriptions give the ids of rows, so that no graph is parsed for them.
         shards = ((entry, build.rows.holds(list(job.described.of(entry)))) for entry in job.shards)
         sizes = job.pool.config
         method = write_method(build, index_config, workers_write=sizes.workers_write)
@@ -242,12 +243,12 @@ def _build_anew(job: _Job, index: ArchitectureIndex, index_config: IndexConfig) 
         failures = _failures_by_name(job.corpus, failed)
         rows = build.publish(keep_before=True, corpus="" if failures else job.digest)
     if not failures:
-        job.described.brought(job.digest, job.shards)
+        job.described.note_brought(job.digest, job.shards)
     return replace(report, rows=rows, embedded=rows - before, failures=failures)
 
 
 def _failures_by_name(corpus: Location, rows: Sequence[Failed]) -> dict[str, str]:
-    """Why each of some rows is not in the index, by the name of its architecture."""
+    """Why rows are not in the index, by the names of their architectures."""
     of_file: defaultdict[str, dict[int, Exception]] = defaultdict(dict)
     for row in rows:
         file, (position,) = embed_worker.parsed_part(row.key)
@@ -268,7 +269,8 @@ class WriteMethod(Generic[ValueT]):
 
     Attributes:
         ask: Submits a part to a worker.
-        take: Takes what came of it; afterwards its rows are in the index. Says how many.
+        take: Takes the worker's answer; afterwards the rows of the part are in the index. Returns
+            how many rows there were.
     """
 
     ask: Callable[[ActorHandle[Any], str], "ray.ObjectRef[ValueT]"]
@@ -276,7 +278,7 @@ class WriteMethod(Generic[ValueT]):
 
 
 def by_this_process(writer: Writer) -> WriteMethod[embed_worker.EmbeddedPart]:
-    """Workers give rows back, and this process writes them."""
+    """Workers return rows, and this process writes them."""
 
     def take(part: embed_worker.EmbeddedPart) -> int:
         writer.load(part.rows())
@@ -286,7 +288,7 @@ def by_this_process(writer: Writer) -> WriteMethod[embed_worker.EmbeddedPart]:
 
 
 def by_workers(build: IndexBuild, index: IndexConfig) -> WriteMethod[dict[str, str]]:
-    """Workers write their rows themselves, and tell the digests."""
+    """Workers write their rows themselves, and return the digests."""
     target = ray.put(embed_worker.StagingTarget(index, build.staging.name))
 
     def take(digests: dict[str, str]) -> int:
@@ -310,8 +312,8 @@ class EmbedPool:
     Attributes:
         start: Starts one worker.
         size: How many there are.
-        config: Their bounds, and rows of a part.
-        telemetry: Counts what became of each row.
+        config: The bounds of the workers, and the rows of a part.
+        telemetry: Counts the rows by outcome.
     """
 
     start: Callable[[], ActorHandle[Any]]
@@ -320,17 +322,17 @@ class EmbedPool:
     telemetry: JobTelemetry
 
     def embed(self, method: WriteMethod[ValueT], parts: dict[str, int]) -> list[Failed]:
-        """Embed parts into an index; of a part that fails, each row by itself.
+        """Embed parts into an index; if a part fails, each row by itself.
 
         Args:
             method: How rows are written.
-            parts: Part -> its rows.
+            parts: Part -> the number of its rows.
 
         Returns:
             The rows that could not be embedded.
 
         Raises:
-            IndexUnavailableError: The index does not answer; what it has acknowledged is kept.
+            IndexUnavailableError: The index does not answer; rows that it has acknowledged stay.
             WorkerStartError: No worker starts.
         """
         self.telemetry.total = sum(parts.values())
@@ -344,7 +346,7 @@ class EmbedPool:
     def _embed(
         self, method: WriteMethod[ValueT], parts: Sequence[str], advance: Callable[[int], None]
     ) -> list[Failed]:
-        """Embed parts, and take what comes back; gives the parts that failed."""
+        """Embed parts, and take their rows into the index; return the parts that failed."""
         failed = []
         waiting = Counter(embed_worker.parsed_part(part)[0] for part in parts)
         shards = len(waiting)
@@ -359,7 +361,7 @@ class EmbedPool:
                 del waiting[file]
             self.telemetry.shards = {"waiting": len(waiting), "embedded": shards - len(waiting)}
             if isinstance(outcome, Failed):
-                # Not of the part: the next would fare no better.
+                # The part is not at fault: the next part would fare no better.
                 if isinstance(outcome.error, IndexUnavailableError | WorkerStartError):
                     raise outcome.error
                 failed.append(outcome)

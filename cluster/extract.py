@@ -20,20 +20,20 @@ from nar.views import display
 from nar.zoo.selections import Selection, select
 
 STEPS = ("build", "forward", "graph", "rest")
-# Chosen: names that a line shows of those that left the corpus.
+# Chosen: how many names of models that left the corpus a line shows.
 _SHOWN = 3
 
 
 def chosen(names: Sequence[str], selections: Sequence[str], files: Sequence[Path]) -> Selection:
-    """Every spec that was asked for, once, in that order, and the sources that cannot be had.
+    """Every requested spec once, in the order of the request, and the sources not installed.
 
     Args:
-        names: Specs themselves.
+        names: Specs.
         selections: Names that `nar.zoo.selections` knows.
         files: Text files with one spec a line; empty lines and ``#`` comments are passed over.
 
     Raises:
-        ConfigError: Nothing was asked for, or a file cannot be read.
+        ConfigError: The request is empty, or a file cannot be read.
     """
     selected = [select(selection) for selection in selections]
     groups = (names, *(each.names for each in selected), *map(_lines, files))

@@ -1,9 +1,9 @@
 """Capture on the cluster: a selection of models into the shards of a corpus.
 
-Actors capture, each model by a call of its own, for each may fail in its own way and take its
+Actors capture each model by a call of its own, because a model may fail in its own way and take its
 worker down. The driver keeps every result in a journal and, at the end, makes the corpus from it.
-So any number of workers, and a job that was killed and goes on, make the same files. Networks of a
-search space by the hundred thousand are drawn in `cluster.darts_corpus`.
+So the files are the same for any number of workers, and for a job that was killed and goes on.
+`cluster.darts_corpus` draws networks of a search space by the hundred thousand.
 """
 
 from collections import Counter
@@ -39,17 +39,17 @@ from nar.corpus.manifest import FILE_NAME, Failure, Manifest, Skipped, count_cor
 
 @dataclass(frozen=True, slots=True)
 class ExtractReport:
-    """What an extraction left behind.
+    """The outcome of an extraction.
 
     Attributes:
-        directory: Of the corpus.
-        manifest: Of the corpus.
+        directory: Directory of the corpus.
+        manifest: Manifest of the corpus.
         captured: Models that this run tried.
         kept: Models that an earlier run had settled.
-        published: What this run changed in the directory.
+        published: The changes of this run in the directory.
         kinds: Failures by kind: ``capture``, ``died``, ``timeout``, ``memory``.
-        steps: Seconds of workers by source and step; ``rest`` is what no step accounts for:
-            failures, tries that were lost, the way to the worker and back.
+        steps: Seconds of workers by source and step; ``rest`` is the time outside every step:
+            failures, lost tries, the way to the worker and back.
     """
 
     directory: Path
@@ -63,11 +63,11 @@ class ExtractReport:
 
 @dataclass(frozen=True, slots=True)
 class ExtractJob:
-    """What an extraction is asked for.
+    """The request of an extraction.
 
     Attributes:
-        names: Specs, in the order to capture them in; it decides nothing else.
-        skipped: Sources that belong to it and are not installed, with the way out.
+        names: Specs, in the order of capture, which decides nothing else.
+        skipped: Sources of the request that are not installed, with the way out.
         restart: Forget what an earlier job left in the workspace.
         retry_failed: Try models again that failed before.
     """
@@ -79,10 +79,10 @@ class ExtractJob:
 
 
 def extract(job: ExtractJob, workspace: Workspace, config: ExtractConfig) -> ExtractReport:
-    """Capture models on the connected cluster and make a corpus of them.
+    """Capture models on the connected cluster, and make them a corpus.
 
     Args:
-        job: What is wanted.
+        job: The request.
         workspace: Gets ``corpus/`` and ``ledger/extract/``.
         config: Sizes of the workers, batches and shards.
 
@@ -99,7 +99,7 @@ def _extract(
 ) -> ExtractReport:
     ledgers = workspace.root / "ledger" / "extract"
     _begin(ledgers, workspace.corpus, restart=job.restart)
-    # In the given order: a source lists together what shares most of its building.
+    # In the given order: a source lists models together that share most of their building.
     identities = {name: identity(name) for name in job.names}
     journal = Journal(ledgers / "journal")
     missing = _missing(identities, journal, retry_failed=job.retry_failed)
@@ -130,7 +130,7 @@ def _extract(
 
 
 def _begin(ledgers: Path, corpus: Path, *, restart: bool) -> None:
-    """Make sure that what lies in the corpus directory was made here."""
+    """Refuse a corpus that was made elsewhere; with ``restart``, delete it and its ledger."""
     if restart:
         old = (*corpus.glob("*.parquet"), *ledgers.glob("*/*"), *ledgers.glob("*.json"))
         for path in (corpus / FILE_NAME, *old):
@@ -152,7 +152,7 @@ def _manifest_now(corpus: Path) -> Manifest | None:
 def _missing(
     identities: Mapping[str, str], journal: Journal, *, retry_failed: bool
 ) -> dict[str, str]:
-    """Models that have to be captured, with the digest of what decides them."""
+    """Models that have to be captured, each with the digest that decides its capture."""
     settled = {name: journal.find(name, code) for name, code in identities.items()}
     return {
         name: identities[name]
@@ -209,13 +209,13 @@ def _steps(settled: Mapping[str, Settled]) -> dict[str, dict[str, float]]:
 def capture_all(
     identities: Mapping[str, str], journal: Journal, config: ExtractConfig, telemetry: JobTelemetry
 ) -> None:
-    """Capture models into the journal; what was finished is in it, whatever ends this.
+    """Capture models into the journal; it keeps finished captures, however the job ends.
 
     Args:
-        identities: Of each model by its name, the digest of what decides its capture.
-        journal: Where to.
+        identities: For each name of a model, the digest that decides its capture.
+        journal: The journal.
         config: Sizes of workers and batches.
-        telemetry: Counts what became of each model.
+        telemetry: Counts the models by outcome.
 
     Raises:
         WorkerStartError: The cluster has no room.

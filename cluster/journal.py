@@ -1,7 +1,7 @@
-"""What has been captured so far, item by item: a kill loses seconds of work, not hours.
+"""All captures so far, model by model: a killed job loses seconds of work, not hours.
 
 Captures come in any order and are kept in small batches: a Parquet file of rows and, written after
-it, a record of all that is known besides. A corpus is made from the journal, never the other way.
+it, a record of everything else. A corpus is made from the journal, never the other way.
 """
 
 import time
@@ -22,15 +22,15 @@ _SUFFIX = ".parquet"
 
 
 class ItemRecord(Record):
-    """What is known of one model besides its row.
+    """The record of one model beside its row.
 
     Attributes:
         name: Its spec.
-        identity: Digest of all that decides the result.
+        identity: Digest of everything that decides the result.
         seconds: Worker time, all tries included.
-        steps: Seconds of the last try by step; empty where it failed.
+        steps: Seconds of the last try by step; empty if it failed.
         unknown_operators: Occurrences of each operator outside the vocabulary.
-        failure: Why it has no row; None where it has one.
+        failure: Why the model has no row; None if it has a row.
     """
 
     name: str
@@ -45,10 +45,10 @@ class RunRecord(Record):
     """The run that made a batch.
 
     Attributes:
-        seconds: Wall time since the batch before, or since the run began.
+        seconds: Wall time since the last batch, or since the run began.
         workers: Processes that shared the run.
         cores: Processor cores that they had.
-        labels: Digest of the tables that its labels were read from.
+        labels: Digest of the tables from which labels were read.
     """
 
     seconds: float
@@ -62,7 +62,7 @@ class BatchRecord(Record):
 
     Attributes:
         entry: Its file, rows and digest.
-        items: Models with a row, in its order, and models without.
+        items: Models with a row, in the order of rows, then models without.
         run: The run that made it.
     """
 
@@ -73,7 +73,7 @@ class BatchRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one model: its record and, unless it failed, its row."""
+    """The result of one model: its record and, unless it failed, its row."""
 
     record: ItemRecord
     row: Architecture | None
@@ -84,8 +84,8 @@ class Settled:
     """A model that needs no capture.
 
     Attributes:
-        record: What is known of it.
-        batch: Where it lies.
+        record: Its record.
+        batch: Name of the batch that has it.
     """
 
     record: ItemRecord
@@ -119,7 +119,7 @@ class Journal:
         self._next = 1 + max((int(part) for part in self._ledger.parts()), default=-1)
 
     def find(self, name: str, identity: str) -> Settled | None:
-        """What became of a model, if nothing that decides it has changed since."""
+        """The result of a model, if nothing that decides it has changed since."""
         return self._settled.get((name, identity))
 
     def run_of(self, batch: str) -> RunRecord:
@@ -127,7 +127,7 @@ class Journal:
         return self._runs[batch]
 
     def write(self, results: Sequence[Result], run: RunRecord) -> None:
-        """Keep a batch: when this returns, it survives."""
+        """Write a batch: when this returns, the batch survives a kill."""
         part = f"{self._next:06d}"
         self._next += 1
         self._directory.mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ class Journal:
         return file_digest(self._directory / entry.file) == entry.sha256
 
     def _note(self, part: str, record: BatchRecord) -> None:
-        """A later batch is right where two hold the same model."""
+        """Note the models of a batch; if two batches have a model, the later batch counts."""
         self._runs[part] = record.run
         for item in record.items:
             self._settled[item.name, item.identity] = Settled(item, part)
@@ -163,9 +163,9 @@ class BatchWriter:
     """Collects results of one run and writes them to the journal, batch by batch.
 
     Args:
-        journal: Where to.
-        size: Models of a batch, at most.
-        patience_s: A batch is written after so long though it is not full.
+        journal: The journal.
+        size: The most models of a batch.
+        patience_s: A batch that is not full is written after so long.
         run: The run that makes the batches; its seconds are filled in here.
     """
 
@@ -178,7 +178,7 @@ class BatchWriter:
         self._written = time.monotonic()
 
     def add(self, result: Result) -> None:
-        """Keep one result; batches are of one identity each, so of one source."""
+        """Add one result; a batch has results of one identity, and so of one source."""
         self._open.setdefault(result.record.identity, _Open()).results.append(result)
         now = time.monotonic()
         for identity, batch in list(self._open.items()):
@@ -186,7 +186,7 @@ class BatchWriter:
                 self._write(identity)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the results that are left."""
         for identity in list(self._open):
             self._write(identity)
 
@@ -212,7 +212,7 @@ def captured(capture: ZooCapture, identity: str, seconds: float) -> Result:
 
 
 def failed(failure: Failure, identity: str, seconds: float) -> Result:
-    """The result of a model that has none."""
+    """The result of a model that has no row."""
     record = ItemRecord(
         name=failure.name, identity=identity, seconds=round(seconds, 4), failure=failure
     )

@@ -14,7 +14,7 @@ _SUFFIX = ".json"
 
 
 class Record(BaseModel):
-    """Base of what a ledger holds of a part."""
+    """Base of the records that a ledger keeps of parts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -23,7 +23,7 @@ class Ledger(Generic[RecordT]):
     """The finished parts of a job.
 
     Args:
-        directory: Where its files are; made when the first is added.
+        directory: Directory of its files; made when the first record is added.
         record: Class of the records.
     """
 
@@ -43,7 +43,7 @@ class Ledger(Generic[RecordT]):
             return None
 
     def add(self, part: str, record: RecordT) -> None:
-        """Note that a part is finished: from here on it is never done again."""
+        """Note that a part is finished: from now on it is never done again."""
         self._directory.mkdir(parents=True, exist_ok=True)
         path = self._path(part)
         text = record.model_dump_json(indent=1) + "\n"
@@ -58,7 +58,7 @@ class Ledger(Generic[RecordT]):
 
 
 def digest(*parts: str) -> str:
-    """Sha256 hex of texts; where one ends and the next begins counts."""
+    """Sha256 hex of several texts; the borders between them count."""
     return sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
 
 

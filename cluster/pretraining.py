@@ -1,7 +1,7 @@
 """Pretraining on the cluster: all stages of an encoder in one run of Ray Train.
 
-A run is named by its settings and its corpus: started again, it goes on after its last epoch, and
-once finished it only writes its checkpoint anew.
+A run is named after its settings and its corpus: started again, it goes on after its last epoch,
+and a finished run only writes its checkpoint anew.
 """
 
 import logging
@@ -42,28 +42,28 @@ from nar.graphs.ragged import offsets
 from nar.motifs.config import MotifConfig
 
 RUNS = "pretraining"
-# Where the newest is damaged, the one before is taken: see `last_state`.
+# Chosen: if the newest checkpoint is damaged, `last_state` takes the checkpoint before.
 CHECKPOINTS_KEPT = 2
-# How often Ray Train asks its workers, in seconds. An epoch ends for them when it has asked: at its
-# own 2 s, epochs of a small corpus last as long, whatever they do.
+# Chosen: how often Ray Train polls its workers, in seconds. For a worker an epoch ends when Ray
+# Train has polled it: at the default of 2 s, every epoch of a small corpus lasts 2 s.
 POLLING: Final = ("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.25")
 
 
 class TrainingLostError(NarError):
-    """Workers died more often than the configuration lets them."""
+    """Workers died more often than the configuration allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainTask:
-    """What a worker is given; it reads everything else from shared storage.
+    """The task of a worker; it reads everything else from shared storage.
 
     Attributes:
-        corpus: Where the corpus lies that is learned from.
+        corpus: Where the training corpus lies.
         checkpoint: Directory that gets the encoder.
         motifs: How graphs are cut.
         recipe: Which encoder, and how it learns.
-        threads: Of each worker.
-        epochs: Gets the report of every epoch.
+        threads: Threads of each worker.
+        epochs: A queue that gets the report of every epoch.
     """
 
     corpus: Location
@@ -76,12 +76,12 @@ class TrainTask:
 
 @dataclass(frozen=True, slots=True)
 class PretrainReport:
-    """What pretraining left behind.
+    """The outcome of pretraining.
 
     Attributes:
-        directory: Of the checkpoint.
-        fingerprint: Of the encoder.
-        architectures: Learned from.
+        directory: Directory of the checkpoint.
+        fingerprint: Fingerprint of the encoder.
+        architectures: Number of architectures in the training corpus.
         epochs: Reports of the epochs that this run trained.
         seconds: Wall time.
     """
@@ -104,11 +104,11 @@ def pretrain_on_cluster(
     """Pretrain on a corpus and write the workspace's checkpoint.
 
     Args:
-        workspace: On storage that every node of the cluster sees.
+        workspace: A workspace on storage that every node of the cluster sees.
         config: How graphs are cut, and the recipe.
-        sizes: Workers and what they reserve.
-        corpus: Where the corpus lies; None for that of the workspace. Every node reads it.
-        restart: Forget what an earlier run of the same name has done.
+        sizes: The number of workers and their resources.
+        corpus: Where the corpus lies; None for the corpus of the workspace. Every node reads it.
+        restart: Forget the work of an earlier run of the same name.
 
     Raises:
         CorpusError: There is no corpus, or it is damaged.
@@ -147,17 +147,17 @@ def run_name(manifest: Manifest, config: NarConfig) -> str:
 
 
 def _check_batches(rows: int, recipe: EncoderRecipe, sizes: PretrainConfig) -> None:
-    """Fail before the cluster is asked for anything."""
+    """Refuse batches that do not fit before any resource of the cluster is reserved."""
     share = BatchShare(rank=0, world=sizes.num_workers)
-    *_, last = recipe.stages.values()  # the only one whose items are architectures
+    *_, last = recipe.stages.values()  # the only stage whose items are architectures
     epoch_batches(rows, last.batch_size, seed=0, epoch=0, share=share)
 
 
 def scaling(sizes: PretrainConfig) -> ray.train.ScalingConfig:
-    """What Ray Train reserves: never more CPUs than there are, or the run would wait for ever.
+    """The resources to reserve: never more CPUs than exist, or the run would wait for ever.
 
     Raises:
-        ConfigError: There is not a GPU for every worker.
+        ConfigError: There are fewer GPUs than workers need.
         NoRoomError: The nodes cannot hold so many workers at once.
     """
     share = worker_share(sizes)
@@ -177,7 +177,7 @@ def scaling(sizes: PretrainConfig) -> ray.train.ScalingConfig:
         num_workers=sizes.num_workers,
         use_gpu=share.gpus > 0,
         resources_per_worker=reserved,
-        # As below, the annotations are those of Train v1.
+        # Ray's annotations describe Train v1, which had no label selector.
         label_selector=share.labels or None,  # type: ignore[call-arg]
     )
 
@@ -185,7 +185,7 @@ def scaling(sizes: PretrainConfig) -> ray.train.ScalingConfig:
 def _fit(task: TrainTask, sizes: PretrainConfig, run: ray.train.RunConfig) -> None:
     os.environ.setdefault(*POLLING)
     limit = sizes.max_failures
-    # The annotations are those of Train v1, which had no second limit.
+    # Ray's annotations describe Train v1, which had no second limit.
     run.failure_config = ray.train.FailureConfig(
         max_failures=limit,
         controller_failure_limit=limit,  # type: ignore[call-arg]
@@ -204,7 +204,7 @@ def _fit(task: TrainTask, sizes: PretrainConfig, run: ray.train.RunConfig) -> No
 
 
 def cause(error: ray.train.TrainingFailedError) -> NarError:
-    """The error of NAR that a worker raised, or an error that says what Ray Train saw."""
+    """The error of NAR that a worker raised, or else an error with the report of Ray Train."""
     failures = (
         error.worker_failures.values() if isinstance(error, ray.train.WorkerGroupError) else ()
     )
@@ -215,7 +215,7 @@ def cause(error: ray.train.TrainingFailedError) -> NarError:
 
 
 def train_on_worker(config: dict[str, TrainTask]) -> None:
-    """What every worker of the group runs, from the start or from the last epoch's state."""
+    """Train as one worker of the group, from the start or from the state of the last epoch."""
     task = config["task"]
     torch.set_num_threads(task.threads)
     context = ray.train.get_context()
@@ -237,7 +237,7 @@ def train_on_worker(config: dict[str, TrainTask]) -> None:
 
 
 def _report(task: TrainTask, share: BatchShare, report: EpochReport, state: TrainingState) -> None:
-    """Hand the state to Ray Train; every worker has to, for this is a barrier."""
+    """Hand the state to Ray Train. Every worker has to call this, because it is a barrier."""
     metrics = {"stage": report.stage, "epoch": report.epoch, "loss": report.loss}
     if share.rank:
         ray.train.report(metrics)
@@ -254,12 +254,12 @@ def _shown(
 ) -> Iterator[tuple[Queue, dict[int, EpochReport]]]:
     """A queue whose reports are shown, and kept by their number among the epochs of all stages.
 
-    An epoch may come twice, when its worker dies before its state is safe. A queue, because the
-    callbacks of Ray Train run in its controller, which is another process.
+    An epoch may come twice, if its worker dies before its state is safe. Reports come by a queue,
+    because the callbacks of Ray Train run in its controller, which is another process.
     """
     epochs = [stage.epochs for stage in recipe.stages.values()]
     first = dict(zip(recipe.stages, offsets(epochs).tolist(), strict=False))
-    # Beside this process: it must not go with a node that others work on.
+    # On the node of this process: the queue must not be lost with a node of workers.
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
     reports: dict[int, EpochReport] = {}
@@ -285,19 +285,19 @@ def _shown(
 
 
 def last_state() -> TrainingState | None:
-    """The newest state that is whole: where the newest is damaged, the one before."""
+    """The newest undamaged state of this run; None before the first."""
     newest = ray.train.get_checkpoint()
     return None if newest is None else newest_whole(Path(newest.path))
 
 
 def newest_whole(newest: Path) -> TrainingState:
-    """The state in a directory or, where it is damaged, in the latest before that is whole.
+    """The state in a directory or, if it is damaged, in the latest undamaged directory before it.
 
     Args:
-        newest: Named by Ray Train after the time at which it was written, as the others beside it.
+        newest: The newest directory. Ray Train names each after the time at which it was written.
 
     Raises:
-        CheckpointError: No state that is kept is whole.
+        CheckpointError: Every state that is kept is damaged.
     """
     beside = newest.parent.glob("checkpoint_*")
     before = sorted((each for each in beside if each.name < newest.name), reverse=True)

@@ -1,7 +1,9 @@
-"""What decides a captured graph, as declared: versions, and a user's file by its content.
+"""Identities of captures: declared versions, and the content of a user's file.
 
 Versions of the libraries, of the capture code (`nar.capture.CAPTURE_VERSION`) and of the source's
-record (`Source.capture_version`). Unchanged, a capture stays valid, wherever the code has moved.
+record (`Source.capture_version`) decide a captured graph. While they are unchanged, a capture stays
+valid, wherever the code has moved.
+
 Each source has an identity of its own, so that a new source, or another version of one library,
 leaves all other captures as they are.
 """
@@ -23,13 +25,13 @@ from nar.zoo.sources.file import SOURCE as FILE
 
 
 def source_name(spec: str) -> str:
-    """The name of a spec's source; every file is of the source ``file``."""
+    """The name of a spec's source; the source of every file is ``file``."""
     source = source_of(spec)
     return FILE if source is None else source.name
 
 
 def identity(spec: str) -> str:
-    """Digest of everything that decides what the capture of a model gives."""
+    """Digest of everything that decides the capture of a model."""
     source = source_of(spec)
     if source is None:
         versions = f"{FILE} {file_digest(_file_of(spec))}"
@@ -51,13 +53,13 @@ def _file_of(spec: str) -> Path:
 
 @cache
 def labels_identity() -> str:
-    """Digest of the reviewed table that families are read from."""
+    """Digest of the reviewed table from which families are read."""
     return digest(file_digest(package_path("labels", "families.yaml")))
 
 
 @cache
 def files_identity() -> str:
-    """Digest of everything but the rows that decides the bytes of a shard."""
+    """Digest of everything that decides the bytes of a shard, but its rows."""
     return digest(
         f"schema {SCHEMA_VERSION}",
         f"normal form {NORMAL_FORM_VERSION}",
@@ -66,7 +68,7 @@ def files_identity() -> str:
 
 
 def packages(sources: Iterable[str]) -> dict[str, str]:
-    """Version of each distribution that models of these sources are made with, NAR included."""
+    """Version of each distribution that makes the models of some sources, NAR included."""
     return _versions((DISTRIBUTION, "torch", *chain.from_iterable(map(_libraries, sources))))
 
 
@@ -77,6 +79,6 @@ def _libraries(source: str) -> tuple[str, ...]:
 
 
 def _versions(libraries: Iterable[str]) -> dict[str, str]:
-    """Version of each distribution that installs one of these libraries, as far as installed."""
+    """Version of each installed distribution that has any of the libraries."""
     installed = map(package_of, libraries)
     return dict(sorted(package for package in installed if package is not None))

@@ -1,4 +1,4 @@
-"""From the sizes in `ray_config.yaml` and what the cluster has, to what a worker asks for."""
+"""The resources of a worker, by the sizes in `ray_config.yaml` and the nodes of the cluster."""
 
 import resource
 from collections import Counter
@@ -13,28 +13,28 @@ from cluster.config import PoolConfig, WorkerConfig
 from nar.base.errors import NarError
 
 PoolT = TypeVar("PoolT", bound=PoolConfig)
-# What the table of resources shows of a node.
+# The resources of a node that the table shows.
 SHOWN: Final = ("CPU", "GPU", "memory")
 _ANY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class WorkerStartError(NarError):
-    """No worker could be started: too little room in the cluster, or its state does not load."""
+    """No worker could be started: the cluster has too little room, or its state does not load."""
 
 
 class NoRoomError(WorkerStartError):
-    """No node, or not enough of them, can hold a worker of these sizes."""
+    """No node, or too few nodes, can hold a worker of these sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What one worker reserves.
+    """The resources that one worker reserves.
 
     Attributes:
         cpus: Logical CPUs.
-        gpus: GPUs or a part of one.
+        gpus: GPUs, or a part of a GPU.
         memory_bytes: Reserved memory, or None.
-        labels: Of the nodes that it may be on.
+        labels: Labels of the nodes on which it may run.
     """
 
     cpus: float
@@ -43,20 +43,20 @@ class Reservation:
     labels: dict[str, str] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
-        """The same as options of a Ray actor; the pool replaces a dead one, so Ray must not."""
+        """The options of a Ray actor. Ray must not restart a dead actor: the pool replaces it."""
         memory = {} if self.memory_bytes is None else {"memory": self.memory_bytes}
         labels = {"label_selector": self.labels} if self.labels else {}
         return {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_restarts": 0, **memory, **labels}
 
     @property
     def wants(self) -> dict[str, float]:
-        """The same by Ray's names, without what it does not want."""
+        """The resources by Ray's names, without those that are not reserved."""
         wants = {"CPU": self.cpus, "GPU": self.gpus, "memory": float(self.memory_bytes or 0)}
         return {name: want for name, want in wants.items() if want}
 
 
 def cluster_totals(labels: Mapping[str, str] = _ANY) -> dict[str, float]:
-    """What the connected cluster has in all, by Ray's names: CPU, GPU, memory.
+    """All resources of the connected cluster by Ray's names: CPU, GPU, memory.
 
     Args:
         labels: Only nodes with these count.
@@ -68,16 +68,16 @@ def cluster_totals(labels: Mapping[str, str] = _ANY) -> dict[str, float]:
 
 
 def check_room(share: Reservation, workers: int = 1) -> None:
-    """Refuse at once what would wait for ever.
+    """Refuse workers that would wait for ever for a place.
 
     Args:
-        share: Of each worker.
-        workers: How many there have to be at once.
+        share: The reservation of each worker.
+        workers: How many workers have to run at once.
 
     Raises:
-        NoRoomError: Says what is wanted, and what the nodes have.
+        NoRoomError: Says which resources are wanted, and which the nodes have.
     """
-    room = sum(_held_by(node["Resources"], share.wants, workers) for node in _nodes(share.labels))
+    room = sum(_places(node["Resources"], share.wants, workers) for node in _nodes(share.labels))
     if room < workers:
         raise NoRoomError(
             f"no room for {workers} worker{'s' * (workers > 1)} of {_described(share.wants)}"
@@ -87,7 +87,7 @@ def check_room(share: Reservation, workers: int = 1) -> None:
 
 
 def resource_table() -> str:
-    """What the nodes of the cluster have, equal ones together."""
+    """A table of the resources of the nodes, equal nodes in one row."""
     nodes = Counter(
         _described({name: node["Resources"].get(name, 0.0) for name in SHOWN})
         + _labelled({key: value for key, value in node["Labels"].items() if "ray.io/" not in key})
@@ -102,14 +102,14 @@ def _nodes(labels: Mapping[str, str] = _ANY) -> list[dict[str, Any]]:
     ]
 
 
-def _held_by(has: Mapping[str, float], wants: Mapping[str, float], most: int) -> int:
-    """How many workers a node can hold at once, as far as that matters."""
+def _places(has: Mapping[str, float], wants: Mapping[str, float], most: int) -> int:
+    """How many workers a node can hold at once, up to ``most``."""
     fitting = (has.get(name, 0.0) // want for name, want in wants.items())
     return int(min((*fitting, most)))
 
 
 def _described(resources: Mapping[str, float]) -> str:
-    """Resources in words, memory in GB: of equal machines no two have the same bytes."""
+    """Resources in words; memory in GB, because equal machines differ by some bytes."""
     amounts = {
         name: f"{value / 1e9:.0f} GB" if name == "memory" else f"{value:g}"
         for name, value in resources.items()
@@ -124,7 +124,7 @@ def _labelled(labels: Mapping[str, str]) -> str:
 
 
 def worker_share(config: WorkerConfig) -> Reservation:
-    """What a worker of this kind asks of the connected cluster."""
+    """The reservation of a worker of this kind on the connected cluster."""
     has_gpu = cluster_totals(config.labels).get("GPU", 0.0) >= 1
     gpus = float(has_gpu) if config.gpus == "auto" else config.gpus
     return Reservation(config.cpus, gpus, config.memory_bytes, config.labels)
@@ -145,7 +145,7 @@ def resized(config: PoolT, workers: int | None) -> PoolT:
 
 
 def bound_memory(limit_bytes: int | None) -> None:
-    """Bound the private memory of this process: a model that asks for more fails alone."""
+    """Bound the private memory of this process, so that a model that wants more fails alone."""
     if limit_bytes is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, hard))

@@ -1,8 +1,8 @@
-"""How every job begins: options that all share, the cluster, and the lock of what it changes.
+"""How every job begins: shared options, the connection to Ray, and the lock of what it changes.
 
-A job runs on the cluster that it was submitted to, or on a private one of this machine. A job that
-is submitted twice runs once: the second ends with an error that names the first. The kernel gives
-the lock back when its process ends, however it ends.
+A job runs on the cluster to which it was submitted, or on a private cluster of this machine. A job
+that is submitted twice runs once: the second ends with an error that names the first. The kernel
+releases the lock when the process of a job ends, however it ends.
 """
 
 import fcntl
@@ -38,8 +38,8 @@ ClusterFile = Annotated[
 def connect(config: ClusterConfig) -> Iterator[None]:
     """Run the body against a Ray cluster.
 
-    A process that is connected already stays as it is. With ``RAY_ADDRESS`` set, as in every
-    submitted job, that cluster is used. Otherwise one is started here, private to this process,
+    A process that is already connected stays connected. With ``RAY_ADDRESS`` set, as in every
+    submitted job, that cluster is used. Otherwise a private cluster of this process is started,
     and stopped at the end.
 
     Args:
@@ -70,8 +70,8 @@ def connect(config: ClusterConfig) -> Iterator[None]:
 def _authenticate_local_cluster() -> None:
     """Give the private cluster a token of its own, kept in this process and its children.
 
-    Its ports are open on every interface, and Ray would write the token into the home directory,
-    which may be read-only.
+    The ports of the cluster are open on every interface, so it needs a token; Ray would write the
+    token into the home directory, which may be read-only.
     """
     if not os.environ.keys() & {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}:
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
@@ -81,7 +81,7 @@ Changed = Literal["corpus", "checkpoint", "index"]
 
 
 class JobRunsError(NarError):
-    """Another job changes the same thing."""
+    """Another job changes the same part of a workspace."""
 
 
 @contextmanager
@@ -89,11 +89,11 @@ def alone(workspace: Workspace, changed: Changed) -> Iterator[None]:
     """Run the body as the only job that changes this part of a workspace.
 
     Args:
-        workspace: On storage whose locks hold between nodes, as those of NFS 4 do.
-        changed: Which part.
+        workspace: A workspace on storage whose locks hold between nodes, as the locks of NFS 4 do.
+        changed: The part.
 
     Raises:
-        JobRunsError: Another job is at it; says which.
+        JobRunsError: Another job is changing it; the error names that job.
         ConfigError: The storage has no locks.
     """
     directory = workspace.root / "ledger"

@@ -1,8 +1,8 @@
-"""What the rows of a corpus say besides their vectors, kept by shard between runs.
+"""Ids and descriptions of the rows of a corpus, kept by shard between runs.
 
-So a shard that is as before is not read to be compared, and the index is not asked for the columns
-of all its rows: a small change of a large corpus costs what changed. 32 bytes a row, in a file a
-shard.
+An unchanged shard is then not read for a comparison, and the index is not asked for the columns of
+all its rows, so that a small change of a large corpus takes little time. A shard has one file, with
+32 bytes a row.
 """
 
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ from nar.index.collection import SCHEMA_VERSION
 from nar.index.digests import RowDigests
 from nar.index.rows import index_entry
 
-# Hexadecimal digits of an id, and of a description.
+# The hexadecimal digits of an id, and of a description.
 _DIGITS: Final = 32
 _SUFFIX: Final = ".rows"
 
 
 class BroughtRecord(Record):
-    """A corpus that an index was brought to.
+    """The record of a corpus to which an index was brought.
 
     Attributes:
-        shards: Its files.
+        shards: Files of the corpus.
     """
 
     shards: tuple[ShardEntry, ...]
@@ -38,7 +38,7 @@ class ShardDescriptions:
     """Ids and descriptions of the rows of shards.
 
     Args:
-        directory: Where they are kept; made when the first is.
+        directory: Where they are kept; made when the first file is written.
         corpus: Where the corpus lies.
     """
 
@@ -73,22 +73,22 @@ class ShardDescriptions:
         self._directory.mkdir(parents=True, exist_ok=True)
         write_whole(path, lambda part: part.write_bytes(bytes.fromhex(text)))
 
-    def held(self, corpus: str) -> tuple[ShardEntry, ...]:
-        """The files of the corpus that an index was brought to; none where that is not kept.
+    def shards_of(self, corpus: str) -> tuple[ShardEntry, ...]:
+        """The files of a corpus to which an index was brought; none if they are not kept.
 
         Args:
-            corpus: Digest of the corpus; what stands in the index.
+            corpus: Digest of the corpus, as the index has it.
         """
         record = self._brought.find(corpus) if corpus else None
         shards = record.shards if record else ()
         return shards if all(_is_whole(self._path(entry), entry) for entry in shards) else ()
 
     def rows(self, shards: Sequence[ShardEntry]) -> RowDigests:
-        """What all rows of some shards say."""
+        """The descriptions of all rows of some shards."""
         return RowDigests(map(self.of, shards))
 
-    def brought(self, corpus: str, shards: Sequence[ShardEntry]) -> None:
-        """Note which corpus the index was brought to, and forget all others."""
+    def note_brought(self, corpus: str, shards: Sequence[ShardEntry]) -> None:
+        """Note to which corpus the index was brought, and forget all other corpora."""
         self._brought.add(corpus, BroughtRecord(shards=tuple(shards)))
         for part in self._brought.parts():
             if part != corpus:
@@ -99,7 +99,7 @@ class ShardDescriptions:
                 path.unlink()
 
     def _path(self, entry: ShardEntry) -> Path:
-        """By everything that decides what its rows say."""
+        """The path of a shard's file, named after everything that decides the descriptions."""
         named = digest(entry.sha256, files_identity(), f"columns {SCHEMA_VERSION}")
         return self._directory / f"{named[:_DIGITS]}{_SUFFIX}"
 

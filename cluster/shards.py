@@ -1,4 +1,4 @@
-"""The files of a corpus: each of one source, from what the journal holds, the same every time."""
+"""The shards of a corpus: files with models of one source each, written from the journal."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ class ShardPlan:
     """A slice of one source's sorted models.
 
     Attributes:
-        part: Its name, in the ledger and, with ``.parquet``, in the corpus.
+        part: Name of the slice in the ledger and, with ``.parquet``, in the corpus.
         names: Models of the slice, sorted; models that failed have no row.
     """
 
@@ -48,13 +48,13 @@ class ShardRecord(Record):
 
 @dataclass(frozen=True, slots=True)
 class PublishedShards:
-    """What publishing did.
+    """The outcome of publishing.
 
     Attributes:
         entries: Every file of the corpus, in order.
-        written: How many of them are new.
-        removed: Files that are gone, for they hold no model of the selection.
-        dropped: Models that were in the corpus and are not any more, sorted.
+        written: How many files are new.
+        removed: Files that were deleted, because they have no model of the selection.
+        dropped: Models that have left the corpus, sorted.
     """
 
     entries: tuple[ShardEntry, ...]
@@ -79,8 +79,8 @@ class Publisher:
 
     Args:
         corpus: The directory.
-        ledger: Of the files that lie there.
-        journal: Has every model that is published.
+        ledger: Ledger of the files in the directory.
+        journal: The journal, which has every published model.
     """
 
     def __init__(self, corpus: Path, ledger: Ledger[ShardRecord], journal: Journal) -> None:
@@ -91,34 +91,35 @@ class Publisher:
     def publish(self, shards: Sequence[ShardPlan], settled: dict[str, Settled]) -> PublishedShards:
         """Make the directory hold these shards and no others.
 
-        While it changes there is no manifest: a reader finds no corpus rather than a damaged one.
+        While the directory changes it has no manifest: a reader finds no corpus rather than
+        a damaged corpus.
 
         Args:
-            shards: What is wanted.
+            shards: The wanted shards.
             settled: Every model of the shards.
         """
-        held = {part: record for part in self._ledger.parts() if (record := self._whole(part))}
+        records = {part: record for part in self._ledger.parts() if (record := self._whole(part))}
         rows = {shard.part: _with_rows(shard, settled) for shard in shards}
         identities = {part: _identity(of_part) for part, of_part in rows.items()}
-        stale = [part for part in rows if _identity_in(held, part) != identities[part]]
+        stale = [part for part in rows if _identity_in(records, part) != identities[part]]
         gone = [part for part in self._ledger.parts() if part not in rows]
         if stale or gone:
             self._corpus.mkdir(parents=True, exist_ok=True)
             (self._corpus / FILE_NAME).unlink(missing_ok=True)
-        before = {name for record in held.values() for name in record.names}
+        before = {name for record in records.values() for name in record.names}
         removed = [self._remove(part) for part in gone]
         for part in stale:
-            held[part] = self._write(part, identities[part], rows[part])
+            records[part] = self._write(part, identities[part], rows[part])
         names = {name for shard in shards for name in shard.names}
         return PublishedShards(
-            entries=tuple(held[shard.part].entry for shard in shards),
+            entries=tuple(records[shard.part].entry for shard in shards),
             written=len(stale),
             removed=tuple(removed),
             dropped=tuple(sorted(before - names)),
         )
 
     def _whole(self, part: str) -> ShardRecord | None:
-        """The record of a file that lies there as it was written."""
+        """The record of a file, if the file is as it was written."""
         record = self._ledger.find(part)
         if record is None:
             return None
@@ -141,7 +142,7 @@ class Publisher:
         return record
 
     def _labelled(self, row: Architecture, settled: Settled) -> Architecture:
-        """The row with the labels of today: their tables change more often than graphs do."""
+        """The row with its present labels, whose tables change more often than graphs do."""
         if self._journal.run_of(settled.batch).labels == labels_identity():
             return row
         return replace(row, labels=resolve(row.labels.name).labels)
@@ -157,5 +158,5 @@ def _identity(settled: Sequence[Settled]) -> str:
     return digest(files_identity(), labels_identity(), *rows)
 
 
-def _identity_in(held: dict[str, ShardRecord], part: str) -> str:
-    return held[part].identity if part in held else ""
+def _identity_in(records: dict[str, ShardRecord], part: str) -> str:
+    return records[part].identity if part in records else ""

@@ -1,7 +1,8 @@
-"""What Prometheus sees of a job while it runs on a cluster that was started: how far it is.
+"""Metrics of running jobs for Prometheus, on a cluster that outlives the jobs.
 
-Ray exports what its processes measure, and forgets it when they end. So one small actor a cluster,
-which outlives the jobs, shows the figures of all of them; the last success stays there. They are
+Ray exports the metrics of its processes, and forgets them when the processes end. So each cluster
+has one small actor that outlives the jobs and shows the metrics of all jobs, the last success
+included. The metrics are
 ``ray_nar_job_records`` by outcome, ``ray_nar_job_shards`` by state, ``ray_nar_job_left_seconds``
 and ``ray_nar_job_last_success_timestamp_seconds``, each by job.
 """
@@ -24,14 +25,15 @@ from nar.base.console import seconds_left
 
 JobName = Literal["extract", "draw", "embed", "pretrain"]
 ACTOR: Final = "nar-telemetry"
-# Chosen: figures are sent so often at most, below every interval of Prometheus; and a job waits so
-# long at its end until the last are shown.
+# Chosen: the least time between two reports, below every usual interval of Prometheus.
 EVERY_S: Final = 2.0
+# Chosen: how long a job waits at its end for the actor to show the last metrics. A busy actor
+# answers in seconds, and a lost actor holds up the job for no longer than this.
 WAIT_S: Final = 30.0
 
 
 class TelemetryActor:
-    """Shows the figures of every job of a cluster."""
+    """Shows the metrics of every job of a cluster."""
 
     def __init__(self) -> None:
         self._shown: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -51,7 +53,7 @@ class TelemetryActor:
         self._left.set(left_s, {"job": job})
 
     def _set(self, gauge: Gauge, label: str, job: str, counts: Mapping[str, int]) -> None:
-        """Set a gauge; what a run before had and this one has not is 0."""
+        """Set a gauge; a label that only an earlier run had gets 0."""
         self._shown[label, job] |= counts.keys()
         for name in self._shown[label, job]:
             gauge.set(counts.get(name, 0), {"job": job, label: name})
@@ -67,10 +69,10 @@ class JobTelemetry:
 
     Attributes:
         job: Its name.
-        actor: Shows it; None where nobody would look.
-        total: Records that it will have when it is done.
-        records: Counted so far, by outcome.
-        shards: As they are, by state.
+        actor: The actor that shows it; None on a private cluster.
+        total: How many records it will have when it is done.
+        records: Records counted so far, by outcome.
+        shards: Number of shards by state.
     """
 
     job: JobName
@@ -82,7 +84,7 @@ class JobTelemetry:
     _sent_at: float = 0.0
 
     def count(self, outcome: str, number: int = 1) -> None:
-        """Count records that came to something."""
+        """Count records of an outcome."""
         self.records[outcome] += number
         if time.monotonic() - self._sent_at >= EVERY_S:
             self.send()
@@ -99,8 +101,8 @@ class JobTelemetry:
 
 @contextmanager
 def job_telemetry(job: JobName) -> Iterator[JobTelemetry]:
-    """Show how far the body is; that it has succeeded, when nothing was raised."""
-    # A private cluster ends with the job: there nobody looks.
+    """Show how far the body is, and that it has succeeded if it raises nothing."""
+    # A private cluster ends with the job, so nobody looks at its metrics.
     is_shared = "RAY_ADDRESS" in os.environ
     telemetry = JobTelemetry(job, _actor() if is_shared else None)
     yield telemetry
@@ -111,14 +113,14 @@ def job_telemetry(job: JobName) -> Iterator[JobTelemetry]:
     try:
         ray.get(telemetry.actor.succeed.remote(job, time.time()), timeout=WAIT_S)
     except RayError as error:
-        # The job is done: figures that went with a node do not undo it.
+        # The job is done, even if its metrics were lost with a node.
         logging.getLogger(__name__).warning("the success of %s is not shown: %s", job, error)
 
 
 def _actor() -> ActorHandle[Any]:
     """The actor of this cluster, started by the first job."""
     remote: Any = ray.remote(TelemetryActor)
-    # On any node, and begun anew where that one goes.
+    # On any node, and restarted if its node is lost.
     how = {"name": ACTOR, "namespace": ACTOR, "lifetime": "detached", "get_if_exists": True}
     again = {"max_restarts": -1, "max_task_retries": -1}
     actor: ActorHandle[Any] = remote.options(**how, **again, num_cpus=0).remote()
