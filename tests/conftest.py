@@ -25,8 +25,8 @@ NEEDS = {
     "ray_cluster": "ray",
     "browser": "browser",
 }
-# Folders whose tests share what is dear to start: each is run by one process from end to end.
-TOGETHER = {"cluster": "ray", "web": "browser", "index": "server"}
+# Folders whose tests share what is dear to start or to read: one process runs each of them.
+TOGETHER = {"cluster": "ray", "web": "browser", "index": "server", "benchmark": "data"}
 
 
 def pytest_collection_modifyitems(items):
