@@ -29,6 +29,8 @@ NEEDS = {
 TOGETHER = {"cluster": "ray", "web": "browser", "index": "server", "benchmark": "data"}
 
 
+# Before the scheduler reads which tests belong together.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark what a test needs, and name the process that it shares with others."""
     for item in items:
