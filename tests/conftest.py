@@ -1,7 +1,5 @@
 """Fixtures that several suites share, and how tests are told apart and spread over processes."""
 
-from pathlib import Path
-
 import pytest
 from atlases import packed, twenty_networks
 from backends import BACKENDS, Backend, Exact, Fronted, Loop, Published
@@ -9,6 +7,7 @@ from both_clients import CLIENTS
 from hypothesis import settings
 from milvus_server import milvus_server
 from s3_server import s3_server
+from xdist.scheduler import LoadScopeScheduling
 
 from nar.index.settings import IndexConfig
 
@@ -17,7 +16,6 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
-TESTS = Path(__file__).parent
 # A fixture that a test takes -> the marker by which `make quick` leaves the test out.
 NEEDS = {
     "milvus_uri": "server",
@@ -26,24 +24,31 @@ NEEDS = {
     "browser": "browser",
 }
 # Folders whose tests share what is dear to start or to read: one process runs each of them.
-TOGETHER = {"cluster": "ray", "web": "browser", "index": "server", "benchmark": "data"}
+TOGETHER = ("tests/cluster/", "tests/web/", "tests/index/", "tests/benchmark/", "tests/campaigns/")
 
 
-# Before the scheduler reads which tests belong together.
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark what a test needs, and name the process that it shares with others."""
+    """Mark what a test needs."""
     for item in items:
-        fixtures = set(getattr(item, "fixturenames", ()))
-        for fixture in fixtures & set(NEEDS):
+        for fixture in NEEDS.keys() & getattr(item, "fixturenames", ()):
             item.add_marker(NEEDS[fixture])
         if "[server" in item.name or item.get_closest_marker("milvus_server"):
             item.add_marker("server")
-        folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
-        group = TOGETHER.get(folder, str(item.path))
-        if item.get_closest_marker("server"):
-            group = TOGETHER["index"]
-        item.add_marker(pytest.mark.xdist_group(group))
+
+
+class TogetherScheduling(LoadScopeScheduling):
+    """Spreads files over processes; what needs one Milvus server, and some folders, stay whole."""
+
+    def _split_scope(self, nodeid):
+        if "[server" in nodeid:
+            return "tests/index/"
+        whole = (folder for folder in TOGETHER if nodeid.startswith(folder))
+        return next(whole, nodeid.partition("::")[0])
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Spread the tests over processes so."""
+    return TogetherScheduling(config, log)
 
 
 @pytest.fixture(scope="session")

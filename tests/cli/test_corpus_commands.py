@@ -52,7 +52,7 @@ def sizes(motifs):
 
 
 def test_stats_as_tables(work):
-    choices._say.cache_clear()  # a process says it once
+    choices._print_location.cache_clear()  # a process says it once
     done = run("stats", "--work", work)
     assert "Named and composed: 3 distinct networks of 3 distinct designs, from 5" in done.stdout
     for title in ("Sources", "Tiers", "Tasks", "Families", "Sizes", "Copies"):
