@@ -68,6 +68,7 @@ def test_a_module_needs_example_inputs(module):
         nar.search(module)
 
 
+@pytest.mark.slow
 def test_a_module_of_transformers_needs_none_and_is_left_as_it_was():
     library = import_library("transformers")
     with torch.device("meta"):
@@ -106,6 +107,7 @@ def test_an_answer_begins_with_what_the_model_is(module):
     assert said[unlike.resemblance.word] in repr(unlike)
 
 
+@pytest.mark.slow
 def test_who_has_the_body_of_a_model_is_said():
     mine = import_library("timm").create_model("convnext_tiny")
     mine.head.fc = nn.Sequential(nn.Linear(768, 64), nn.GELU(), nn.Linear(64, 5))

@@ -88,6 +88,7 @@ def shipped():
     return read_atlas(shipped_atlas())
 
 
+@pytest.mark.slow
 def test_the_shipped_atlas_is_that_of_the_shipped_corpus(shipped):
     manifest = Manifest.read(shipped_atlas().corpus)
     assert len(shipped.rows) == sum(entry.rows for entry in manifest.shards) > 20_000
@@ -108,6 +109,7 @@ def test_it_ships_in_less_than_forty_megabytes():
     assert sum(path.stat().st_size for path in data.rglob("*") if path.is_file()) < 40_000_000
 
 
+@pytest.mark.slow
 def test_a_server_with_settings_answers_from_it_where_nothing_can_be_written(tmp_path):
     (tmp_path / "taken").write_text("a file in the place of a directory")
     config = NarConfig(
@@ -122,6 +124,7 @@ def test_a_server_with_settings_answers_from_it_where_nothing_can_be_written(tmp
         assert server.process.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_a_search_without_any_build_step_answers_from_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.py").write_text(MODEL)
@@ -154,6 +157,7 @@ def factory():
 """
 
 
+@pytest.mark.slow
 def test_a_model_whose_batch_norms_were_folded_finds_what_it_was(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.py").write_text(DEPLOYED)

@@ -47,6 +47,7 @@ def directory_of(config):
     return Path(config.uri).parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [atlas_store.open_atlas, atlas_store.open_apart])
 def test_what_earlier_atlases_left_is_removed(
     small_atlas, cache, cached, superseded, store, caplog
@@ -64,6 +65,7 @@ def test_what_earlier_atlases_left_is_removed(
     assert caplog.text.count("removed what earlier atlases left") == 1
 
 
+@pytest.mark.slow
 def test_what_is_in_use_is_removed_later(small_atlas, cache, cached, superseded):
     both = sorted(directory_of(each).name for each in (cached, superseded))
     with opened(small_atlas, superseded) as earlier:
@@ -145,6 +147,7 @@ open_atlas(Atlas(Path(sys.argv[1]), Path(sys.argv[2])), config, Ending())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batches", [1, 2, 4])
 def test_an_unpacking_that_was_killed_is_repaired(small_atlas, cache, cached, batches):
     atlas = [str(small_atlas.directory), str(small_atlas.corpus)]

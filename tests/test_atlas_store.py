@@ -46,6 +46,7 @@ def opening(atlas, config, *, is_named):
     return partial(atlas_store.open_kept, atlas, config, is_named=is_named)
 
 
+@pytest.mark.slow
 def test_it_answers_from_its_files_while_its_collection_is_made_once(
     atlas, cached, monkeypatch, tmp_path
 ):
@@ -60,6 +61,7 @@ def test_it_answers_from_its_files_while_its_collection_is_made_once(
         wait_for(lambda: index.collection)
 
 
+@pytest.mark.slow
 def test_a_second_server_answers_from_files_alone_and_says_that_this_is_no_fault(
     atlas, cached, caplog
 ):
@@ -73,6 +75,7 @@ def test_a_second_server_answers_from_files_alone_and_says_that_this_is_no_fault
     assert not [record for record in caplog.records if record.levelno > logging.INFO]
 
 
+@pytest.mark.slow
 def test_a_second_server_of_an_index_that_was_named_is_warned(atlas, cached, caplog):
     """What is written there is in no file."""
     with reader(atlas, cached) as first:
@@ -82,6 +85,7 @@ def test_a_second_server_of_an_index_that_was_named_is_warned(atlas, cached, cap
     assert "answering from files alone" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_before_its_rows_were_compared_warns_of_nothing(
     atlas, cached, caplog, monkeypatch
 ):
@@ -101,6 +105,7 @@ def test_a_server_that_ends_before_its_rows_were_compared_warns_of_nothing(
     assert not caplog.records
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written_is_said(atlas, cached, caplog, tmp_path):
     (tmp_path / "cache").write_text("a file in the place of the directory")
     with reader(atlas, cached) as index:
@@ -109,6 +114,7 @@ def test_a_home_that_cannot_be_written_is_said(atlas, cached, caplog, tmp_path):
         assert index.count() == 20
 
 
+@pytest.mark.slow
 def test_a_store_that_was_damaged_on_disk_leaves_the_files_to_answer(atlas, cached, caplog):
     """It says which directory to delete; without it the collection is made again."""
     with atlas_store.open_atlas(atlas, cached, Event()):
@@ -151,6 +157,7 @@ except IndexUnavailableError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["open_atlas", "open_apart"])
 def test_a_full_disk_is_said_with_the_way_out_and_without_a_traceback(atlas, cached, store):
     arguments = [str(atlas.directory), str(atlas.corpus), cached.uri, store]
@@ -161,6 +168,7 @@ def test_a_full_disk_is_said_with_the_way_out_and_without_a_traceback(atlas, cac
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_collection_that_was_damaged_leaves_the_files_to_answer(atlas, cached, caplog):
     with atlas_store.open_atlas(atlas, cached, Event()) as index:
         [row] = index.sample(1)
@@ -175,6 +183,7 @@ def test_a_collection_that_was_damaged_leaves_the_files_to_answer(atlas, cached,
         assert damaged.get([row.id])[row.id].digest() == row.digest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [atlas_store.open_atlas, atlas_store.open_apart])
 def test_storing_it_ends_with_the_server_and_goes_on_later(atlas, cached, store):
     ending = Event()

@@ -108,6 +108,7 @@ def test_it_is_said_in_whole_sentences():
     assert apart(("embedding", "body", "head")) == "in embedding, body and head"
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 def test_numbering_changes_nothing(random):
     other = fingerprinted(renumbered(network(PERCEPTRON).graph, random))
@@ -138,6 +139,7 @@ def real():
     return read_named(shipped_corpus(), sorted(names), {name.split(":")[0] for name in names})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second", "expected"), REAL)
 def test_real_models_of_one_body(real, first, second, expected):
     assert differs(real[first], real[second]) == expected

@@ -145,6 +145,7 @@ def test_a_fault_of_the_server_has_an_id(embedder, index, open_client):
     assert caught.value.code == "INTERNAL"
 
 
+@pytest.mark.slow
 def test_a_full_server_is_asked_again_when_it_says(embedder, index, open_client):
     gate = Gate()
     with (
@@ -178,6 +179,7 @@ def test_a_call_that_takes_too_long(embedder, index, open_client):
     assert caught.value.code == "DEADLINE_EXCEEDED"
 
 
+@pytest.mark.slow
 def test_unavailable_for_good(embedder, index, open_client):
     with live_server(embedder, index) as server:
         target = server.target

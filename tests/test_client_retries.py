@@ -109,6 +109,7 @@ def test_tries_have_a_budget(open_client):
         assert 100 < server.calls <= 100 + 50
 
 
+@pytest.mark.slow
 def test_calls_outlast_a_restart():
     """Several at once find nobody for a second; none of them fails."""
     port = free_port()

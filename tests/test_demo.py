@@ -64,6 +64,7 @@ def test_the_closing_words_say_where_everything_lies():
     assert "nar search" in text
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_the_whole_way_on_a_handful_of_models(tmp_path, capfd):
     names = ["timm:resnet18", "timm:resnet34", "timm:resnet50", "timm:vit_tiny_patch16_224"]

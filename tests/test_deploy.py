@@ -252,6 +252,7 @@ def test_the_health_check_of_compose_tells_ready_from_not(status, code):
     server.stop(None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "code"), [(HealthCheckResponse.SERVING, 0), (HealthCheckResponse.NOT_SERVING, 1)]
 )
@@ -284,6 +285,7 @@ def test_the_probe_of_kubernetes_tells_ready_from_not_over_tls(tmp_path, status,
     server.stop(None)
 
 
+@pytest.mark.slow
 def test_the_probe_of_kubernetes_says_how_it_is_asked():
     program = [sys.executable, str(DEPLOY / "probe.py")]
     for arguments in (["--help"], [], ["127.0.0.1:1", "ca.crt"]):

@@ -32,11 +32,13 @@ def loaded(module: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", BUDGETS)
 def test_importing_it_stays_within_its_budget(module):
     assert loaded(module) & BUDGETS[module] == set()
 
 
+@pytest.mark.slow
 def test_a_server_starts_without_what_captures_models():
     code = "import nar.cli.serve_command, sys; print(*(n for n in sys.modules if 'nar.' in n))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -53,6 +55,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_answering_from_what_is_shipped_loads_nothing_that_captures_or_embeds(command):
     code = (
@@ -66,5 +69,6 @@ def test_answering_from_what_is_shipped_loads_nothing_that_captures_or_embeds(co
     assert last == ""
 
 
+@pytest.mark.slow
 def test_a_budget_can_be_broken():
     assert loaded("nar.index.architecture_index") >= {"pymilvus", "pandas", "numpy"}

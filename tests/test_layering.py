@@ -141,10 +141,12 @@ def test_imports_go_down():
     assert wrong_direction(ROOT) == []
 
 
+@pytest.mark.slow
 def test_libraries_stay_with_their_owners():
     assert wrong_owner(ROOT) == []
 
 
+@pytest.mark.slow
 def test_no_module_of_nar_loads_ray_even_at_run_time():
     program = """
 import importlib, pkgutil, sys, nar

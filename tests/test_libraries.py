@@ -20,6 +20,7 @@ app(["index", "info", "--work", sys.argv[1]])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("said", "told"), [(None, "1"), ("2", "2")])
 def test_numpy_is_told_before_it_is_imported_unless_somebody_has_said_otherwise(
     said, told, tmp_path

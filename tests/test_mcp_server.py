@@ -76,6 +76,7 @@ def test_errors_say_the_way_out(tool, arguments, reason):
     assert reason in said
 
 
+@pytest.mark.slow
 def test_an_assistant_starts_it_and_asks():
     async def ask():
         command = StdioServerParameters(command=str(NAR), args=["mcp"])

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import pytest
+
 SHARING = """
 import ctypes, sys
 from threading import Barrier, Thread
@@ -49,6 +51,7 @@ def arenas_of(how, path):
     return len(ElementTree.parse(path).getroot().findall("heap")), int(most)
 
 
+@pytest.mark.slow
 def test_threads_and_arrow_share_two_arenas_once_they_are_told(tmp_path):
     assert arenas_of("shared", tmp_path / "shared.xml") == (2, 0)
     arenas, most = arenas_of("alone", tmp_path / "alone.xml")

@@ -28,6 +28,7 @@ def command(tmp_path, monkeypatch):
     return write
 
 
+@pytest.mark.slow
 def test_a_start_that_hangs_is_made_again(tmp_path, command):
     command(comes_up_at=2)
     with running_milvus(tmp_path, free_port()) as server:
@@ -36,6 +37,7 @@ def test_a_start_that_hangs_is_made_again(tmp_path, command):
     assert server.process.poll() is not None
 
 
+@pytest.mark.slow
 def test_a_server_that_never_comes_up_is_said_to_have_been_tried(tmp_path, command):
     command(comes_up_at=100)
     fails = pytest.raises(AssertionError, match="did not come up at 2 starts")

@@ -229,6 +229,7 @@ def foldable_graphs(draw):
     return drawn(";".join(lines))
 
 
+@pytest.mark.slow
 @given(st.one_of(foldable_graphs(), random_graphs()))
 def test_a_normal_form_is_valid_and_final(graph):
     form = normal_form(graph)
@@ -238,6 +239,7 @@ def test_a_normal_form_is_valid_and_final(graph):
     assert inference_fingerprint(form) == inference_fingerprint(graph)
 
 
+@pytest.mark.slow
 @given(foldable_graphs(), st.randoms(use_true_random=False))
 def test_numbering_changes_nothing(graph, random):
     other = renumbered(graph, random)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 NOTEBOOK = Path(__file__).parents[1] / "results" / "ask.ipynb"
@@ -18,6 +19,7 @@ def code_of(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+@pytest.mark.slow
 def test_the_notebook_shows_what_its_cells_say_today():
     kept, fresh = (nbformat.read(NOTEBOOK, as_version=4) for _ in range(2))
     NotebookClient(fresh, timeout=300, kernel_name="python3").execute()

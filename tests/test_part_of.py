@@ -94,6 +94,7 @@ def test_of_several_wholes_the_smallest_comes_first():
     assert wholes_of(RESNET, {"itself": RESNET}) == ()
 
 
+@pytest.mark.slow
 @given(random_graphs(min_nodes=6), st.data())
 def test_whatever_is_cut_out_is_contained(graph, data):
     whole = canonical(graph)
@@ -107,6 +108,7 @@ def test_whatever_is_cut_out_is_contained(graph, data):
     assert not part_of(whole, whole).is_part()
 
 
+@pytest.mark.slow
 @given(random_graphs(), random_graphs())
 def test_shares_are_shares_and_a_whole_is_no_part_of_a_smaller_one(first, second):
     query, whole = canonical(first), canonical(second)

@@ -107,6 +107,7 @@ def test_ends_of_whole_networks(graph, expected):
     assert ends(graph) == expected
 
 
+@pytest.mark.slow
 @given(random_graphs())
 def test_parts_follow_each_other(graph):
     """What the embedding reads is embedding or made of parameters; what reads the head is head."""
@@ -118,6 +119,7 @@ def test_parts_follow_each_other(graph):
     assert not told.head[source[told.embedding[target]]].any()
 
 
+@pytest.mark.slow
 @given(random_graphs())
 def test_layers_of_an_embedding_are_at_a_border(graph):
     graph = canonical(graph)

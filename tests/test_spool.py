@@ -12,6 +12,7 @@ from nar.encoding.collecting import Spool
 TYPES = (np.uint8, np.int64, np.uint64, np.float32)
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from(TYPES))
 def test_what_was_appended_is_read(data, dtype):
     pieces = data.draw(st.lists(arrays(dtype, st.integers(0, 20)), max_size=6))

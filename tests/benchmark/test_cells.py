@@ -110,6 +110,7 @@ def test_an_unknown_method_is_refused_with_all_names(tmp_path):
         run_cell(Cell("real", "paper", "magic", 0), cache_directory=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_embeds_every_graph(method, monkeypatch):
     for networks in (paper, macro):

@@ -11,6 +11,7 @@ from nar.graphs.normal_form import inference_fingerprint, normal_form
 original_of = cache(original)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "kind"),
     [

@@ -53,6 +53,7 @@ def asking():
     return AtlasQueries("validation")
 
 
+@pytest.mark.slow
 def test_only_originals_that_select_a_model_ask_for_settings(asking):
     changed = list(asking.changed())
     assert {one.original.name for one in changed} <= frozen.selecting()
@@ -65,6 +66,7 @@ def test_only_originals_that_select_a_model_ask_for_settings(asking):
     assert all(each.whole.part.share == 1 for query in told for each in query if each.is_original)
 
 
+@pytest.mark.slow
 def test_wholes_have_a_head_and_their_design_does_not_answer(asking):
     wholes = list(asking.wholes())
     assert len(wholes) > 500
@@ -77,6 +79,7 @@ def test_wholes_have_a_head_and_their_design_does_not_answer(asking):
     assert family_shares(votes[WHOLE]).right > 0.9
 
 
+@pytest.mark.slow
 def test_models_of_a_new_family_are_answered_by_strangers(asking):
     new = list(asking.of_new_families())
     assert {one.kind for one in new} == {NEW}

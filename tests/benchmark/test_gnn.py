@@ -61,6 +61,7 @@ def test_the_same_vectors_as_on_whole_graphs(kind):
     agree(kind, [canonical(resnet(blocks)) for blocks in ([1], [2, 2], [6, 1, 3], [6, 1, 3])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gcn", "gat", "gin"])
 @given(graphs=st.lists(random_graphs(), min_size=1, max_size=4))
 @settings(max_examples=25, deadline=None)

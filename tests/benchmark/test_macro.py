@@ -52,6 +52,7 @@ def test_a_motif_type_counts_once_however_often_it_occurs():
         assert counted[occurring] == pytest.approx(1 / np.sqrt(len(occurring)))
 
 
+@pytest.mark.slow
 @given(st.lists(random_graphs(), min_size=1, max_size=4), st.randoms(use_true_random=False))
 @settings(max_examples=20, deadline=None)
 def test_a_vector_depends_on_neither_numbering_nor_company(graphs, random):
@@ -90,6 +91,7 @@ def test_all_motifs_of_a_type_are_masked_together():
     assert len(np.unique(np.stack([pair, batch.graphs]), axis=1).T) == len(types)
 
 
+@pytest.mark.slow
 def test_masked_motifs_are_learned_from_what_stands_around_them():
     graphs = read(*(resnet([depth]) for depth in range(2, 6)), *map(bert, range(2, 6)))
     torch.manual_seed(0)

@@ -68,6 +68,7 @@ def test_families_are_related_by_the_reviewed_lineage(family, other, kind):
     assert kind_of(family, other) == kind
 
 
+@pytest.mark.slow
 def test_shares_are_summed_by_family_and_shown(tmp_path):
     cards = load_dataset(REAL, tmp_path).cards
     lost = lost_by_family(cards, [(0, 1, 0.25), (0, 1, 0.125), (1, 0, 0.125)])

@@ -36,6 +36,7 @@ def test_seeds_are_pooled_and_families_drawn_whole():
     assert "--results results" in text
 
 
+@pytest.mark.slow
 def test_new_is_of_whose_family_nothing_was_learned(tmp_path):
     task = load_task(REAL, "unseen", 0, cache_directory=tmp_path)
     cards = load_dataset(REAL, tmp_path).cards
@@ -49,6 +50,7 @@ def test_new_is_of_whose_family_nothing_was_learned(tmp_path):
     assert 0.1 < asked.is_new.mean() < 0.9
 
 
+@pytest.mark.slow
 def test_the_distance_is_that_of_the_first_answer_that_a_cell_keeps(tmp_path):
     for seed in SEEDS:
         cell = Cell(REAL, "unseen", "size", seed)

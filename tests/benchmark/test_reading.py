@@ -11,6 +11,7 @@ from nar.encoding.default.samples import collect_feature_samples
 from nar.encoding.embed import Embedder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trial", [Trial(), Trial(UNTRAINED)], ids=["default", "untrained"])
 def test_vectors_are_those_of_an_encoder_that_reads_for_itself(trial):
     task = small_task()

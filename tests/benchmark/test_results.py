@@ -40,6 +40,7 @@ def small(monkeypatch, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_set_writes_its_table_and_its_maps(small, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(figures, "tsne", lambda vectors: vectors[:, :2])
@@ -75,6 +76,7 @@ def test_without_the_method_that_all_are_compared_with_nothing_is_written(small,
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.slow
 def test_another_method_that_lacks_a_cell_is_left_out_and_named(small, tmp_path, monkeypatch):
     monkeypatch.setitem(sets.SETS, "small", replace(sets.SETS["small"], shows=("table",)))
     cell_path(small, sets.SETS["small"].cells()[0]).unlink()
@@ -96,6 +98,7 @@ def two_splits(small, tmp_path, monkeypatch):
     return tmp_path / "results"
 
 
+@pytest.mark.slow
 def test_parts_of_one_split_are_written_and_the_others_stay(small, two_splits):
     before = {path: path.read_text() for path in two_splits.iterdir()}
     for cell in sets.SETS["small"].cells():
@@ -105,6 +108,7 @@ def test_parts_of_one_split_are_written_and_the_others_stay(small, two_splits):
     assert {path: path.read_text() for path in two_splits.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_a_part_that_answers_other_questions_does_not_stay(small, two_splits):
     path = two_splits / "small.json"
     told = json.loads(path.read_text())

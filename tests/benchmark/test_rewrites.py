@@ -60,6 +60,7 @@ def test_the_shipped_file_asks_of_every_original(tmp_path):
     assert {original_name(card) for card in written} <= set(model_names())
 
 
+@pytest.mark.slow
 def test_no_design_is_learned_from_that_was_rewritten(tmp_path):
     task = load_task(REAL, "copies", 0, cache_directory=tmp_path)
     whole = load_dataset(REAL, tmp_path)

@@ -43,6 +43,7 @@ def reproduced(rows, tmp_path):
     return rows_of([results], "map@20")[0].to_dict(), stands
 
 
+@pytest.mark.slow
 def test_a_row_that_is_run_again_is_the_row_that_stands_there(tmp_path):
     table = json.loads((RESULTS / "distinct.json").read_text())
     again, stands = reproduced(table["parts"][0]["rows"], tmp_path)

@@ -161,6 +161,7 @@ def test_it_says_by_how_much_ours_differ_from_the_printed_numbers(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_set_of_ours_alone_quotes_nobody(tmp_path):
     text, told = table(tmp_path, "distinct", {})
     assert "Rows marked `printed`" not in text

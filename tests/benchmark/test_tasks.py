@@ -86,6 +86,7 @@ def test_what_there_is_not_is_named(tmp_path, change, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_real_tasks_ask_designs_that_are_not_learned(tmp_path):
     dataset = load_dataset("real", tmp_path)
     assert len(dataset.graphs) > 12_517
@@ -113,6 +114,7 @@ HALVES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", ["test", "validation"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_nothing_that_asks_under_unseen_is_of_a_family_that_was_learned(tmp_path, seed, held):
@@ -128,6 +130,7 @@ def test_nothing_that_asks_under_unseen_is_of_a_family_that_was_learned(tmp_path
         assert seen.isdisjoint(of_asking), protocol
 
 
+@pytest.mark.slow
 def test_no_family_that_selects_a_model_under_unseen_asks_in_a_test(tmp_path):
     cards = load_dataset("real", tmp_path).cards
 

@@ -245,6 +245,7 @@ def private_names(path):
             yield chain
 
 
+@pytest.mark.slow
 def test_no_other_module_reads_what_is_private_to_torch():
     read = {
         path.relative_to(ROOT).as_posix(): names

@@ -51,6 +51,7 @@ def with_list(table, name, change):
     return table.set_column(position, table.schema.field(name), column)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(fraction=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_flipped_bit_anywhere_is_seen(tmp_path_factory, held, fraction, bit):

@@ -28,6 +28,7 @@ def grouped(cards, key):
     return groups
 
 
+@pytest.mark.slow
 @given(st.lists(ROWS, max_size=12))
 def test_groups_and_copies_are_what_sets_count(tmp_path_factory, rows):
     directory = tmp_path_factory.mktemp("corpus")

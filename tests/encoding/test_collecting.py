@@ -15,6 +15,7 @@ from nar.motifs.config import MotifConfig
 CORPUS = three_family_corpus()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [DEFAULT_RECIPE, RECIPE], ids=lambda recipe: recipe.encoder)
 def test_a_corpus_in_small_parts_teaches_the_same(recipe, monkeypatch):
     whole = pretrain(CORPUS, MotifConfig(), recipe)

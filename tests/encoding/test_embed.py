@@ -29,6 +29,7 @@ def test_a_single_operator_has_a_vector():
     assert np.linalg.norm(EMBEDDER.embed([graph_of("input")])) == pytest.approx(1)
 
 
+@pytest.mark.slow
 @given(random_graphs(max_nodes=16), st.randoms(use_true_random=False))
 def test_numbering_does_not_count(graph, source):
     one, other = (canonical(graph), canonical(renumbered(graph, source)))

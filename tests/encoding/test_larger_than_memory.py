@@ -39,6 +39,7 @@ print(mib(samples.graphs) + mib(samples.motifs.sets))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit means something else there")
 def test_features_may_be_larger_than_memory():
     answer = subprocess.run(

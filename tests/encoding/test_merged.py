@@ -52,6 +52,7 @@ def test_a_mean_weighs_every_node():
     assert np.allclose(of_nodes, of_nodes.round(), atol=1e-4)
 
 
+@pytest.mark.slow
 @given(st.lists(random_graphs(), min_size=1, max_size=5), st.data())
 def test_some_of_the_graphs_are_what_they_are_alone(graphs, data):
     rows = [row_graph(graph) for graph in graphs]

@@ -45,12 +45,14 @@ def reference(network, graph):
     return x.mean(dim=0)
 
 
+@pytest.mark.slow
 @given(row_graphs(), st.integers(2, 4))
 def test_layers_are_graph_convolutions(graph, layers):
     network = encoder(layers)
     assert torch.allclose(read(network, [graph])[0], reference(network, graph), atol=1e-6)
 
 
+@pytest.mark.slow
 @given(row_graphs())
 def test_a_convolution_is_the_one_of_torch_geometric(graph):
     ours, theirs = GraphConvolution(5, 16), GCNConv(5, 16, normalize=False, bias=False)
@@ -60,6 +62,7 @@ def test_a_convolution_is_the_one_of_torch_geometric(graph):
     assert torch.allclose(ours(batch.x, adjacency), theirs(batch.x, adjacency))
 
 
+@pytest.mark.slow
 @given(st.lists(row_graphs(), min_size=1, max_size=5))
 def test_a_batch_gives_what_each_graph_gives_alone(graphs):
     network = encoder()

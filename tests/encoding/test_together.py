@@ -15,6 +15,7 @@ def test_alone_it_is_ones_own():
     assert of_all_workers(part) is part
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TRAINED)
 def test_two_ranks_learn_what_one_learns_up_to_rounding(kind, tmp_path):
     multiprocessing.spawn(train_rank, (2, kind, str(tmp_path)), nprocs=2)

@@ -42,6 +42,7 @@ def test_ids_and_citations_are_well_formed():
     assert all(re.fullmatch(r"arXiv:\d{4}\.\d{4,5}", group.citation) for group in twins())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source", sorted({source_of(name) for group in twins() for name in group.implementations})
 )

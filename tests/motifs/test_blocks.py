@@ -37,6 +37,7 @@ def block(cut):
     return " ".join(op_name(identifier) for identifier in nodes.tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shallow", "deep", "differences"),
     [

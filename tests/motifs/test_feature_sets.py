@@ -23,6 +23,7 @@ def features_of(sets, graph, kinds=ASPECT_KINDS):
     return set(sets.codes[part][is_asked].tolist())
 
 
+@pytest.mark.slow
 @given(random_graphs(max_nodes=16), st.randoms(use_true_random=False))
 def test_numbering_does_not_count(graph, source):
     sets = sets_of(graph, renumbered(graph, source))

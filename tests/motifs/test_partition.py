@@ -63,12 +63,14 @@ def test_depth_changes_only_how_often_the_block_occurs(shallow, deep, difference
     assert sorted(other[code] - one[code] for code in one)[-2:] == [0, difference]
 
 
+@pytest.mark.slow
 @given(random_graphs(max_nodes=40))
 def test_every_node_lies_in_exactly_one_motif(graph):
     cut = partition(canonical(graph))
     assert sorted(set(cut.node_to_motif.tolist())) == list(range(cut.motifs))
 
 
+@pytest.mark.slow
 @given(st.lists(random_graphs(), min_size=1, max_size=4))
 def test_graphs_cut_together_are_cut_as_if_alone(graphs):
     graphs = [canonical(graph) for graph in graphs]

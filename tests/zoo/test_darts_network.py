@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 import torch
 from darts_drawn import drawn
 from darts_torch import DartsNetwork
@@ -114,6 +115,7 @@ def test_a_composed_network_is_the_drawn_one_in_canonical_order(index):
         assert getattr(graph, name).dtype == getattr(wanted.graph, name).dtype
 
 
+@pytest.mark.slow
 @given(indices)
 @example(0)
 @settings(max_examples=5, deadline=None)

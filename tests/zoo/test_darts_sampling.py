@@ -53,6 +53,7 @@ def test_distances_that_cannot_be_promised_are_refused(distance):
         sample_classes(10, distance=distance)
 
 
+@pytest.mark.slow
 def test_a_spread_of_the_space_repeats_nothing_and_is_the_same_in_parts():
     genotypes = spread(0, 2_000)
     assert len(set(genotypes)) == 2_000

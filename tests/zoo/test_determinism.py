@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import sys
 from nar.zoo import capture_architecture
@@ -35,6 +37,7 @@ def fingerprints(hash_seed: str, names: list[str]) -> str:
     ).stdout
 
 
+@pytest.mark.slow
 def test_neither_hash_seed_nor_order_changes_a_capture():
     lines = fingerprints("1", NAMES).splitlines()
     assert len(lines) == len(NAMES)

@@ -19,11 +19,13 @@ def test_tasks_are_those_of_described_classes():
     assert TASK_OF["AutoencoderKLMiniMaxH3Audio"] == "autoencoding"
 
 
+@pytest.mark.slow
 def test_an_unknown_checkpoint_has_neighbours():
     with pytest.raises(UnknownArchitectureError, match="DiT-XL-2"):
         resolve("diffusers:DiTTransformer2DModel@DiT-XL-3")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "task", "parameters"),
     [

@@ -172,6 +172,7 @@ def of_libraries(tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factory", "known"),
     [
@@ -189,6 +190,7 @@ def test_a_model_of_a_library_brings_no_inputs(of_libraries, factory, known):
     assert mine.exact == capture_architecture(known).architecture.exact
 
 
+@pytest.mark.slow
 def test_what_stands_on_a_model_of_timm_is_given_its_image(of_libraries):
     assert operators(f"{of_libraries}:on_timm") == [*operators("timm:crossvit_tiny_240"), "tanh"]
 

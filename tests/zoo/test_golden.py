@@ -6,6 +6,7 @@ import pytest
 GOLDEN = golden.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
 def test_a_well_known_model_keeps_its_fingerprints(name):
     assert golden.measure(name) == GOLDEN[name]

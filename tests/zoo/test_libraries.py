@@ -31,6 +31,7 @@ def test_torchvision_imports_with_or_without_its_native_operators():
     assert callable(operators.nms)
 
 
+@pytest.mark.slow
 def test_naming_an_architecture_imports_no_model_library():
     script = (
         "import sys, nar.zoo; nar.zoo.resolve(nar.zoo.list_specs('darts')[0]);"

@@ -6,6 +6,7 @@ from nar.base.errors import UnknownArchitectureError
 from nar.zoo import capture_architecture, list_specs, resolve
 
 
+@pytest.mark.slow
 def test_a_network_has_one_name():
     names = list_specs("litgpt")
     assert len(names) == len(set(names)) > 70
@@ -17,6 +18,7 @@ def test_mixtures_of_experts_are_left_out():
     assert not [name for name in list_specs("litgpt") if "Mixtral" in name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "family", "parameters"),
     [

@@ -11,6 +11,7 @@ def test_hundreds_of_detectors_are_listed_once():
     assert len(names) == len(set(names)) > 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "family", "operator"),
     [

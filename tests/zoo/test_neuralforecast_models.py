@@ -6,6 +6,7 @@ from nar.base.errors import UnknownArchitectureError
 from nar.zoo import capture_architecture, list_specs, resolve
 
 
+@pytest.mark.slow
 def test_every_name_is_listed_once_and_resolves():
     names = list_specs("neuralforecast")
     assert len(names) == len(set(names)) >= 400

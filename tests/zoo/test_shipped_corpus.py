@@ -70,6 +70,7 @@ def chosen(cards):
     return sorted(small, key=lambda card: sha256(card.labels.name.encode()).digest())[:SLICE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", Manifest.read(shipped_corpus()).sources)
 def test_a_slice_of_each_source_is_captured_as_it_was(source, cards, manifest):
     for card in chosen(cards[source]):

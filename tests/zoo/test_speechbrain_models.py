@@ -30,6 +30,7 @@ def test_a_network_is_captured_whole(model, family, parameters):
     assert captured.unknown_operators == {}
 
 
+@pytest.mark.slow
 def test_a_network_that_reads_values_is_run_for_real():
     captured = capture_architecture("speechbrain:CRDNN@vad").architecture
     assert captured.labels.task == "voice-activity-detection"

@@ -14,6 +14,7 @@ def test_the_table_names_every_network_once():
     assert len(names) == len(set(names)) > 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("net", "task", "family", "operator"),
     [
@@ -35,6 +36,7 @@ def test_every_kind_of_network_is_captured(net, task, family, operator):
     assert operator in {op_name(op) for op in architecture.graph.op_ids.tolist()}
 
 
+@pytest.mark.slow
 def test_a_variant_differs_from_what_it_varies():
     plain, crossed = (
         capture_architecture(f"stanza:GraphParser{variant}").architecture.graph

@@ -132,6 +132,7 @@ def shallow(model_type):
     return config
 
 
+@pytest.mark.slow
 def test_control_flow_on_what_weights_give_gets_small_real_weights_and_the_true_size():
     """Which expert a token takes depends on weights: the same ones each time."""
     one, other = (

@@ -26,6 +26,7 @@ def test_every_row_is_cited_and_stands_in_some_class() -> None:
     assert all(size.cite and task_of_classes(size) for size in sizes.values())
 
 
+@pytest.mark.slow
 def test_every_override_is_a_field_of_its_configuration() -> None:
     mapping = import_library("transformers").CONFIG_MAPPING
     defaults = {size.model_type: mapping[size.model_type]() for size in published_sizes().values()}

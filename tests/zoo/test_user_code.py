@@ -27,6 +27,7 @@ def write(folder, **files):
 
 
 # Each in a process of its own: what the test's process has imported is no help.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("imports", "build"),
     [
@@ -52,6 +53,7 @@ def test_a_file_may_import_model_libraries(tmp_path, imports, build):
     assert int(done.stdout) > 10
 
 
+@pytest.mark.slow
 def test_no_library_is_imported_that_the_file_does_not_want(tmp_path):
     write(tmp_path, model=LAYER.format(width=8))
     program = (
