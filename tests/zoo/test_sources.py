@@ -166,6 +166,7 @@ def test_variants_that_a_table_multiplies_are_names_of_their_own():
     assert "stable_baselines3:SAC/CartPole-v1" not in names  # it cannot take such actions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CAPTURED)
 def test_every_kind_of_network_is_captured(name, capfd):
     captured = capture_architecture(name)
