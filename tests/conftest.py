@@ -1,5 +1,12 @@
 """Fixtures that several suites share, and how tests are told apart and spread over processes."""
 
+import os
+
+# A process of pytest-xdist calls itself a terminal of 80 columns, which none of them is. It has to
+# be taken back before the console of NAR is made.
+for _name in ("COLUMNS", "LINES"):
+    os.environ.pop(_name, None)
+
 import pytest
 from atlases import packed, twenty_networks
 from backends import BACKENDS, Backend, Exact, Fronted, Loop, Published
