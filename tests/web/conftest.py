@@ -104,7 +104,8 @@ def model_file(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="session")
+# Its driver keeps a loop of asyncio running in this thread, which no test behind it may meet.
+@pytest.fixture(scope="module")
 def browser():
     if executable() is None:
         pytest.skip(MISSING)
