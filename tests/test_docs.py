@@ -23,7 +23,6 @@ from test_layering import FLOORS
 from typer.testing import CliRunner
 
 import nar
-from nar.base import console
 from nar.base.release import version
 from nar.cli.app import app
 from nar.config import NarConfig
@@ -47,7 +46,7 @@ FILE = re.compile(r"# ([\w.-]+\.(?:py|yaml))\b")
 ADDRESS = "127.0.0.1:50051"
 # Its collection in the cache would be made beside, which takes a core for a while.
 SERVER = ATLAS.replace("is_named=is_named", "is_named=is_named, files_alone=True")
-TERMINAL = {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+TERMINAL = {"FORCE_COLOR": "1", "NO_COLOR": "1", "COLUMNS": "100"}
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -115,12 +114,11 @@ def server():
 
 @pytest.fixture
 def workspace(tmp_path, monkeypatch):
-    """An empty folder with the files of the pages, on a terminal of 100 columns."""
+    """An empty folder with the files of the pages."""
     for block in BLOCKS:
         if block.file:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(console.stdout, "width", 100)
     return tmp_path
 
 
