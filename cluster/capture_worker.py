@@ -11,7 +11,8 @@ from cluster.actors import WorkerLostError
 from cluster.resources import bound_memory
 from nar.base.errors import CaptureError
 from nar.capture.forward.dispatch import one_line
-from nar.zoo import ZooCapture, capture_architecture
+from nar.own import capture_architecture
+from nar.zoo import ZooCapture
 
 _STATM = Path("/proc/self/statm")
 # How torch's allocators, C++ and threads report what Python raises as a MemoryError.

@@ -24,7 +24,7 @@ from nar.corpus import write_shard
 from nar.corpus.columns import prefixes_of
 from nar.corpus.manifest import Counts, Manifest, ShardEntry, SourceCounts, Totals
 from nar.corpus.shards import FAST, parsed, shard_bytes
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 from nar.zoo.sources.darts.models import DARTS
 from nar.zoo.sources.darts.sampling import spread
 

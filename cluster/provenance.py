@@ -20,8 +20,8 @@ from nar.base.workspace import package_path
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import SCHEMA_VERSION
 from nar.graphs.normal_form import NORMAL_FORM_VERSION
+from nar.own.files import SOURCE as FILE
 from nar.zoo.sources import package_of, source_of
-from nar.zoo.sources.file import SOURCE as FILE
 
 
 def source_name(spec: str) -> str:

@@ -11,7 +11,7 @@ from cluster.provenance import files_identity, labels_identity, source_name
 from nar.corpus import write_shard
 from nar.corpus.manifest import FILE_NAME, ShardEntry
 from nar.graphs.architecture import Architecture
-from nar.zoo import resolve
+from nar.own import resolve
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from nar.index.filters import Filter
     from nar.index.settings import IndexConfig
     from nar.motifs.partition import macro_graph, partition
+    from nar.own import capture_architecture
     from nar.wire.settings import ClientConfig
-    from nar.zoo import capture_architecture
 
 _HOME = {
     "search": "nar.ask",
@@ -46,7 +46,7 @@ _HOME = {
     "capture_module": "nar.capture",
     "capture_exported": "nar.capture",
     "capture_onnx": "nar.capture",
-    "capture_architecture": "nar.zoo",
+    "capture_architecture": "nar.own",
     "read_corpus": "nar.corpus",
     "read_named": "nar.corpus",
     "partition": "nar.motifs.partition",

@@ -31,13 +31,13 @@ from nar.graphs.by import By
 from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
+from nar.own import capture_architecture
+from nar.own.usual import usual_inputs, usual_settings
 from nar.views import display
 from nar.views.answer import answer_view, one_row_a_network
 from nar.views.difference import difference_html, difference_view
 from nar.views.html import fragment, html_of
 from nar.views.plots import map_of
-from nar.zoo import capture_architecture
-from nar.zoo.sources.usual import usual_inputs, usual_settings
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 
 FILE = Path(__file__).with_name("golden.yaml")
 

@@ -47,7 +47,16 @@ def test_a_server_starts_without_what_captures_models():
 
 
 # What a command types -> packages that it must not load to answer.
-CAPTURING = {"torch", "pandas", "timm", "nar.capture", "nar.zoo", "nar.config", "pyarrow.compute"}
+CAPTURING = {
+    "torch",
+    "pandas",
+    "timm",
+    "nar.capture",
+    "nar.own",
+    "nar.zoo",
+    "nar.config",
+    "pyarrow.compute",
+}
 COMMANDS = {
     "search timm:resnet18 --json": CAPTURING | {"networkx", "rich.progress"},
     "corpus list --family resnet": CAPTURING,

@@ -20,7 +20,7 @@ FLOORS = """
     graphs labels
     motifs capture index
     encoding zoo
-    corpus
+    own corpus
     answers
     wire views
     client config ask
@@ -32,7 +32,7 @@ FLOORS = """
 FLOOR = {name: floor for floor, line in enumerate(FLOORS.splitlines()) for name in line.split()}
 
 # What captures models and what searches them meet in the records only.
-CAPTURES = {"capture", "labels", "zoo", "corpus"}
+CAPTURES = {"capture", "labels", "zoo", "own", "corpus"}
 SEARCHES = {"motifs", "encoding", "index", "wire", "client", "serve", "config"}
 
 # Third-party packages that belong to some rooms; every other library may be anywhere.

@@ -20,7 +20,7 @@ from nar.base.workspace import package_lines
 from nar.capture.forward.dispatch import one_line
 from nar.corpus import write_shard
 from nar.graphs.architecture import Architecture, architecture
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 
 _SEED = 0
 # So many edits of one model: kinds that suit nearly every model would ask the same again and again.

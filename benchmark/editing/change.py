@@ -7,7 +7,7 @@ from typing import Literal
 
 from nar.graphs.architecture import Architecture
 from nar.graphs.graph import ComputationalGraph
-from nar.zoo import resolve
+from nar.own import resolve
 from nar.zoo.building import Surgery, operating
 
 DataSetName = Literal["edits", "parts"]

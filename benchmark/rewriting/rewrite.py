@@ -13,7 +13,7 @@ from nar.base.errors import UnknownArchitectureError
 from nar.capture import CaptureInputs
 from nar.graphs.architecture import Architecture
 from nar.graphs.graph import ComputationalGraph
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 from nar.zoo.building import Built, Plan, capture_plan, on_meta
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.configs import EXPERTS, Config, default_config, parts

@@ -9,7 +9,7 @@ from darts_drawn import drawn
 
 from benchmark.speed.measure import best_seconds, peak_memory_mib, report
 from nar.graphs.fingerprints import fingerprinted
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 from nar.zoo.selections import DARTS_DISTANCE
 from nar.zoo.sources.darts.models import SEED, member_name
 from nar.zoo.sources.darts.network import darts_graph, darts_network

@@ -173,7 +173,7 @@ def captured(name: str, input_shape: Sequence[int] | None = None) -> "ZooCapture
         CaptureError: The model could not be captured.
     """
     # The libraries that build and capture models take seconds to import.
-    from nar.zoo import capture_architecture
+    from nar.own import capture_architecture
 
     with stderr.status(f"capturing {name}"):
         return capture_architecture(name, input_shape)

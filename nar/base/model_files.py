@@ -1,7 +1,7 @@
 """Files of models by the end of their names: which kinds NAR reads, and why it reads no others.
 
 This module stands below every reader of models, so that a server that only refuses a file loads no
-library of models. A reader of a new kind takes one row here and one in `nar.zoo.sources.file`.
+library of models. A reader of a new kind takes one row here and one in `nar.own.files`.
 """
 
 from pathlib import Path

@@ -12,8 +12,8 @@ from typing import Final
 
 from nar.base.children import answer_parent, task_of_parent
 from nar.base.errors import NarError
+from nar.own import capture_architecture
 from nar.wire.graphs import encode_graph
-from nar.zoo import capture_architecture
 
 # Chosen: address space of the process. Most of it is what torch and its libraries map.
 _MAX_MEMORY_BYTES: Final = 12 * 1024**3

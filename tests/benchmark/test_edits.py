@@ -9,7 +9,7 @@ from benchmark.editing.change import Change
 from benchmark.editing.kinds import changes, chosen_changes
 from nar.base.errors import UnknownArchitectureError
 from nar.graphs.ops import op_name
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 
 CNN = "timm:resnet18"
 VIT = "timm:test_vit"

@@ -22,7 +22,7 @@ from nar.index.architecture_index import ArchitectureIndex
 from nar.index.publishing import WRITTEN, mark
 from nar.index.settings import IndexConfig
 from nar.motifs.config import MotifConfig
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 from nar.zoo.selections import select
 
 SMALL = PaperConfig(motifs=MotifConfig(), motif_dim=8, motif_layers=2, dim=8, layers=2)

@@ -6,7 +6,7 @@ from cluster.config import ExtractConfig
 from cluster.darts_corpus import draw
 from nar.base.workspace import Workspace
 from nar.corpus import Corpus, read_corpus
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_cluster")]
 

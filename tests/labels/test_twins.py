@@ -7,7 +7,8 @@ import pytest
 
 from nar.base.errors import MissingLibraryError
 from nar.labels.twins import twins
-from nar.zoo import resolve, source_names
+from nar.own import resolve
+from nar.zoo import source_names
 
 GROUPS = 60
 

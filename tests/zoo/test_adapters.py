@@ -6,7 +6,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from nar.capture import capture_module
 from nar.graphs.fingerprints import same_at_inference, sameness
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 
 ADAPTED_VIT = """
 import timm

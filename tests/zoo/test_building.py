@@ -8,7 +8,7 @@ from torch import nn
 
 from nar.base.errors import CaptureError
 from nar.capture import CaptureInputs
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 from nar.zoo.building import Plan, capture_plan, operating, weightless
 
 

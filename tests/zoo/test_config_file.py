@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nar.base.errors import CaptureError
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 
 BERT = {
     "model_type": "bert",

@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = """
 import sys
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 for name in sys.argv[1:]:
     item = capture_architecture(name).architecture
     print(name, item.exact, item.topology, item.graph.flops)

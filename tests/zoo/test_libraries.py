@@ -34,7 +34,7 @@ def test_torchvision_imports_with_or_without_its_native_operators():
 @pytest.mark.slow
 def test_naming_an_architecture_imports_no_model_library():
     script = (
-        "import sys, nar.zoo; nar.zoo.resolve(nar.zoo.list_specs('darts')[0]);"
+        "import sys, nar.own, nar.zoo; nar.own.resolve(nar.zoo.list_specs('darts')[0]);"
         "print([name for name in ('timm', 'torchvision', 'transformers') if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -3,7 +3,8 @@
 import pytest
 
 from nar.graphs.ops import op_name
-from nar.zoo import capture_architecture, list_specs
+from nar.own import capture_architecture
+from nar.zoo import list_specs
 
 
 def test_hundreds_of_detectors_are_listed_once():

@@ -14,7 +14,8 @@ from nar.corpus import read_shard, write_shard
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest, Totals
 from nar.graphs.ops import op_name
-from nar.zoo import capture_architecture, list_specs, resolve, sources
+from nar.own import capture_architecture, resolve
+from nar.zoo import list_specs, sources
 from nar.zoo.libraries import library_version
 from nar.zoo.selections import select
 from nar.zoo.source import Entry, Source, by_forward

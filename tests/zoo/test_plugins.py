@@ -12,7 +12,8 @@ import pytest
 from nar.answers.naming import resolve_name
 from nar.base.errors import PluginError, UnknownArchitectureError
 from nar.graphs.ops import op_name
-from nar.zoo import capture_architecture, list_specs, resolve, source_names, sources
+from nar.own import capture_architecture, resolve
+from nar.zoo import list_specs, source_names, sources
 from nar.zoo.selections import select
 from nar.zoo.sources import licences
 

@@ -9,7 +9,7 @@ import pytest
 from nar.base.release import DISTRIBUTION
 from nar.corpus.datasheet import datasheet
 from nar.corpus.manifest import Manifest, Totals
-from nar.zoo import resolve
+from nar.own import resolve
 from nar.zoo.libraries import APART
 from nar.zoo.sources import SOURCES, package_of, source_names
 

@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 from nar.base.errors import InvalidInputError, MissingLibraryError, UnknownArchitectureError
-from nar.zoo import list_specs, resolve, selections, source_names
+from nar.own import resolve
+from nar.zoo import list_specs, selections, source_names
 from nar.zoo.selections import select
 
 

@@ -11,7 +11,7 @@ from nar.corpus import Corpus, read_shard, shipped_corpus
 from nar.corpus.manifest import Manifest
 from nar.graphs.normal_form import inference_fingerprint
 from nar.labels.twins import twins
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 
 SLICE = 3
 MAX_NODES = 600

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.timm import bodies_built_once, timm_body
 

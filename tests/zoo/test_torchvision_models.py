@@ -2,7 +2,8 @@
 
 import pytest
 
-from nar.zoo import capture_architecture, list_specs
+from nar.own import capture_architecture
+from nar.zoo import list_specs
 
 
 @pytest.mark.parametrize(

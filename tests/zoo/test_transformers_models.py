@@ -7,7 +7,7 @@ import torch
 
 from nar.base.errors import CaptureError
 from nar.graphs.canonical import exact_fingerprint
-from nar.zoo import capture_architecture
+from nar.own import capture_architecture
 from nar.zoo.libraries import import_library
 from nar.zoo.sources.transformers.capture import capture_config
 from nar.zoo.sources.transformers.configs import default_config, narrowed, parts

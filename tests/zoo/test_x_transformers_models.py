@@ -3,7 +3,8 @@
 import pytest
 
 from nar.base.errors import UnknownArchitectureError
-from nar.zoo import capture_architecture, list_specs, resolve
+from nar.own import capture_architecture, resolve
+from nar.zoo import list_specs
 
 PLAIN = "x_transformers:decoder/depth=6"
 

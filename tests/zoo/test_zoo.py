@@ -4,7 +4,8 @@ import pytest
 
 from nar.base.errors import UnknownArchitectureError
 from nar.graphs.ops import op_name
-from nar.zoo import capture_architecture, list_specs, resolve, source_names
+from nar.own import capture_architecture, resolve
+from nar.zoo import list_specs, source_names
 
 CENTRE = list_specs("darts")[0]
 

@@ -6,8 +6,7 @@ import torch
 from nar.base.errors import CaptureError, InvalidInputError, NarError, UnknownArchitectureError
 from nar.base.model_files import READ
 from nar.graphs.ops import op_name
-from nar.zoo import capture_architecture
-from nar.zoo.sources import file
+from nar.own import capture_architecture, files
 
 SOURCE = """
 import torch
@@ -284,4 +283,4 @@ def test_a_shape_is_for_factories_only(tmp_path):
 
 def test_each_kind_of_file_has_a_reader():
     """What is read stands in one table, which the page offers as well (`tests/web`)."""
-    assert file._READERS.keys() == READ.keys()
+    assert files._READERS.keys() == READ.keys()

@@ -8,8 +8,8 @@ import pytest
 
 from nar.base.errors import CaptureError
 from nar.graphs.ops import op_name
-from nar.zoo import capture_architecture
-from nar.zoo.sources.user_code import run_file
+from nar.own import capture_architecture
+from nar.own.user_code import run_file
 
 LAYER = "from torch import nn\ndef make():\n    return nn.Linear(224, {width})\n"
 
@@ -43,7 +43,7 @@ def write(folder, **files):
 def test_a_file_may_import_model_libraries(tmp_path, imports, build):
     write(tmp_path, model=f"{imports}\ndef make():\n    return {build}\n")
     program = (
-        "import sys; from nar.zoo import capture_architecture as capture\n"
+        "import sys; from nar.own import capture_architecture as capture\n"
         f"print(capture({str(tmp_path / 'model.py:make')!r}).architecture.graph.nodes)"
     )
     done = subprocess.run(
@@ -57,7 +57,7 @@ def test_a_file_may_import_model_libraries(tmp_path, imports, build):
 def test_no_library_is_imported_that_the_file_does_not_want(tmp_path):
     write(tmp_path, model=LAYER.format(width=8))
     program = (
-        "import sys; from nar.zoo.sources.file import resolve_file\n"
+        "import sys; from nar.own.files import resolve_file\n"
         f"resolve_file({str(tmp_path / 'model.py:make')!r}).capture()\n"
         "print(sorted({'timm', 'torchvision', 'transformers'} & set(sys.modules)))"
     )

@@ -18,11 +18,11 @@ from nar.capture.forward.placement import flat_tensors
 from nar.capture.graphs import to_capture
 from nar.capture.values import shape_of
 from nar.graphs.architecture import UNKNOWN, Labels
+from nar.own.user_code import Arguments, as_at_home, read_arguments, run_file
+from nar.own.usual import usual_inputs, usual_settings
 from nar.zoo.building import UninitialisedOnMeta, weightless
 from nar.zoo.sources.transformers.config_file import capture_config_file
 from nar.zoo.sources.transformers.known_values import known_values
-from nar.zoo.sources.user_code import Arguments, as_at_home, read_arguments, run_file
-from nar.zoo.sources.usual import usual_inputs, usual_settings
 from nar.zoo.spec import ArchitectureSpec
 
 _Surroundings = Callable[[], AbstractContextManager[object]]

@@ -1,0 +1,60 @@
+"""Any model by its name: of a source of the zoo, or of a user's own file.
+
+``timm:resnet50``, ``path/to/file.py:factory``, ``model.pt2``, ``model.onnx``, ``config.json``.
+"""
+
+from collections.abc import Sequence
+
+from nar.base.errors import InvalidInputError, UnknownArchitectureError
+from nar.base.model_files import WANTED
+from nar.graphs.architecture import architecture
+from nar.own.files import is_file_name, resolve_file
+from nar.zoo import ArchitectureSpec, ZooCapture, source_names, source_of
+from nar.zoo.timing import Laps, lap
+
+__all__ = ["capture_architecture", "resolve"]
+
+
+def resolve(name: str, input_shape: Sequence[int] | None = None) -> ArchitectureSpec:
+    """The spec behind a name, labelled but not built.
+
+    Args:
+        name: A name of a source, or of a file.
+        input_shape: Shape of the tensor that the module of a user's factory is called with.
+
+    Raises:
+        UnknownArchitectureError: No source has that name; the nearest names are given.
+        MissingLibraryError: The source's library is not installed.
+    """
+    source = source_of(name)
+    if source is not None:
+        if input_shape:
+            raise InvalidInputError(name, "wanted an input shape for path/to/file.py:factory only")
+        return source.resolve(name)
+    if is_file_name(name):
+        return resolve_file(name, input_shape)
+    raise UnknownArchitectureError(
+        f"{name}: wanted {', '.join(f'{known}:<model>' for known in source_names())}, {WANTED}"
+    )
+
+
+def capture_architecture(name: str, input_shape: Sequence[int] | None = None) -> ZooCapture:
+    """Build, capture and label the model behind a name.
+
+    Args:
+        name: A name of a source, or of a file.
+        input_shape: Shape of the tensor that the module of a user's factory is called with.
+
+    Raises:
+        UnknownArchitectureError: No source has that name.
+        MissingLibraryError: The source's library is not installed.
+        CaptureError: The model could not be built or captured.
+    """
+    with Laps() as laps:
+        with lap("build"):
+            spec = resolve(name, input_shape)
+        # A source that does not say where its time goes spends it on the forward pass.
+        with lap("forward"):
+            capture = spec.capture()
+        item = architecture(spec.labels, capture.network)
+    return ZooCapture(item, capture.unknown_operators, laps.seconds(), capture.unknown_facts)
