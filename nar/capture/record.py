@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from nar.graphs.assumed import Assumed
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.graph import ComputationalGraph
 
@@ -47,11 +48,13 @@ class Capture:
             are in the graph under a hashed id of their own.
         unknown_facts: How often the shape or the number that an operator of an ONNX file gives
             could not be computed: its cost is not counted then.
+        assumed: What was assumed of a user's own model; None where nothing was.
     """
 
     network: Fingerprinted
     unknown_operators: dict[str, int]
     unknown_facts: dict[str, int] = field(default_factory=dict)
+    assumed: Assumed | None = None
 
     @property
     def graph(self) -> ComputationalGraph:

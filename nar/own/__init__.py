@@ -57,4 +57,6 @@ def capture_architecture(name: str, input_shape: Sequence[int] | None = None) ->
         with lap("forward"):
             capture = spec.capture()
         item = architecture(spec.labels, capture.network)
-    return ZooCapture(item, capture.unknown_operators, laps.seconds(), capture.unknown_facts)
+    return ZooCapture(
+        item, capture.unknown_operators, laps.seconds(), capture.unknown_facts, capture.assumed
+    )

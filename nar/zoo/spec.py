@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from nar.base.errors import UnknownArchitectureError
 from nar.capture import Capture
 from nar.graphs.architecture import Architecture, Labels
+from nar.graphs.assumed import Assumed
 from nar.zoo.timing import CaptureSeconds
 
 
@@ -32,12 +33,14 @@ class ZooCapture:
         unknown_operators: How often each operator outside the vocabulary occurred.
         seconds: Where the time went.
         unknown_facts: See `Capture`.
+        assumed: See `Capture`.
     """
 
     architecture: Architecture
     unknown_operators: dict[str, int]
     seconds: CaptureSeconds
     unknown_facts: dict[str, int] = field(default_factory=dict)
+    assumed: Assumed | None = None
 
 
 def unknown_architecture(
