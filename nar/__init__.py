@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nar.answers.retrieve import Retriever
     from nar.answers.verdict import family_verdict
     from nar.ask import diff, motifs_of, novelty_of, search
+    from nar.base.asking import Asking
     from nar.base.errors import NarError
     from nar.capture import CaptureInputs, capture_exported, capture_module, capture_onnx
     from nar.client.async_client import AsyncClient
@@ -62,11 +63,13 @@ _HOME = {
     "family_verdict": "nar.answers.verdict",
     "Client": "nar.client.client",
     "AsyncClient": "nar.client.async_client",
+    "Asking": "nar.base.asking",
     "NarError": "nar.base.errors",
 }
 
 __all__ = [
     "ArchitectureIndex",
+    "Asking",
     "AsyncClient",
     "CaptureInputs",
     "Client",

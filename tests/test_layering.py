@@ -50,7 +50,7 @@ OWNERS = {
     **dict.fromkeys(("pymilvus", "milvus_lite"), ("nar/index/",)),
     "mcp": ("nar/mcp_server.py",),
     "onnx": ("nar/capture/",),
-    "typer": ("nar/base/console.py", "nar/cli/", "cluster/"),
+    "typer": ("nar/base/console.py", "nar/base/asking_options.py", "nar/cli/", "cluster/"),
     "sklearn": ("nar/answers/map.py",),
     "matplotlib": ("nar/views/", "nar/ask.py"),
 }

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
 from nar.base.model_files import CONFIG_FILE, PYTHON, READ, WANTED, why_not_read
@@ -162,12 +163,12 @@ def _of_hub(name: str) -> str:
     )
 
 
-def captured(name: str, input_shape: Sequence[int] | None = None) -> "ZooCapture":
+def captured(name: str, asking: Asking = NOTHING_STATED) -> "ZooCapture":
     """Capture one model, with a note on stderr meanwhile.
 
     Args:
         name: Name of the model with its source, or path of its file.
-        input_shape: Of a tensor that the module of a user's factory is given.
+        asking: What the user states of a model of their own.
 
     Raises:
         CaptureError: The model could not be captured.
@@ -176,7 +177,7 @@ def captured(name: str, input_shape: Sequence[int] | None = None) -> "ZooCapture
     from nar.own import capture_architecture
 
     with stderr.status(f"capturing {name}"):
-        return capture_architecture(name, input_shape)
+        return capture_architecture(name, asking)
 
 
 def known_or_captured(
@@ -184,7 +185,7 @@ def known_or_captured(
     written: str,
     *,
     fresh: bool = False,
-    input_shape: Sequence[int] | None = None,
+    asking: Asking = NOTHING_STATED,
 ) -> Architecture:
     """An architecture from the corpus, or captured where the corpus lacks it or cannot be read.
 
@@ -192,7 +193,7 @@ def known_or_captured(
         corpus: Where it may be; None if there is no corpus.
         written: What the user wrote for it.
         fresh: Whether to capture it even if the corpus has it.
-        input_shape: Of a tensor that the module of a user's factory is given.
+        asking: What the user states of a model of their own.
 
     Raises:
         UnknownArchitectureError: There is nothing of that name; the nearest are given.
@@ -203,18 +204,18 @@ def known_or_captured(
         known = None if fresh or corpus is None else _in_corpus(corpus, written)
     except CorpusError:
         known = None
-    return known or captured(written, input_shape).architecture
+    return known or captured(written, asking).architecture
 
 
 def architectures_of(
-    corpus: Location | None, written: Iterable[str], input_shape: Sequence[int] | None = None
+    corpus: Location | None, written: Iterable[str], asking: Asking = NOTHING_STATED
 ) -> Iterator[Architecture]:
     """Several architectures; in contrast to `known_or_captured`, a damaged corpus is an error.
 
     Args:
         corpus: Where they may be; None if there is no corpus.
         written: What the user wrote for them.
-        input_shape: Of a tensor that the modules of users' factories are given.
+        asking: What the user states of models of their own.
 
     Raises:
         CorpusError: The corpus is missing or damaged.
@@ -223,7 +224,7 @@ def architectures_of(
     for each in written:
         name = resolve_name(each, corpus)
         known = _in_corpus(corpus, name) if corpus is not None else None
-        yield known or captured(name, input_shape).architecture
+        yield known or captured(name, asking).architecture
 
 
 def _in_corpus(corpus: Location, name: str) -> Architecture | None:

@@ -6,13 +6,16 @@ The distributed jobs are `python -m cluster.extract`, `cluster.pretrain` and `cl
 import gc
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from nar.answers.change_kinds import ChangeKind
+from nar.base.asking import Allowance, Asking
+from nar.base.asking_options import own_models
 from nar.base.console import (
     DEFAULT_WORK,
     AsJson,
@@ -27,7 +30,7 @@ from nar.base.console import (
 from nar.base.errors import InvalidInputError, MissingLibraryError
 from nar.base.process import tell_libraries
 from nar.cli import groups
-from nar.cli.options import NAME_HELP, Corpus, InputShape, Multiples, Name, filtering
+from nar.cli.options import NAME_HELP, Corpus, Multiples, Name, filtering
 from nar.graphs.by import By
 from nar.index import IndexKind
 from nar.index.filters import Filter
@@ -67,6 +70,7 @@ def options(version: Version = False) -> None:
 
 @app.command()
 @reporting_errors
+@own_models
 @filtering
 def search(
     name: Annotated[str, typer.Argument(help=NAME_HELP)] = "",
@@ -106,7 +110,7 @@ def search(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Capture the model, even if the corpus has it.")
     ] = False,
-    input_shape: InputShape = None,
+    asking: Asking,
     copies: Annotated[
         bool, typer.Option("--all", help="Give every copy of a network a row of its own.")
     ] = False,
@@ -140,7 +144,7 @@ def search(
 
     how = {"explain": explain, "fresh": fresh, "copies": copies, "as_json": as_json}
     wanted_hits = (wanted, relative)
-    run_search(name, top_k, wanted_hits, by, choice, server=server, input_shape=input_shape, **how)
+    run_search(name, top_k, wanted_hits, by, choice, server=server, asking=asking, **how)
 
 
 def _warn_of_unknown(path: Path, unknown: Sequence[str]) -> None:
@@ -169,40 +173,43 @@ def list_names(
 
 @app.command()
 @reporting_errors
+@own_models
 def capture(
     name: Name,
     graph: bool = False,
-    input_shape: InputShape = None,
+    *,
+    asking: Asking,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Capture a model: operators, parameters, FLOPs, fingerprints. --graph prints every node."""
     from nar.cli import model_commands
 
-    model_commands.capture(name, input_shape, graph=graph, as_json=as_json)
+    model_commands.capture(name, asking, graph=graph, as_json=as_json)
 
 
 @app.command()
 @reporting_errors
-def motifs(
-    name: Name, input_shape: InputShape = None, as_json: AsJson = False, verbose: Verbose = False
-) -> None:
+@own_models
+def motifs(name: Name, asking: Asking, as_json: AsJson = False, verbose: Verbose = False) -> None:
     """Show the repeated blocks a model is made of."""
     from nar.cli import model_commands
 
-    model_commands.motifs(name, input_shape, as_json=as_json)
+    model_commands.motifs(name, asking, as_json=as_json)
 
 
 @groups.corpora.command("diff")
 @app.command()
 @reporting_errors
+@own_models
 def diff(
     first: Name,
     second: Name,
     work: Work = DEFAULT_WORK,
     corpus: Corpus = None,
     html: Annotated[Path | None, typer.Option(help="File that gets the same as a page.")] = None,
-    input_shape: InputShape = None,
+    *,
+    asking: Asking,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -211,47 +218,66 @@ def diff(
     from nar.cli import model_commands
 
     chosen, both = CorpusChoice(work, corpus), (first, second)
-    model_commands.diff(chosen, both, input_shape, html=html, as_json=as_json)
+    model_commands.diff(chosen, both, asking, html=html, as_json=as_json)
 
 
 @app.command()
 @reporting_errors
+@own_models
 def lock(
     names: Names = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = _LOCK,
-    input_shape: InputShape = None,
+    *,
+    asking: Asking,
     verbose: Verbose = False,
 ) -> None:
     """Write fingerprints and motifs of models down; without names, those of the file anew."""
     from nar.cli import lock_commands
 
-    count = lock_commands.lock(names or [], output, input_shape)
+    count = lock_commands.lock(names or [], output, asking)
     typer.echo(f"{count:,} locked in {output}")
+
+
+def _change_or_allowance(text: str) -> ChangeKind | Allowance:
+    for kind in (ChangeKind, Allowance):
+        if text in list(kind):
+            return kind(text)
+    raise typer.BadParameter(f"wanted {', '.join((*ChangeKind, *Allowance))}, came {text!r}")
 
 
 @app.command()
 @reporting_errors
+@own_models(has_allow=True)
 def check(
     names: Names = None,
     lock_file: Annotated[Path, typer.Option("--lock", help="File that `nar lock` wrote.")] = _LOCK,
     allow: Annotated[
-        list[ChangeKind] | None,
-        typer.Option(help="Accept changes of this kind; may be given again."),
+        list[Any] | None,
+        typer.Option(
+            parser=_change_or_allowance,
+            metavar="KIND",
+            help=f"Accept changes of this kind ({', '.join(ChangeKind)}), or let the code of your "
+            f"own model do this ({', '.join(Allowance)}); may be given again.",
+        ),
     ] = None,
-    input_shape: InputShape = None,
+    *,
+    asking: Asking,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Say what changed since `nar lock`; ends with 3 if a change is of no kind that is allowed."""
     from nar.cli import lock_commands
 
-    allowed = allow or []
-    if not lock_commands.check(names or [], lock_file, allowed, input_shape, as_json=as_json):
+    kinds = [each for each in allow or () if isinstance(each, ChangeKind)]
+    code_may = frozenset(each for each in allow or () if isinstance(each, Allowance))
+    asking = replace(asking, allowed=code_may)
+    if not lock_commands.check(names or [], lock_file, kinds, asking, as_json=as_json):
         raise typer.Exit(_CHANGED)
 
 
 @app.command()
 @reporting_errors
+@own_models
 def export(
     name: Name,
     output: Annotated[
@@ -260,7 +286,8 @@ def export(
     operators: Annotated[
         bool, typer.Option("--operators", help="Draw every operator, not every motif.")
     ] = False,
-    input_shape: InputShape = None,
+    *,
+    asking: Asking,
     work: Work = DEFAULT_WORK,
     corpus: Corpus = None,
     verbose: Verbose = False,
@@ -270,7 +297,7 @@ def export(
     from nar.cli import model_commands
 
     chosen = CorpusChoice(work, corpus)
-    model_commands.export(chosen, name, output, input_shape, operators=operators)
+    model_commands.export(chosen, name, output, asking, operators=operators)
     typer.echo(f"wrote {output}")
 
 

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from nar.base.asking import Asking
+from nar.base.asking_options import own_models
 from nar.base.console import DEFAULT_WORK, AsJson, ConfigFile, Uri, Verbose, Work, reporting_errors
-from nar.cli.options import Corpus, InputShape
+from nar.cli.options import Corpus
 
 corpora = typer.Typer(help="Look at a corpus of captured architectures.", no_args_is_help=True)
 atlases = typer.Typer(
@@ -172,12 +174,14 @@ def build(
 
 @indexes.command("add")
 @reporting_errors
+@own_models
 def add(
     names: Annotated[list[str], typer.Argument(help="Models of your own: FILE:FUNCTION, ...")],
     work: Work = DEFAULT_WORK,
     uri: Uri = None,
     config: ConfigFile = None,
-    input_shape: InputShape = None,
+    *,
+    asking: Asking,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -185,7 +189,7 @@ def add(
     from nar.choices import IndexChoice
     from nar.cli import index_commands
 
-    index_commands.add(names, IndexChoice(work, uri, config), input_shape, as_json=as_json)
+    index_commands.add(names, IndexChoice(work, uri, config), asking, as_json=as_json)
 
 
 @indexes.command("info")

@@ -10,6 +10,7 @@ from nar.answers.atlas_making import embedded
 from nar.answers.atlas_store import open_atlas
 from nar.answers.naming import captured, resolve_name
 from nar.answers.novelty import keep_novelty
+from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import progress, show
 from nar.choices import IndexChoice
 from nar.corpus import shipped_corpus
@@ -43,7 +44,7 @@ def build(choice: IndexChoice, *, as_json: bool) -> None:
 def add(
     names: Sequence[str],
     choice: IndexChoice,
-    input_shape: Sequence[int] | None = None,
+    asking: Asking = NOTHING_STATED,
     *,
     as_json: bool,
 ) -> None:
@@ -53,7 +54,7 @@ def add(
         CaptureError: A model could not be captured; nothing is written.
         IndexUnavailableError: Another process has the index, or it cannot be written.
     """
-    models = (captured(resolve_name(name, shipped_corpus()), input_shape) for name in names)
+    models = (captured(resolve_name(name, shipped_corpus()), asking) for name in names)
     items = [model.architecture for model in models]
     config = choice.config().index
     if choice.wants_atlas_encoder:

@@ -8,12 +8,13 @@ from rich.console import Group
 from nar.answers import lock as locks
 from nar.answers.change_kinds import ChangeKind
 from nar.answers.naming import captured, resolve_name
+from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import show
 from nar.corpus import shipped_corpus
 from nar.views.difference import change_lines, change_report
 
 
-def lock(names: Sequence[str], path: Path, input_shape: Sequence[int] | None = None) -> int:
+def lock(names: Sequence[str], path: Path, asking: Asking = NOTHING_STATED) -> int:
     """Lock some models; without names, lock the models of the file again.
 
     Returns:
@@ -24,7 +25,7 @@ def lock(names: Sequence[str], path: Path, input_shape: Sequence[int] | None = N
         CaptureError: A model could not be captured; the lock is as it was.
     """
     wanted = _resolved(names) or sorted(locks.locked_names(path))
-    locks.write_lock(path, {name: _captured(name, input_shape) for name in wanted})
+    locks.write_lock(path, {name: _captured(name, asking) for name in wanted})
     return len(wanted)
 
 
@@ -32,7 +33,7 @@ def check(
     names: Sequence[str],
     path: Path,
     allowed: Collection[ChangeKind],
-    input_shape: Sequence[int] | None = None,
+    asking: Asking = NOTHING_STATED,
     *,
     as_json: bool,
 ) -> bool:
@@ -49,7 +50,7 @@ def check(
     chosen = _resolved(names) or written.models
     wanted = {name: locks.locked_of(written, name, path) for name in chosen}
     changes = {
-        name: locks.change(before, _captured(name, input_shape)) for name, before in wanted.items()
+        name: locks.change(before, _captured(name, asking)) for name, before in wanted.items()
     }
     report = {"models": {name: change_report(each, allowed) for name, each in changes.items()}}
     lines = (line for name, each in changes.items() for line in change_lines(name, each, allowed))
@@ -62,5 +63,5 @@ def _resolved(names: Sequence[str]) -> list[str]:
     return [resolve_name(name, shipped_corpus()) for name in names]
 
 
-def _captured(name: str, input_shape: Sequence[int] | None) -> locks.Locked:
-    return locks.locked(captured(name, input_shape).architecture)
+def _captured(name: str, asking: Asking) -> locks.Locked:
+    return locks.locked(captured(name, asking).architecture)

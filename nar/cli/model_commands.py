@@ -1,6 +1,6 @@
 """What the commands about models do: names, one model, two models, users of a block."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -8,6 +8,7 @@ from pathlib import Path
 from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.conditions import MemoryValues, check_values
 from nar.answers.naming import architectures_of, captured, known_or_captured, resolve_name
+from nar.base.asking import Asking
 from nar.base.console import DEFAULT_WORK, show, stderr
 from nar.base.errors import InvalidInputError
 from nar.base.files import write_text
@@ -36,9 +37,9 @@ def known_names(pattern: str, wanted: Filter) -> Iterator[str]:
     return (name for name in names if fnmatchcase(name.lower(), pattern.lower()))
 
 
-def capture(name: str, input_shape: Sequence[int] | None, *, graph: bool, as_json: bool) -> None:
+def capture(name: str, asking: Asking, *, graph: bool, as_json: bool) -> None:
     """Show a captured model, or every node of it."""
-    model = captured(resolve_name(name, shipped_corpus()), input_shape)
+    model = captured(resolve_name(name, shipped_corpus()), asking)
     show(
         reports.capture(model),
         lambda: str(model.architecture.graph) if graph else display.capture(model),
@@ -46,10 +47,10 @@ def capture(name: str, input_shape: Sequence[int] | None, *, graph: bool, as_jso
     )
 
 
-def motifs(name: str, input_shape: Sequence[int] | None, *, as_json: bool) -> None:
+def motifs(name: str, asking: Asking, *, as_json: bool) -> None:
     """Show the motif types of a model."""
     corpus = CorpusChoice(DEFAULT_WORK).directory_if_any()
-    model = known_or_captured(corpus, name, input_shape=input_shape)
+    model = known_or_captured(corpus, name, asking=asking)
     name, cut = model.labels.name, partition(model.graph)
     show(reports.motifs(name, cut), lambda: display.motifs(name, cut), as_json=as_json)
 
@@ -93,7 +94,7 @@ def search_blocks(
 def diff(
     corpus: CorpusChoice,
     both: tuple[str, str],
-    input_shape: Sequence[int] | None,
+    asking: Asking,
     *,
     html: Path | None,
     as_json: bool,
@@ -103,7 +104,7 @@ def diff(
     from nar.views.difference import difference_html, difference_report, difference_view
     from nar.views.html import document
 
-    compared = difference(*architectures_of(corpus.directory_if_any(), both, input_shape))
+    compared = difference(*architectures_of(corpus.directory_if_any(), both, asking))
     if html is not None:
         title = " and ".join(both)
         write_text(html, document(title, *difference_html(compared)))
@@ -115,7 +116,7 @@ def export(
     corpus: CorpusChoice,
     name: str,
     output: Path,
-    input_shape: Sequence[int] | None,
+    asking: Asking,
     *,
     operators: bool,
 ) -> None:
@@ -124,6 +125,6 @@ def export(
     from nar.views import drawing
 
     drawing.check_suffix(output)
-    [item] = architectures_of(corpus.directory_if_any(), [name], input_shape)
+    [item] = architectures_of(corpus.directory_if_any(), [name], asking)
     draw = drawing.operator_drawing if operators else drawing.motif_drawing
     drawing.write_drawing(output, draw(name, item.graph))

@@ -3,7 +3,7 @@
 A filter has two options for each condition: least and most, or wanted and unwanted values.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import Parameter, signature
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from nar.base.errors import InvalidInputError
+from nar.base.option_groups import signature_with
 from nar.index.filters import Condition, Filter, Range, conditions_of
 
 if TYPE_CHECKING:
@@ -33,22 +34,6 @@ Corpus = Annotated[
     typer.Option(
         metavar="DIR|URI",
         help="Where a corpus lies; by default that of --work, or else the shipped one.",
-    ),
-]
-
-
-def _shape(text: str) -> list[int]:
-    """The sizes in a text such as ``1,3,224,224``."""
-    sizes = text.replace("x", ",").split(",")
-    if not all(size.strip().isdecimal() and int(size) for size in sizes):
-        raise typer.BadParameter(f"wanted sizes such as 1,3,224,224, came {text!r}")
-    return [int(size) for size in sizes]
-
-
-InputShape = Annotated[
-    Any,
-    typer.Option(
-        parser=_shape, metavar="1,3,224,224", help="Of a tensor for the module of FILE:FUNCTION."
     ),
 ]
 
@@ -95,20 +80,9 @@ def filtering(
 
     options = [option for condition in conditions_of(kind) for option in _options(condition)]
     names = frozenset(option.name for option in options)
-    vars(run)["__signature__"] = _signature(command, options)
+    # What `run` gives a command beside ``wanted`` is no option.
+    vars(run)["__signature__"] = signature_with(command, {"wanted": options, "relative": ()})
     return run
-
-
-def _signature(command: Callable[..., None], options: Sequence[Parameter]) -> Any:  # noqa: ANN401
-    """The signature of a command with the options in the place of ``wanted``."""
-    own = signature(command)
-    parameters: list[Parameter] = []
-    for parameter in own.parameters.values():
-        if parameter.name == "relative":
-            continue
-        parameters += options if parameter.name == "wanted" else [parameter]
-    by_keyword = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
-    return own.replace(parameters=by_keyword)
 
 
 def _options(condition: Condition) -> Iterator[Parameter]:

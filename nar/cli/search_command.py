@@ -18,6 +18,7 @@ from nar.answers.naming import captured, known_or_captured
 from nar.answers.novelty import Novelty, read_novelty
 from nar.answers.query import Answer, Part, Query
 from nar.answers.retrieve import Retriever
+from nar.base.asking import Asking
 from nar.base.console import show, stderr
 from nar.base.errors import CorpusError, NarError
 from nar.choices import CorpusChoice, IndexChoice
@@ -58,7 +59,7 @@ def search(
     explain: bool,
     fresh: bool,
     copies: bool,
-    input_shape: Sequence[int] | None,
+    asking: Asking,
     as_json: bool,
 ) -> None:
     """Search with a model, and show its relatives.
@@ -73,11 +74,11 @@ def search(
         explain: Whether to name the motifs that the first hits share with the model.
         fresh: Whether to capture what the corpus has, too.
         copies: Whether every copy counts as a relative of its own.
-        input_shape: Of a tensor that the module of a user's factory is given.
+        asking: What the user states of a model of their own.
         as_json: Whether a program reads the answer.
     """
     corpus = CorpusChoice(choice.work).directory_if_any()
-    asked = known_or_captured(corpus, name, fresh=fresh, input_shape=input_shape)
+    asked = known_or_captured(corpus, name, fresh=fresh, asking=asking)
     name, wanted = asked.labels.name, resolved(*conditions, asked.graph)
     wide = top_k if copies else min(_COPIES * top_k, MAX_TOP_K)
     is_whole = as_json or explain

@@ -3,8 +3,7 @@
 ``timm:resnet50``, ``path/to/file.py:factory``, ``model.pt2``, ``model.onnx``, ``config.json``.
 """
 
-from collections.abc import Sequence
-
+from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.base.model_files import WANTED
 from nar.graphs.architecture import architecture
@@ -15,12 +14,12 @@ from nar.zoo.timing import Laps, lap
 __all__ = ["capture_architecture", "resolve"]
 
 
-def resolve(name: str, input_shape: Sequence[int] | None = None) -> ArchitectureSpec:
+def resolve(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec:
     """The spec behind a name, labelled but not built.
 
     Args:
         name: A name of a source, or of a file.
-        input_shape: Shape of the tensor that the module of a user's factory is called with.
+        asking: What the user states of a model of their own.
 
     Raises:
         UnknownArchitectureError: No source has that name; the nearest names are given.
@@ -28,22 +27,22 @@ def resolve(name: str, input_shape: Sequence[int] | None = None) -> Architecture
     """
     source = source_of(name)
     if source is not None:
-        if input_shape:
-            raise InvalidInputError(name, "wanted an input shape for path/to/file.py:factory only")
+        if asking.inputs:
+            raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:factory only")
         return source.resolve(name)
     if is_file_name(name):
-        return resolve_file(name, input_shape)
+        return resolve_file(name, asking)
     raise UnknownArchitectureError(
         f"{name}: wanted {', '.join(f'{known}:<model>' for known in source_names())}, {WANTED}"
     )
 
 
-def capture_architecture(name: str, input_shape: Sequence[int] | None = None) -> ZooCapture:
+def capture_architecture(name: str, asking: Asking = NOTHING_STATED) -> ZooCapture:
     """Build, capture and label the model behind a name.
 
     Args:
         name: A name of a source, or of a file.
-        input_shape: Shape of the tensor that the module of a user's factory is called with.
+        asking: What the user states of a model of their own.
 
     Raises:
         UnknownArchitectureError: No source has that name.
@@ -52,7 +51,7 @@ def capture_architecture(name: str, input_shape: Sequence[int] | None = None) ->
     """
     with Laps() as laps:
         with lap("build"):
-            spec = resolve(name, input_shape)
+            spec = resolve(name, asking)
         # A source that does not say where its time goes spends it on the forward pass.
         with lap("forward"):
             capture = spec.capture()

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
+from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitectureError
 from nar.capture import Capture, CaptureInputs, capture_exported, capture_onnx
 from nar.capture.forward.dispatch import reason_of, trace_module
@@ -49,7 +50,7 @@ def capture_factory(
     path: Path,
     factory: str,
     arguments: Arguments,
-    input_shape: Sequence[int] | None,
+    asking: Asking,
     *,
     name: str,
 ) -> Capture:
@@ -63,7 +64,7 @@ def capture_factory(
         path: The file. It may import its neighbours, and lie in a package.
         factory: What makes the module: a function, a class, or the module itself.
         arguments: What the factory is called with.
-        input_shape: Shape of the tensor that the module is called with, whatever inputs it brings.
+        asking: What the user states; inputs go before those that the module brings.
         name: Name of the model, for errors.
 
     Raises:
@@ -81,7 +82,7 @@ def capture_factory(
                     with building():
                         module, inputs = make()
                     with calling():
-                        return _captured(name, module, inputs, input_shape)
+                        return _captured(name, module, inputs, asking)
             except CaptureError as error:
                 failure = failure or error
         if module is not None and failure is not None:
@@ -90,7 +91,7 @@ def capture_factory(
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             made = make()
-        return _captured(name, *made, input_shape)
+        return _captured(name, *made, asking)
 
 
 def _check_weights(name: str, module: nn.Module, without: CaptureError) -> None:
@@ -109,11 +110,9 @@ def _check_weights(name: str, module: nn.Module, without: CaptureError) -> None:
         raise CaptureError(name, without.operator, reason) from without
 
 
-def _captured(
-    name: str, module: nn.Module, inputs: object, input_shape: Sequence[int] | None
-) -> Capture:
-    if input_shape:
-        inputs = torch.zeros(*input_shape)
+def _captured(name: str, module: nn.Module, inputs: object, asking: Asking) -> Capture:
+    if asking.inputs:
+        inputs = tuple(_stated(text) for text in asking.inputs)
     if inputs is not None:
         return _traced(name, module, CaptureInputs.of(inputs))
     try:
@@ -127,6 +126,18 @@ def _captured(
         given = ", ".join([*usual.kwargs, *images])
         reason = f"{error.reason}; it was given {given}; {_WAY_OUT}"
         raise CaptureError(name, error.operator, reason) from error
+
+
+def _stated(text: str) -> torch.Tensor:
+    """The tensor of an input that the user states.
+
+    Raises:
+        InvalidInputError: It is not the sizes of a tensor.
+    """
+    sizes = text.split("x")
+    if not all(size.isdecimal() for size in sizes):
+        raise InvalidInputError("--input", f"wanted sizes such as 1x3x224x224, came {text}")
+    return torch.zeros(*map(int, sizes))
 
 
 def _traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:
@@ -192,17 +203,16 @@ def is_file_name(name: str) -> bool:
     return bool(_FACTORY.fullmatch(name)) or Path(name).suffix in _READERS
 
 
-def resolve_file(name: str, input_shape: Sequence[int] | None = None) -> ArchitectureSpec:
+def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec:
     """The spec behind the name of a file, which is not read yet.
 
     Args:
         name: A file, or a factory in one, with arguments or without: ``net.py:make(64)``.
-        input_shape: Shape of the tensor that a factory's module is called with, whatever inputs it
-            brings.
+        asking: What the user states; inputs go before those that a factory's module brings.
 
     Raises:
         UnknownArchitectureError: There is no such file.
-        InvalidInputError: The arguments are no values, or a shape is given for no factory.
+        InvalidInputError: The arguments are no values, or inputs are stated for no factory.
     """
     named = _FACTORY.fullmatch(name)
     path = Path(named["path"] if named else name)
@@ -211,8 +221,8 @@ def resolve_file(name: str, input_shape: Sequence[int] | None = None) -> Archite
     labels = Labels(name=name, source=SOURCE, library=path.name, family=UNKNOWN, task=UNKNOWN)
     if named:
         arguments = read_arguments(named["arguments"] or "")
-        capture = partial(capture_factory, path, named["factory"], arguments, input_shape)
+        capture = partial(capture_factory, path, named["factory"], arguments, asking)
         return ArchitectureSpec(labels, partial(capture, name=name))
-    if input_shape:
-        raise InvalidInputError(name, "wanted an input shape for path/to/file.py:factory only")
+    if asking.inputs:
+        raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:factory only")
     return ArchitectureSpec(labels, partial(_READERS[path.suffix], path, name=name))

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from nar.base.asking import Asking
 from nar.base.errors import CaptureError, InvalidInputError, NarError, UnknownArchitectureError
 from nar.base.model_files import READ
 from nar.graphs.ops import op_name
@@ -255,15 +256,22 @@ def net(width, depth=1, *, act="ReLU"):
 """
 
 
+def stated(*inputs):
+    return Asking(inputs)
+
+
 def test_a_factory_takes_arguments_and_a_shape(tmp_path):
     path = tmp_path / "net.py"
     path.write_text(CONFIGURED)
     small = capture_architecture(f"{path}:net(8)").architecture
-    deep = capture_architecture(f"{path}:net(8, depth=3, act='Tanh')", [2, 3, 5, 7]).architecture
+    deep = capture_architecture(
+        f"{path}:net(8, depth=3, act='Tanh')", stated("2x3x5x7")
+    ).architecture
+    again = capture_architecture(f"{path}:net(8)", stated("1x3x4x4")).architecture
     assert small.labels.name == f"{path}:net(8)"
     assert deep.graph.nodes - 1 == 3 * (small.graph.nodes - 1)
     assert deep.graph.parameters == 3 * small.graph.parameters
-    assert capture_architecture(f"{path}:net(8)", [1, 3, 4, 4]).architecture.exact == small.exact
+    assert again.exact == small.exact
 
 
 @pytest.mark.parametrize("arguments", ["(open('x'))", "(x)", "(8", "(**{})", "(8) + f()"])
@@ -274,11 +282,11 @@ def test_arguments_are_values_and_are_not_run(tmp_path, arguments):
         capture_architecture(f"{path}:net{arguments}")
 
 
-def test_a_shape_is_for_factories_only(tmp_path):
+def test_inputs_are_stated_for_factories_only(tmp_path):
     (tmp_path / "model.onnx").touch()
     for name in ("timm:resnet18", str(tmp_path / "model.onnx")):
-        with pytest.raises(InvalidInputError, match="an input shape for path/to/file"):
-            capture_architecture(name, [1, 3, 64, 64])
+        with pytest.raises(InvalidInputError, match="stated inputs for path/to/file"):
+            capture_architecture(name, stated("1x3x64x64"))
 
 
 def test_each_kind_of_file_has_a_reader():

@@ -1,0 +1,73 @@
+"""The options by which commands are told of a user's own model: ``--input``, ``--allow``."""
+
+from collections.abc import Callable
+from functools import partial, wraps
+from inspect import Parameter
+from typing import Annotated, Any, Final
+
+import typer
+
+from nar.base.asking import Allowance, Asking
+from nar.base.option_groups import signature_with
+
+_ARGUMENT: Final = "asking"
+
+
+def _shape(text: str) -> str:
+    """The sizes in a text such as ``1,3,224,224``, as ``--input`` takes them."""
+    sizes = [size.strip() for size in text.replace("x", ",").split(",")]
+    if not all(size.isdecimal() and int(size) for size in sizes):
+        raise typer.BadParameter(f"wanted sizes such as 1,3,224,224, came {text!r}")
+    return "x".join(sizes)
+
+
+_INPUT: Final = typer.Option(
+    "--input",
+    metavar="[NAME=]SIZES[:TYPE]",
+    help="An input of your own model: x=1x3x224x224, ids=1x128:int64, mask=none; may be given "
+    "again.",
+)
+_SHAPE: Final = typer.Option(
+    "--input-shape", parser=_shape, metavar="1,3,224,224", help="Short for --input 1x3x224x224."
+)
+_ALLOW: Final = typer.Option(
+    "--allow", help="Let the code of your own model do this; may be given again."
+)
+_OPTIONS: Final = {
+    "inputs": Annotated[list[str] | None, _INPUT],
+    "input_shape": Annotated[Any, _SHAPE],
+    "allow": Annotated[list[Allowance] | None, _ALLOW],
+}
+
+
+def own_models(
+    command: Callable[..., None] | None = None, *, has_allow: bool = False
+) -> Callable[..., Any]:
+    """Give a command the options about a user's own model; it gets them as ``asking``.
+
+    Args:
+        command: Has a parameter ``asking``.
+        has_allow: Whether the command has an option ``--allow`` of its own.
+    """
+    if command is None:
+        return partial(own_models, has_allow=has_allow)
+    options = {name: each for name, each in _OPTIONS.items() if name != "allow" or not has_allow}
+
+    @wraps(command)
+    def run(**given: Any) -> None:  # noqa: ANN401 -- what any command is given
+        stated = {name: given.pop(name) for name in options}
+        command(**given, **{_ARGUMENT: _asking(**stated)})
+
+    parameters = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in options.items()
+    ]
+    vars(run)["__signature__"] = signature_with(command, {_ARGUMENT: parameters})
+    return run
+
+
+def _asking(
+    inputs: list[str] | None, input_shape: str | None, allow: list[Allowance] | None = None
+) -> Asking:
+    shapes = [input_shape] if input_shape else []
+    return Asking((*shapes, *(inputs or ())), frozenset(allow or ()))
