@@ -6,7 +6,7 @@ example inputs, or a graph. Answers show themselves in a notebook and become tab
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -19,7 +19,7 @@ from nar.answers.bodies import SharedBody
 from nar.answers.conditions import MemoryValues, as_field, check_values
 from nar.answers.difference import Difference, difference, motif_times
 from nar.answers.map import read_map
-from nar.answers.naming import resolve_name
+from nar.answers.naming import Asked, resolve_name
 from nar.answers.query import PARTS, Answer, Query
 from nar.answers.retrieve import Retriever
 from nar.answers.verdict import Resemblance
@@ -215,10 +215,11 @@ def search(
     """
     conditions = wanted or Filter()
     check_values(MemoryValues(_content().index), conditions, as_field)
-    item = architecture_of(model, example)
+    asked = asked_of(model, example)
+    item = asked.architecture
     parts = frozenset(PARTS if explain else set(PARTS) - {"shared"})
-    answer = _retriever().answer(Query(item, top_k, conditions, by, parts))
-    return Relatives(item.labels.name, answer)
+    query = Query(item, top_k, conditions, by, parts, assumed=asked.assumed)
+    return Relatives(item.labels.name, _retriever().answer(query))
 
 
 def architecture_of(model: Model, example: object = None) -> Architecture:
@@ -228,13 +229,19 @@ def architecture_of(model: Model, example: object = None) -> Architecture:
         >>> architecture_of("timm:resnet50").graph.parameters
         25557032
     """
+    return asked_of(model, example).architecture
+
+
+def asked_of(model: Model, example: object = None) -> Asked:
+    """A model as NAR reads it, and what was assumed of it; arguments as for `search`."""
     if isinstance(model, Architecture):
-        return model
+        return Asked(model)
     if isinstance(model, str):
         name = resolve_name(model, shipped_corpus())
-        return _known([name]).get(name) or capture_architecture(name).architecture
+        known = _known([name]).get(name)
+        return Asked(known) if known else Asked.of(capture_architecture(name))
     if isinstance(model, ComputationalGraph):
-        return architecture(_labels("graph"), model)
+        return Asked(architecture(_labels("graph"), model))
     name = type(model).__name__
     if example is None:
         example = usual_inputs(name, model)
@@ -242,7 +249,8 @@ def architecture_of(model: Model, example: object = None) -> Architecture:
         reason = f"wanted example inputs of {name}, such as torch.zeros(1, 3, 224, 224)"
         raise InvalidQueryError("example", reason)
     with usual_settings(model):
-        return architecture(_labels(name), capture_module(model, example, name=name).network)
+        captured = capture_module(model, example, name=name)
+    return Asked(architecture(_labels(name), captured.network), captured.assumed)
 
 
 def motifs_of(model: Model, example: object = None) -> Motifs:
@@ -263,7 +271,9 @@ def diff(first: Model, second: Model, example: object = None) -> Compared:
         >>> diff("timm:resnet50", "timm:resnet101").difference.motifs.other
         ()
     """
-    return Compared(difference(architecture_of(first, example), architecture_of(second, example)))
+    one, other = asked_of(first, example), asked_of(second, example)
+    compared = difference(one.architecture, other.architecture)
+    return Compared(replace(compared, assumed=(one.assumed, other.assumed)))
 
 
 def novelty_of(model: Model, example: object = None) -> float | None:

@@ -18,6 +18,7 @@ from nar.answers.verdict import FamilyCount, FamilyVerdict, Resemblance
 from nar.ask import Relatives
 from nar.client.questions import ANSWERS
 from nar.graphs.architecture import Labels, architecture
+from nar.graphs.assumed import Assumed, AssumedValue
 from nar.mcp_server import search_report
 from nar.views.answer import LEFT_OUT, NetworkRow, answer_report, answer_view
 from nar.views.difference import difference_html
@@ -44,6 +45,16 @@ NEW = Answer(
     bodies=(SharedBody("lib:body", ("head",)),),
     shared=(Explanation("lib:explained", MotifDifference((MOTIF,), ()), ("head",)),),
     compared=37,
+    assumed=Assumed(
+        inputs=("x=1x3x32x32",),
+        weights_reached=0.62,
+        sizes_matter=True,
+        is_sure=False,
+        doubts=("the call reaches 62% of the weights",),
+        values=(AssumedValue("width", "64", "configs/a.yaml:3"),),
+        stand_ins=("apex: its norms are torch's",),
+        skipped=("net.py:7: load_state_dict",),
+    ),
 )
 # Of what is known nothing weaker is said.
 NETWORK = replace(NEW, same_network=(hit("same-net"),), novelty=0.0)
@@ -64,6 +75,7 @@ SHOWN = {
     "bodies": (NEW, "lib:body"),
     "shared": (NEW, "lib:explained"),
     "compared": (NEW, "37"),
+    "assumed": (NEW, "x=1x3x32x32"),
 }
 
 
@@ -119,6 +131,24 @@ def test_what_was_not_asked_is_not_the_same_as_none():
     assert decode_answer(encode_answer(told)) == told
 
 
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+@pytest.mark.parametrize("shown", ["62% of the weights", "configs/a.yaml:3", "apex", "net.py:7"])
+def test_all_that_was_assumed_is_said(front_end, shown):
+    assert shown in FRONT_ENDS[front_end](NEW)
+
+
+@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN])
+def test_a_doubt_is_the_first_line_of_every_verdict(answer):
+    doubt = "Not certain: the call reaches 62% of the weights."
+    for front_end in ("command", "python"):
+        assert FRONT_ENDS[front_end](answer).startswith(doubt)
+    for front_end in ("--json", "mcp"):
+        assert json.loads(FRONT_ENDS[front_end](answer))["sentences"][0].startswith(doubt)
+    assert json.loads(FRONT_ENDS["http"](answer))["sentences"][0]["text"].startswith(doubt)
+    sure = replace(answer, assumed=replace(answer.assumed, is_sure=True))
+    assert not any("Not certain" in text(sure) for text in FRONT_ENDS.values())
+
+
 def drawn(text, parameters=0):
     graph = replace(graph_of(text), parameters=parameters)
     return architecture(Labels("lib:drawn", "lib", "lib 1", "fam", "t"), graph)
@@ -137,6 +167,7 @@ def test_a_difference_shows_what_two_models_share_and_leaves_the_rest_out():
         ),
         "bodies": (replace(other, differs=("head",)), "in the head alone"),
         "shared": (same, "stand in motifs that both have"),
+        "assumed": (replace(same, assumed=(None, NEW.assumed)), "lib:drawn: Assumed: --input x="),
     }
     names = {each.name for each in fields(Answer)}
     assert said.keys() == names - LEFT_OUT["nar diff --html"].keys()

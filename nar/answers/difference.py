@@ -4,7 +4,7 @@ Clients use these records too: no library of an index or of learning is imported
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from functools import cached_property
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from nar.answers.bodies import Dissected, differing
 from nar.answers.roles import Role
-from nar.answers.words import difference_text, shared_text
+from nar.answers.words import assumed_texts, difference_text, doubts_texts, shared_text
 from nar.graphs.architecture import Architecture
+from nar.graphs.assumed import Assumed
 from nar.graphs.fingerprints import Network, Sameness, sameness
 from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.graphs.normal_form import normal_form
@@ -204,6 +205,7 @@ class Difference:
             operands at the same distances, 0 to 1.
         differs: Which of embedding, body and head are not the same at inference; None where one
             architecture has too small a body.
+        assumed: What was assumed to capture each; None where nothing was.
     """
 
     first: Architecture
@@ -212,6 +214,7 @@ class Difference:
     motifs: MotifDifference
     alike: float
     differs: tuple[Role, ...] | None
+    assumed: tuple[Assumed | None, Assumed | None] = (None, None)
 
     @property
     def sameness(self) -> Sameness | None:
@@ -228,6 +231,20 @@ class Difference:
         """A sentence: how much of each stands in motifs that both have."""
         names = (self.first.labels.name, self.second.labels.name)
         return shared_text(names, self.motifs.in_shared)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Sentences: why either may be another model than its owner's."""
+        return self._of_each(doubts_texts)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Sentences: what was assumed of each."""
+        return self._of_each(assumed_texts)
+
+    def _of_each(self, say: Callable[[Assumed | None], Iterable[str]]) -> tuple[str, ...]:
+        sides = zip((self.first, self.second), self.assumed, strict=True)
+        return tuple(f"{side.labels.name}: {text}" for side, each in sides for text in say(each))
 
     @property
     def listing(self) -> tuple[str, ...]:

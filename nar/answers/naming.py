@@ -6,9 +6,11 @@ Nothing of torch is imported where a name is known, and a misspelt name is refus
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from nar.answers.words import assumed_texts, doubts_texts
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
@@ -16,6 +18,7 @@ from nar.base.model_files import CONFIG_FILE, PYTHON, READ, WANTED, why_not_read
 from nar.corpus import Corpus, Location
 from nar.corpus.suggestions import close_names
 from nar.graphs.architecture import Architecture
+from nar.graphs.assumed import Assumed
 
 if TYPE_CHECKING:
     from nar.zoo import ZooCapture
@@ -27,6 +30,30 @@ _FIRST: Final = ("timm", "torchvision", "transformers")
 _BARE: Final = "Model@"
 # Chosen: names in a message; more do not fit into two lines of a terminal.
 _SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A model that is asked about.
+
+    Attributes:
+        architecture: The model.
+        assumed: What was assumed to capture it; None where nothing was.
+    """
+
+    architecture: Architecture
+    assumed: Assumed | None = None
+
+    @classmethod
+    def of(cls, capture: "ZooCapture") -> "Asked":
+        """The model of a capture."""
+        return cls(capture.architecture, capture.assumed)
+
+    def tell_assumed(self) -> None:
+        """Say on stderr what was assumed: for commands whose output has no place for it."""
+        name = self.architecture.labels.name
+        for text in (*doubts_texts(self.assumed), *assumed_texts(self.assumed)):
+            stderr.print(f"{name}: {text}", style="dim", soft_wrap=True)
 
 
 def resolve_name(name: str, corpus: Location | None) -> str:
@@ -186,8 +213,8 @@ def known_or_captured(
     *,
     fresh: bool = False,
     asking: Asking = NOTHING_STATED,
-) -> Architecture:
-    """An architecture from the corpus, or captured where the corpus lacks it or cannot be read.
+) -> Asked:
+    """A model from the corpus, or captured where the corpus lacks it or cannot be read.
 
     Args:
         corpus: Where it may be; None if there is no corpus.
@@ -204,13 +231,13 @@ def known_or_captured(
         known = None if fresh or corpus is None else _in_corpus(corpus, written)
     except CorpusError:
         known = None
-    return known or captured(written, asking).architecture
+    return known or Asked.of(captured(written, asking))
 
 
-def architectures_of(
+def each_known_or_captured(
     corpus: Location | None, written: Iterable[str], asking: Asking = NOTHING_STATED
-) -> Iterator[Architecture]:
-    """Several architectures; in contrast to `known_or_captured`, a damaged corpus is an error.
+) -> Iterator[Asked]:
+    """Several models; in contrast to `known_or_captured`, a damaged corpus is an error.
 
     Args:
         corpus: Where they may be; None if there is no corpus.
@@ -224,8 +251,9 @@ def architectures_of(
     for each in written:
         name = resolve_name(each, corpus)
         known = _in_corpus(corpus, name) if corpus is not None else None
-        yield known or captured(name, asking).architecture
+        yield known or Asked.of(captured(name, asking))
 
 
-def _in_corpus(corpus: Location, name: str) -> Architecture | None:
-    return Corpus(corpus).graphs([name], {name.partition(":")[0]}).get(name)
+def _in_corpus(corpus: Location, name: str) -> Asked | None:
+    found = Corpus(corpus).graphs([name], {name.partition(":")[0]}).get(name)
+    return None if found is None else Asked(found)

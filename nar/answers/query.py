@@ -13,6 +13,7 @@ from nar.answers.part_of import Whole
 from nar.answers.verdict import FamilyVerdict, Resemblance
 from nar.base.errors import NarError
 from nar.graphs.architecture import Architecture
+from nar.graphs.assumed import Assumed
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.graph import ComputationalGraph
@@ -43,6 +44,7 @@ class Query:
             distinction answer by design.
         parts: Which parts of the answer are made beside the hits.
         parts_if_new: Further parts, made only where nothing known is the same as the target.
+        assumed: What was assumed to capture the target; None where nothing was.
 
     Example:
         >>> Query("timm:resnet50", top_k=3).filter == Filter()
@@ -55,6 +57,7 @@ class Query:
     by: By = "design"
     parts: frozenset[Part] = frozenset()
     parts_if_new: frozenset[Part] = frozenset()
+    assumed: Assumed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ class Answer:
             and has its body first, where these were asked for.
         compared: How many hits were compared with it, node by node, for `part_of` and `bodies`:
             the hits whose graphs could be read.
+        assumed: What was assumed to capture the target; None where nothing was.
     """
 
     hits: tuple[Hit, ...]
@@ -96,6 +100,7 @@ class Answer:
     bodies: tuple[SharedBody, ...] | None = None
     shared: tuple[Explanation, ...] | None = None
     compared: int | None = None
+    assumed: Assumed | None = None
 
     @property
     def is_known(self) -> bool:

@@ -187,6 +187,7 @@ class Retriever:
                 same_at_inference=known["inference"],
                 same_design=known["design"],
                 novelty=self._percentile(known, nearest[position]),
+                assumed=one.query.assumed,
             )
             for position, (one, known) in enumerate(zip(resolved, same, strict=True))
         ]

@@ -1,10 +1,12 @@
 """Words: the sentences of an answer. Every front end shows these, and none makes its own."""
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from nar.answers.roles import Role
+from nar.graphs.assumed import Assumed, AssumedValue
 from nar.graphs.fingerprints import Sameness
 
 if TYPE_CHECKING:
@@ -19,7 +21,17 @@ if TYPE_CHECKING:
 _SHOWN_NAMES: Final = 3
 # Chosen: for the same reason; the record has all families.
 _SHOWN_FAMILIES: Final = 3
+# Chosen: values, packages or lines in a sentence, two lines of a terminal; the record has all.
+_SHOWN_ASSUMED: Final = 6
+# Chosen: letters of a value; a whole configuration may be one.
+_VALUE_CHARS: Final = 60
 
+_DOUBTS: Final = "Not certain: {}. What was assumed of the model stands below."
+_SIZES: Final[Mapping[bool | None, str]] = {
+    True: "; other sizes run other operators",
+    False: "; other sizes run the same operators",
+    None: "",
+}
 _SAME_NETWORK: Final = "This network is already known as {}."
 _SAME_AT_INFERENCE: Final = (
     "At inference this is the same network as {}: a batch norm folded or branches merged."
@@ -63,7 +75,8 @@ class Sentence:
     """One sentence of an answer.
 
     Attributes:
-        part: The field of the answer that the sentence is about.
+        part: The field of the answer that the sentence is about, or the path of a field in it:
+            ``assumed.doubts``.
         text: The text.
         names: Architectures in the text, in their order.
     """
@@ -74,7 +87,7 @@ class Sentence:
 
 
 def sentences(answer: "Answer") -> tuple[Sentence, ...]:
-    """What an answer says beside its hits, the most certain first.
+    """What an answer says beside its hits, the most certain first; a doubt stands before them all.
 
     A known design gets no weaker sentences: what it is like, and which body it has.
     """
@@ -142,6 +155,61 @@ def shared_text(names: Sequence[str], in_shared: Sequence[float]) -> str:
     """
     shares = (f"{100 * share:.0f}% of {name}" for name, share in zip(names, in_shared, strict=True))
     return f"{' and '.join(shares)} stand in motifs that both have."
+
+
+def assumed_texts(assumed: Assumed | None) -> Iterator[str]:
+    """What was assumed of a model: its inputs as options of a command, and how it was built.
+
+    Args:
+        assumed: None where nothing was.
+
+    Example:
+        >>> list(assumed_texts(Assumed(("x=1x3x32x32",), 0.98)))
+        ['Assumed: --input x=1x3x32x32 (98% of the weights are reached)']
+    """
+    if assumed is None:
+        return
+    if assumed.inputs:
+        options = " ".join(f"--input {shlex.quote(text)}" for text in assumed.inputs)
+        reached = f"{100 * assumed.weights_reached:.0f}% of the weights are reached"
+        yield f"Assumed: {options} ({reached}{_SIZES[assumed.sizes_matter]})"
+    for title, texts in (
+        ("Built with", [_value(each) for each in assumed.values]),
+        ("Not installed, and stood in for", assumed.stand_ins),
+        ("Left out of the code", assumed.skipped),
+    ):
+        if texts:
+            more = len(texts) - _SHOWN_ASSUMED
+            rest = f"; and {more} more" if more > 0 else ""
+            yield f"{title}: {'; '.join(texts[:_SHOWN_ASSUMED])}{rest}."
+
+
+def doubts_texts(assumed: Assumed | None) -> Iterator[str]:
+    """Why an answer may be about another model than its owner's; nothing where it is certain.
+
+    Args:
+        assumed: None where nothing was.
+
+    Example:
+        >>> list(doubts_texts(Assumed(is_sure=False, doubts=("the kind of x is a guess",))))
+        ['Not certain: the kind of x is a guess. What was assumed of the model stands below.']
+    """
+    if assumed is not None and not assumed.is_sure:
+        yield _DOUBTS.format("; ".join(assumed.doubts) or "its inputs may be others")
+
+
+def _value(given: AssumedValue) -> str:
+    text = given.value
+    short = text if len(text) <= _VALUE_CHARS else f"{text[:_VALUE_CHARS]}..."
+    return f"{given.name} = {short} ({given.place})"
+
+
+def _doubts(answer: "Answer") -> Iterator[Sentence]:
+    return (Sentence("assumed.doubts", text) for text in doubts_texts(answer.assumed))
+
+
+def _assumed(answer: "Answer") -> Iterator[Sentence]:
+    return (Sentence("assumed", text) for text in assumed_texts(answer.assumed))
 
 
 def _known(answer: "Answer") -> Iterator[Sentence]:
@@ -226,5 +294,5 @@ def _contained(whole: "Whole", *others: "Whole") -> str:
 
 # In the order in which they are read.
 _PARTS: Final[tuple["Callable[[Answer], Iterable[Sentence]]", ...]] = (
-    _known, _novelty, _resemblance, _bodies, _family, _trunk, _part_of,
+    _doubts, _known, _novelty, _resemblance, _bodies, _family, _trunk, _part_of, _assumed,
 )  # fmt: skip

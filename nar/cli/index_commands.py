@@ -8,7 +8,7 @@ from threading import Event
 from nar.answers.atlas import shipped_atlas
 from nar.answers.atlas_making import embedded
 from nar.answers.atlas_store import open_atlas
-from nar.answers.naming import captured, resolve_name
+from nar.answers.naming import Asked, captured, resolve_name
 from nar.answers.novelty import keep_novelty
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import progress, show
@@ -22,7 +22,7 @@ from nar.index.milvus import Milvus
 from nar.index.publishing import Orphan, drop_orphans, go_back, orphans
 from nar.index.rows import index_row
 from nar.index.snapshot import Snapshot, restore_snapshot, take_snapshot
-from nar.views import display
+from nar.views import display, reports
 
 
 def build(choice: IndexChoice, *, as_json: bool) -> None:
@@ -55,7 +55,10 @@ def add(
         IndexUnavailableError: Another process has the index, or it cannot be written.
     """
     models = (captured(resolve_name(name, shipped_corpus()), asking) for name in names)
-    items = [model.architecture for model in models]
+    asked = [Asked.of(model) for model in models]
+    for each in asked:
+        each.tell_assumed()
+    items = [each.architecture for each in asked]
     config = choice.config().index
     if choice.wants_atlas_encoder:
         atlas = shipped_atlas()
@@ -70,7 +73,9 @@ def add(
         rows = index.count()
     added = [item.labels.name for item in items]
     result = {"added": ", ".join(added), "rows": rows, "uri": config.uri}
-    show({**result, "added": added}, lambda: display.properties("Index", result), as_json=as_json)
+    assumed = {each.architecture.labels.name: reports.assumed(each.assumed) for each in asked}
+    report = {**result, "added": added, "assumed": assumed}
+    show(report, lambda: display.properties("Index", result), as_json=as_json)
 
 
 def info(choice: IndexChoice, *, as_json: bool) -> None:

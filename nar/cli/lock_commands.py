@@ -7,7 +7,7 @@ from rich.console import Group
 
 from nar.answers import lock as locks
 from nar.answers.change_kinds import ChangeKind
-from nar.answers.naming import captured, resolve_name
+from nar.answers.naming import Asked, captured, resolve_name
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import show
 from nar.corpus import shipped_corpus
@@ -64,4 +64,6 @@ def _resolved(names: Sequence[str]) -> list[str]:
 
 
 def _captured(name: str, asking: Asking) -> locks.Locked:
-    return locks.locked(captured(name, asking).architecture)
+    asked = Asked.of(captured(name, asking))
+    asked.tell_assumed()
+    return locks.locked(asked.architecture)

@@ -1,13 +1,18 @@
 """What the commands about models do: names, one model, two models, users of a block."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from nar.answers.atlas import read_atlas, shipped_atlas
 from nar.answers.conditions import MemoryValues, check_values
-from nar.answers.naming import architectures_of, captured, known_or_captured, resolve_name
+from nar.answers.naming import (
+    captured,
+    each_known_or_captured,
+    known_or_captured,
+    resolve_name,
+)
 from nar.base.asking import Asking
 from nar.base.console import DEFAULT_WORK, show, stderr
 from nar.base.errors import InvalidInputError
@@ -50,9 +55,11 @@ def capture(name: str, asking: Asking, *, graph: bool, as_json: bool) -> None:
 def motifs(name: str, asking: Asking, *, as_json: bool) -> None:
     """Show the motif types of a model."""
     corpus = CorpusChoice(DEFAULT_WORK).directory_if_any()
-    model = known_or_captured(corpus, name, asking=asking)
-    name, cut = model.labels.name, partition(model.graph)
-    show(reports.motifs(name, cut), lambda: display.motifs(name, cut), as_json=as_json)
+    asked = known_or_captured(corpus, name, asking=asking)
+    asked.tell_assumed()
+    name, cut = asked.architecture.labels.name, partition(asked.architecture.graph)
+    report = {**reports.motifs(name, cut), "assumed": reports.assumed(asked.assumed)}
+    show(report, lambda: display.motifs(name, cut), as_json=as_json)
 
 
 def search_blocks(
@@ -78,7 +85,8 @@ def search_blocks(
         )
 
     def find(name: str) -> Architecture:
-        return next(architectures_of(CorpusChoice(choice.work).directory_if_any(), [name]))
+        corpus = CorpusChoice(choice.work).directory_if_any()
+        return next(each_known_or_captured(corpus, [name])).architecture
 
     users = atlas_block_users(shipped_atlas(), motif, wanted, find, cache_directory())
     report = {
@@ -104,7 +112,11 @@ def diff(
     from nar.views.difference import difference_html, difference_report, difference_view
     from nar.views.html import document
 
-    compared = difference(*architectures_of(corpus.directory_if_any(), both, asking))
+    first, second = each_known_or_captured(corpus.directory_if_any(), both, asking)
+    compared = replace(
+        difference(first.architecture, second.architecture),
+        assumed=(first.assumed, second.assumed),
+    )
     if html is not None:
         title = " and ".join(both)
         write_text(html, document(title, *difference_html(compared)))
@@ -125,6 +137,7 @@ def export(
     from nar.views import drawing
 
     drawing.check_suffix(output)
-    [item] = architectures_of(corpus.directory_if_any(), [name], asking)
+    [asked] = each_known_or_captured(corpus.directory_if_any(), [name], asking)
+    asked.tell_assumed()
     draw = drawing.operator_drawing if operators else drawing.motif_drawing
-    drawing.write_drawing(output, draw(name, item.graph))
+    drawing.write_drawing(output, draw(name, asked.architecture.graph))

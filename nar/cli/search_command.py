@@ -78,12 +78,13 @@ def search(
         as_json: Whether a program reads the answer.
     """
     corpus = CorpusChoice(choice.work).directory_if_any()
-    asked = known_or_captured(corpus, name, fresh=fresh, asking=asking)
+    model = known_or_captured(corpus, name, fresh=fresh, asking=asking)
+    asked = model.architecture
     name, wanted = asked.labels.name, resolved(*conditions, asked.graph)
     wide = top_k if copies else min(_COPIES * top_k, MAX_TOP_K)
     is_whole = as_json or explain
     parts = _READ | (_WEAKER if is_whole else _NONE) | (_REASONS if explain else _NONE)
-    query = Query(asked, wide, wanted, by, parts, parts_if_new=_WEAKER)
+    query = Query(asked, wide, wanted, by, parts, parts_if_new=_WEAKER, assumed=model.assumed)
     [answer] = ask([query], choice, server, HitGraphs(corpus))
     rows = (
         [NetworkRow(hit) for hit in answer.hits]

@@ -306,8 +306,8 @@ def searching(top_k: int | None, wanted: Filter, by: By) -> Question[Target, Ans
 
 
 def _encode_asked(query: Query) -> wire.Query:
-    parts = (query.parts, query.parts_if_new)
-    return encode_query(query.target, query.top_k, query.filter, query.by, *parts)
+    asked = (query.parts, query.parts_if_new, query.assumed)
+    return encode_query(query.target, query.top_k, query.filter, query.by, *asked)
 
 
 def comparing(

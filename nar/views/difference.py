@@ -17,7 +17,7 @@ from nar.graphs.fingerprints import same_at_inference
 from nar.views.corpus import new_table
 from nar.views.display import in_brief
 from nar.views.html import html_of, side_by_side
-from nar.views.reports import Report, architecture
+from nar.views.reports import Report, architecture, assumed
 
 if TYPE_CHECKING:
     # Locks import what captures models; a view of two models does not need it.
@@ -38,8 +38,10 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 def difference_view(compared: Difference) -> RenderableType:
     """What two architectures share, and where they differ."""
     return Group(
+        *(Text(text, "bold red") for text in compared.doubts),
         Text(compared.verdict, "bold"),
         Text(compared.shared),
+        *map(Text, compared.assumptions),
         _side_by_side(compared),
         _operators(compared),
         _motifs("Motifs of both", compared.motifs.shared),
@@ -53,6 +55,7 @@ def difference_report(compared: Difference) -> Report:
     sides = {"first": compared.first, "second": compared.second}
     return {
         **{name: architecture(side, {}) for name, side in sides.items()},
+        "assumed": dict(zip(sides, map(assumed, compared.assumed), strict=True)),
         "same_exact": compared.first.exact == compared.second.exact,
         "same_topology": compared.first.topology == compared.second.topology,
         "same_at_inference": same_at_inference(compared.first, compared.second),

@@ -11,6 +11,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from nar.answers.words import assumed_texts, doubts_texts
 from nar.corpus.manifest import Failure, Manifest
 from nar.graphs.ops import op_name
 
@@ -49,7 +50,9 @@ def capture(captured: "ZooCapture") -> RenderableType:
         "exact": item.exact,
         "inference": item.inference,
     }
-    return _properties(labels.name, rows)
+    doubts = (Text(text, "bold red") for text in doubts_texts(captured.assumed))
+    assumed = map(Text, assumed_texts(captured.assumed))
+    return Group(*doubts, _properties(labels.name, rows), *assumed)
 
 
 def motifs(name: str, cut: "MotifPartition") -> RenderableType:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from nar.graphs.architecture import Architecture
+from nar.graphs.assumed import Assumed
 from nar.graphs.ops import op_name
 from nar.motifs.partition import MotifPartition
 
@@ -19,7 +20,13 @@ def capture(captured: "ZooCapture") -> Report:
     return {
         **architecture(captured.architecture, captured.unknown_operators),
         "unknown_facts": captured.unknown_facts,
+        "assumed": assumed(captured.assumed),
     }
+
+
+def assumed(record: Assumed | None) -> Report | None:
+    """What was assumed to capture a model; None where nothing was."""
+    return None if record is None else record.to_plain()
 
 
 def architecture(item: Architecture, unknown_operators: dict[str, int]) -> Report:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nar.answers.query import PARTS, Part, Query, Target
 from nar.base.errors import InvalidInputError, InvalidQueryError, NarError
 from nar.graphs.architecture import Architecture
+from nar.graphs.assumed import Assumed
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
 from nar.graphs.graph import ComputationalGraph
@@ -23,6 +24,7 @@ from nar.index import filters
 from nar.index.ranking import check_vector
 from nar.index.rows import IndexRow
 from nar.v1 import retrieval_pb2
+from nar.wire.assumed import decode_assumed, encode_assumed
 from nar.wire.graphs import Fingerprint, decode_graph, encode_graph
 from nar.wire.limits import Limits
 
@@ -137,8 +139,10 @@ def decode_query(
     parts, parts_if_new = (
         _decode_parts(getattr(message, field), field) for field in ("parts", "parts_if_new")
     )
+    with at("assumed"):
+        assumed = decode_assumed(message.assumed) if message.HasField("assumed") else None
     target = _decode_target(message, limits, dim, fingerprint, {} if graphs is None else graphs)
-    return Query(target, top_k, wanted, by, parts, parts_if_new)
+    return Query(target, top_k, wanted, by, parts, parts_if_new, assumed)
 
 
 def _decode_parts(numbers: Iterable[int], field: str) -> frozenset[Part]:
@@ -158,6 +162,7 @@ def encode_query(
     by: By,
     parts: Iterable[Part] = (),
     parts_if_new: Iterable[Part] = (),
+    assumed: Assumed | None = None,
 ) -> retrieval_pb2.Query:
     """The message of a question; without ``top_k`` the server chooses.
 
@@ -172,6 +177,7 @@ def encode_query(
         by=f"BY_{by.upper()}",
         parts=sorted(f"PART_{part.upper()}" for part in parts),
         parts_if_new=sorted(f"PART_{part.upper()}" for part in parts_if_new),
+        assumed=None if assumed is None else encode_assumed(assumed),
     )
     if isinstance(target, str):
         query.architecture = target

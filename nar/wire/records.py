@@ -19,6 +19,7 @@ from nar.index.filters import text_fault
 from nar.index.rows import TEXT_BYTES, Hit, IndexEntry, IndexState
 from nar.v1 import retrieval_pb2
 from nar.v1 import retrieval_pb2 as wire
+from nar.wire.assumed import decode_assumed, encode_assumed
 from nar.wire.graphs import encode_graph
 from nar.wire.queries import at
 
@@ -57,6 +58,7 @@ def encode_answer(answer: Answer) -> wire.SearchResult:
         bodies=_encode_bodies(answer.bodies),
         shared=_encode_reasons(answer.shared),
         compared=answer.compared,
+        assumed=None if answer.assumed is None else encode_assumed(answer.assumed),
         sentences=[asdict(sentence) for sentence in sentences(answer)],
     )
 
@@ -80,6 +82,7 @@ def decode_answer(message: wire.SearchResult) -> Answer:
         bodies=part("bodies", _decode_bodies),
         shared=part("shared", _decode_reasons),
         compared=part("compared", int),
+        assumed=part("assumed", decode_assumed),
     )
 
 

@@ -5,8 +5,8 @@ import { link } from "./links.js";
 import { isOwn, label } from "./models.js";
 
 // What is read before any other sentence.
-const LEAD = ["same_network", "same_at_inference", "same_design", "resemblance"];
-const KNOWN = LEAD.slice(0, 3);
+const KNOWN = ["same_network", "same_at_inference", "same_design"];
+const LEAD = ["assumed.doubts", ...KNOWN, "resemblance"];
 // What the page asks beside the hits: of every model, and of a new one.
 export const PARTS = ["PART_FAMILY", "PART_TRUNK", "PART_PART_OF"];
 export const PARTS_IF_NEW = ["PART_RESEMBLANCE", "PART_BODIES"];
