@@ -9,6 +9,7 @@ from resource import getpagesize
 
 from cluster.actors import WorkerLostError
 from cluster.resources import bound_memory
+from nar.base.asking import Asking
 from nar.base.errors import CaptureError
 from nar.capture.forward.dispatch import one_line
 from nar.own import capture_architecture
@@ -43,20 +44,24 @@ class CaptureWorker:
         self._memory_limit_bytes = memory_limit_bytes
         bound_memory(memory_limit_bytes)
 
-    def capture(self, name: str) -> WorkerCapture:
+    def capture(self, name: str, asking: Asking) -> WorkerCapture:
         """Capture a model.
+
+        Args:
+            name: Its spec.
+            asking: What the user states of it.
 
         Raises:
             WorkerLostError: The model wanted more memory than the process may have.
             CaptureError: The model could not be captured.
         """
         with uncollected():
-            capture = self._capture(name)
+            capture = self._capture(name, asking)
         return WorkerCapture(capture, resident_bytes())
 
-    def _capture(self, name: str) -> ZooCapture:
+    def _capture(self, name: str, asking: Asking) -> ZooCapture:
         try:
-            return capture_architecture(name)
+            return capture_architecture(name, asking)
         except SystemExit as error:
             raise CaptureError(name, "-", one_line(error)) from None
         except Exception as error:

@@ -13,6 +13,9 @@ from cluster.config import load_cluster_config
 from cluster.extraction import ExtractJob, ExtractReport, extract
 from cluster.resources import resized
 from cluster.session import ClusterFile, Workers, alone, connect
+from nar.answers.words import assumed_texts, doubts_texts
+from nar.base.asking import Asking
+from nar.base.asking_options import own_models
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, show
 from nar.base.errors import ConfigError
 from nar.base.workspace import Workspace
@@ -70,6 +73,7 @@ def as_dict(report: ExtractReport) -> dict[str, object]:
         "dropped": report.published.dropped,
         "failures_by_kind": report.kinds,
         "seconds_by_step": report.steps,
+        "assumed": {name: each.to_plain() for name, each in report.assumed.items()},
         "manifest": report.manifest.model_dump(mode="json"),
     }
 
@@ -90,6 +94,11 @@ def summary(report: ExtractReport) -> str:
         few = ", ".join(published.dropped[:_SHOWN])
         lines.append(f"{len(published.dropped):,} models are no longer in the corpus: {few}, ...")
     lines += [f"skipped {each.source}: {each.reason}" for each in manifest.skipped]
+    lines += [
+        f"{name}: {text}"
+        for name, each in report.assumed.items()
+        for text in (*doubts_texts(each), *assumed_texts(each))
+    ]
     return "\n".join(lines)
 
 
@@ -118,6 +127,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 @reporting_errors
+@own_models
 def main(
     names: Annotated[list[str] | None, typer.Argument(help="Specs: timm:resnet50, ...")] = None,
     selections: Annotated[
@@ -136,6 +146,8 @@ def main(
         bool, typer.Option("--retry-failed", help="Try models again that failed before.")
     ] = False,
     cluster_config: ClusterFile = None,
+    *,
+    asking: Asking,
     as_json: AsJson = False,
 ) -> None:
     """Capture models into WORK/corpus. Run twice, it changes nothing; killed, it goes on.
@@ -146,7 +158,11 @@ def main(
     config = load_cluster_config(cluster_config)
     wanted = chosen(names or [], selections or [], files or [])
     job = ExtractJob(
-        thinned(wanted.names, limit), wanted.skipped, restart=restart, retry_failed=retry_failed
+        thinned(wanted.names, limit),
+        wanted.skipped,
+        restart=restart,
+        retry_failed=retry_failed,
+        asking=asking,
     )
     workspace = Workspace(work)
     with alone(workspace, "corpus"), connect(config):

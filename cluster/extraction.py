@@ -8,7 +8,7 @@ So the files are the same for any number of workers, and for a job that was kill
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.actors import ActorPool, Done, Failed, Item, WorkerKind, WorkerLostError, starter
@@ -25,16 +25,18 @@ from cluster.journal import (
     merged,
 )
 from cluster.ledger import Ledger
-from cluster.provenance import identity, labels_identity, packages, source_name
+from cluster.provenance import identity, labels_identity, packages, source_name, stated_for
 from cluster.resources import cluster_totals, pool_size, worker_share
 from cluster.shards import PublishedShards, Publisher, ShardRecord, cut
 from cluster.telemetry import JobTelemetry, job_telemetry
+from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import progress
 from nar.base.errors import CaptureError, ConfigError, CorpusError, NarError
 from nar.base.workspace import Workspace
 from nar.capture import CAPTURE_VERSION
 from nar.corpus import read_cards
 from nar.corpus.manifest import FILE_NAME, Failure, Manifest, Skipped, count_corpus
+from nar.graphs.assumed import Assumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class ExtractReport:
         kinds: Failures by kind: ``capture``, ``died``, ``timeout``, ``memory``.
         steps: Seconds of workers by source and step; ``rest`` is the time outside every step:
             failures, lost tries, the way to the worker and back.
+        assumed: What was assumed of users' own models, by name.
     """
 
     directory: Path
@@ -59,6 +62,7 @@ class ExtractReport:
     published: PublishedShards
     kinds: dict[str, int]
     steps: dict[str, dict[str, float]]
+    assumed: dict[str, Assumed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,14 @@ class ExtractJob:
         skipped: Sources of the request that are not installed, with the way out.
         restart: Forget what an earlier job left in the workspace.
         retry_failed: Try models again that failed before.
+        asking: What the user states of models of their own.
     """
 
     names: Collection[str]
     skipped: Mapping[str, str]
     restart: bool = False
     retry_failed: bool = False
+    asking: Asking = NOTHING_STATED
 
 
 def extract(job: ExtractJob, workspace: Workspace, config: ExtractConfig) -> ExtractReport:
@@ -100,12 +106,12 @@ def _extract(
     ledgers = workspace.root / "ledger" / "extract"
     _begin(ledgers, workspace.corpus, restart=job.restart)
     # In the given order: a source lists models together that share most of their building.
-    identities = {name: identity(name) for name in job.names}
+    identities = {name: identity(name, job.asking) for name in job.names}
     journal = Journal(ledgers / "journal")
     missing = _missing(identities, journal, retry_failed=job.retry_failed)
     telemetry.total, telemetry.records["kept"] = len(identities), len(identities) - len(missing)
     if missing:
-        capture_all(missing, journal, config, telemetry)
+        capture_all(missing, journal, config, telemetry, job.asking)
     settled = {name: _settled(journal, name, identities[name]) for name in sorted(identities)}
     publisher = Publisher(workspace.corpus, Ledger(ledgers / "shards", ShardRecord), journal)
     published = publisher.publish(cut(settled, config.shard_size), settled)
@@ -126,6 +132,9 @@ def _extract(
         published=published,
         kinds=dict(Counter(failure.kind for failure in manifest.failures)),
         steps=_steps(settled),
+        assumed={
+            name: each.record.assumed for name, each in settled.items() if each.record.assumed
+        },
     )
 
 
@@ -207,7 +216,11 @@ def _steps(settled: Mapping[str, Settled]) -> dict[str, dict[str, float]]:
 
 
 def capture_all(
-    identities: Mapping[str, str], journal: Journal, config: ExtractConfig, telemetry: JobTelemetry
+    identities: Mapping[str, str],
+    journal: Journal,
+    config: ExtractConfig,
+    telemetry: JobTelemetry,
+    asking: Asking = NOTHING_STATED,
 ) -> None:
     """Capture models into the journal; it keeps finished captures, however the job ends.
 
@@ -216,6 +229,7 @@ def capture_all(
         journal: The journal.
         config: Sizes of workers and batches.
         telemetry: Counts the models by outcome.
+        asking: What the user states of models of their own.
 
     Raises:
         WorkerStartError: The cluster has no room.
@@ -227,7 +241,7 @@ def capture_all(
     writer = BatchWriter(journal, config.batch_size, config.batch_s, run)
     kind: WorkerKind[WorkerCapture] = WorkerKind(
         start=starter(CaptureWorker, share, config.memory_limit_bytes),
-        ask=lambda worker, name: worker.capture.remote(name),
+        ask=lambda worker, name: worker.capture.remote(name, stated_for(name, asking)),
         is_spent=lambda value: value.resident_bytes > config.resident_limit_bytes,
     )
     items = [Item(name, group=source_name(name)) for name in identities]

@@ -16,6 +16,7 @@ from nar.corpus import read_shard, write_shard
 from nar.corpus.manifest import Failure, ShardEntry
 from nar.corpus.shards import FAST
 from nar.graphs.architecture import Architecture
+from nar.graphs.assumed import Assumed
 from nar.zoo import ZooCapture
 
 _SUFFIX = ".parquet"
@@ -31,6 +32,7 @@ class ItemRecord(Record):
         steps: Seconds of the last try by step; empty if it failed.
         unknown_operators: Occurrences of each operator outside the vocabulary.
         failure: Why the model has no row; None if it has a row.
+        assumed: What was assumed of a user's own model; None where nothing was.
     """
 
     name: str
@@ -39,6 +41,7 @@ class ItemRecord(Record):
     steps: dict[str, float] = Field(default_factory=dict)
     unknown_operators: dict[str, int] = Field(default_factory=dict)
     failure: Failure | None = None
+    assumed: Assumed | None = None
 
 
 class RunRecord(Record):
@@ -207,6 +210,7 @@ def captured(capture: ZooCapture, identity: str, seconds: float) -> Result:
         seconds=round(seconds, 4),
         steps={"build": steps.build, "forward": steps.forward, "graph": steps.graph},
         unknown_operators=dict(sorted(capture.unknown_operators.items())),
+        assumed=capture.assumed,
     )
     return Result(record, capture.architecture)
 

@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from cluster.ledger import digest, file_digest
+from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.release import DISTRIBUTION
 from nar.base.workspace import package_path
 from nar.capture import CAPTURE_VERSION
@@ -30,11 +31,22 @@ def source_name(spec: str) -> str:
     return FILE if source is None else source.name
 
 
-def identity(spec: str) -> str:
-    """Digest of everything that decides the capture of a model."""
+def stated_for(spec: str, asking: Asking) -> Asking:
+    """What is stated of a model: of a user's own file alone, as libraries bring their inputs."""
+    return asking if source_of(spec) is None else NOTHING_STATED
+
+
+def identity(spec: str, asking: Asking = NOTHING_STATED) -> str:
+    """Digest of everything that decides the capture of a model.
+
+    Args:
+        spec: The model.
+        asking: What the user states of models of their own.
+    """
     source = source_of(spec)
     if source is None:
-        versions = f"{FILE} {file_digest(_file_of(spec))}"
+        stated = [] if asking == NOTHING_STATED else [*asking.inputs, *sorted(asking.allowed)]
+        versions = " ".join([FILE, file_digest(_file_of(spec)), *stated])
     else:
         versions = f"{source.name} {source.capture_version}"
     installed = _versions(("torch", *_libraries(source_name(spec))))

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from cluster import provenance, shards
 from cluster.config import ExtractConfig
 from cluster.extract import app, chosen, thinned
 from cluster.extraction import ExtractJob, ExtractReport, extract
+from nar.base.asking import Asking
 from nar.base.errors import ConfigError
 from nar.base.workspace import Workspace
 from nar.corpus import read_corpus
@@ -142,6 +144,17 @@ def test_a_name_that_is_no_genotype_fails_alone(darts_names, one_worker, tmp_pat
     report = extract(ExtractJob(names, {}), Workspace(tmp_path), one_worker)
     assert list(reasons(report)) == ["no genotype"]
     assert names_in(report.directory) == sorted(darts_names)
+
+
+def test_inputs_of_files_are_stated_and_are_part_of_what_is_kept(one_worker, tmp_path, darts_names):
+    file = tmp_path / "five.py"
+    file.write_text("from torch import nn\ndef five():\n    return nn.Conv2d(5, 8, 3)\n")
+    names, workspace = [f"{file}:five", darts_names[0]], Workspace(tmp_path / "work")
+    stated = ExtractJob(names, {}, asking=Asking(("1x4x9x9",)))
+    assert list(reasons(extract(stated, workspace, one_worker))) == ["five"]
+    stated = replace(stated, asking=Asking(("1x5x9x9",)))
+    report = extract(stated, workspace, one_worker)
+    assert (report.captured, report.kept, report.manifest.failures) == (1, 1, ())
 
 
 def test_failed_models_are_tried_again_only_when_asked(one_worker, tmp_path):

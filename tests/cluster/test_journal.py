@@ -6,6 +6,7 @@ import pytest
 from cluster.journal import BatchWriter, Journal, Result, RunRecord, captured, failed
 from nar.corpus.manifest import Failure
 from nar.graphs.architecture import Labels, architecture
+from nar.graphs.assumed import Assumed, AssumedValue
 from nar.graphs.canonical import canonical
 from nar.graphs.graph import ComputationalGraph
 from nar.graphs.ops import ATTRIBUTES, op_id
@@ -13,6 +14,9 @@ from nar.zoo import ZooCapture
 from nar.zoo.timing import CaptureSeconds
 
 RUN = RunRecord(seconds=1.5, workers=2, cores=4, labels="tables")
+
+
+ASSUMED = Assumed(("x=1x3x8x8",), values=(AssumedValue("width", "64", "its name"),))
 
 
 def chain(name: str, length: int = 3) -> Result:
@@ -26,7 +30,9 @@ def chain(name: str, length: int = 3) -> Result:
     )
     labels = Labels(name, "timm", "timm 1", "chain", "image-classification")
     row = architecture(labels, canonical(graph))
-    return captured(ZooCapture(row, {"aten::odd": 2}, CaptureSeconds(1.0, 2.0, 0.5)), "id", 4.0)
+    return captured(
+        ZooCapture(row, {"aten::odd": 2}, CaptureSeconds(1.0, 2.0, 0.5), assumed=ASSUMED), "id", 4.0
+    )
 
 
 def lost(name: str) -> Result:
@@ -45,6 +51,8 @@ def test_what_was_written_is_found_by_the_next_process(journal, tmp_path):
     again = Journal(tmp_path)
     assert again.find("timm:one", "id").record == one.record
     assert again.find("timm:one", "id").record.steps == {"build": 1, "forward": 2, "graph": 0.5}
+    assert again.find("timm:one", "id").record.assumed == ASSUMED
+    assert again.find("timm:two", "id").record.assumed is None
     assert again.find("timm:two", "id").record.failure.kind == "died"
     assert again.run_of(again.find("timm:one", "id").batch) == RUN
 

@@ -6,7 +6,8 @@ from importlib import import_module, metadata
 import pytest
 
 from cluster import provenance
-from cluster.provenance import identity, labels_identity, packages, source_name
+from cluster.provenance import identity, labels_identity, packages, source_name, stated_for
+from nar.base.asking import NOTHING_STATED, Allowance, Asking
 from nar.base.release import DISTRIBUTION
 from nar.zoo import source_names, sources
 from nar.zoo.libraries import installed
@@ -124,6 +125,17 @@ def test_a_file_counts_by_its_content(tmp_path):
     file.write_text("two")
     assert identity(f"{file}:net") != first
     assert source_name(f"{file}:net") == "file"
+
+
+def test_what_is_stated_counts_for_files_alone(tmp_path):
+    file = tmp_path / "mine.py"
+    file.touch()
+    stated = Asking(("1x3x8x8",), frozenset({Allowance.NETWORK}))
+    codes = {identity(f"{file}:net", asking) for asking in (NOTHING_STATED, stated, Asking(("8",)))}
+    assert len(codes) == 3
+    assert identity("timm:resnet18", stated) == identity("timm:resnet18")
+    assert stated_for(f"{file}:net", stated) == stated
+    assert stated_for("timm:resnet18", stated) == NOTHING_STATED
 
 
 def test_tables_of_labels_do_not_decide_a_capture(tmp_path, monkeypatch):
