@@ -1,5 +1,7 @@
 """Every error a caller can act on. Each says what was wanted, what came, and the way out."""
 
+import errno
+
 
 class NarError(Exception):
     """Base of all errors that NAR raises on purpose."""
@@ -54,6 +56,17 @@ class CaptureError(NarError):
     def __reduce__(self) -> tuple[type["CaptureError"], tuple[str, str, str]]:
         """Cross process borders whole: the default would pass the message as one argument."""
         return type(self), (self.model, self.operator, self.reason)
+
+
+class RefusedError(NarError, PermissionError):
+    """Something that a user's own code tried and that nobody has asked for.
+
+    To that code it looks like any lack of permission: libraries that can do without go on.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.errno = errno.EACCES
 
 
 class UnknownArchitectureError(NarError):

@@ -19,6 +19,7 @@ from nar.capture.forward.placement import flat_tensors
 from nar.capture.graphs import to_capture
 from nar.capture.values import shape_of
 from nar.graphs.architecture import UNKNOWN, Labels
+from nar.own.guard import guarded_capture
 from nar.own.user_code import Arguments, as_at_home, read_arguments, run_file
 from nar.own.usual import usual_inputs, usual_settings
 from nar.zoo.building import UninitialisedOnMeta, weightless
@@ -221,8 +222,8 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
     labels = Labels(name=name, source=SOURCE, library=path.name, family=UNKNOWN, task=UNKNOWN)
     if named:
         arguments = read_arguments(named["arguments"] or "")
-        capture = partial(capture_factory, path, named["factory"], arguments, asking)
-        return ArchitectureSpec(labels, partial(capture, name=name))
+        capture = partial(capture_factory, path, named["factory"], arguments, asking, name=name)
+        return ArchitectureSpec(labels, partial(guarded_capture, capture, asking.allowed))
     if asking.inputs:
         raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:factory only")
     return ArchitectureSpec(labels, partial(_READERS[path.suffix], path, name=name))

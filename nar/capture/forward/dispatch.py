@@ -6,6 +6,7 @@ and their graphs compared. Other modules pay only for reading the states of thre
 """
 
 import logging
+import os
 import random
 import sysconfig
 import traceback
@@ -18,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nar.base.errors import CaptureError
+from nar.base.errors import CaptureError, RefusedError
 from nar.capture.forward.opaque import OpaqueFunctions
 from nar.capture.forward.placement import Placement, flat_tensors, inference, placements, quiet
 from nar.capture.forward.recorder import Recorder
@@ -87,7 +88,7 @@ _REASON_LENGTH = 300  # characters; chosen: two or three lines of a terminal
 # Users cannot mend frames of libraries, of this package and of code without a file.
 _FOREIGN = (
     *(sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
-    str(Path(__file__).parents[2]),
+    f"{Path(__file__).parents[2]}{os.sep}",
     "<",
 )
 
@@ -213,20 +214,23 @@ def input_value(builder: TraceBuilder, tensor: Tensor) -> int:
 
 def reason_of(error: BaseException) -> str:
     """The message of an error, after file and line of the user's own code if that was running."""
+    if isinstance(error, RefusedError):  # it names the line that was refused
+        return str(error)
     line = _own_line(error)
     return f"{line}: {one_line(error)}" if line else one_line(error)
 
 
 def _own_line(error: BaseException) -> str:
     """File and line of the user's own code that was running, as ``model.py:17``, or nothing."""
-    if isinstance(error, SyntaxError) and error.filename and _is_own(error.filename):
+    if isinstance(error, SyntaxError) and error.filename and is_own_code(error.filename):
         return f"{Path(error.filename).name}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _is_own(frame.filename)]
+    own = [frame for frame in frames if is_own_code(frame.filename)]
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
 
 
-def _is_own(path: str) -> bool:
+def is_own_code(path: str) -> bool:
+    """Whether a file of Python is the user's: of no library, and not of NAR."""
     return not path.startswith(_FOREIGN) and "site-packages" not in path
 
 

@@ -1,0 +1,285 @@
+"""The guard of a user's own code: it reads, and what it was not asked to do is refused.
+
+Code that is asked about starts no programs, opens no connections, and writes and deletes nothing
+outside a temporary folder, unless its owner allows it. Python's audit hooks see the attempt and
+quote it with its line; Landlock, where the kernel has it, refuses what libraries in C attempt.
+
+It guards against accidents, such as a file that installs packages when it is imported. It is no
+sandbox against malice.
+"""
+
+import ctypes
+import signal
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, TypeVar
+
+from nar.base.asking import Allowance
+from nar.base.errors import CaptureError, RefusedError
+from nar.capture import Capture
+from nar.capture.forward.dispatch import is_own_code
+from nar.graphs.assumed import Assumed
+from nar.own.attempts import Attempt, attempt_of
+from nar.own.landlock import restrict_thread
+from nar.own.process_wide import ProcessWide
+from nar.own.scratch import scratch_folder, writes_in_scratch
+
+Result = TypeVar("Result")
+
+# Devices and what the kernel says of processes are no files that one could lose.
+_NO_FILES: Final = ("/dev/", "/proc/")
+# Caches of users, where most libraries do without when they may not write: that is no news.
+_CACHES: Final = ("/.cache/", "/__pycache__/")
+# Code in C is refused by the kernel, whose error names no way out.
+_OF_THE_KERNEL: Final = (
+    "while a model is asked about, its code may not write outside a temporary folder, run programs "
+    "or open connections: --allow writes, --allow commands, --allow network"
+)
+# Bytes; Linux gives the main thread as much. Where a machine sets no limit, a thread gets 2 MiB,
+# which modules nested deeply outgrow.
+_STACK_BYTES: Final = 8 * 2**20
+# Chosen: seconds in which interrupted code may end. Code in C does not, and is left behind.
+_GRACE_S: Final = 1.0
+
+
+class Guard:
+    """Runs a user's code, refuses what nobody asked for, and remembers what that was.
+
+    Args:
+        allowed: What is not refused.
+    """
+
+    def __init__(self, allowed: Collection[Allowance] = frozenset()) -> None:
+        self._allowed = frozenset(allowed)
+        self._refused: dict[str, None] = {}
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """What was refused, each once, in its order; code may have gone on in spite of it."""
+        return tuple(self._refused)
+
+    def run(self, action: Callable[[], Result]) -> Result:
+        """The result of an action that runs in a thread of its own.
+
+        Nothing lifts a restriction by the kernel from a thread, so the thread ends with the action.
+        Inside of another guard the action simply runs, under that one.
+
+        Raises:
+            RefusedError: The action was refused something, and let the error pass.
+            BaseException: Whatever else the action raises.
+        """
+        if threading.get_ident() in _guards or self._allowed.issuperset(Allowance):
+            return action()
+        _watch_this_process()
+        outcome: Future[Result] = Future()
+        work = partial(self._work, partial(copy_context().run, action), outcome)
+        with ExitStack() as surroundings:
+            for each in _WHILE_GUARDED:
+                surroundings.enter_context(each)
+            if Allowance.WRITES not in self._allowed:
+                surroundings.enter_context(_WHILE_WRITES_ARE_REFUSED)
+            thread = threading.Thread(target=work, name="nar-guarded", daemon=True)
+            try:
+                _start(thread)
+                return outcome.result()
+            except BaseException:
+                if not outcome.done():
+                    _interrupt(thread)
+                raise
+
+    def watch(self, event: str, arguments: tuple[Any, ...], begun_at: str) -> None:
+        """Refuse what an audit event of a guarded thread announces, unless it is allowed.
+
+        Args:
+            event: Its name.
+            arguments: What Python says of it.
+            begun_at: File and line that started the thread.
+
+        Raises:
+            RefusedError: It is refused.
+        """
+        attempt = attempt_of(event, arguments)
+        if attempt is None or attempt.allowance in self._allowed or _is_harmless(attempt):
+            return
+        place = _place(sys._getframe(2), begun_at)
+        lifts = f"(--allow {attempt.allowance} lets it)"
+        reason = f"{place} wanted to {attempt.action}: refused {lifts}"
+        if not any(part in path for part in _CACHES for path in attempt.paths):
+            self._refused[reason] = None
+        raise RefusedError(reason)
+
+    def _work(self, action: Callable[[], Result], outcome: "Future[Result]") -> None:
+        try:
+            with self._of_this_thread(""):
+                restrict_thread(self._allowed, scratch_folder())
+                result = action()
+        except BaseException as error:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(result)
+
+    @contextmanager
+    def _of_this_thread(self, begun_at: str) -> Iterator[None]:
+        _guards[threading.get_ident()] = _Guarded(self, begun_at)
+        try:
+            yield
+        finally:
+            del _guards[threading.get_ident()]
+
+    def run_child(self, run: Callable[[], None], begun_at: str) -> None:
+        """Run what a thread does that a guarded thread has started.
+
+        Args:
+            run: What it does.
+            begun_at: File and line that started it.
+        """
+        with self._of_this_thread(begun_at):
+            run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Guarded:
+    """A thread that is watched.
+
+    Attributes:
+        guard: Watches it.
+        begun_at: File and line of the user's code that started it; empty for the first thread.
+    """
+
+    guard: Guard
+    begun_at: str
+
+
+# Guards by the identity of the threads that they watch: the hook of a process has no other way.
+_guards: Final[dict[int, _Guarded]] = {}
+
+
+def guarded_capture(capture: Callable[[], Capture], allowed: Collection[Allowance]) -> Capture:
+    """A capture of a user's model, made under a guard; it lists what was refused meanwhile.
+
+    Raises:
+        CaptureError: As the capture raises it; the reason also says what was refused.
+    """
+    guard = Guard(allowed)
+    try:
+        made = guard.run(capture)
+    except CaptureError as error:
+        reason = "; ".join([error.reason, *_unsaid(error.reason, guard.refused)])
+        raise CaptureError(error.model, error.operator, reason) from error
+    if not guard.refused:
+        return made
+    assumed = made.assumed or Assumed()
+    return replace(made, assumed=replace(assumed, skipped=assumed.skipped + guard.refused))
+
+
+def _unsaid(reason: str, refused: Sequence[str]) -> list[str]:
+    """What a reason does not say of refusals that may have led to it."""
+    if refused:
+        return [f"before that {each}" for each in refused[:1] if each not in reason]
+    return [_OF_THE_KERNEL] if "Permission denied" in reason else []
+
+
+def _start(thread: threading.Thread) -> None:
+    """Start a thread with the stack of a main thread."""
+    before = threading.stack_size(_STACK_BYTES)
+    try:
+        thread.start()
+    finally:
+        threading.stack_size(before)
+
+
+def _interrupt(thread: threading.Thread) -> None:
+    """Raise KeyboardInterrupt in a thread, as ctrl-c does in the main thread."""
+    identity = ctypes.c_ulong(thread.ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, ctypes.py_object(KeyboardInterrupt))
+    thread.join(_GRACE_S)
+
+
+@cache
+def _watch_this_process() -> None:
+    """Add the hook, which Python keeps until the process ends."""
+    sys.addaudithook(_hook)
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    guarded = _guards.get(threading.get_ident()) if _guards else None
+    if guarded is not None:
+        guarded.guard.watch(event, arguments, guarded.begun_at)
+
+
+def _is_harmless(attempt: Attempt) -> bool:
+    """Whether everything that would be changed lies in the scratch folder or is no file."""
+    free = (*_NO_FILES, f"{scratch_folder()}/")
+    # A file without a name is opened by the name of its folder.
+    return bool(attempt.paths) and all(f"{path}/".startswith(free) for path in attempt.paths)
+
+
+def _place(innermost: FrameType, begun_at: str) -> str:
+    """File and line of the user's own code that is running.
+
+    Args:
+        innermost: Where a thread is; its file is named where nothing of the user runs.
+        begun_at: What started the thread, if that is known.
+    """
+    frame: FrameType | None = innermost
+    while frame is not None and not is_own_code(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None and begun_at:
+        return begun_at
+    nearest = frame or innermost
+    path = Path(nearest.f_code.co_filename)
+    shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path.name
+    return f"{shown}:{nearest.f_lineno}"
+
+
+@contextmanager
+def _followed_threads() -> Iterator[None]:
+    """Inside, a thread that a guarded thread starts is guarded for as long as it lives."""
+    start = threading.Thread.start
+
+    def start_guarded(thread: threading.Thread) -> None:
+        guarded = _guards.get(threading.get_ident())
+        if guarded is not None:
+            place = _place(sys._getframe(1), guarded.begun_at)
+            child = partial(guarded.guard.run_child, thread.run, place)
+            thread.run = child  # type: ignore[method-assign]
+        start(thread)
+
+    threading.Thread.start = start_guarded  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        threading.Thread.start = start  # type: ignore[method-assign]
+
+
+@contextmanager
+def _handlers_not_installed() -> Iterator[None]:
+    """Inside, guarded code may set handlers of signals, and nothing happens.
+
+    Python installs handlers in the main thread only, and guarded code runs in another: what is
+    imported there would fail, though nobody waits for its signals.
+    """
+    install = signal.signal
+
+    def set_handler(number: int, handler: Any) -> Any:  # noqa: ANN401
+        if threading.get_ident() in _guards:
+            return signal.getsignal(number)
+        return install(number, handler)
+
+    signal.signal = set_handler  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        signal.signal = install
+
+
+_WHILE_GUARDED: Final = (ProcessWide(_followed_threads), ProcessWide(_handlers_not_installed))
+_WHILE_WRITES_ARE_REFUSED: Final = ProcessWide(writes_in_scratch)
