@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 from torch import nn
@@ -14,13 +14,15 @@ from torch import nn
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitectureError
 from nar.capture import Capture, CaptureInputs, capture_exported, capture_onnx
-from nar.capture.forward.dispatch import reason_of, trace_module
+from nar.capture.forward.dispatch import trace_module
 from nar.capture.forward.placement import flat_tensors
 from nar.capture.graphs import to_capture
 from nar.capture.values import shape_of
 from nar.graphs.architecture import UNKNOWN, Labels
+from nar.own.construct.arguments import Arguments, read_arguments
 from nar.own.guard import guarded_capture
-from nar.own.user_code import Arguments, as_at_home, read_arguments, run_file
+from nar.own.making import Made, maker_of, with_findings
+from nar.own.user_code import as_at_home
 from nar.own.usual import usual_inputs, usual_settings
 from nar.zoo.building import UninitialisedOnMeta, weightless
 from nar.zoo.sources.transformers.config_file import capture_config_file
@@ -38,8 +40,6 @@ _WITHOUT_WEIGHTS: tuple[tuple[_Surroundings, _Surroundings, _Surroundings], ...]
     (nullcontext, weightless, known_values),
     (known_values, UninitialisedOnMeta, nullcontext),
 )
-# Attributes of the module or of its factory; the second name is Lightning's.
-_EXAMPLES = ("example_inputs", "example_input_array")
 _WAY_OUT = (
     "for another shape give --input-shape, for other inputs let the factory return "
     "(module, inputs), or give the module or the factory an attribute `example_inputs`: a tensor, "
@@ -74,25 +74,30 @@ def capture_factory(
             than an image, or than its class takes if it is a model of transformers; or it has to
             be built with weights, and these are too large.
     """
-    with as_at_home(path):
-        make = partial(_made, name, _target(name, path, factory), arguments)
-        module, failure = None, None
-        for around, building, calling in _WITHOUT_WEIGHTS:
-            try:
-                with around():
-                    with building():
-                        module, inputs = make()
-                    with calling():
-                        return _captured(name, module, inputs, asking)
-            except CaptureError as error:
-                failure = failure or error
-        if module is not None and failure is not None:
-            _check_weights(name, module, failure)
-        # Values may decide what runs, so the weights are the same each time.
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            made = make()
-        return _captured(name, *made, asking)
+    with as_at_home(path) as code:
+        capture = _attempts(maker_of(name, code, factory, arguments), name, asking)
+        return with_findings(capture, code.findings)
+
+
+def _attempts(make: Callable[[], Made], name: str, asking: Asking) -> Capture:
+    """The first capture of those that a module can be built and called for."""
+    module, failure = None, None
+    for around, building, calling in _WITHOUT_WEIGHTS:
+        try:
+            with around():
+                with building():
+                    module, inputs = make()
+                with calling():
+                    return _captured(name, module, inputs, asking)
+        except CaptureError as error:
+            failure = failure or error
+    if module is not None and failure is not None:
+        _check_weights(name, module, failure)
+    # Values may decide what runs, so the weights are the same each time.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        made = make()
+    return _captured(name, *made, asking)
 
 
 def _check_weights(name: str, module: nn.Module, without: CaptureError) -> None:
@@ -144,49 +149,6 @@ def _stated(text: str) -> torch.Tensor:
 def _traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:
     with usual_settings(module):
         return to_capture(trace_module(module, inputs, name=name), name=name)
-
-
-def _target(name: str, path: Path, factory: str) -> Any:  # noqa: ANN401
-    # A user's code can raise anything, SystemExit too; its owner wants the reason.
-    try:
-        target = getattr(run_file(path), factory, None)
-    except (Exception, SystemExit) as error:
-        raise CaptureError(name, "-", reason_of(error)) from error
-    if target is None:
-        raise UnknownArchitectureError(f"{name}: {path} defines no {factory}")
-    return target
-
-
-def _made(name: str, target: Any, arguments: Arguments) -> tuple[nn.Module, object]:  # noqa: ANN401
-    """What a factory makes: a module, and its inputs or None."""
-    is_module = isinstance(target, nn.Module)
-    try:
-        is_called = callable(target) and not is_module
-        made = target(*arguments.by_position, **arguments.by_name) if is_called else target
-    except (Exception, SystemExit) as error:
-        raise CaptureError(name, "-", reason_of(error)) from error
-    module, inputs = _pair(name, made)
-    for holder in (module, target):
-        for attribute in _EXAMPLES:
-            inputs = getattr(holder, attribute, None) if inputs is None else inputs
-    return module, inputs
-
-
-def _pair(name: str, made: object) -> tuple[nn.Module, object]:
-    """A module and its inputs, from what a factory returns.
-
-    Raises:
-        CaptureError: It is neither a module nor a module with its inputs.
-    """
-    module, inputs = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
-    if isinstance(module, nn.Module) and not isinstance(inputs, nn.Module):
-        return module, inputs
-    came = type(made).__name__
-    if isinstance(made, tuple):
-        came = f"({', '.join(type(part).__name__ for part in made)})"
-    if isinstance(inputs, nn.Module):
-        came += ": let one factory return each module"
-    raise CaptureError(name, "-", f"wanted an nn.Module or (nn.Module, inputs), came {came}")
 
 
 SOURCE = "file"

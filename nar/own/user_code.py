@@ -5,90 +5,161 @@ The file is only ever run on the explicit request of the person whose machine it
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
 
-from nar.base.errors import InvalidInputError
+from nar.own.construct.devices import cuda_where_the_weights_are
+from nar.own.construct.evidence.repository import Repository
+from nar.own.construct.findings import Findings
+from nar.own.construct.imports.definitions import (
+    defines,
+    only_defines,
+    run_definitions,
+    trains,
+)
+from nar.own.construct.imports.finder import MissingFinder, stand_ins_for_missing
+from nar.own.construct.imports.mends import give_specs, mend
+from nar.own.construct.imports.removed_names import removed_names
+from nar.own.construct.imports.stand_ins import defining
+from nar.own.construct.imports.weights import without_weights_from_elsewhere
+from nar.own.construct.parsers import parsers_without_arguments
+from nar.own.construct.root import import_folders
 from nar.zoo.libraries import ready_for_libraries
 
+_MOST_MENDS = 12  # an old repository wanted four; the same error twice ends it before
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """What a factory is called with.
+
+class UserCode:
+    """A user's file in its repository, of which no file runs before it is asked for.
 
     Attributes:
-        by_position: In their order.
-        by_name: The others.
+        path: The file.
+        repository: The repository that it lies in.
+        findings: What running and building it tells.
     """
 
-    by_position: tuple[Any, ...] = ()
-    by_name: Mapping[str, Any] = field(default_factory=dict)
+    def __init__(self, path: Path, finder: MissingFinder, repository: Repository) -> None:
+        self.path = path.resolve()
+        self.repository = repository
+        self.findings = finder.findings
+        self._finder = finder
+        self._module: ModuleType | None = None
 
+    def module(self, name: str) -> ModuleType:
+        """The file's module, run once: whole, or its definitions where running it fails.
 
-def read_arguments(text: str) -> Arguments:
-    """The arguments in a pair of brackets; an empty text has none.
+        Args:
+            name: What is wanted of it; a file that fails and does not define it fails.
 
-    Raises:
-        InvalidInputError: They are no values of Python.
+        Raises:
+            BaseException: Whatever running the file raises.
+        """
+        if self._module is None:
+            tree = self.repository.tree(self.path)
+            if trains(tree):
+                self._module = self._definitions_of(self.path, "it trains when it is run")
+            else:
+                self._module = self._run(tree, name)
+        return self._module
 
-    Example:
-        >>> read_arguments("(64, deep=True)")
-        Arguments(by_position=(64,), by_name={'deep': True})
-    """
-    try:
-        call = ast.parse(f"f{text or '()'}", mode="eval").body
-        assert isinstance(call, ast.Call)
-        by_name = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
-        values = tuple(ast.literal_eval(each) for each in call.args)
-    except (SyntaxError, ValueError, AssertionError) as error:
-        raise InvalidInputError(
-            text, "wanted arguments that are values of Python, such as (64, deep=True)"
-        ) from error
-    if None in by_name:
-        raise InvalidInputError(text, "wanted each argument by itself, came **")
-    return Arguments(values, {str(name): value for name, value in by_name.items()})
+    def definitions(self, path: Path) -> ModuleType:
+        """The module of a file of the repository, of which no more than definitions are run.
+
+        Raises:
+            BaseException: Whatever importing what it imports raises.
+        """
+        if path == self.path and self._module is not None:
+            return self._module
+        for module in list(sys.modules.values()):
+            if getattr(module, "__file__", None) == str(path):
+                return module
+        if only_defines(self.repository.tree(path)):
+            with defining():
+                return run_file(path)
+        return self._definitions_of(path, "other statements do more")
+
+    def _run(self, tree: ast.Module, name: str) -> ModuleType:
+        before, last = set(sys.modules), ""
+        for _ in range(_MOST_MENDS):
+            try:
+                with defining():
+                    return run_file(self.path)
+            except (Exception, SystemExit) as error:
+                is_new = str(error) != last
+                last = str(error)
+                if is_new and mend(error, self.findings, self._finder):
+                    _forget(before, self.repository.root)
+                    continue
+                if not _is_raised_by(self.path, error) or not defines(tree, name):
+                    raise
+                why = f"{type(error).__name__}: {error}"[:120]
+                return self._definitions_of(self.path, why)
+            finally:
+                give_specs(set(sys.modules) - before)
+        raise ImportError(last)
+
+    def _definitions_of(self, path: Path, why: str) -> ModuleType:
+        name = _dotted_name(path)
+        module = ModuleType(name)
+        module.__file__ = str(path)
+        module.__package__ = name.rpartition(".")[0]
+        if module.__package__:
+            import_module(module.__package__)
+        sys.modules[name] = module
+        run_definitions(module, self.repository.tree(path), path, self.findings, why)
+        return module
 
 
 @contextmanager
-def as_at_home(path: Path) -> Iterator[None]:
+def as_at_home(path: Path) -> Iterator[UserCode]:
     """Let a file and what it defines run as the file's owner runs it.
 
-    Its neighbours and its package can be imported, model libraries too; ``sys.argv`` is the file
-    alone; what it prints goes to stderr. Modules that lie beside it are forgotten afterwards, for
-    modules beside another file may have the same names.
+    Its neighbours, its package and its repository can be imported, model libraries too; what is
+    not installed has stand-ins, weights are not loaded, CUDA is where the weights are;
+    ``sys.argv`` is the file alone; what it prints goes to stderr. Modules of the repository are
+    forgotten afterwards, for modules of another may have the same names.
     """
-    root = _root(path)
+    repository = Repository(path)
     before = set(sys.modules), sys.path.copy(), sys.argv
-    beside = str(path.parent.resolve())
+    root, beside = str(_root(path)), str(path.parent.resolve())
     # A file that is no part of a package is a script: what lies beside it comes first.
-    sys.path[:] = (
-        [str(root), *before[1], beside] if root != path.parent.resolve() else [beside, *before[1]]
-    )
+    first = [beside] if root == beside else [root]
+    own = [each for each in import_folders(repository.root, path) if each not in first]
+    if root == beside:
+        sys.path[:] = [*first, *own, *before[1]]
+    else:
+        sys.path[:] = [*first, *(each for each in own if each != beside), *before[1], beside]
     sys.argv = [str(path)]
+    findings = Findings()
     try:
-        with redirect_stdout(sys.stderr), ready_for_libraries():
-            yield
+        with ExitStack() as stack:
+            stack.enter_context(redirect_stdout(sys.stderr))
+            for around in (
+                ready_for_libraries(),
+                without_weights_from_elsewhere(findings),
+                removed_names(findings),
+                parsers_without_arguments(),
+                cuda_where_the_weights_are(),
+            ):
+                stack.enter_context(around)
+            finder = stack.enter_context(stand_ins_for_missing(repository, findings))
+            yield UserCode(path, finder, repository)
     finally:
         sys.path[:], sys.argv = before[1:]
-        for name in set(sys.modules) - before[0]:
-            if not name.startswith("nar.") and _lies_below(sys.modules[name], root):
-                del sys.modules[name]
+        _forget(before[0], repository.root)
 
 
 def run_file(path: Path) -> ModuleType:
     """Run a file once: as a module of its package if it lies in one, else by itself."""
-    root, whole = _root(path), path.resolve()
-    parts = whole.relative_to(root).with_suffix("").parts
-    if len(parts) > 1:
-        return import_module(".".join(parts))
-    loader = _Script(f"nar_file_{path.stem}", str(whole))
+    name, whole = _dotted_name(path), path.resolve()
+    if "." in name:
+        return import_module(name)
+    loader = _Script(name, str(whole))
     file_spec = spec_from_loader(loader.name, loader)
     assert file_spec is not None, "a file that has a loader has a spec"
     module = module_from_spec(file_spec)
@@ -109,6 +180,13 @@ class _Script(SourceFileLoader):
         return self.source_to_code(self.get_data(path), path)
 
 
+def _dotted_name(path: Path) -> str:
+    """The name of a file's module: in its package, or one that no other module has."""
+    whole = path.resolve()
+    parts = whole.relative_to(_root(path)).with_suffix("").parts
+    return ".".join(parts) if len(parts) > 1 else f"nar_file_{path.stem}"
+
+
 def _root(path: Path) -> Path:
     """The directory that the outermost package of a file lies in, or the file itself."""
     folder = path.resolve().parent
@@ -127,8 +205,33 @@ def _relative_levels(path: Path) -> int:
     return max((n.level for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)), default=0)
 
 
+def _is_raised_by(path: Path, error: BaseException) -> bool:
+    """Whether a statement of the file itself raised an error, and not an import of another."""
+    traceback, is_own = error.__traceback__, False
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        is_own = is_own or (code.co_filename == str(path) and code.co_name == "<module>")
+        traceback = traceback.tb_next
+    return is_own and not isinstance(error, ImportError | SyntaxError)
+
+
+def _forget(before: set[str], root: Path) -> None:
+    """Take new modules of a repository away, and what its code put among them by hand.
+
+    A package that was there before keeps its parts: it is the process's own, as NAR is.
+    """
+    # Parts first: a namespace package works its path out from the package above it.
+    for name in sorted(set(sys.modules) - before, reverse=True):
+        module = sys.modules[name]
+        if name.partition(".")[0] in before:
+            continue
+        if not isinstance(module, ModuleType) or _lies_below(module, root):
+            del sys.modules[name]
+
+
 def _lies_below(module: ModuleType, root: Path) -> bool:
     origin = getattr(module, "__file__", None)
-    return (
-        origin is not None and Path(origin).is_relative_to(root) and "site-packages" not in origin
+    places = [origin] if origin is not None else list(getattr(module, "__path__", ()))
+    return any(
+        Path(place).is_relative_to(root) and "site-packages" not in str(place) for place in places
     )

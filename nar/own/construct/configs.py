@@ -1,0 +1,316 @@
+"""Configuration objects for a parameter that wants one, in the order of their evidence."""
+
+import copy
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torch import nn
+
+from nar.graphs.assumed import AssumedValue
+from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
+from nar.own.construct.evidence.lookup import Evidence, Stated, is_open
+from nar.own.construct.evidence.settings import Settings, settings_of
+from nar.own.construct.evidence.sources import Kind
+from nar.own.construct.imports.stand_ins import StandIn
+from nar.own.construct.proposals import Parameter, Target, short
+from nar.own.construct.reads import names_read
+from nar.own.construct.usual_values import NOTHING, usual_value
+
+_CLASS_NAME = re.compile(
+    r"(Config|Cfg|Args|Arguments|Params|Hparams|Dimensions|Dims|Settings|Options)$", re.IGNORECASE
+)
+_MAKER = re.compile(r"default|get_.*config|example_config|get_cfg|make_config", re.IGNORECASE)
+_PLAIN_TYPES = (int, float, str, bool, list, tuple, dict, type(None), object)
+_COVERAGE = 0.5  # of the names that are read, for a class that nothing else connects to the model
+_PLACES_SHOWN = 4  # names that a configuration's method leaves open, in one line
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A configuration.
+
+    Attributes:
+        make: Makes it anew.
+        values: What it is and where its parts come from.
+        fill: See `Proposal`.
+    """
+
+    make: Callable[[], Any]
+    values: tuple[AssumedValue, ...]
+    fill: Callable[[str], AssumedValue | None] | None = None
+
+
+def wants_settings(target: Target, name: str) -> bool:
+    """Whether a parameter is a configuration: by its name, its class, or what is read of it."""
+    annotation = target.parameters[name].annotation
+    if inspect.isclass(annotation) and dataclasses.is_dataclass(annotation):
+        return True
+    if annotation in (int, float, bool, str, list, tuple):
+        return False
+    return (is_settings_name(name) and len(name) > 1) or bool(names_read(target.called, name))
+
+
+def configurations(
+    target: Target,
+    name: str,
+    module: ModuleType,
+    evidence: Evidence,
+    definitions: Definitions,
+) -> Iterator[Configured]:
+    """Configurations for a parameter, the best evidence first.
+
+    Args:
+        target: What is to be called.
+        name: The parameter.
+        module: The user's file.
+        evidence: What the repository tells.
+        definitions: Gives the module of a file.
+    """
+    wanted = names_read(target.called, name)
+    finder = _Finder(target.parameters[name], wanted, module, evidence, definitions)
+    yield from finder.of_classes(_annotated(target, name))
+    yield from finder.of_methods(target)
+    yield from finder.of_module()
+    yield from finder.of_classes(finder.classes_of_module())
+    yield from finder.of_source()
+    yield from finder.of_classes(finder.classes_of_package())
+    yield finder.by_names()
+
+
+class _Finder:
+    """Finds configurations for one parameter."""
+
+    def __init__(
+        self,
+        parameter: Parameter,
+        wanted: tuple[str, ...],
+        module: ModuleType,
+        evidence: Evidence,
+        definitions: Definitions,
+    ) -> None:
+        self._name = parameter.name
+        self._wanted = wanted
+        self._module = module
+        self._evidence = evidence
+        self._definitions = definitions
+
+    def of_classes(self, classes: Iterator[tuple[type, str]]) -> Iterator[Configured]:
+        """Objects of classes of configurations, with their defaults and what these leave open."""
+        for cls, place in classes:
+            filled = self._filled(cls)
+            if filled is None:
+                continue
+            given = {name: stated.value for name, stated in filled.items()}
+            written = ", ".join(f"{name}={short(value)}" for name, value in given.items())
+            values = [AssumedValue(self._name, f"{cls.__name__}({written})", place)]
+            values += [
+                AssumedValue(f"{self._name}.{name}", short(stated.value), stated.place)
+                for name, stated in filled.items()
+            ]
+            yield Configured(_calling(cls, given), tuple(values))
+
+    def of_methods(self, target: Target) -> Iterator[Configured]:
+        """What static and class methods of the class return as a configuration."""
+        if not target.is_class:
+            return
+        for name, _ in inspect.getmembers(target.called):
+            kind = inspect.getattr_static(target.called, name, None)
+            if not isinstance(kind, staticmethod | classmethod) or not _MAKER.search(name):
+                continue
+            method = getattr(target.called, name)
+            try:
+                made = method()
+            # A user's method may want arguments or raise anything.
+            except Exception:
+                continue
+            if not isinstance(made, nn.Module):
+                yield self._completed(method, made, f"{target.name}.{name}()")
+
+    def of_module(self) -> Iterator[Configured]:
+        """An object that the file itself has under the parameter's name."""
+        for name in dict.fromkeys((self._name, self._name.upper())):
+            held = vars(self._module).get(name)
+            is_object = held is not None and not isinstance(held, StandIn | ModuleType | nn.Module)
+            if is_object and not inspect.isroutine(held) and not inspect.isclass(held):
+                place = f"{name} of {_file_of(self._module)}"
+                yield Configured(_copying(held), (AssumedValue(self._name, short(held), place),))
+
+    def of_source(self) -> Iterator[Configured]:
+        """The source of the repository that has most of the names that are read."""
+        fitting = self._evidence.fitting(self._wanted) if self._wanted else None
+        if fitting is None:
+            return
+        source = fitting.source
+        known = self._evidence.evaluator.known(source.values)
+        settings = Settings(
+            {name: value for name, value in known.items() if not is_open(name, value)}
+        )
+        covers = f"{fitting.names} of the {len(self._wanted)} names that the constructor reads"
+        others = f"; {fitting.others} other files have as many" if fitting.others else ""
+        what = Path(source.path).name if source.kind is Kind.FILE else "a namespace"
+        values = [AssumedValue(self._name, what, f"{source.place} ({covers}{others})")]
+        yield self._settings(settings, values)
+
+    def by_names(self) -> Configured:
+        """Settings that are filled with what the repository and their names tell."""
+        return self._settings(Settings({}), [])
+
+    def classes_of_module(self) -> Iterator[tuple[type, str]]:
+        """Classes in the file's namespace that are configurations, the best fitting first."""
+        held = [each for each in vars(self._module).values() if self._is_configuration(each)]
+        place = f"in {_file_of(self._module)}"
+        return ((cls, place) for cls in sorted(held, key=self._lacking))
+
+    def classes_of_package(self) -> Iterator[tuple[type, str]]:
+        """Classes of configurations in the files beside, that cover what is read."""
+        repository = self._evidence.repository
+        for path in repository.python_files:
+            if path.parent != repository.path.parent or path == repository.path:
+                continue
+            names = [n.name for n in repository.tree(path).body if hasattr(n, "name")]
+            if not any(_CLASS_NAME.search(name) for name in names):
+                continue
+            try:
+                module = self._definitions(path)
+            # Another file's imports may raise anything.
+            except (Exception, SystemExit):
+                continue
+            for each in vars(module).values():
+                if self._is_configuration(each):
+                    yield each, f"in {repository.relative(path)}"
+
+    def _is_configuration(self, held: object) -> bool:
+        if not inspect.isclass(held) or issubclass(held, nn.Module):
+            return False
+        file = str(getattr(inspect.getmodule(held), "__file__", None) or "")
+        is_own = file.startswith(str(self._evidence.repository.root)) or (
+            held.__module__ == self._module.__name__
+        )
+        is_named = bool(_CLASS_NAME.search(held.__name__)) or dataclasses.is_dataclass(held)
+        return is_own and is_named and self._lacking(held) <= 1 - _COVERAGE
+
+    def _lacking(self, cls: type) -> float:
+        """The share of the names that are read that a class does not have."""
+        have = {*_fields(cls), *dir(cls), *_assigned(cls)}
+        return len(set(self._wanted) - have) / max(1, len(self._wanted))
+
+    def _filled(self, cls: type) -> dict[str, Stated] | None:
+        """Values for what the defaults of a class leave open; None where nothing tells one."""
+        filled = {}
+        fields = _fields(cls)
+        for name, parameter in fields.items():
+            is_left = not parameter.is_required and not self._is_left_open(parameter)
+            if is_left:
+                continue
+            stated = self._evidence.stated_or_usual(name, fields, parameter.annotation)
+            if stated is not None:
+                filled[name] = stated
+            elif parameter.is_required:
+                return None
+        return filled
+
+    def _is_left_open(self, parameter: Parameter) -> bool:
+        """Whether a default only holds a place: None or -1 for a size that is read."""
+        name, default = parameter.name, parameter.default
+        if default is None:
+            is_size = isinstance(usual_value(name), int)
+            has_own_rule = "Optional" in str(parameter.annotation) or "None" in str(
+                parameter.annotation
+            )
+            return name in self._wanted and is_size and not has_own_rule
+        return is_open(name, default)
+
+    def _completed(self, method: Callable[[], Any], made: Any, written: str) -> Configured:  # noqa: ANN401
+        """What a method returns, with the names that it leaves at None and that are read."""
+        left = [name for name in self._wanted if _of(made, name) is None]
+        filled: dict[str, Stated] = {}
+        for name in left:
+            stated = self._evidence.stated_or_usual(name, left)
+            if stated is not None:
+                filled[name] = stated
+        file = _file_of(self._module)
+        shown = ", ".join(left[:_PLACES_SHOWN])
+        place = f"{file}; it leaves {shown} open" if left else file
+        values = [AssumedValue(self._name, written, place)]
+        values += [
+            AssumedValue(f"{self._name}.{name}", short(stated.value), stated.place)
+            for name, stated in filled.items()
+        ]
+
+        def make() -> Any:  # noqa: ANN401
+            config = method()
+            for name, stated in filled.items():
+                _set(config, name, stated.value)
+            return config
+
+        return Configured(make, tuple(values))
+
+    def _settings(self, settings: Settings, values: list[AssumedValue]) -> Configured:
+        """Settings with what they lack of the names that are read; more is filled when asked."""
+
+        def fill(name: str) -> AssumedValue | None:
+            stated = self._evidence.stated_or_usual(name, (*self._wanted, name))
+            stated = stated or self._evidence.stated_or_usual(name, (name,))
+            if stated is None:
+                return None
+            settings[name] = settings_of(stated.value)
+            return AssumedValue(f"{self._name}.{name}", short(stated.value), stated.place)
+
+        for name in self._wanted:
+            held = settings.get(name, NOTHING)
+            if held is NOTHING or (held is None and isinstance(usual_value(name), int)):
+                value = fill(name)
+                if value is not None:
+                    values.append(value)
+        return Configured(_copying(settings), tuple(values), fill)
+
+
+def _annotated(target: Target, name: str) -> Iterator[tuple[type, str]]:
+    annotation = target.parameters[name].annotation
+    own = getattr(target.called, "config_class", None)
+    if inspect.isclass(own) and is_settings_name(name):
+        yield own, f"config_class of {target.name}"
+    is_class = inspect.isclass(annotation) and annotation not in _PLAIN_TYPES
+    if is_class and not issubclass(annotation, nn.Module | Mapping):
+        yield annotation, f"the annotation of {name}"
+
+
+def _fields(cls: type) -> dict[str, Parameter]:
+    return dict(Target.of(cls, cls.__name__).parameters)
+
+
+def _assigned(cls: type) -> set[str]:
+    """Names that a class's constructor assigns to itself."""
+    try:
+        return set(re.findall(r"self\.(\w+)\s*(?::[^=\n]+)?=", inspect.getsource(cls)))
+    except (OSError, TypeError):
+        return set()
+
+
+def _calling(cls: type, given: Mapping[str, Any]) -> Callable[[], Any]:
+    return lambda: cls(**copy.deepcopy(dict(given)))
+
+
+def _copying(held: Any) -> Callable[[], Any]:  # noqa: ANN401
+    return lambda: copy.deepcopy(held)
+
+
+def _of(config: Any, name: str) -> Any:  # noqa: ANN401
+    return config.get(name) if isinstance(config, Mapping) else getattr(config, name, None)
+
+
+def _set(config: Any, name: str, value: Any) -> None:  # noqa: ANN401
+    if isinstance(config, dict) and not hasattr(config, name):
+        config[name] = value
+    else:
+        setattr(config, name, value)
+
+
+def _file_of(module: ModuleType) -> str:
+    return Path(str(getattr(module, "__file__", module.__name__))).name

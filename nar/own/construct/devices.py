@@ -1,0 +1,84 @@
+"""CUDA in a user's code means where the weights are: the machine that answers may have none."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final
+from unittest.mock import patch
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+_CUDA_TYPES: Final = (
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor",
+    "HalfTensor", "IntTensor", "LongTensor", "ShortTensor",
+)  # fmt: skip
+_TYPE_OF_CUDA = re.compile(r"^torch\.cuda\.")
+
+
+class _WithoutCuda(TorchFunctionMode):
+    """Leaves out each device of CUDA that a call names: what is made lies with the weights."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Run a function without its device of CUDA."""
+        named = dict(kwargs or {})
+        if _is_cuda(named.get("device")):
+            del named["device"]
+        if func is Tensor.to:
+            return _moved(args, named)
+        if func is Tensor.type and len(args) > 1 and isinstance(args[1], str):
+            args = (args[0], _TYPE_OF_CUDA.sub("torch.", args[1]), *args[2:])
+        return func(*args, **named)
+
+
+def _moved(args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+    """A tensor after `Tensor.to`, whose device of CUDA is left out."""
+    tensor, *rest = args
+    # An index of a device stands where a type or another tensor may stand as well.
+    if rest and (_is_cuda(rest[0]) or (isinstance(rest[0], int) and not isinstance(rest[0], bool))):
+        rest = rest[1:]
+    types = [each for each in rest if isinstance(each, torch.dtype)]
+    if types:
+        named["dtype"] = types[0]
+    if rest and not types and not isinstance(rest[0], bool | type(None)):
+        return Tensor.to(tensor, *rest, **named)
+    named = {key: value for key, value in named.items() if key != "non_blocking"}
+    return Tensor.to(tensor, **named) if named else tensor
+
+
+def _is_cuda(device: object) -> bool:
+    if isinstance(device, torch.device):
+        return device.type == "cuda"
+    if isinstance(device, bool):
+        return False
+    return isinstance(device, int) or (isinstance(device, str) and device.startswith("cuda"))
+
+
+@contextmanager
+def cuda_where_the_weights_are() -> Iterator[None]:
+    """Inside, code that was written for CUDA runs on the device of the weights."""
+    replaced: tuple[tuple[object, str, object], ...] = (
+        (Tensor, "cuda", _same),
+        (nn.Module, "cuda", _same),
+        (torch.cuda, "current_device", lambda: 0),
+        (torch.cuda, "set_device", lambda _device: None),
+        (torch.cuda, "synchronize", lambda _device=None: None),
+        (torch.cuda, "empty_cache", lambda: None),
+        *((torch.cuda, name, getattr(torch, name)) for name in _CUDA_TYPES),
+    )
+    with ExitStack() as stack:
+        for holder, name, stands in replaced:
+            stack.enter_context(patch.object(holder, name, stands))
+        stack.enter_context(_WithoutCuda())
+        yield
+
+
+def _same(module_or_tensor: object, *_: object, **__: object) -> object:
+    return module_or_tensor

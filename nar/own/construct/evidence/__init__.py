@@ -1,0 +1,1 @@
+"""What a repository states about the values that its models are built with."""

@@ -1,0 +1,107 @@
+"""The calls of a class or function in a repository and in its READMEs."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nar.own.construct.evidence.expressions import Expression
+from nar.own.construct.evidence.repository import Repository
+
+_MOST_CALLS = 40  # of one name, the nearest: more are a layer that stands everywhere
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One call at its place.
+
+    Attributes:
+        path: The file.
+        tree: Its syntax tree, or that of a block in a README.
+        node: The call.
+        place: In words: ``train.py:12``, ``README.md``.
+    """
+
+    path: Path
+    tree: ast.Module
+    node: ast.Call
+    place: str
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has no ``*`` and no ``**``, so that all its arguments are seen."""
+        starred = any(isinstance(each, ast.Starred) for each in self.node.args)
+        return not starred and all(key.arg for key in self.node.keywords)
+
+    def argument(self, name: str, positions: list[str]) -> Expression | None:
+        """What it gives for a parameter.
+
+        Args:
+            name: Of the parameter.
+            positions: The parameters in their order.
+        """
+        return self.arguments(positions).get(name)
+
+    def arguments(self, positions: list[str]) -> dict[str, Expression]:
+        """What it gives, by the names of parameters, up to a ``*``.
+
+        Args:
+            positions: The parameters in their order.
+        """
+        given: dict[str, ast.expr] = {}
+        for name, node in zip(positions, self.node.args, strict=False):
+            if isinstance(node, ast.Starred):
+                break
+            given[name] = node
+        given |= {key.arg: key.value for key in self.node.keywords if key.arg}
+        return {name: Expression(self.path, self.tree, node) for name, node in given.items()}
+
+
+def calls_of(repository: Repository, name: str, defined_in: Path | None = None) -> list[Call]:
+    """The calls of a name, those of the nearest files first.
+
+    Args:
+        repository: Where to look.
+        name: Of a class or function.
+        defined_in: The file that defines it: calls of another thing of that name are left out,
+            as far as imports tell.
+    """
+    found: list[Call] = []
+    for path in repository.python_files:
+        if not re.search(rf"\b{re.escape(name)}\(", repository.text(path)):
+            continue
+        tree = repository.tree(path)
+        if defined_in is not None and path != defined_in and _means_another(tree, name, defined_in):
+            continue
+        found += [
+            Call(path, tree, node, f"{repository.relative(path)}:{node.lineno}")
+            for node in _calls(tree, name)
+        ]
+    for path, tree in repository.readme_code:
+        place = f"the code in {repository.relative(path)}"
+        found += [Call(path, tree, node, place) for node in _calls(tree, name)]
+    return found[:_MOST_CALLS]
+
+
+def _calls(tree: ast.Module, name: str) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = node.func
+            last = getattr(called, "id", None) or getattr(called, "attr", None)
+            if last == name:
+                yield node
+
+
+def _means_another(tree: ast.Module, name: str, defined_in: Path) -> bool:
+    """Whether a file defines a name itself, or imports it from a module of another name."""
+    own = (each for each in tree.body if isinstance(each, ast.ClassDef | ast.FunctionDef))
+    if any(each.name == name for each in own):
+        return True
+    homes = {defined_in.stem, defined_in.parent.name, *(p.name for p in defined_in.parents[1:3])}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            bound = {each.asname or each.name for each in node.names}
+            if name in bound:
+                return not homes & set(node.module.split("."))
+    return False

@@ -1,0 +1,349 @@
+"""Works out expressions of a repository: literals, names, and calls of what files define.
+
+No statement is run but imports and definitions: a name is followed to what is assigned to it, a
+parameter to what its function is called with, an attribute of ``self`` to its constructor. What a
+loop fills, what a condition that is not known decides, and what is read of data stay unknown.
+"""
+
+import ast
+import builtins
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from nar.own.construct.evidence.calls import calls_of
+from nar.own.construct.evidence.expressions import (
+    Expression,
+    UnknownValueError,
+    default_of,
+    enclosing_class,
+    enclosing_functions,
+    literal,
+    parameters,
+)
+from nar.own.construct.evidence.names import assignments_before, is_changed, is_made, part_of
+from nar.own.construct.evidence.repository import Repository
+from nar.own.construct.evidence.settings import MissingSettingError, Settings
+from nar.own.construct.evidence.sources import parser_values
+from nar.own.construct.imports.stand_ins import StandIn
+from nar.own.construct.imports.weights import NotLoaded
+
+# Chosen: names are followed so far; longer chains were loops of functions that call each other.
+_DEPTH = 8
+_CALLS_FOLLOWED = 3
+# Calls that read data, start work or ask the machine.
+_READING = re.compile(
+    r"load|open|read|download|Dataset|DataLoader|glob|listdir|system|subprocess|requests|urlopen|"
+    r"input$|exec|eval$|train|compile|\.to$|\.cuda$",
+)
+_PLAIN_CALLS: Final = frozenset({
+    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "getattr",
+    "hasattr", "int", "isinstance", "len", "list", "map", "max", "min", "pow", "range", "reversed",
+    "round", "set", "sorted", "str", "sum", "tuple", "type", "zip",
+})  # fmt: skip
+_SETTINGS_NAME: Final = re.compile(
+    r"^(config|configs|cfg|cfgs|conf|args|arg|opt|opts|options|hparams|hps?|h|params|dims|FLAGS|"
+    r"(model|net|network)_?(args|cfg|config|params|opt)|c)$"
+)
+Definitions = Callable[[Path], ModuleType]
+
+
+def is_settings_name(name: str) -> bool:
+    """Whether a parameter of that name usually is a configuration."""
+    return bool(_SETTINGS_NAME.match(name))
+
+
+class Evaluator:
+    """Works out expressions of one repository.
+
+    Args:
+        repository: It.
+        definitions: Gives the module of a file, of which no more than definitions need be run.
+    """
+
+    def __init__(self, repository: Repository, definitions: Definitions) -> None:
+        self._repository = repository
+        self._definitions = definitions
+        self._running: set[int] = set()
+
+    def value(self, found: Any, depth: int = 0) -> Any:  # noqa: ANN401
+        """A value as it is, an expression worked out.
+
+        Raises:
+            UnknownValueError: It cannot be worked out.
+        """
+        if not isinstance(found, Expression):
+            return found
+        try:
+            return literal(found.node)
+        except UnknownValueError:
+            pass
+        if depth > _DEPTH or id(found.node) in self._running:
+            raise UnknownValueError(ast.unparse(found.node)[:60])
+        self._running.add(id(found.node))
+        try:
+            return self._computed(found, depth)
+        finally:
+            self._running.discard(id(found.node))
+
+    def known(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of some values that can be worked out."""
+        known = {}
+        for name, found in values.items():
+            try:
+                known[name] = self.value(found)
+            except UnknownValueError:
+                continue
+        return known
+
+    def _computed(self, found: Expression, depth: int) -> Any:  # noqa: ANN401
+        names = {}
+        for node in _free_names(found.node):
+            if node.id not in names:
+                names[node.id] = self._name(found.beside(node), depth)
+        text = ast.unparse(found.node)[:60]
+        for call in _calls(found.node):
+            if not _is_allowed(call, names):
+                raise UnknownValueError(f"{text}: it runs more than definitions")
+        try:
+            code = compile(ast.Expression(found.node), str(found.path), "eval")
+            value = eval(code, {"__builtins__": builtins, **names})
+        # What a repository defines may raise anything.
+        except (Exception, SystemExit) as error:
+            raise UnknownValueError(f"{text}: {error}") from error
+        if isinstance(value, StandIn | NotLoaded):
+            raise UnknownValueError(f"{text}: it is not there")
+        return value
+
+    def _name(self, found: Expression, depth: int) -> Any:  # noqa: ANN401
+        assert isinstance(found.node, ast.Name), "only names are looked up"
+        name, line = found.node.id, found.node.lineno
+        functions = enclosing_functions(found.tree, line)
+        if name == "self":
+            return _Self(self, found, depth)
+        for function in functions:
+            if is_settings_name(name) and name in parameters(function):
+                return self.namespace(found)
+            assigned = assignments_before(function, name, line)
+            if assigned:
+                return self._assigned(found, function, assigned, depth)
+            if name in parameters(function):
+                return self._parameter(found, function, name, depth)
+        assigned = assignments_before(found.tree, name, sys.maxsize if functions else line)
+        if assigned and not is_settings_name(name):
+            return self._assigned(found, found.tree, assigned, depth)
+        try:
+            return self._global(found, name)
+        except UnknownValueError:
+            if is_settings_name(name):
+                return self.namespace(found)
+            raise
+
+    def _assigned(
+        self,
+        found: Expression,
+        scope: ast.FunctionDef | ast.Module,
+        assigned: list[ast.Assign],
+        depth: int,
+    ) -> Any:  # noqa: ANN401
+        """The value of the last assignment that is reached.
+
+        Raises:
+            UnknownValueError: The name changes on the way, or a condition is not known that decides
+                between several values.
+        """
+        assert isinstance(found.node, ast.Name), "only names are assigned"
+        name = found.node.id
+        if is_settings_name(name) and _is_parsed(assigned[0]):
+            return self.namespace(found)
+        if is_changed(scope, name):
+            raise UnknownValueError(f"{name} is changed on the way")
+        condition = self._condition(found, depth)
+        for number, each in enumerate(assigned):
+            reached = is_made(scope, each, condition)
+            is_only = number == len(assigned) - 1
+            if reached is False:
+                continue
+            if reached is None and not is_only:
+                raise UnknownValueError(f"{name} depends on a condition that is not known")
+            value = self.value(found.beside(each.value), depth + 1)
+            part = part_of(each, name)
+            return value if part is None else value[part]
+        raise UnknownValueError(f"{name} is assigned elsewhere")
+
+    def _condition(self, found: Expression, depth: int) -> Callable[[ast.expr], bool | None]:
+        def condition(test: ast.expr) -> bool | None:
+            if ast.unparse(test).startswith("__name__ =="):
+                return True
+            try:
+                return bool(self.value(found.beside(test), depth + 1))
+            except UnknownValueError:
+                return None
+
+        return condition
+
+    def _parameter(
+        self, found: Expression, function: ast.FunctionDef, name: str, depth: int
+    ) -> Any:  # noqa: ANN401
+        """What a function is given for a parameter by its callers, else its default."""
+        owner = enclosing_class(found.tree, function.lineno)
+        is_constructor = owner is not None and function.name == "__init__"
+        called = owner.name if owner is not None and is_constructor else function.name
+        positions = parameters(function)
+        positions = positions[1:] if owner is not None else positions
+        for call in calls_of(self._repository, called)[:_CALLS_FOLLOWED]:
+            given = call.argument(name, positions)
+            if given is not None:
+                try:
+                    return self.value(given, depth + 1)
+                except UnknownValueError:
+                    continue
+        default = default_of(function, name)
+        if default is None:
+            raise UnknownValueError(f"{name} of {called}")
+        return self.value(found.beside(default), depth + 1)
+
+    def namespace(self, found: Expression) -> Settings:
+        """The defaults of the parsers of a file, else of those of the file nearest to it.
+
+        Raises:
+            UnknownValueError: There is no parser.
+        """
+        own = parser_values(self._repository, found.path)
+        if own:
+            return Settings(self.known(own))
+        for path in self._repository.python_files:
+            values = parser_values(self._repository, path)
+            if values and found.path.stem in self._repository.text(path):
+                return Settings(self.known(values))
+        raise UnknownValueError("no parser of arguments")
+
+    def attribute_of_self(self, found: Expression, attribute: str, depth: int) -> Any:  # noqa: ANN401
+        """What a class's constructor assigns to an attribute.
+
+        Raises:
+            UnknownValueError: It assigns none, or what cannot be worked out.
+        """
+        owner = enclosing_class(found.tree, found.node.lineno)
+        for node in ast.walk(owner) if owner is not None else ():
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == f"self.{attribute}":
+                return self.value(found.beside(node.value), depth + 1)
+        raise UnknownValueError(f"self.{attribute}")
+
+    def _global(self, found: Expression, name: str) -> Any:  # noqa: ANN401
+        """What a module imports or defines under a name."""
+        for node in ast.walk(found.tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                for each in node.names:
+                    if (each.asname or each.name.partition(".")[0]) == name:
+                        return self._imported(found, node, each)
+        is_definition = any(
+            isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name
+            for node in found.tree.body
+        )
+        if is_definition or found.path.suffix != ".py":
+            path = found.path if is_definition else self._repository.path
+            module = self._definitions(path)
+            if hasattr(module, name):
+                return getattr(module, name)
+        raise UnknownValueError(name)
+
+    def _imported(
+        self, found: Expression, node: ast.Import | ast.ImportFrom, name: ast.alias
+    ) -> Any:  # noqa: ANN401
+        path = self._file_of(found.path, node)
+        try:
+            if path is not None:
+                return getattr(self._definitions(path), name.name)
+            if isinstance(node, ast.Import):
+                importlib.import_module(name.name)
+                return sys.modules[name.name if name.asname else name.name.partition(".")[0]]
+            module = importlib.import_module("." * node.level + (node.module or ""), None)
+            return getattr(module, name.name)
+        except UnknownValueError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise UnknownValueError(f"{name.name}: {error}") from error
+
+    def _file_of(self, path: Path, node: ast.Import | ast.ImportFrom) -> Path | None:
+        """The file of the repository that a ``from`` import reads, if it is one."""
+        if isinstance(node, ast.Import):
+            return None
+        parts = (node.module or "").split(".") if node.module else []
+        bases = [path.parents[node.level - 1]] if node.level else [path.parent, *self._bases]
+        for base in bases:
+            for candidate in (base.joinpath(*parts).with_suffix(".py"),):
+                if parts and candidate.is_file():
+                    return candidate
+            package = base.joinpath(*parts) / "__init__.py"
+            if package.is_file() and package.is_relative_to(self._repository.root):
+                return package
+        return None
+
+    @property
+    def _bases(self) -> list[Path]:
+        return [self._repository.root, self._repository.root / "src"]
+
+
+class _Self:
+    """Stands for ``self`` in an expression: its attributes are looked up in the constructor."""
+
+    def __init__(self, evaluator: Evaluator, found: Expression, depth: int) -> None:
+        self._place = evaluator, found, depth
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        evaluator, found, depth = self._place
+        return evaluator.attribute_of_self(found, name, depth)
+
+
+def _is_parsed(assignment: ast.Assign) -> bool:
+    return "parse_args" in ast.unparse(assignment.value) or "parse_known_args" in ast.unparse(
+        assignment.value
+    )
+
+
+def _free_names(node: ast.expr) -> Iterator[ast.Name]:
+    """The names of an expression that it does not bind itself and that are no builtins."""
+    bound = {
+        name.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.comprehension)
+        for name in ast.walk(each.target)
+        if isinstance(name, ast.Name)
+    }
+    for each in ast.walk(node):
+        if isinstance(each, ast.Lambda):
+            bound |= {argument.arg for argument in each.args.args}
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and each.id not in bound and each.id not in _PLAIN_CALLS:
+            yield each
+
+
+def _calls(node: ast.expr) -> Iterator[ast.Call]:
+    # The body of a lambda runs only where it is called.
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, ast.Call):
+            yield each
+        if not isinstance(each, ast.Lambda):
+            waiting += ast.iter_child_nodes(each)
+
+
+def _is_allowed(call: ast.Call, names: Mapping[str, Any]) -> bool:
+    text = ast.unparse(call.func)
+    if _READING.search(text):
+        return False
+    root = call.func
+    while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+        root = root.func if isinstance(root, ast.Call) else root.value
+    if not isinstance(root, ast.Name):
+        return True  # a method of a literal, such as "a b".split()
+    return root.id in names or root.id in _PLAIN_CALLS
+
+
+__all__ = ["Definitions", "Evaluator", "MissingSettingError", "is_settings_name"]

@@ -1,0 +1,177 @@
+"""`Evidence`: what a repository tells about values, by name and by places that fit together."""
+
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from nar.own.construct.evidence.evaluator import Definitions, Evaluator
+from nar.own.construct.evidence.expressions import Expression, UnknownValueError
+from nar.own.construct.evidence.repository import Repository
+from nar.own.construct.evidence.sources import Kind, Source, read_sources
+from nar.own.construct.usual_values import NOTHING, usual_value
+
+# Of names that belong together a source has to have at least this share, or it is of another thing.
+_COMPANIONS = 0.34
+# A configuration needs half of the names that the constructor reads; the rest is looked for.
+_COVERAGE = 0.5
+_SOURCES_TRIED = 6
+# Sizes from here on are never zero in earnest: a parser's 0 waits for the data.
+_SMALLEST_SIZE = 2
+
+BY_NAME: Final = "assumed from its name"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A value and where it comes from.
+
+    Attributes:
+        value: It.
+        place: In words.
+    """
+
+    value: Any
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """A source that configures something.
+
+    Attributes:
+        source: It.
+        names: How many of the names that are read it has.
+        others: How many other files have as many.
+    """
+
+    source: Source
+    names: int
+    others: int
+
+
+class Evidence:
+    """Answers what a repository tells; its sources are read on the first question.
+
+    Args:
+        repository: It.
+        target: Name of the class or function that is to be called.
+        definitions: Gives the module of a file.
+    """
+
+    def __init__(self, repository: Repository, target: str, definitions: Definitions) -> None:
+        self.repository = repository
+        self.evaluator = Evaluator(repository, definitions)
+        self._target = target
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """Everything that gives values to names."""
+        return read_sources(self.repository)
+
+    def stated(self, name: str, companions: Iterable[str]) -> Stated | None:
+        """The value of a name in the source that has most of its companions; None if there is none.
+
+        Args:
+            name: It.
+            companions: Names that belong to the same thing.
+        """
+        among = set(companions)
+        fewest = max(2, _COMPANIONS * len(among)) if len(among) > 2 else 1
+        found = [source for source in self.sources if source.values.get(name) is not None]
+        found = [source for source in found if len(among & source.values.keys()) >= fewest]
+        found.sort(key=lambda source: (-len(among & source.values.keys()), *self._rank(source)))
+        for source in found[:_SOURCES_TRIED]:
+            try:
+                value = self.evaluator.value(source.values[name])
+            except UnknownValueError:
+                continue
+            if value is not None and not inspect.ismodule(value) and not is_open(name, value):
+                return Stated(value, source.place)
+        return None
+
+    def stated_or_usual(
+        self, name: str, companions: Iterable[str], annotation: object = None
+    ) -> Stated | None:
+        """As `stated`, and else what a parameter of that name usually holds."""
+        stated = self.stated(name, companions)
+        if stated is not None and _suits(stated.value, annotation):
+            return stated
+        usual = usual_value(name, annotation)
+        return None if usual is NOTHING else Stated(usual, BY_NAME)
+
+    def fitting(self, names: tuple[str, ...]) -> Fitting | None:
+        """The source that has most of the names that are read, if it has half of them."""
+        wanted = set(names)
+        ranked = sorted(
+            (source for source in self.sources if wanted & source.values.keys()),
+            key=lambda source: (-len(wanted & source.values.keys()), *self._rank(source)),
+        )
+        if not ranked:
+            return None
+        most = len(wanted & ranked[0].values.keys())
+        if most < max(1, _COVERAGE * len(wanted)):
+            return None
+        equal = {s.path for s in ranked if len(wanted & s.values.keys()) == most}
+        return Fitting(ranked[0], most, len(equal) - 1)
+
+    def _rank(self, source: Source) -> tuple[Any, ...]:
+        """Of sources that have as much: what speaks of the target, then of commands, then near."""
+        return (
+            not self._speaks_of_target(source),
+            self._mentioned(source.path),
+            source.distance,
+            source.kind,
+            source.place,
+        )
+
+    def _speaks_of_target(self, source: Source) -> bool:
+        if source.kind is Kind.FILE or source.kind is Kind.LITERALS:
+            return True
+        text = self.repository.text(source.path)
+        return self._target in text or source.path == self.repository.path
+
+    def _mentioned(self, path: Path) -> float:
+        """How a file is named elsewhere: 0 in a parser's default, 1 in a command, 2 nowhere."""
+        if path.suffix == ".py" and path.stem in {"train", "main", "run"}:
+            return 0
+        if path.name in self._defaults:
+            return 0
+        return 1 if path.name in self._commanded else 2
+
+    @cached_property
+    def _defaults(self) -> set[str]:
+        texts = [
+            value
+            for source in self.sources
+            if source.kind is Kind.PARSER
+            for value in source.values.values()
+            if isinstance(value, str)
+        ]
+        return {Path(text).name for text in texts if "." in text}
+
+    @cached_property
+    def _commanded(self) -> set[str]:
+        values = [value for _, flags in self.repository.commands for value in flags.values()]
+        return {Path(value).name for value in values if "." in value}
+
+
+def is_open(name: str, value: object) -> bool:
+    """Whether a value only holds the place of one that is known later: a vocabulary of 0 or -1."""
+    usual = usual_value(name)
+    is_size = isinstance(usual, int) and not isinstance(usual, bool) and usual >= _SMALLEST_SIZE
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_size and isinstance(value, int | float) and is_number and value <= 0
+
+
+def is_known(found: object) -> bool:
+    """Whether a value of a source is there without working it out."""
+    return found is not None and not isinstance(found, Expression)
+
+
+def _suits(value: object, annotation: object) -> bool:
+    """Whether a value may be of an annotated type: a mapping is no number."""
+    wants_number = annotation in (int, float, "int", "float")
+    return not (wants_number and isinstance(value, dict | list | str))

@@ -1,0 +1,99 @@
+"""The assignments that give a name its value at a place, and whether one of them is made there."""
+
+import ast
+import re
+from collections.abc import Callable
+
+_CHANGING = ["append", "extend", "insert", "update", "setdefault", "pop", "remove", "add", "clear"]
+
+
+def assignments_before(scope: ast.AST, name: str, line: int) -> list[ast.Assign]:
+    """The assignments to a name in a scope above a line, the last first.
+
+    Of a module only its own statements count, and those in its branches; of a function all.
+    """
+    nodes = _statements(scope)
+    found = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        and node.lineno < line
+        and any(name in _names(target) for target in node.targets)
+    ]
+    return sorted(found, key=lambda node: node.lineno, reverse=True)
+
+
+def is_changed(scope: ast.AST, name: str) -> bool:
+    """Whether a name's value is changed in a scope other than by assignment: by a loop, a call."""
+    change = re.compile(rf"^{re.escape(name)}\.({'|'.join(_CHANGING)})$")
+    for node in _statements(scope):
+        if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
+            return True
+        if isinstance(node, ast.Call) and change.match(ast.unparse(node.func)):
+            return True
+        if isinstance(node, ast.Assign):
+            targets = (ast.unparse(target) for target in node.targets)
+            if any(target.startswith(f"{name}[") for target in targets):
+                return True
+        if isinstance(node, ast.For) and name in _names(node.target):
+            return True
+    return False
+
+
+def is_made(
+    scope: ast.AST, assignment: ast.Assign, condition: Callable[[ast.expr], bool | None]
+) -> bool | None:
+    """Whether an assignment is reached, as far as the conditions around it are known.
+
+    Args:
+        scope: Function or module that it stands in.
+        assignment: It.
+        condition: The value of a condition; None where it is not known.
+
+    Returns:
+        None where a condition around it is not known.
+    """
+    answer: bool | None = True
+    for node in ast.walk(scope):
+        if not isinstance(node, ast.If) or not _spans(node, assignment):
+            continue
+        is_inside = any(_spans(statement, assignment) for statement in node.body)
+        value = condition(node.test)
+        if value is None:
+            answer = None
+        elif value != is_inside:
+            return False
+    return answer
+
+
+def part_of(assignment: ast.Assign, name: str) -> int | None:
+    """The index of a name in the tuple that is assigned to; None where it is the whole."""
+    for target in assignment.targets:
+        if isinstance(target, ast.Tuple | ast.List):
+            names = [each.id if isinstance(each, ast.Name) else "" for each in target.elts]
+            if name in names:
+                return names.index(name)
+    return None
+
+
+def _statements(scope: ast.AST) -> list[ast.AST]:
+    if not isinstance(scope, ast.Module):
+        return list(ast.walk(scope))
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = list(scope.body)
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef | ast.Lambda):
+            found.append(node)
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def _spans(outer: ast.stmt, inner: ast.stmt) -> bool:
+    end = outer.end_lineno or outer.lineno
+    return outer.lineno <= inner.lineno and (inner.end_lineno or inner.lineno) <= end
+
+
+def _names(target: ast.expr) -> set[str]:
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    return {part.id for part in parts if isinstance(part, ast.Name)}

@@ -1,0 +1,159 @@
+"""The files of a repository, each found, read and parsed once; bounded in number and bytes."""
+
+import ast
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+from nar.own.construct.root import is_repository, repository_root
+
+# Chosen: repositories of research code have fewer; of the others the nearest files are read.
+_MOST_PYTHON = 700
+_MOST_SETTINGS = 300
+_MOST_ENTRIES = 20_000
+_MOST_BYTES = 400_000  # a longer file is generated, or data
+_MOST_SETTINGS_BYTES = 60_000
+_LEFT_OUT = re.compile(
+    r"^(\..*|__pycache__|node_modules|site-packages|venv|env|build|dist|wandb|.*\.egg-info)$"
+)
+_TESTS = re.compile(r"(^|_)tests?(_|\.|$)")
+_TEST_DISTANCE = 9  # tests come after all that is not a test: deeper repositories are not seen
+_PYTHON_BLOCK = re.compile(r"```(?:python|py|Python)\s*\n(.*?)```", re.DOTALL)
+_COMMAND = re.compile(r"\bpython3?\b|torchrun|accelerate launch|^\s*--\w")
+_FLAG = re.compile(r"--?([A-Za-z][\w-]*)[ =]+((?:[^\s-]|-\d)\S*)")
+
+
+class Repository:
+    """One repository as text, seen from one of its files.
+
+    Attributes:
+        path: The file that was asked about.
+        root: The folder of the repository.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        self.root = repository_root(path)
+        self._texts: dict[Path, str] = {}
+        self._trees: dict[Path, ast.Module] = {}
+
+    @cached_property
+    def python_files(self) -> tuple[Path, ...]:
+        """Its Python files, the nearest to the asked one first, tests last."""
+        found = self._nearest(lambda path: path.suffix == ".py", _MOST_BYTES)
+        return tuple(dict.fromkeys((self.path, *found[:_MOST_PYTHON])))
+
+    @cached_property
+    def settings_files(self) -> tuple[Path, ...]:
+        """Its files of YAML and JSON, the nearest first."""
+        kinds = {".json", ".yaml", ".yml"}
+        found = self._nearest(lambda path: path.suffix in kinds, _MOST_SETTINGS_BYTES)
+        return tuple(found[:_MOST_SETTINGS])
+
+    @cached_property
+    def readme_code(self) -> tuple[tuple[Path, ast.Module], ...]:
+        """The blocks of Python in its READMEs and documents, the outermost file first."""
+        found = []
+        for path in self._documents:
+            for block in _PYTHON_BLOCK.findall(self.text(path)):
+                text = re.sub(r"^(>>>|\.\.\.) ?", "", block, flags=re.MULTILINE)
+                tree = _parsed(text)
+                if tree is not None:
+                    found.append((path, tree))
+        return tuple(found)
+
+    @cached_property
+    def commands(self) -> tuple[tuple[str, dict[str, str]], ...]:
+        """The commands in READMEs and shell scripts: where they stand, and the values of flags."""
+        scripts = self._nearest(lambda path: path.suffix == ".sh", _MOST_SETTINGS_BYTES)
+        found = []
+        for path in (*self._documents, *scripts):
+            lines = self.text(path).replace("\\\n", " ").splitlines()
+            for line in lines:
+                if "--" in line and _COMMAND.search(line):
+                    flags = {
+                        name.replace("-", "_"): value.strip("'\"`")
+                        for name, value in _FLAG.findall(line)
+                    }
+                    found.append((self.relative(path), flags))
+        return tuple(found)
+
+    def text(self, path: Path) -> str:
+        """A file's text, with marks in place of what is no UTF-8; empty where it cannot be read."""
+        if path not in self._texts:
+            try:
+                self._texts[path] = path.read_text(encoding="utf-8-sig", errors="replace")
+            except OSError:
+                self._texts[path] = ""
+        return self._texts[path]
+
+    def tree(self, path: Path) -> ast.Module:
+        """A Python file's syntax tree; one without statements where it has errors."""
+        if path not in self._trees:
+            self._trees[path] = _parsed(self.text(path)) or ast.Module([], [])
+        return self._trees[path]
+
+    def relative(self, path: Path) -> str:
+        """A file's path as it is written below the root."""
+        whole = path.resolve()
+        inside = whole.is_relative_to(self.root)
+        return whole.relative_to(self.root).as_posix() if inside else str(path)
+
+    def distance(self, path: Path) -> int:
+        """Folders on the way from the asked file to another; tests lie behind all others."""
+        here, there = self.path.parent.parts, path.parent.parts
+        pairs = zip(here, there, strict=False)
+        shared = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(here), len(there)))
+        is_test = any(_TESTS.search(part) for part in path.relative_to(self.root).parts)
+        return len(here) + len(there) - 2 * shared + (_TEST_DISTANCE if is_test else 0)
+
+    @cached_property
+    def _documents(self) -> tuple[Path, ...]:
+        found = [path for path in self._files if path.suffix in {".md", ".rst"}]
+        return tuple(sorted(found, key=lambda path: (len(path.parts), path.name))[:30])
+
+    def _nearest(self, is_wanted: Callable[[Path], bool], most_bytes: int) -> list[Path]:
+        found = [
+            path for path in self._files if is_wanted(path) and path.stat().st_size <= most_bytes
+        ]
+        return sorted(found, key=lambda path: (self.distance(path), str(path)))
+
+    @cached_property
+    def _files(self) -> tuple[Path, ...]:
+        is_whole = is_repository(self.root)
+        # A folder that bears no marks may be anything, a home or a disk: it is not gone through.
+        depth = None if is_whole or self.root != self.path.parent else 1
+        if self.root in {Path.home(), Path(tempfile.gettempdir()).resolve()}:
+            depth = 0
+        return tuple(_walk(self.root, depth))
+
+
+def _walk(root: Path, depth: int | None) -> Iterator[Path]:
+    left = _MOST_ENTRIES
+    for folder, folders, files in os.walk(root):
+        here = Path(folder)
+        level = len(here.relative_to(root).parts)
+        folders[:] = sorted(name for name in folders if not _LEFT_OUT.match(name))
+        if depth is not None and level >= depth:
+            folders.clear()
+        for name in sorted(files):
+            left -= 1
+            if left < 0:
+                return
+            path = here / name
+            if path.is_file():
+                yield path
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            # Old repositories have invalid escapes in their texts.
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None

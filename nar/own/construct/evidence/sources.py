@@ -1,0 +1,221 @@
+"""Everything in a repository that gives values to names: parsers, files, calls, assignments."""
+
+import ast
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+from nar.own.construct.evidence.expressions import Expression
+from nar.own.construct.evidence.repository import Repository
+
+# Fewer keywords say nothing about a design: `print(end="")`, `open(mode="r")`.
+_FEWEST_KEYWORDS = 4
+# Two settings that are assigned to attributes may be a configuration; one is any object's.
+_FEWEST_ASSIGNED = 2
+# The share of a file's statements that are assignments from which on it is a file of settings.
+_SETTINGS_SHARE = 0.6
+_MOST_LISTED = 20  # of a list of mappings in YAML: data begin there
+
+
+class Kind(IntEnum):
+    """What a source is; of equals the lower is taken."""
+
+    FILE = 0
+    PARSER = 1
+    LITERALS = 2
+    README = 3
+    CALL = 4
+    ASSIGNMENTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Values of names at one place.
+
+    Attributes:
+        place: In words: ``config.json``, ``the arguments of train.py``, ``net.py:12``.
+        kind: What it is.
+        path: The file.
+        values: Value or expression by name.
+        distance: See `Repository.distance`.
+    """
+
+    place: str
+    kind: Kind
+    path: Path
+    values: Mapping[str, Any]
+    distance: int
+
+
+def read_sources(repository: Repository) -> tuple[Source, ...]:
+    """All sources of a repository, those of the nearest files first in each kind."""
+    found = [source for path in repository.settings_files for source in _of_file(repository, path)]
+    for path in repository.python_files:
+        found += _of_python(repository, path)
+    for path, tree in repository.readme_code:
+        values = _attributes(path, tree)
+        if values:
+            place = f"the code in {repository.relative(path)}"
+            found.append(Source(place, Kind.README, path, values, -1))
+    return tuple(found)
+
+
+def read_settings(path: Path) -> Any:  # noqa: ANN401
+    """What a file of JSON or YAML holds.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    text = path.read_text(encoding="utf-8-sig")
+    if path.suffix == ".json":
+        return json.loads(text)
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error).splitlines()[0]) from error
+
+
+def parser_values(repository: Repository, path: Path) -> dict[str, Any]:
+    """The defaults of the arguments that a file's parsers add, by their names.
+
+    What has no default is as the first command of a README or script gives it.
+    """
+    tree = repository.tree(path)
+    values: dict[str, Any] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
+            name, value = _argument(path, tree, node)
+            if name and (name not in values or values[name] is None):
+                values[name] = value
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_defaults":
+            stated = {key.arg: key.value for key in node.keywords if key.arg}
+            values |= {key: Expression(path, tree, value) for key, value in stated.items()}
+    for name, value in values.items():
+        if value is None or value == "":
+            values[name] = _of_commands(repository, name, values) or value
+    return values
+
+
+def _of_commands(repository: Repository, name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    for _, flags in repository.commands:
+        if name in flags and len(flags.keys() & values.keys()) >= min(2, len(values)):
+            return _plain(flags[name])
+    return None
+
+
+def _argument(path: Path, tree: ast.Module, call: ast.Call) -> tuple[str, Any]:
+    """Name and default of one ``add_argument``; no name where it is no plain one."""
+    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    if not flags:
+        return "", None
+    stated = {key.arg: key.value for key in call.keywords if key.arg}
+    long = next((flag for flag in flags if flag.startswith("--")), flags[0])
+    name = long.lstrip("-").replace("-", "_")
+    if isinstance(stated.get("dest"), ast.Constant):
+        name = str(ast.literal_eval(stated["dest"]))
+    action = ast.unparse(stated["action"]).strip("'\"") if "action" in stated else ""
+    if "default" in stated:
+        return name, _typed(Expression(path, tree, stated["default"]), stated.get("type"))
+    flags_of_truth = {"store_true": False, "store_false": True}
+    return name, flags_of_truth.get(action)
+
+
+def _typed(default: Expression, kind: ast.expr | None) -> Any:  # noqa: ANN401
+    """A default after the type that argparse gives to texts."""
+    node = default.node
+    if not isinstance(node, ast.Constant):
+        return default
+    numbers = {"int": int, "float": float}
+    is_text = isinstance(node.value, str) and isinstance(kind, ast.Name)
+    if is_text and isinstance(kind, ast.Name) and kind.id in numbers:
+        return _plain(str(node.value))
+    return node.value
+
+
+def _plain(text: str) -> Any:  # noqa: ANN401
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _of_file(repository: Repository, path: Path) -> Iterator[Source]:
+    if ".github" in path.parts:
+        return
+    try:
+        held = read_settings(path)
+    except (ValueError, OSError, RecursionError):
+        return
+    place, distance = repository.relative(path), repository.distance(path)
+    for values in _mappings(held):
+        yield Source(place, Kind.FILE, path, values, distance)
+
+
+def _mappings(held: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(held, Mapping):
+        yield {str(key): value for key, value in held.items()}
+        held = list(held.values())
+    if isinstance(held, list):
+        for each in held[:_MOST_LISTED]:
+            if isinstance(each, Mapping | list):
+                yield from _mappings(each)
+
+
+def _of_python(repository: Repository, path: Path) -> Iterator[Source]:
+    tree, name = repository.tree(path), repository.relative(path)
+    distance = repository.distance(path)
+    parser = parser_values(repository, path)
+    assigned = _attributes(path, tree)
+    if parser:
+        values = {key: value for key, value in assigned.items() if key not in parser} | parser
+        yield Source(f"the arguments of {name}", Kind.PARSER, path, values, distance)
+    elif len(assigned) >= _FEWEST_ASSIGNED:
+        yield Source(f"assignments in {name}", Kind.ASSIGNMENTS, path, assigned, distance + 1)
+    literals = _module_settings(path, tree)
+    if literals:
+        yield Source(name, Kind.LITERALS, path, literals, distance)
+    for node in ast.walk(tree):
+        for kind, words, values in _of_node(path, tree, node):
+            yield Source(f"{name}:{node.lineno}{words}", kind, path, values, distance)  # type: ignore[attr-defined]
+
+
+def _of_node(
+    path: Path, tree: ast.Module, node: ast.AST
+) -> Iterator[tuple[Kind, str, dict[str, Any]]]:
+    wrap: Callable[[ast.expr], Expression] = lambda value: Expression(path, tree, value)  # noqa: E731
+    if isinstance(node, ast.Call):
+        values = {key.arg: wrap(key.value) for key in node.keywords if key.arg}
+        if len(values) >= _FEWEST_KEYWORDS:
+            yield Kind.CALL, f" {ast.unparse(node.func)[:40]}(...)", values
+    elif isinstance(node, ast.Dict) and len(node.keys) >= _FEWEST_ASSIGNED:
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+        if all(isinstance(key, str) for key in keys):
+            pairs = zip(keys, node.values, strict=True)
+            yield Kind.LITERALS, "", {str(key): wrap(value) for key, value in pairs}
+
+
+def _module_settings(path: Path, tree: ast.Module) -> dict[str, Any]:
+    """The names that a file assigns, where it does little else: a configuration in Python."""
+    values: dict[str, Any] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            values[node.targets[0].id] = Expression(path, tree, node.value)
+    is_of_settings = len(values) >= max(_FEWEST_ASSIGNED, _SETTINGS_SHARE * len(tree.body))
+    return values if is_of_settings else {}
+
+
+def _attributes(path: Path, tree: ast.Module) -> dict[str, Any]:
+    """The values that are assigned to attributes of objects: ``config.width = 64``."""
+    values: dict[str, Any] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
+            continue
+        target = node.targets[0]
+        if ast.unparse(target.value).partition(".")[0] != "self":
+            values.setdefault(target.attr, Expression(path, tree, node.value))
+    return values

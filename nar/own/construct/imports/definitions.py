@@ -1,0 +1,110 @@
+"""Only what a file defines, where running it whole would do more: statement by statement."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from nar.own.construct.findings import Findings
+from nar.own.construct.imports.stand_ins import StandIn, defining
+
+# Calls that stand as statements and prepare definitions; all others are left out.
+_PREPARING = re.compile(r"add_argument|set_defaults|register|sys\.path|seed|filterwarnings")
+_TRAINING = re.compile(r"\.backward\(|optimi[sz]er\w*\.step\(|\.fit\(|\.train_step\(")
+_DEFINING = (
+    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.Try,
+    ast.If,
+)  # fmt: skip
+_LINES_SHOWN = 6  # Chosen: a line of text holds them
+
+
+def trains(tree: ast.Module) -> bool:
+    """Whether running a file would train: a loop of its own, outside functions, does so."""
+    loops = [node for node in _run_statements(tree) if isinstance(node, ast.For | ast.While)]
+    return any(_TRAINING.search(ast.unparse(loop)) for loop in loops)
+
+
+def only_defines(tree: ast.Module) -> bool:
+    """Whether running a file runs no more than imports, definitions and assignments."""
+    return all(
+        isinstance(node, _DEFINING)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for node in tree.body
+    )
+
+
+def defines(tree: ast.Module, name: str) -> bool:
+    """Whether a file defines or imports a name on its outermost level."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            return True
+        if isinstance(node, ast.Assign) and name in ast.unparse(node).partition("=")[0].split():
+            return True
+    imports = (node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom))
+    return any(name in {each.asname or each.name for each in node.names} for node in imports)
+
+
+def run_definitions(
+    module: ModuleType, tree: ast.Module, path: Path, findings: Findings, why: str
+) -> None:
+    """Run a file's imports, definitions and assignments in a module; record what is left out.
+
+    What an assignment that fails would have bound is bound to a stand-in.
+
+    Args:
+        module: An empty module.
+        tree: The file's syntax tree.
+        path: The file.
+        findings: Where it is recorded.
+        why: Why it is not run whole, in words.
+    """
+    left: list[int] = []
+    for node in tree.body:
+        if _is_left_out(node):
+            left.append(node.lineno)
+            continue
+        try:
+            with defining():
+                exec(compile(ast.Module([node], []), str(path), "exec"), module.__dict__)
+        # A user's code can raise anything; each statement stands for itself.
+        except (Exception, SystemExit) as error:
+            left.append(node.lineno)
+            reason = f"line {node.lineno} of {path.name} failed: {type(error).__name__}: {error}"
+            for name in _bound(node):
+                module.__dict__[name] = StandIn(name, findings, reason[:160])
+    if left:
+        lines = ", ".join(map(str, left[:_LINES_SHOWN])) + (", ..." * (len(left) > _LINES_SHOWN))
+        word = "line" if len(left) == 1 else "lines"
+        findings.skip(f"{path.name}: {word} {lines}: only definitions were run, for {why}")
+
+
+def _is_left_out(node: ast.stmt) -> bool:
+    if isinstance(node, ast.For | ast.While | ast.With | ast.AsyncFor | ast.Assert | ast.Raise):
+        return True
+    if isinstance(node, ast.If):
+        return "__main__" in ast.unparse(node.test)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return not _PREPARING.search(ast.unparse(node.value.func))
+    return False
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement would have bound."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (each.asname or each.name.partition(".")[0] for each in node.names)
+
+
+def _run_statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements that importing a file runs, those in its conditions and tries too."""
+    waiting = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and "__main__" not in ast.unparse(node.test):
+            waiting += [*node.body, *node.orelse]
+        elif isinstance(node, ast.Try | ast.With):
+            waiting += node.body

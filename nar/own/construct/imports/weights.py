@@ -1,0 +1,199 @@
+"""Downloads and files of weights are skipped while a user's code runs: values are never read.
+
+What would load them gives `NotLoaded`, which every way of using weights accepts; what was skipped
+is recorded. A file that is there is read as ever.
+"""
+
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+from torch.nn.modules.module import _IncompatibleKeys
+
+from nar.own.construct.findings import Findings
+from nar.own.construct.imports.late_patches import Patches, Replacement, patched
+from nar.own.construct.imports.pretrained import usual_config, usual_model
+from nar.own.construct.imports.stand_ins import StandIn
+
+
+class NotLoaded(dict[str, Any]):
+    """Stands for a file of weights: an empty mapping that has every key."""
+
+    def __getitem__(self, key: object) -> "NotLoaded":
+        return self
+
+    def __getattr__(self, name: str) -> "NotLoaded":
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *_: Any, **__: Any) -> "NotLoaded":  # noqa: ANN401
+        """Itself, whatever is called of it."""
+        return self
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __fspath__(self) -> str:
+        return os.devnull
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def get(self, *_: Any) -> "NotLoaded":  # noqa: ANN401
+        """Itself, whatever the key."""
+        return self
+
+    def pop(self, *_: Any) -> "NotLoaded":  # noqa: ANN401
+        """Itself, whatever the key."""
+        return self
+
+
+def without_weights_from_elsewhere(findings: Findings) -> AbstractContextManager[None]:
+    """Inside, nothing is downloaded and no file of weights is missed."""
+    return patched(_patches(findings))
+
+
+def _patches(findings: Findings) -> Patches:
+    skip = _skipping(findings)
+    missing = _skipping_missing(findings)
+    note = _noting(findings)
+    by_address = {"load_state_dict_from_url": skip("load_state_dict_from_url")}
+    model, config = usual_model(note), usual_config(note)
+    return {
+        "torch": {"load": missing("torch.load")},
+        "torch.jit": {"load": missing("torch.jit.load")},
+        "torch.hub": {
+            "load": skip("torch.hub.load"),
+            "load_state_dict_from_url": skip("load_state_dict_from_url"),
+            "download_url_to_file": skip("download_url_to_file"),
+        },
+        "torch.utils.model_zoo": {"load_url": skip("model_zoo.load_url")},
+        "torch.nn.modules.module": {"Module.load_state_dict": _load_state_dict},
+        "torch.utils.cpp_extension": {
+            "load": _compiling(findings),
+            "load_inline": _compiling(findings),
+        },
+        "torchvision.models._api": by_address,
+        "torchvision._internally_replaced_utils": by_address,
+        "timm.models._builder": {"load_pretrained": skip("timm's load_pretrained")},
+        "safetensors.torch": {"load_file": missing("safetensors.torch.load_file")},
+        "huggingface_hub": {
+            "hf_hub_download": skip("hf_hub_download"),
+            "snapshot_download": skip("snapshot_download"),
+        },
+        "urllib.request": {"urlretrieve": skip("urlretrieve")},
+        "gdown": {"download": skip("gdown.download")},
+        "wget": {"download": skip("wget.download")},
+        "transformers.modeling_utils": {"PreTrainedModel.from_pretrained": model},
+        "transformers.models.auto.auto_factory": {"_BaseAutoModelClass.from_pretrained": model},
+        "transformers.configuration_utils": {"PreTrainedConfig.from_pretrained": config},
+        "transformers.models.auto.configuration_auto": {"AutoConfig.from_pretrained": config},
+        "transformers.tokenization_utils_base": {
+            "PreTrainedTokenizerBase.from_pretrained": _tokenizer(findings)
+        },
+        "transformers.models.auto.tokenization_auto": {
+            "AutoTokenizer.from_pretrained": _tokenizer(findings)
+        },
+    }
+
+
+def _noting(findings: Findings) -> Callable[[str], None]:
+    return lambda what: findings.skip(f"{asked_from()}{what}")
+
+
+def _skipping(findings: Findings) -> Callable[[str], Replacement]:
+    """What replaces a function that loads weights by something that records and skips."""
+
+    def of(name: str) -> Replacement:
+        def replacement(_real: Callable[..., Any]) -> Callable[..., Any]:
+            def skip(*args: Any, **kwargs: Any) -> NotLoaded:  # noqa: ANN401
+                what = next(
+                    (each for each in (*args, *kwargs.values()) if isinstance(each, str)), ""
+                )
+                findings.skip(f"{asked_from()}{name}({what!r}): weights are not loaded")
+                return NotLoaded()
+
+            return skip
+
+        return replacement
+
+    return of
+
+
+def _skipping_missing(findings: Findings) -> Callable[[str], Replacement]:
+    """As `_skipping`, for functions that read a file: one that is there is read."""
+    skip = _skipping(findings)
+
+    def of(name: str) -> Replacement:
+        def replacement(real: Callable[..., Any]) -> Callable[..., Any]:
+            skipped = skip(name)(real)
+
+            def load(source: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+                is_path = isinstance(source, str | Path | NotLoaded)
+                if is_path and not Path(source).is_file():
+                    return skipped(str(source) if not isinstance(source, NotLoaded) else "")
+                return real(source, *args, **kwargs)
+
+            return load
+
+        return replacement
+
+    return of
+
+
+def _load_state_dict(real: Callable[..., Any]) -> Callable[..., Any]:
+    def load(self: nn.Module, state: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if isinstance(state, NotLoaded) or not state:
+            return _IncompatibleKeys([], [])
+        return real(self, state, *args, **kwargs)
+
+    return load
+
+
+def _compiling(findings: Findings) -> Replacement:
+    def replacement(_real: Callable[..., Any]) -> Callable[..., Any]:
+        def compile_nothing(*args: Any, **kwargs: Any) -> StandIn:  # noqa: ANN401
+            name = str(kwargs.get("name", args[0] if args else "extension"))
+            sources = kwargs.get("sources", kwargs.get("cuda_sources", ()))
+            files = [sources] if isinstance(sources, str) else [str(each) for each in sources]
+            listed = ", ".join(each[:60] for each in files) or "sources in its text"
+            findings.skip(f"{asked_from()}{name} is compiled from {listed}: not compiled")
+            reason = (
+                f"it is compiled from {listed}, and nothing is compiled to answer: "
+                "give a stand-in written in torch"
+            )
+            return StandIn(name, findings, reason)
+
+        return compile_nothing
+
+    return replacement
+
+
+def _tokenizer(findings: Findings) -> Replacement:
+    def replacement(_real: Callable[..., Any]) -> Callable[..., Any]:
+        def skip(*args: Any, **_: Any) -> StandIn:  # noqa: ANN401
+            which = next((each for each in args if isinstance(each, str)), "")
+            findings.skip(f"{asked_from()}the tokenizer {which!r} is not loaded")
+            return StandIn("the tokenizer", findings, f"{which!r} is not loaded to answer")
+
+        return skip
+
+    return replacement
+
+
+def asked_from() -> str:
+    """File and line of the nearest frame that is neither NAR's nor a library's: ``net.py:7: ``."""
+    frame = inspect.currentframe()
+    here = str(Path(__file__).parents[3])
+    while frame is not None:
+        name = frame.f_code.co_filename
+        is_library = "site-packages" in name or name.startswith("<") or name.startswith(here)
+        if not is_library and not name.startswith(os.path.dirname(os.__file__)):  # noqa: PTH120
+            return f"{Path(name).name}:{frame.f_lineno}: "
+        frame = frame.f_back
+    return ""

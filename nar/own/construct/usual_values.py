@@ -1,0 +1,79 @@
+"""What a parameter of a name usually holds: the last evidence, and always said to be assumed.
+
+Widths divide by the heads, images by patches, so that most structures can be built of them.
+"""
+
+import re
+from typing import Any, Final
+
+# Pattern of a whole name in lower case -> its usual value. The first that fits is taken.
+_USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
+    (re.compile(pattern), value)
+    for pattern, value in (
+        (r"pad(ding)?_?(idx|id|index|token_?id)$|_pad_idx$|^ignore_index$", 0),
+        (r"vocab|num_(tokens|embeddings)|n_(symbols|tokens|words)|ntokens?$", 1000),
+        (r"drop|^p_|dropout_?p$", 0.1),
+        (r"^(bias|use_bias|causal|bidirectional)$", True),
+        (r"^alpha$", 0.2),
+        (r"(layer_?norm_?|norm_?)?eps(ilon)?$", 1e-5),
+        (r"^(padding|pad)$", 1),
+        (r"^(stride|strides|dilation|groups|scale|expansion)$", 1),
+        (r"patch_?size$", 16),
+        (r"kernel_?sizes?$|^kernel$|^ks$|^k$", 3),
+        (r"(image|img|input|crop)_?(size|resolution|dim)$|resolution$|sample_size$", 224),
+        (r"num_?(class|classes|labels|cls)$|n_?(class|classes|labels)$|^nc$|out_classes$", 10),
+        (r"(^|_)(n_?mels?|mels|mel_channels|num_mels|n_mel_channels|mel_bins?)$", 80),
+        (r"^(in|input|num_in|n|img|image)_?(channels?|chans|chs?|nc|planes?)$|^channels?$", 3),
+        (r"^(out|output|num_out)_?(channels?|chans|chs?|nc|planes?)$", 64),
+        (r"(context|seq|sequence|block|max|window|lookback|input)_?(len|length|seq_?len|positions?)",
+         256),
+        (r"block_size$|_ctx$|max_position|max_len", 256),
+        (r"pred_?len$|horizon$|forecast", 96),
+        (r"mlp_ratio|ffn_ratio", 4),
+        (r"(kv|key_value)_?heads?$", 8),
+        (r"(^|_)(num_?|n_?)?heads?$", 8),
+        (r"n_?actions?$|(action|act)_?(dim|size)$", 4),
+        (r"(state|obs|observation)_?(dim|size)$", 8),
+        (r"(latent|z|noise)_?(dim|size|channels)?$|^nz$", 100),
+        (r"(^|_)(num_?|n_?)?(layers?|blocks?|depths?|stages?|res_?blocks?)$|^depth$", 4),
+        (r"num_queries", 100),
+        (r"num_experts$|n_experts$", 4),
+        (r"top_?k$|experts_per_tok", 2),
+        (r"n?_?feat(ures?)?s?$|feature_(dim|size)$|^(enc|dec|c)_(in|out)$|input_(dim|size)$", 64),
+        (r"(mlp|ffn?|inner|intermediate|feedforward)_?(dim|size|channels?)$|d_ff$|d_inner$", 1024),
+        (r"nhid(den)?$|hidden|^hid", 512),
+        (r"width$|dim$|d_?model$|n_embd$|^d$|embed|channels$|planes$|^c$|(_|^)size$", 512),
+    )
+)  # fmt: skip
+# Types of annotations -> what is usual where the name tells nothing.
+_BY_TYPE: Final[dict[object, Any]] = {bool: False, "bool": False}
+
+
+class _Nothing:
+    """Tells a value that nobody knows from None."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NOTHING: Final = _Nothing()
+
+
+def usual_value(name: str, annotation: object = None) -> Any:  # noqa: ANN401
+    """What a parameter of a name usually holds; `NOTHING` where its name tells nothing.
+
+    Args:
+        name: Of the parameter.
+        annotation: Its type, if it has one: a number is given for no class.
+    """
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    is_number = annotation in (None, int, float, "int", "float") or _may_be_number(annotation)
+    if is_number:
+        for pattern, value in _USUAL:
+            if pattern.search(plain):
+                return value
+    return _BY_TYPE.get(annotation, NOTHING) if isinstance(annotation, type | str) else NOTHING
+
+
+def _may_be_number(annotation: object) -> bool:
+    return bool(re.search(r"\b(int|float|bool)\b", str(annotation)))

@@ -1,0 +1,147 @@
+"""What a name of a user's file makes: a module, and its inputs or None."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitectureError
+from nar.capture import Capture
+from nar.capture.forward.dispatch import reason_of
+from nar.graphs.assumed import Assumed
+from nar.own.construct.arguments import Arguments, resolved
+from nar.own.construct.construction import Construction, NothingKnownError
+from nar.own.construct.findings import Findings
+from nar.own.construct.proposals import Target
+from nar.own.user_code import UserCode
+
+# Attributes of the module or of its factory; the second name is Lightning's.
+_EXAMPLES = ("example_inputs", "example_input_array")
+Made = tuple[nn.Module, object]
+
+
+def maker_of(name: str, code: UserCode, factory: str, arguments: Arguments) -> Callable[[], Made]:
+    """What makes the module behind a name, and its inputs or None, anew with each call.
+
+    It raises a `CaptureError` where the user's code fails, makes no module, or wants arguments of
+    which nothing tells.
+
+    Args:
+        name: Name of the model, for errors.
+        code: The user's file, which is run.
+        factory: What makes the module: a function, a class, or the module itself.
+        arguments: What the user states; the repository tells the others.
+
+    Raises:
+        UnknownArchitectureError: The file has no such factory.
+        CaptureError: Running the file fails.
+        InvalidInputError: An argument names what is not there.
+    """
+    target = _target(name, code, factory)
+    if isinstance(target, nn.Module) or not callable(target):
+        return lambda: _with_examples(_pair(name, target), target)
+    make = _call(code, Target.of(target, factory), arguments)
+
+    def made() -> Made:
+        try:
+            built = make()
+        except (CaptureError, InvalidInputError):
+            raise
+        # A user's code can raise anything, SystemExit too; its owner wants the reason.
+        except (Exception, SystemExit) as error:
+            reason = _reason(code, factory, error, is_stated=not arguments.is_empty)
+            raise CaptureError(name, "-", reason) from error
+        return _with_examples(_pair(name, built), target)
+
+    return made
+
+
+def with_findings(capture: Capture, findings: Findings) -> Capture:
+    """A capture that says what was assumed to build its model, if anything was."""
+    found = findings.assumed()
+    if capture.assumed is None and found == Assumed():
+        return capture
+    whole = replace(
+        capture.assumed or Assumed(),
+        values=found.values,
+        stand_ins=found.stand_ins,
+        skipped=found.skipped,
+    )
+    return replace(capture, assumed=whole)
+
+
+def _target(name: str, code: UserCode, factory: str) -> Any:  # noqa: ANN401
+    try:
+        target = getattr(code.module(factory), factory, None)
+    except (Exception, SystemExit) as error:
+        raise CaptureError(name, "-", reason_of(error)) from error
+    if target is None:
+        raise UnknownArchitectureError(f"{name}: {code.path} defines no {factory}")
+    return target
+
+
+def _call(code: UserCode, target: Target, arguments: Arguments) -> Callable[[], Any]:
+    """Calls a target with what the user states, and with what the repository tells of the rest."""
+    module = code.module(target.name)
+    folders = (Path.cwd(), code.path.parent, code.repository.root)
+
+    def stated() -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return resolved(arguments, module, folders, code.repository.root)
+
+    by_position, by_name = stated()
+    given = {*list(target.parameters)[: len(by_position)], *by_name}
+    if not arguments.is_empty and given.issuperset(target.required):
+
+        def call() -> Any:  # noqa: ANN401
+            positions, names = stated()
+            return target.called(*positions, **names)
+
+        return call
+    if given:
+        rest = {name: each for name, each in target.parameters.items() if name not in given}
+        target = Target(partial(target.called, *by_position, **by_name), target.name, rest)
+    return Construction(target, module, code.repository, code.definitions, code.findings).make
+
+
+def _reason(code: UserCode, factory: str, error: BaseException, *, is_stated: bool) -> str:
+    """Why a module could not be built, and the line that goes on."""
+    file = code.path.name
+    way_out = (
+        f"state its arguments, as in {file}:{factory}(Config(depth=6)) or "
+        f"{file}:{factory}(@config.yaml), or start from nar wrap {file}:{factory} > ask.py"
+    )
+    if isinstance(error, NothingKnownError):
+        return f"{error}, and nothing in {code.repository.root} tells them: {way_out}"
+    values = code.findings.assumed().values
+    if is_stated or not values:
+        return reason_of(error)
+    given = ", ".join(f"{each.name} = {each.value} ({each.place})" for each in values)
+    return f"{reason_of(error)}; it was given {given}; {way_out}"
+
+
+def _with_examples(made: Made, target: object) -> Made:
+    module, inputs = made
+    for holder in (module, target):
+        for attribute in _EXAMPLES:
+            inputs = getattr(holder, attribute, None) if inputs is None else inputs
+    return module, inputs
+
+
+def _pair(name: str, made: object) -> Made:
+    """A module and its inputs, from what a factory returns.
+
+    Raises:
+        CaptureError: It is neither a module nor a module with its inputs.
+    """
+    module, inputs = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    if isinstance(module, nn.Module) and not isinstance(inputs, nn.Module):
+        return module, inputs
+    came = type(made).__name__
+    if isinstance(made, tuple):
+        came = f"({', '.join(type(part).__name__ for part in made)})"
+    if isinstance(inputs, nn.Module):
+        came += ": let one factory return each module"
+    raise CaptureError(name, "-", f"wanted an nn.Module or (nn.Module, inputs), came {came}")
