@@ -38,6 +38,14 @@ def net(folder: Path, *lines: str) -> str:
     return f"{path}:Net"
 
 
+def factory(folder: Path, *lines: str) -> str:
+    """The name of a function that makes a network after some lines, the first its second."""
+    path = folder / "net.py"
+    body = "\n".join(f"    {line}" for line in [*lines, "return nn.Conv2d(3, 8, 3)"])
+    path.write_text(f"from torch import nn; import os, torch\ndef make():\n{body}\n")
+    return f"{path}:make"
+
+
 def skipped(name: str, *allowed: Allowance) -> tuple[str, ...]:
     assumed = capture_architecture(name, Asking(allowed=frozenset(allowed))).assumed
     return assumed.skipped if assumed else ()
@@ -158,21 +166,31 @@ def test_an_error_of_a_library_in_c_names_the_way_out(tmp_path, marker):
     if not landlock.restricts():
         pytest.skip("this kernel has no Landlock")
     with pytest.raises(CaptureError, match=r"Permission denied; .*--allow writes"):
-        capture_architecture(net(tmp_path, f"import torch; torch.save({{}}, {str(marker)!r})"))
+        capture_architecture(factory(tmp_path, f"torch.save({{}}, {str(marker)!r})"))
 
 
 def test_code_that_stops_at_a_refusal_says_only_that(tmp_path, marker):
-    name = net(tmp_path, f"import os; os.system('touch {marker}')")
+    name = factory(tmp_path, f"os.system('touch {marker}')")
     with pytest.raises(CaptureError) as failure:
         capture_architecture(name)
-    sentence = f"net.py:1 wanted to run 'touch {marker}': refused (--allow commands lets it)"
+    sentence = f"net.py:3 wanted to run 'touch {marker}': refused (--allow commands lets it)"
     assert failure.value.reason == sentence
 
 
 def test_code_that_fails_after_a_refusal_says_both(tmp_path):
-    lines = ["import os", "try: os.system('make')", "except OSError: pass", "import made_by_nobody"]
-    with pytest.raises(CaptureError, match=r"made_by_nobody.*; before that net.py:2 wanted to run"):
-        capture_architecture(net(tmp_path, *lines, "made_by_nobody.start()"))
+    lines = ["try: os.system('make')", "except OSError: pass", "import made_by_nobody"]
+    with pytest.raises(CaptureError, match=r"made_by_nobody.*; before that net.py:3 wanted to run"):
+        capture_architecture(factory(tmp_path, *lines, "made_by_nobody.start()"))
+
+
+def test_a_statement_of_a_file_that_is_refused_is_left_out_and_said(tmp_path, marker):
+    name = net(tmp_path, f"import os; os.system('touch {marker}')")
+    refused = f"net.py:1 wanted to run 'touch {marker}': refused (--allow commands lets it)"
+    assert any(
+        each.startswith("net.py: line 1: only definitions were run") for each in skipped(name)
+    )
+    assert refused in skipped(name)
+    assert not marker.exists()
 
 
 @pytest.mark.parametrize(
@@ -188,7 +206,7 @@ def test_code_that_fails_after_a_refusal_says_both(tmp_path):
     ],
 )
 def test_each_allowance_lifts_its_refusal(tmp_path, marker, line, allowance):
-    name = net(tmp_path, line.format(str(marker)))
+    name = factory(tmp_path, line.format(str(marker)))
     others = set(Allowance) - {allowance}
     with pytest.raises(CaptureError, match=rf"--allow {allowance} lets it"):
         skipped(name, *others)

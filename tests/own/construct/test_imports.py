@@ -58,9 +58,8 @@ def test_a_neighbour_of_the_model_may_miss_a_package(tmp_path):
     clone(tmp_path, {"speech/__init__.py": package, "speech/text.py": text, "speech/net.py": NET})
     asked = Asked(f"{tmp_path}/speech/net.py:Net", IMAGE)
     assert asked.operators == CONV
-    assert asked.stand_ins == (
-        "absent_tokenizer (not installed: a stand-in that computes nothing)",
-    )
+    wanted = "absent_tokenizer (not installed: a stand-in that computes nothing)"
+    assert asked.stand_ins == (wanted,)
     assert "absent_tokenizer" not in sys.modules
 
 
