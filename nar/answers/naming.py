@@ -4,6 +4,7 @@ Nothing of torch is imported where a name is known, and a misspelt name is refus
 """
 
 import ast
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -91,6 +92,23 @@ def resolve_name(name: str, corpus: Location | None) -> str:
     return _short(name, names, corpus)
 
 
+def folder_of_code(name: str) -> Path | None:
+    """The folder that a name means, if its models are those that its Python files define.
+
+    A folder with a configuration of transformers means the model of that configuration.
+    """
+    path = Path(name)
+    return path if path.is_dir() and not _is_configured(path) else None
+
+
+def _is_configured(folder: Path) -> bool:
+    try:
+        content = json.loads((folder / CONFIG_FILE).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and "model_type" in content
+
+
 def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
     """The model of the corpus whose name ends with a short name."""
     found = sorted(next((each for each in _called(name, names) if each), []), key=_rank)
@@ -142,7 +160,9 @@ def _in_folder(path: Path) -> str:
     if (path / CONFIG_FILE).is_file():
         return str(path / CONFIG_FILE)
     raise InvalidInputError(
-        str(path), f"wanted a folder with a {CONFIG_FILE} of transformers, or a file; came a folder"
+        str(path),
+        f"wanted a folder with a {CONFIG_FILE} of transformers, or a file; came a folder; `nar "
+        "search FOLDER` asks about the modules that the Python files of a folder define",
     )
 
 

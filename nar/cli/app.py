@@ -53,6 +53,7 @@ app.add_typer(groups.corpora, name="corpus")
 app.add_typer(groups.atlases, name="atlas")
 app.add_typer(groups.indexes, name="index")
 
+HtmlFile = Annotated[Path | None, typer.Option(help="File that gets the same as a page.")]
 Names = Annotated[
     list[str] | None, typer.Argument(help="Names of models; by default those of the lock.")
 ]
@@ -112,8 +113,13 @@ def search(
     ] = False,
     asking: Asking,
     copies: Annotated[
-        bool, typer.Option("--all", help="Give every copy of a network a row of its own.")
+        bool,
+        typer.Option(
+            "--all",
+            help="Give every copy of a network a row of its own; in a folder, ask of parts too.",
+        ),
     ] = False,
+    html: HtmlFile = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -140,11 +146,19 @@ def search(
 
         search_blocks(motif, top_k, wanted, choice, server=server, as_json=as_json)
         return
+    from nar.answers.naming import folder_of_code
+    from nar.cli.search_command import Finding
     from nar.cli.search_command import search as run_search
 
-    how = {"explain": explain, "fresh": fresh, "copies": copies, "as_json": as_json}
-    wanted_hits = (wanted, relative)
-    run_search(name, top_k, wanted_hits, by, choice, server=server, asking=asking, **how)
+    finding = Finding(choice, server, top_k, wanted, relative, by, copies)
+    folder = folder_of_code(name)
+    if folder is not None:
+        from nar.cli.folder_command import search_folder
+
+        search_folder(folder, finding, asking, html=html, as_json=as_json)
+        return
+    how = {"explain": explain, "fresh": fresh, "as_json": as_json}
+    run_search(name, finding, asking, html=html, **how)
 
 
 def _warn_of_unknown(path: Path, unknown: Sequence[str]) -> None:
@@ -207,7 +221,7 @@ def diff(
     second: Name,
     work: Work = DEFAULT_WORK,
     corpus: Corpus = None,
-    html: Annotated[Path | None, typer.Option(help="File that gets the same as a page.")] = None,
+    html: HtmlFile = None,
     *,
     asking: Asking,
     as_json: AsJson = False,

@@ -6,21 +6,25 @@ import than the answer takes: only the libraries of the index that is asked are 
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
+
+from rich.console import RenderableType
 
 from nar.answers.answer import EXPLAINED, Graphs, explained_names, explanation_of
 from nar.answers.atlas import atlas_novelty, read_atlas, shipped_atlas
 from nar.answers.bodies import Dissected
 from nar.answers.conditions import MemoryValues, PagedValues, Values, check_values
 from nar.answers.difference import Cut
-from nar.answers.naming import captured, known_or_captured
+from nar.answers.naming import Asked, captured, known_or_captured
 from nar.answers.novelty import Novelty, read_novelty
 from nar.answers.query import Answer, Part, Query
 from nar.answers.retrieve import Retriever
 from nar.base.asking import Asking
 from nar.base.console import show, stderr
 from nar.base.errors import CorpusError, NarError
+from nar.base.files import write_text
 from nar.choices import CorpusChoice, IndexChoice
 from nar.cli.options import Multiples, resolved
 from nar.corpus import Corpus, Location, shipped_corpus
@@ -48,56 +52,118 @@ _NONE: Final = frozenset[Part]()
 Item = TypeVar("Item")
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Where relatives are looked for, and which.
+
+    Attributes:
+        choice: The index to ask where no server is named.
+        server: HOST:PORT of the server to ask; None for the atlas or the workspace.
+        top_k: Number of relatives; copies of one network are one.
+        wanted: Conditions of relatives.
+        relative: Bounds that are multiples of what a model has.
+        by: What relatives should share with a model.
+        copies: Whether every copy counts as a relative of its own.
+    """
+
+    choice: IndexChoice
+    server: str | None
+    top_k: int
+    wanted: Filter
+    relative: Multiples
+    by: By
+    copies: bool = False
+
+    @property
+    def hits(self) -> int:
+        """Hits that are asked for: copies of one network are one relative."""
+        return self.top_k if self.copies else min(_COPIES * self.top_k, MAX_TOP_K)
+
+    def query(self, asked: Asked, *, is_whole: bool, explain: bool = False) -> Query:
+        """The question for the relatives of a model.
+
+        Args:
+            asked: The model.
+            is_whole: Whether parts are made that a person reads of a new model alone.
+            explain: Whether to name the motifs that the first hits share with it.
+        """
+        item = asked.architecture
+        wanted = resolved(self.wanted, self.relative, item.graph)
+        parts = _READ | (_WEAKER if is_whole else _NONE) | (_REASONS if explain else _NONE)
+        return Query(item, self.hits, wanted, self.by, parts, _WEAKER, asked.assumed)
+
+    def rows(self, name: str, answer: Answer) -> list[NetworkRow]:
+        """The relatives of an answer.
+
+        Args:
+            name: Name of the model.
+            answer: The answer.
+        """
+        if self.copies:
+            return [NetworkRow(hit) for hit in answer.hits]
+        return one_row_a_network(answer.hits, self.top_k, name)
+
+
 def search(
     name: str,
-    top_k: int,
-    conditions: tuple[Filter, Multiples],
-    by: By,
-    choice: IndexChoice,
+    finding: Finding,
+    asking: Asking,
     *,
-    server: str | None,
     explain: bool,
     fresh: bool,
-    copies: bool,
-    asking: Asking,
+    html: Path | None,
     as_json: bool,
 ) -> None:
     """Search with a model, and show its relatives.
 
     Args:
         name: Name in the corpus, or spec of a model to capture.
-        top_k: Number of relatives; copies of one network are one.
-        conditions: Conditions of relatives, and bounds that are multiples of what the model has.
-        by: What relatives should share with the model.
-        choice: The index to ask where no server is named.
-        server: HOST:PORT of the server to ask; None for the atlas or the workspace.
+        finding: Where relatives are looked for, and which.
+        asking: What the user states of a model of their own.
         explain: Whether to name the motifs that the first hits share with the model.
         fresh: Whether to capture what the corpus has, too.
-        copies: Whether every copy counts as a relative of its own.
-        asking: What the user states of a model of their own.
+        html: File that gets the same as a page.
         as_json: Whether a program reads the answer.
     """
-    corpus = CorpusChoice(choice.work).directory_if_any()
-    model = known_or_captured(corpus, name, fresh=fresh, asking=asking)
-    asked = model.architecture
-    name, wanted = asked.labels.name, resolved(*conditions, asked.graph)
-    wide = top_k if copies else min(_COPIES * top_k, MAX_TOP_K)
-    is_whole = as_json or explain
-    parts = _READ | (_WEAKER if is_whole else _NONE) | (_REASONS if explain else _NONE)
-    query = Query(asked, wide, wanted, by, parts, parts_if_new=_WEAKER, assumed=model.assumed)
-    [answer] = ask([query], choice, server, HitGraphs(corpus))
-    rows = (
-        [NetworkRow(hit) for hit in answer.hits]
-        if copies
-        else one_row_a_network(answer.hits, top_k, name)
-    )
-    if len(rows) < top_k and len(answer.hits) == wide:
-        folds = f"{wide} hits are {len(rows)} networks: --all gives every copy a row of its own"
-        stderr.print(folds, style="yellow")
+    corpus = CorpusChoice(finding.choice.work).directory_if_any()
+    asked = known_or_captured(corpus, name, fresh=fresh, asking=asking)
+    item, name = asked.architecture, asked.architecture.labels.name
+    query = finding.query(asked, is_whole=as_json or explain, explain=explain)
+    [answer] = ask([query], finding.choice, finding.server, HitGraphs(corpus))
+    rows = finding.rows(name, answer)
+    if len(rows) < finding.top_k and len(answer.hits) == finding.hits:
+        folds = f"{finding.hits} hits are {len(rows)} networks"
+        stderr.print(f"{folds}: --all gives every copy a row of its own", style="yellow")
     if explain:
-        answer = _explained(asked, answer, min(top_k, EXPLAINED))
+        answer = _explained(item, answer, min(finding.top_k, EXPLAINED))
     report = answer_report(name, answer, rows) if as_json else {}
-    show(report, lambda: answer_view(name, answer, rows), as_json=as_json)
+    show_and_keep(report, lambda: answer_view(name, answer, rows), name, html, as_json=as_json)
+
+
+def show_and_keep(
+    report: Mapping[str, object],
+    view: Callable[[], RenderableType],
+    title: str,
+    html: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print an answer, and write it as a page that needs nothing beside it.
+
+    Args:
+        report: The answer for a program.
+        view: Makes the answer for a person.
+        title: Title of the page.
+        html: File of the page; None for none.
+        as_json: Whether a program reads the answer.
+    """
+    if html is not None:
+        # A terminal does not need it.
+        from nar.views.html import document, html_of
+
+        write_text(html, document(title, html_of(view())))
+        stderr.print(f"wrote {html}", style="dim")
+    show(report, view, as_json=as_json)
 
 
 def _explained(asked: Architecture, answer: Answer, networks: int) -> Answer:

@@ -1,0 +1,108 @@
+"""What `nar search FOLDER` does: each model that the folder's files define is asked about."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nar.answers.naming import Asked
+from nar.base.asking import Asking
+from nar.base.console import progress
+from nar.base.errors import CaptureError, InvalidInputError, NarError
+from nar.choices import CorpusChoice
+from nar.cli.search_command import Finding, HitGraphs, ask, show_and_keep
+from nar.own import capture_architecture
+from nar.own.listing import DefinedModule, modules_of
+from nar.views.folder import FolderRow, folder_report, folder_view
+
+# Chosen: modules that are asked about, a minute or a few; the outermost come first.
+_MOST: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A module that was captured, or why it could not be.
+
+    Attributes:
+        module: The class.
+        asked: Its capture; None where there is none.
+        lacks: Why there is none; None where it was captured, or not tried.
+    """
+
+    module: DefinedModule
+    asked: Asked | None = None
+    lacks: str | None = None
+
+
+def search_folder(
+    folder: Path, finding: Finding, asking: Asking, *, html: Path | None, as_json: bool
+) -> None:
+    """Search with each model of a folder, and show the nearest relative of each in a table.
+
+    Args:
+        folder: The folder of a repository, or any other.
+        finding: Where relatives are looked for, and which. Where every copy is a relative, parts of
+            other modules are asked about as well.
+        asking: What the user states of the models.
+        html: File that gets the same as a page.
+        as_json: Whether a program reads the answer.
+
+    Raises:
+        InvalidInputError: The folder defines no modules.
+    """
+    modules = modules_of(folder)
+    if not modules:
+        raise InvalidInputError(
+            str(folder),
+            "wanted Python files that define modules (classes of nn.Module with a forward), or a "
+            "config.json of transformers; came neither",
+        )
+    chosen = [each for each in modules if finding.copies or not each.is_part]
+    tried = _captured(chosen if finding.copies else chosen[:_MOST], asking)
+    done = {each.module for each in tried}
+    left = [FolderRow(each.spec, each.is_part) for each in modules if each not in done]
+    rows = [*_answered(tried, finding), *left]
+    show_and_keep(
+        folder_report(folder, rows) if as_json else {},
+        lambda: folder_view(folder, rows),
+        str(folder),
+        html,
+        as_json=as_json,
+    )
+
+
+def _captured(modules: Sequence[DefinedModule], asking: Asking) -> list[_Tried]:
+    tried = []
+    with progress("capturing", len(modules)) as advance:
+        for module in modules:
+            tried.append(_one(module, asking))
+            advance(1, failed=int(tried[-1].asked is None))
+    return tried
+
+
+def _one(module: DefinedModule, asking: Asking) -> _Tried:
+    try:
+        return _Tried(module, Asked.of(capture_architecture(module.spec, asking)))
+    except CaptureError as error:
+        return _Tried(module, lacks=error.reason)
+    except NarError as error:
+        return _Tried(module, lacks=str(error))
+
+
+def _answered(tried: Sequence[_Tried], finding: Finding) -> list[FolderRow]:
+    """The rows of modules that were tried, from one call for all of their relatives."""
+    queries = [finding.query(each.asked, is_whole=False) for each in tried if each.asked]
+    corpus = CorpusChoice(finding.choice.work).directory_if_any()
+    found = ask(queries, finding.choice, finding.server, HitGraphs(corpus)) if queries else []
+    answers = iter(found)
+    rows = []
+    for each in tried:
+        spec = each.module.spec
+        if each.asked is None:
+            rows.append(FolderRow(spec, each.module.is_part, lacks=each.lacks))
+            continue
+        answer = next(answers)
+        networks = tuple(finding.rows(spec, answer))
+        item = each.asked.architecture
+        rows.append(FolderRow(spec, each.module.is_part, item, answer, networks))
+    return rows

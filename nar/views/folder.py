@@ -1,0 +1,144 @@
+"""The models of a folder as people see them: one row a model, and what the others lack."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from nar.answers.query import Answer
+from nar.answers.words import doubts_texts
+from nar.graphs.architecture import Architecture
+from nar.views.answer import NetworkRow, Report, answer_report
+from nar.views.display import Fitted, human
+
+# Chosen: names of modules in a line.
+_SHOWN_NAMES: Final = 8
+_NOVELTY: Final = "novelty: so many of 100 designs of known families have a nearer relative"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRow:
+    """One module of a folder.
+
+    Attributes:
+        name: Its spec.
+        is_part: Whether another module of the folder is made of it.
+        architecture: The module as it was captured; None where it was not.
+        answer: What it is like; None where it was not captured.
+        networks: The relatives of the answer.
+        lacks: Why it could not be captured; None where it was, or was not tried.
+    """
+
+    name: str
+    is_part: bool
+    architecture: Architecture | None = None
+    answer: Answer | None = None
+    networks: tuple[NetworkRow, ...] = ()
+    lacks: str | None = None
+
+
+def folder_view(folder: Path, rows: Sequence[FolderRow]) -> RenderableType:
+    """Doubts, a table of the modules with the nearest relative of each, and what others lack."""
+    answered = [row for row in rows if row.answer]
+    refused = [row for row in rows if row.lacks]
+    doubts = (
+        Text(f"{row.name}: {text}", "bold red")
+        for row in answered
+        for text in doubts_texts(row.answer.assumed if row.answer else None)
+    )
+    table = Fitted(partial(_tables, folder, answered))
+    return Group(
+        *doubts,
+        *([table] if answered else [Text(f"No module of {folder} could be asked.", "yellow")]),
+        *([_refused(folder, refused)] if refused else []),
+        *_not_asked([row for row in rows if not row.answer and not row.lacks]),
+    )
+
+
+def folder_report(folder: Path, rows: Sequence[FolderRow]) -> Report:
+    """The same for a program."""
+    return {"folder": str(folder), "modules": [_module(row) for row in rows]}
+
+
+def _module(row: FolderRow) -> Report:
+    answer = answer_report(row.name, row.answer, row.networks) if row.answer else None
+    return {
+        "name": row.name,
+        "is_part": row.is_part,
+        "parameters": row.architecture.parameters if row.architecture else None,
+        "answer": answer,
+        "lacks": row.lacks,
+    }
+
+
+def _tables(folder: Path, rows: Sequence[FolderRow], _columns: int) -> list[Table]:
+    """The modules with their inputs, and without for a terminal that has no room for these."""
+    return [_modules(folder, rows, with_inputs=is_whole) for is_whole in (True, False)]
+
+
+def _modules(folder: Path, rows: Sequence[FolderRow], *, with_inputs: bool) -> Table:
+    table = _new_table(f"Modules of {folder}", _NOVELTY)
+    table.add_column("module", overflow="fold")
+    for name in ("params", "novelty"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("nearest relative", overflow="fold")
+    table.add_column("family")
+    table.add_column("score", justify="right", no_wrap=True)
+    if with_inputs:
+        table.add_column("assumed inputs", no_wrap=True)
+    for row in rows:
+        assert row.answer is not None
+        assert row.architecture is not None
+        hit = row.networks[0].hit if row.networks else None
+        novelty = row.answer.novelty
+        nearest = (hit.name, hit.family, f"{hit.score:.3f}") if hit else ("-", "-", "-")
+        assumed = row.answer.assumed
+        inputs = [" ".join(assumed.inputs) if assumed else ""] if with_inputs else []
+        table.add_row(
+            row.name,
+            human(row.architecture.parameters),
+            "-" if novelty is None else f"{novelty:.0f}",
+            *nearest,
+            *inputs,
+        )
+    return table
+
+
+def _refused(folder: Path, rows: Sequence[FolderRow]) -> Table:
+    table = _new_table(f"Modules of {folder} that could not be asked", None)
+    table.add_column("module", overflow="fold")
+    table.add_column("it lacks", overflow="fold")
+    for row in rows:
+        table.add_row(row.name, row.lacks)
+    return table
+
+
+def _not_asked(rows: Sequence[FolderRow]) -> Iterator[Text]:
+    """Lines that name the modules that nobody asked about."""
+    for why, chosen in (
+        ("as there are many", [row for row in rows if not row.is_part]),
+        ("as they are parts", [row for row in rows if row.is_part]),
+    ):
+        names = [row.name.rpartition(":")[2] for row in chosen]
+        more = len(names) - _SHOWN_NAMES
+        rest = f" and {more:,} more" if more > 0 else ""
+        shown = ", ".join(names[:_SHOWN_NAMES])
+        if names:
+            yield Text(f"Not asked, {why}: {shown}{rest}; --all asks them too.", "dim")
+
+
+def _new_table(title: str, caption: str | None) -> Table:
+    return Table(
+        title=title,
+        title_style="bold",
+        title_justify="left",
+        caption=caption,
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )

@@ -1,0 +1,112 @@
+"""`nar search FOLDER`: its modules in one table, and what those lack that could not be asked."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nar.answers.naming import folder_of_code
+from nar.cli import folder_command
+from nar.cli.app import app
+
+NETS = """
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 3)
+    def forward(self, x):
+        return self.conv(x).relu()
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.Sequential(*[Block() for _ in range(4)])
+    def forward(self, x):
+        return self.blocks(x)
+
+class Broken(nn.Module):
+    def __init__(self):
+        super().__init__()
+        raise ValueError("no such width")
+    def forward(self, x):
+        return x
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("nets").mkdir()
+    Path("nets/net.py").write_text(NETS)
+    return Path("nets")
+
+
+def run(*arguments):
+    done = CliRunner(env={"COLUMNS": "120"}).invoke(app, ["search", *map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.mark.slow
+def test_the_models_of_a_folder_are_asked_in_one_run(folder):
+    report = json.loads(run(folder, "--json", "-k", "2").stdout)
+    assert report["folder"] == "nets"
+    by_name = {each["name"]: each for each in report["modules"]}
+    assert list(by_name) == ["nets/net.py:Net", "nets/net.py:Broken", "nets/net.py:Block"]
+    net, broken, block = by_name.values()
+    assert net["parameters"] == 4 * (3 * 3 * 9 + 3)
+    assert len(net["answer"]["hits"]) == 2
+    assert net["answer"]["query"] == "nets/net.py:Net"
+    assert net["lacks"] is None
+    assert "no such width" in broken["lacks"]
+    assert broken["answer"] is None
+    # A part is listed, and not asked about.
+    assert (block["is_part"], block["answer"], block["lacks"]) == (True, None, None)
+
+
+@pytest.mark.slow
+def test_a_person_gets_a_table_and_what_is_lacking(folder):
+    done = run(folder, "--html", "nets.html")
+    lines = done.stdout.splitlines()
+    [row] = [line for line in lines if "nets/net.py:Net" in line]
+    assert " 336 " in row
+    assert any("nets/net.py:Broken" in line and "no such width" in line for line in lines)
+    assert lines[-1] == "Not asked, as they are parts: Block; --all asks them too."
+    page = Path("nets.html").read_text()
+    assert "nets/net.py:Net" in page
+    assert "no such width" in page
+    shown = run(folder, "--all").stdout
+    assert "nets/net.py:Block" in shown
+    assert "Not asked" not in shown
+
+
+@pytest.mark.slow
+def test_how_many_are_not_asked_is_said(folder, monkeypatch):
+    monkeypatch.setattr(folder_command, "_MOST", 1)
+    done = run(folder)
+    assert done.stdout.splitlines()[-2:] == [
+        "Not asked, as there are many: Broken; --all asks them too.",
+        "Not asked, as they are parts: Block; --all asks them too.",
+    ]
+
+
+@pytest.mark.parametrize("files", [{}, {"a.py": "x = 3\n"}, {"config.json": "{}"}])
+def test_a_folder_without_models_is_told_so(tmp_path, files):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    done = CliRunner().invoke(app, ["search", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "wanted Python files that define modules" in done.stderr
+    assert str(tmp_path) in done.stderr.replace("\n", "")
+
+
+def test_a_configuration_of_transformers_is_the_model_of_its_folder(tmp_path):
+    assert folder_of_code(str(tmp_path)) == tmp_path
+    (tmp_path / "config.json").write_text('{"width": 3}')
+    assert folder_of_code(str(tmp_path)) == tmp_path
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    assert folder_of_code(str(tmp_path)) is None
+    assert folder_of_code("timm:resnet18") is None
