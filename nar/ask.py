@@ -23,8 +23,7 @@ from nar.answers.naming import Asked, resolve_name
 from nar.answers.query import PARTS, Answer, Query
 from nar.answers.retrieve import Retriever
 from nar.answers.verdict import Resemblance
-from nar.base.errors import CorpusError, InvalidQueryError
-from nar.capture import capture_module
+from nar.base.errors import CorpusError
 from nar.corpus import Corpus, CorpusGraphs, shipped_corpus
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
 from nar.graphs.by import By
@@ -32,7 +31,7 @@ from nar.graphs.graph import ComputationalGraph
 from nar.index.filters import Filter
 from nar.motifs.partition import MotifPartition, partition
 from nar.own import capture_architecture
-from nar.own.usual import usual_inputs, usual_settings
+from nar.own.calling import capture_lent
 from nar.views import display
 from nar.views.answer import answer_view, one_row_a_network
 from nar.views.difference import difference_html, difference_view
@@ -193,8 +192,9 @@ def search(
 
     Args:
         model: See the module.
-        example: Inputs of one call, where the model is a module, as for `capture_module`; models of
-            timm and of transformers need none.
+        example: Inputs of one call, where the model is a module: a tensor, a shape, a text as
+            `--input` takes it, a tuple or list of these for arguments by position, or a mapping for
+            arguments by name. Without it the inputs are found.
         top_k: Number of relatives.
         wanted: Conditions that relatives must meet.
         by: What relatives share with the model: the design, the family, the trunk, or most of the
@@ -202,8 +202,8 @@ def search(
         explain: Whether to name the motifs that the first hits share with the model.
 
     Raises:
-        CaptureError: The model could not be captured.
-        InvalidQueryError: A module came without inputs, or a setting is out of range.
+        CaptureError: The model could not be captured, or no inputs were found that it runs on.
+        InvalidQueryError: A setting is out of range.
         InvalidInputError: The atlas has no such family, source or the like; the nearest are given.
 
     Example:
@@ -243,13 +243,7 @@ def asked_of(model: Model, example: object = None) -> Asked:
     if isinstance(model, ComputationalGraph):
         return Asked(architecture(_labels("graph"), model))
     name = type(model).__name__
-    if example is None:
-        example = usual_inputs(name, model)
-    if example is None:
-        reason = f"wanted example inputs of {name}, such as torch.zeros(1, 3, 224, 224)"
-        raise InvalidQueryError("example", reason)
-    with usual_settings(model):
-        captured = capture_module(model, example, name=name)
+    captured = capture_lent(name, model, example)
     return Asked(architecture(_labels(name), captured.network), captured.assumed)
 
 

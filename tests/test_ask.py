@@ -8,8 +8,8 @@ from torch import nn
 
 import nar
 from nar.answers.words import body_text
-from nar.ask import Shown
-from nar.base.errors import InvalidInputError, InvalidQueryError
+from nar.ask import Shown, architecture_of
+from nar.base.errors import InvalidInputError
 from nar.index.filters import Filter
 from nar.zoo.libraries import import_library
 
@@ -63,9 +63,14 @@ def test_a_graph_in_any_numbering_is_the_same_motifs():
     assert nar.motifs_of(resnet([2])).cut.counts()
 
 
-def test_a_module_needs_example_inputs(module):
-    with pytest.raises(InvalidQueryError, match="example inputs of Sequential"):
-        nar.search(module)
+@pytest.mark.parametrize(
+    "example",
+    [None, (1, 3, 64, 64), [(1, 3, 64, 64)], "1x3x64x64", torch.zeros(1, 3, 64, 64, device="meta")],
+    ids=repr,
+)
+def test_a_module_brings_its_inputs_in_any_form_or_none(module, example):
+    alike = architecture_of(module, torch.zeros(1, 3, 64, 64))
+    assert architecture_of(module, example).exact == alike.exact
 
 
 @pytest.mark.slow

@@ -13,17 +13,15 @@ from torch import nn
 
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitectureError
-from nar.capture import Capture, CaptureInputs, capture_exported, capture_onnx
-from nar.capture.forward.dispatch import trace_module
-from nar.capture.forward.placement import flat_tensors
-from nar.capture.graphs import to_capture
-from nar.capture.values import shape_of
+from nar.capture import Capture, capture_exported, capture_onnx
 from nar.graphs.architecture import UNKNOWN, Labels
+from nar.own.calling import Caller
 from nar.own.construct.arguments import Arguments, read_arguments
+from nar.own.given import read_inputs
 from nar.own.guard import guarded_capture
+from nar.own.inputs import NoInputsError
 from nar.own.making import Made, maker_of, with_findings
 from nar.own.user_code import as_at_home
-from nar.own.usual import usual_inputs, usual_settings
 from nar.zoo.building import UninitialisedOnMeta, weightless
 from nar.zoo.sources.transformers.config_file import capture_config_file
 from nar.zoo.sources.transformers.known_values import known_values
@@ -31,7 +29,6 @@ from nar.zoo.spec import ArchitectureSpec
 
 _Surroundings = Callable[[], AbstractContextManager[object]]
 
-DEFAULT_SHAPE = (1, 3, 224, 224)
 _GB = 10**9  # bytes in a gigabyte, for messages
 # Two ways to build and call a module without weights: contexts around both, around the building,
 # and around the call. The second keeps constants on the meta device too, where no size is too
@@ -39,11 +36,6 @@ _GB = 10**9  # bytes in a gigabyte, for messages
 _WITHOUT_WEIGHTS: tuple[tuple[_Surroundings, _Surroundings, _Surroundings], ...] = (
     (nullcontext, weightless, known_values),
     (known_values, UninitialisedOnMeta, nullcontext),
-)
-_WAY_OUT = (
-    "for another shape give --input-shape, for other inputs let the factory return "
-    "(module, inputs), or give the module or the factory an attribute `example_inputs`: a tensor, "
-    "a tuple of positional or a dict of keyword arguments"
 )
 
 
@@ -70,16 +62,16 @@ def capture_factory(
 
     Raises:
         UnknownArchitectureError: The file has no such factory.
-        CaptureError: The user's code failed or made no module; or the module wants inputs other
-            than an image, or than its class takes if it is a model of transformers; or it has to
-            be built with weights, and these are too large.
+        CaptureError: The user's code failed or made no module; or no inputs were found that the
+            module runs on; or it has to be built with weights, and these are too large.
     """
     with as_at_home(path) as code:
-        capture = _attempts(maker_of(name, code, factory, arguments), name, asking)
+        caller = Caller(name, read_inputs(asking.inputs))
+        capture = _attempts(maker_of(name, code, factory, arguments), caller, name)
         return with_findings(capture, code.findings)
 
 
-def _attempts(make: Callable[[], Made], name: str, asking: Asking) -> Capture:
+def _attempts(make: Callable[[], Made], caller: Caller, name: str) -> Capture:
     """The first capture of those that a module can be built and called for."""
     module, failure = None, None
     for around, building, calling in _WITHOUT_WEIGHTS:
@@ -88,7 +80,9 @@ def _attempts(make: Callable[[], Made], name: str, asking: Asking) -> Capture:
                 with building():
                     module, inputs = make()
                 with calling():
-                    return _captured(name, module, inputs, asking)
+                    return caller.capture(module, inputs)
+        except NoInputsError:
+            raise
         except CaptureError as error:
             failure = failure or error
     if module is not None and failure is not None:
@@ -97,7 +91,7 @@ def _attempts(make: Callable[[], Made], name: str, asking: Asking) -> Capture:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         made = make()
-    return _captured(name, *made, asking)
+    return caller.capture(*made)
 
 
 def _check_weights(name: str, module: nn.Module, without: CaptureError) -> None:
@@ -114,41 +108,6 @@ def _check_weights(name: str, module: nn.Module, without: CaptureError) -> None:
             f"{limit / _GB:.1f} GB here and take {size / _GB:.1f} GB: make it of smaller layers"
         )
         raise CaptureError(name, without.operator, reason) from without
-
-
-def _captured(name: str, module: nn.Module, inputs: object, asking: Asking) -> Capture:
-    if asking.inputs:
-        inputs = tuple(_stated(text) for text in asking.inputs)
-    if inputs is not None:
-        return _traced(name, module, CaptureInputs.of(inputs))
-    try:
-        usual = usual_inputs(name, module) or CaptureInputs.of(torch.zeros(DEFAULT_SHAPE))
-    except CaptureError as error:
-        raise CaptureError(name, error.operator, f"{error.reason}; {_WAY_OUT}") from error
-    try:
-        return _traced(name, module, usual)
-    except CaptureError as error:
-        images = [f"one image {shape_of(tensor)}" for tensor in flat_tensors(usual.args)]
-        given = ", ".join([*usual.kwargs, *images])
-        reason = f"{error.reason}; it was given {given}; {_WAY_OUT}"
-        raise CaptureError(name, error.operator, reason) from error
-
-
-def _stated(text: str) -> torch.Tensor:
-    """The tensor of an input that the user states.
-
-    Raises:
-        InvalidInputError: It is not the sizes of a tensor.
-    """
-    sizes = text.split("x")
-    if not all(size.isdecimal() for size in sizes):
-        raise InvalidInputError("--input", f"wanted sizes such as 1x3x224x224, came {text}")
-    return torch.zeros(*map(int, sizes))
-
-
-def _traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:
-    with usual_settings(module):
-        return to_capture(trace_module(module, inputs, name=name), name=name)
 
 
 SOURCE = "file"

@@ -18,8 +18,8 @@ from nar.own.construct.findings import Findings
 from nar.own.construct.proposals import Target
 from nar.own.user_code import UserCode
 
-# Attributes of the module or of its factory; the second name is Lightning's.
-_EXAMPLES = ("example_inputs", "example_input_array")
+# Attributes of the module or of its factory; the last name is Lightning's.
+_EXAMPLES = ("example_inputs", "example_input", "example_input_array")
 Made = tuple[nn.Module, object]
 
 

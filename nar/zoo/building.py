@@ -14,6 +14,7 @@ from torch.nn.modules.module import (
     register_module_buffer_registration_hook,
     register_module_parameter_registration_hook,
 )
+from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 
 from nar.base.errors import CaptureError
@@ -147,14 +148,17 @@ def weightless() -> Iterator[None]:
 
 
 def _parameter_on_meta(_module: nn.Module, _name: str, weight: nn.Parameter) -> nn.Parameter:
-    """The parameter itself if it is on the meta device already, so that tied ones stay tied."""
-    if weight.is_meta:
+    """The parameter itself if it is on the meta device already, so that tied ones stay tied.
+
+    A lazy one stays too: it has no memory yet, and its first input says its shape.
+    """
+    if is_lazy(weight) or weight.is_meta:
         return weight
     return nn.Parameter(weight.to("meta"), requires_grad=weight.requires_grad)
 
 
 def _buffer_on_meta(_module: nn.Module, _name: str, buffer: Tensor | None) -> Tensor | None:
-    return None if buffer is None else buffer.to("meta")
+    return buffer if buffer is None or is_lazy(buffer) else buffer.to("meta")
 
 
 def on_fake_cpu(plan: Plan) -> Built:

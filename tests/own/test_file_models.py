@@ -46,6 +46,10 @@ def broken():
 def words():
     return nn.Embedding(10, 4)
 
+class nest(nn.Module):
+    def forward(self, batch):
+        return batch.nodes.pop().to_dense()
+
 def three():
     return nn.Linear(8, 8), torch.zeros(1, 8), "adam"
 
@@ -89,6 +93,7 @@ def operators(name):
         ("ready", ["input", "linear", "gelu"]),
         ("lazy", ["input", "conv", "relu"]),
         ("Lightning", ["input", "linear"]),
+        ("words", ["embedding"]),
     ],
 )
 def test_a_factory_gives_a_graph(models, factory, wanted):
@@ -112,7 +117,7 @@ def test_labels_claim_nothing_about_a_users_file(models):
         ("broken", r"models.py:\d+: ValueError: no such width"),
         ("three", r"wanted an nn.Module or \(nn.Module, inputs\), came \(Linear, Tensor, str\)"),
         ("two", r"came \(Linear, Linear\): let one factory return each module"),
-        ("words", r"given one image \(1, 3, 224, 224\); for another shape give --input-shape"),
+        ("nest", r"models.py:\d+: AttributeError: .* tried .*; state them: --input batch=1x"),
     ],
 )
 def test_a_factory_that_fails_is_told_why(models, factory, said):
@@ -197,8 +202,50 @@ def test_what_stands_on_a_model_of_timm_is_given_its_image(of_libraries):
 
 def test_a_users_own_class_of_transformers_is_given_what_it_names(of_libraries):
     assert operators(f"{of_libraries}:image") == ["input", "conv"]
-    with pytest.raises(CaptureError, match=r"it was given input_ids; for another shape"):
-        capture_architecture(f"{of_libraries}:words")
+    assert operators(f"{of_libraries}:words") == ["input", "conv"]
+
+
+# What one attempt leaves in plain attributes is no part of the next: it reads a value, so only the
+# attempt with weights can succeed, and its forward stored a tensor without any.
+MOVES = """
+import torch
+from torch import nn
+
+class Moves(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(100, 64), nn.Linear(64, 100)
+        self.angles = torch.outer(torch.arange(128.0), torch.arange(64.0))
+
+    @torch.inference_mode()
+    def forward(self, ids):
+        h = self.table(ids)
+        self.angles = self.angles.to(h.device)
+        if float(h.abs().sum()) < 0:
+            return h
+        return self.out(h * self.angles[: ids.shape[1]].cos())
+
+class Wrong(Moves):
+    def forward(self, ids):
+        super().forward(ids)
+        return self.out(torch.zeros(1, 63))
+
+def with_inputs():
+    return Moves(), torch.zeros(1, 16, dtype=torch.long)
+
+def wrong():
+    return Wrong(), torch.zeros(1, 16, dtype=torch.long)
+"""
+
+
+def test_an_attempt_with_weights_begins_with_a_fresh_module(tmp_path):
+    path = tmp_path / "moves.py"
+    path.write_text(MOVES)
+    mine = operators(f"{path}:with_inputs")
+    assert mine == operators(f"{path}:Moves")
+    assert mine.count("linear") == 1
+    with pytest.raises(CaptureError, match=r"moves.py:22: RuntimeError: .* \(1x63 and 64x100\)"):
+        capture_architecture(f"{path}:wrong")
 
 
 # 480 GB of weights, none of which is to be made.

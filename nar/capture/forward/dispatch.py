@@ -151,9 +151,11 @@ def _trace_lent(
     for placement in placements(module, inputs, is_run=run):
         if failure is not None:
             _LOG.info("%s: tried again, slower, since: %s", name, failure.reason)
+        # What one run leaves in plain attributes must not be what the next one begins with.
         try:
-            once = partial(_trace, module, inputs, placement, name=name)
-            return _undrawn(once, name=name)
+            with untouched(module):
+                once = partial(_trace, module, inputs, placement, name=name)
+                return _undrawn(once, name=name)
         except CaptureError as error:
             failure = error
     raise failure or CaptureError(name, "-", "nowhere to run it")

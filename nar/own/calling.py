@@ -1,0 +1,110 @@
+"""From a module to its capture: the inputs that were stated, brought, usual or found, and the run.
+
+The order of evidence: what the user states, what the module or its factory brings, what is usual in
+a known library, and last what the module itself shows.
+"""
+
+import logging
+from dataclasses import replace
+
+from torch import nn
+
+from nar.base.errors import CaptureError
+from nar.capture import Capture, CaptureInputs
+from nar.capture.forward.dispatch import trace_module
+from nar.capture.forward.untouched import silence, untouched
+from nar.capture.graphs import to_capture
+from nar.graphs.assumed import Assumed
+from nar.own.given import Given, read_tree, written
+from nar.own.inputs import Budget, Inferred, infer_inputs, stated_call, wants_data
+from nar.own.inputs.evidence import names_of
+from nar.own.usual import usual_inputs, usual_settings
+
+_LOG = logging.getLogger(__name__)
+
+
+class Caller:
+    """Calls the module that one question is about, in each attempt at building it.
+
+    Inputs that were found in one attempt serve the next one as well.
+
+    Args:
+        name: Name of the model, for errors.
+        given: What the user states of the inputs.
+    """
+
+    def __init__(self, name: str, given: Given) -> None:
+        self._name, self._given = name, given
+        self._budget = Budget.usual()
+        self._found: Inferred | None = None
+
+    def capture(self, module: nn.Module, brought: object = None) -> Capture:
+        """The graph of a module, with what was assumed of its inputs.
+
+        Args:
+            module: The module.
+            brought: The inputs that the module or its factory brings, or None.
+
+        Raises:
+            NoInputsError: No inputs were found that it runs on.
+            CaptureError: It could not be captured with its inputs.
+        """
+        given = self._given or (Given() if brought is None else read_tree(brought))
+        whole = stated_call(module, given) if given else None
+        if whole is not None:
+            return _traced(self._name, module, whole)
+        if not given:
+            usual = self._captured_as_usual(module)
+            if usual is not None:
+                return usual
+        with usual_settings(module):
+            self._found = self._found or infer_inputs(self._name, module, given, self._budget)
+        return replace(
+            _traced(self._name, module, self._found.inputs), assumed=_assumed(self._found)
+        )
+
+    def _captured_as_usual(self, module: nn.Module) -> Capture | None:
+        """The graph with the inputs that are usual in a known library; None if they do not fit."""
+        try:
+            usual = usual_inputs(self._name, module)
+            if usual is None:
+                return None
+            assumed = Assumed(written(usual, names_of(module)))
+            return replace(_traced(self._name, module, usual), assumed=assumed)
+        except CaptureError as error:
+            # Other inputs help only where these were wrong.
+            if wants_data(error.__cause__):
+                raise
+            _LOG.info("%s: usual inputs do not fit: %s", self._name, error.reason)
+            return None
+
+
+def capture_lent(name: str, module: nn.Module, example: object = None) -> Capture:
+    """The graph of a module of a running program, with what was assumed of its inputs.
+
+    Args:
+        name: Name of the model, for errors.
+        module: The module, which is afterwards as it was. Hooks from outside do not fire.
+        example: Its inputs as `read_tree` takes them; None lets them be found.
+
+    Raises:
+        CaptureError: No inputs were found, or it could not be captured with them.
+    """
+    with untouched(module) as children:
+        silence(children)
+        return Caller(name, Given()).capture(module, example)
+
+
+def _traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:
+    with usual_settings(module):
+        return to_capture(trace_module(module, inputs, name=name), name=name)
+
+
+def _assumed(found: Inferred) -> Assumed:
+    return Assumed(
+        inputs=found.texts,
+        weights_reached=found.weights_reached,
+        sizes_matter=found.sizes_matter,
+        is_sure=found.is_sure,
+        doubts=found.doubts,
+    )

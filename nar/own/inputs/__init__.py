@@ -1,0 +1,199 @@
+"""The inputs of a module, found from the module alone.
+
+The order of evidence: what the user states, what the signature, the names and the layers say, what
+the module shows by failing, what is usual.
+"""
+
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from torch import nn
+
+from nar.base.errors import CaptureError
+from nar.capture import CaptureInputs
+from nar.capture.forward.dispatch import reason_of
+from nar.own.given import Given
+from nar.own.inputs.clock import OutOfTimeError
+from nar.own.inputs.demands import described
+from nar.own.inputs.evidence import first_states, stated_call
+from nar.own.inputs.probe import wants_data
+from nar.own.inputs.repairs import repairs
+from nar.own.inputs.search import Budget, NoDataError, OutOfProbesError, Search
+from nar.own.inputs.settle import other_sizes_differ, settled, share_reached
+from nar.own.inputs.slots import WITHOUT_TENSOR, State, call_of, texts_of
+
+__all__ = ["Budget", "Inferred", "NoInputsError", "infer_inputs", "stated_call", "wants_data"]
+
+# Chosen: with less than half of the weights the answer would be about another module.
+LEAST_REACHED: Final = 0.5
+SURELY_REACHED: Final = 0.9  # measured: above it the graph was nearly always that of the true input
+_MANY_PROBES: Final = 40  # measured: right answers nearly always took fewer
+# Chosen: the likeliest kind may need several repairs; another one shows soon whether it is right.
+_FIRST_KIND, _OTHER_KINDS = 32, 9
+_SHOWN = 4  # tries in an error; chosen: a few lines of a terminal
+
+
+class NoInputsError(CaptureError):
+    """No inputs were found, and building the module in another way would not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """The inputs that a search found.
+
+    Attributes:
+        inputs: The call.
+        texts: The call in the syntax of ``--input``.
+        weights_reached: The share of the weights, by elements, that the call reaches.
+        sizes_matter: Whether other sizes run other operators; None where that is not known.
+        doubts: Why the inputs may be wrong; none, where nothing speaks against them.
+        probes: How many runs the search took.
+        seconds: How long it took.
+    """
+
+    inputs: CaptureInputs
+    texts: tuple[str, ...]
+    weights_reached: float
+    sizes_matter: bool | None
+    doubts: tuple[str, ...]
+    probes: int
+    seconds: float
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether nothing speaks against them."""
+        return not self.doubts
+
+
+def infer_inputs(
+    name: str, module: nn.Module, given: Given | None = None, budget: Budget | None = None
+) -> Inferred:
+    """Inputs that a module runs on, and what speaks for them.
+
+    The module runs without data where it can, in evaluation mode, and is afterwards as it was.
+
+    Args:
+        name: Name of the model, for errors.
+        module: The module, on any device.
+        given: What the user states of the inputs; the rest is found.
+        budget: What the search may cost; it is used up here.
+
+    Raises:
+        NoInputsError: Nothing was found in these bounds, or nothing that reaches half of the
+            weights. The reason says what was tried and how to state the inputs.
+        CaptureError: The forward reads values, and the module has none.
+    """
+    start = time.monotonic()
+    budget = budget or Budget.usual()
+    given = given or Given()
+    probes = 0
+    failed: Search | None = None
+    with _generators_kept():
+        # What is right for a batch is tried first; some modules take single samples only.
+        for is_strict in (True, False):
+            search = Search(module, budget, repairs, is_strict=is_strict)
+            try:
+                found = _found(search, given)
+            except NoDataError as error:
+                raise CaptureError(name, "-", reason_of(error.cause)) from error.cause
+            probes += search.probes
+            if found is not None:
+                state, number = found
+                return _inferred(name, search, state, number, probes, start, is_strict=is_strict)
+            failed = failed if failed and not search.probes else search
+    raise NoInputsError(name, "-", _nothing_found(failed))
+
+
+def _found(search: Search, given: Given) -> tuple[State, int] | None:
+    """The first state that the module runs on, and the number of the kind that led there."""
+    try:
+        for number, start in enumerate(first_states(search.module, given)):
+            with search.at_most(_OTHER_KINDS if number else _FIRST_KIND):
+                state = search.depth_first(start)
+                if state is not None:
+                    return state, number
+    except (OutOfProbesError, OutOfTimeError):
+        pass
+    return None
+
+
+def _inferred(
+    name: str,
+    search: Search,
+    state: State,
+    number: int,
+    probes: int,
+    start: float,
+    *,
+    is_strict: bool,
+) -> Inferred:
+    state = settled(search, state)
+    reached = share_reached(search.module, search.outcomes[state])
+    texts = texts_of(state)
+    if reached < LEAST_REACHED and not all(each.is_stated for each in state):
+        reason = (
+            f"the inputs found, {' '.join(texts)}, reach {reached:.0%} of the weights only; "
+            f"{_way_out(state)}"
+        )
+        raise NoInputsError(name, "-", reason)
+    differ = other_sizes_differ(search, state)
+    doubts = tuple(_doubts(state, reached, number, probes, is_strict=is_strict))
+    seconds = time.monotonic() - start
+    return Inferred(call_of(state), texts, reached, differ, doubts, search.probes, seconds)
+
+
+def _doubts(
+    state: State, reached: float, number: int, probes: int, *, is_strict: bool
+) -> Iterator[str]:
+    if reached < SURELY_REACHED:
+        yield f"the inputs reach {reached:.0%} of the weights"
+    if number:
+        kinds = " and ".join(dict.fromkeys(str(each.kind) for each in state if not each.is_sure))
+        yield f"that it takes {kinds} is what was left when likelier kinds had failed"
+    if not is_strict:
+        yield "it runs on a single sample, and on no batch"
+    if probes > _MANY_PROBES:
+        yield f"it took {probes} tries to find inputs"
+
+
+def _nothing_found(search: Search | None) -> str:
+    """What was tried, and the one line that goes on."""
+    furthest = search.furthest() if search else None
+    if search is None or furthest is None:
+        return "there was no time to find its inputs: state them with --input x=1x3x224x224"
+    state, outcome = furthest
+    error = outcome.error
+    assert error is not None, "a run that ended well is no failure"
+    wanted = described(outcome.failing, outcome.message) if outcome.failing else ""
+    reason = f"{reason_of(error)}{f': {wanted}' if wanted else ''}"
+    if all(each.is_stated or each.kind in WITHOUT_TENSOR for each in state):
+        return f"{reason}; it was given {' '.join(texts_of(state))}: state other inputs"
+    tried = list(dict.fromkeys(" ".join(texts_of(each)) for each in search.outcomes))
+    listed = ", or ".join(tried[:_SHOWN])
+    rest = f", and {len(tried) - _SHOWN} others" if len(tried) > _SHOWN else ""
+    return (
+        f"{reason} (with {' '.join(texts_of(state))}); no inputs were found that it runs on: "
+        f"tried {listed}{rest}; {_way_out(state)}"
+    )
+
+
+def _way_out(state: State) -> str:
+    return f"state them: --input {' --input '.join(texts_of(state))}"
+
+
+@contextmanager
+def _generators_kept() -> Iterator[None]:
+    """Inside, random numbers may be drawn; afterwards every generator is as it was."""
+    of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)  # noqa: NPY002

@@ -1,0 +1,262 @@
+"""What a run of a module leaves behind: each call of a function of torch, and how the run ended."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from nar.own.inputs.clock import Deadline
+from nar.own.inputs.slots import Extents
+
+Sources = frozenset[str]
+NOTHING: Final[Sources] = frozenset()
+CONVOLUTION: Final = re.compile(r"conv(?P<transposed>_transpose)?(?P<axes>[123])d$")
+POOLING: Final = re.compile(r"(adaptive_)?(max|avg)_pool(?P<axes>[123])d(_with_indices)?$")
+CONCATENATIONS: Final = frozenset({"cat", "concat", "concatenate"})
+# They are called by the thousand and say nothing of what the input has to be.
+_QUESTIONS: Final = frozenset({
+    "size", "dim", "__set__", "is_floating_point", "numel", "requires_grad_", "__len__", "stride",
+    "is_complex",
+})  # fmt: skip
+_MARK: Final = "_nar_sources"  # the attribute of a tensor that holds the inputs it comes from
+_NEST = 3  # chosen: lists of lists of tensors, as states of recurrent layers
+
+
+class RefusedError(RuntimeError):
+    """A call that torch would take, and that the module was not written for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a function of torch.
+
+    Attributes:
+        function: Its name.
+        path: The module that called it.
+        turn: How many calls of it that module had made before.
+        shapes: The shapes of its tensors.
+        sources: For each tensor, the inputs that it comes from.
+        is_owned: For each tensor, whether it is a parameter or a buffer.
+        detail: The argument beside the tensors that decides what they have to be.
+    """
+
+    function: str
+    path: str
+    turn: int
+    shapes: tuple[Extents, ...]
+    sources: tuple[Sources, ...]
+    is_owned: tuple[bool, ...] = ()
+    detail: object = None
+
+    @property
+    def site(self) -> tuple[str, str, int]:
+        """Where it stands in the module, whatever the inputs."""
+        return self.function, self.path, self.turn
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A module that was running when a run failed."""
+
+    module: nn.Module
+    path: str
+    shapes: tuple[Extents, ...]
+    sources: tuple[Sources, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended.
+
+    Attributes:
+        calls: The calls of functions of torch, in their order.
+        error: What was raised; None where tensors came out.
+        failing: The call that raised it, if a call of torch did.
+        layer: The innermost module that was running.
+        first_uses: For each input, the first call that brings it together with weights.
+        used: The names of the parameters that were read.
+        placement: The number of the placement that it ran in.
+    """
+
+    calls: tuple[Call, ...] = ()
+    error: BaseException | None = None
+    failing: Call | None = None
+    layer: Layer | None = None
+    first_uses: Mapping[str, Call] = field(default_factory=dict)
+    used: frozenset[str] = frozenset()
+    placement: int = 0
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether it ended well."""
+        return self.error is None
+
+    @property
+    def message(self) -> str:
+        """What the error says."""
+        return str(self.error)
+
+    def at(self, site: tuple[str, str, int]) -> Call | None:
+        """The call at a site, if the run came so far."""
+        return next((call for call in self.calls if call.site == site), None)
+
+    def passed(self, site: tuple[str, str, int] | None) -> bool:
+        """Whether the run came beyond a site."""
+        if self.is_ok:
+            return True
+        if site is None or self.at(site) is None:
+            return False
+        return self.failing is None or self.failing.site != site
+
+
+def sources_of(tensor: Tensor) -> Sources:
+    """The inputs that a tensor comes from."""
+    found: Sources = getattr(tensor, _MARK, NOTHING)
+    return found
+
+
+def mark(tensors: Iterable[Tensor], sources: Sources) -> None:
+    """Note the inputs that tensors come from."""
+    for tensor in tensors:
+        setattr(tensor, _MARK, sources)
+
+
+def tensors_in(value: object, depth: int = 0) -> Iterator[Tensor]:
+    """The tensors of an argument, nests included."""
+    if isinstance(value, Tensor):
+        yield value
+    elif depth <= _NEST and isinstance(value, list | tuple):
+        for part in value:
+            yield from tensors_in(part, depth + 1)
+    elif depth <= _NEST and isinstance(value, dict):
+        for part in value.values():
+            yield from tensors_in(part, depth + 1)
+
+
+class Record(TorchFunctionMode):
+    """Records the calls of one run, and refuses what the module was not written for.
+
+    Args:
+        owned: Names of parameters and buffers, by the id of the tensor.
+        deadline: When the run has to end.
+        is_strict: Whether unbatched calls are refused.
+    """
+
+    def __init__(self, owned: Mapping[int, str], deadline: Deadline, *, is_strict: bool) -> None:
+        super().__init__()
+        self.calls: list[Call] = []
+        self.layers: list[Layer] = []
+        self.failing: Call | None = None
+        self.first_uses: dict[str, Call] = {}
+        self.used: set[str] = set()
+        self._owned, self._deadline, self._is_strict = owned, deadline, is_strict
+        self._turns: dict[tuple[str, str], int] = {}
+
+    def __torch_function__(
+        self,
+        func: Any,  # noqa: ANN401
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Run a function and record it."""
+        name = getattr(func, "__name__", "")
+        kwargs = kwargs or {}
+        if name in _QUESTIONS:
+            return func(*args, **kwargs)
+        tensors = [*tensors_in(args), *tensors_in(kwargs)]
+        if not tensors:
+            return func(*args, **kwargs)
+        self._deadline.check()
+        sources = tuple(map(sources_of, tensors))
+        names = [self._owned.get(id(tensor)) for tensor in tensors]
+        self.used.update(filter(None, names))
+        whole = NOTHING.union(*sources)
+        if name == "__get__":  # such as `tensor.T`
+            return _marked(func(*args, **kwargs), whole)
+        call = self._call(name, tensors, sources, names, _detail(name, args, kwargs))
+        self.failing = call
+        refuse(call, is_float=tensors[0].is_floating_point(), is_strict=self._is_strict)
+        result = _marked(func(*args, **kwargs), whole)
+        if whole and (any(call.is_owned) or name == "embedding"):
+            for source in whole:
+                self.first_uses.setdefault(source, call)
+        self.failing = None
+        return result
+
+    def _call(
+        self,
+        name: str,
+        tensors: list[Tensor],
+        sources: tuple[Sources, ...],
+        names: list[str | None],
+        detail: object,
+    ) -> Call:
+        path = self.layers[-1].path if self.layers else ""
+        turn = self._turns[name, path] = self._turns.get((name, path), -1) + 1
+        shapes = tuple(tuple(tensor.shape) for tensor in tensors)
+        is_owned = tuple(name is not None for name in names)
+        call = Call(name, path, turn, shapes, sources, is_owned, detail)
+        self.calls.append(call)
+        return call
+
+
+def refuse(call: Call, *, is_float: bool, is_strict: bool) -> None:
+    """Refuse a call of torch that only a wrong input makes.
+
+    Raises:
+        RefusedError: Ids that are floats, positions beyond their table, or, where that is strict,
+            a call without a batch.
+    """
+    if call.function == "embedding" and len(call.shapes) > 1:
+        if is_float:
+            raise RefusedError("an embedding wants integers")
+        at, rows = call.shapes[0], call.shapes[1][0]
+        if not call.sources[0] and at and at[-1] > rows:
+            raise RefusedError("there are more positions than the table has rows")
+    found = CONVOLUTION.match(call.function) or POOLING.match(call.function)
+    if is_strict and found and call.sources[0]:
+        wanted = int(found["axes"]) + 2
+        if len(call.shapes[0]) != wanted:
+            raise RefusedError(f"wanted {wanted} axes with the batch")
+
+
+def _marked(result: object, sources: Sources) -> object:
+    if sources:
+        mark(tensors_in(result), sources)
+    return result
+
+
+def _detail(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
+    read = _DETAILS.get("convolution" if CONVOLUTION.match(name) else name)
+    return None if read is None else read(args, kwargs)
+
+
+def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], place: int, *names: str) -> object:
+    if len(args) > place:
+        return args[place]
+    return next((kwargs[name] for name in names if name in kwargs), None)
+
+
+def _groups(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
+    # The seventh argument of a transposed convolution is the groups as well.
+    found = _argument(args, kwargs, 6, "groups")
+    return found if isinstance(found, int) else 1
+
+
+def _joined_axis(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
+    found = _argument(args, kwargs, 1, "dim", "axis")
+    return found if isinstance(found, int) else 0
+
+
+_DETAILS: Final = {
+    "convolution": _groups,
+    "einsum": lambda args, kwargs: args[0] if args else None,
+    "layer_norm": lambda args, kwargs: _argument(args, kwargs, 1, "normalized_shape"),
+    "rms_norm": lambda args, kwargs: _argument(args, kwargs, 1, "normalized_shape"),
+    "group_norm": lambda args, kwargs: _argument(args, kwargs, 1, "num_groups"),
+    **dict.fromkeys(CONCATENATIONS, _joined_axis),
+}

@@ -1,0 +1,80 @@
+"""Stopping what runs too long, be it one call of torch after another or a loop of plain Python."""
+
+import ctypes
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class OutOfTimeError(BaseException):
+    """The time is over. No code that catches `Exception` holds it up."""
+
+
+class Deadline:
+    """A point in time.
+
+    Args:
+        seconds: How far away it is.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left, 0 or more."""
+        return max(0.0, self._end - time.monotonic())
+
+    def check(self) -> None:
+        """Stop what runs if the time is over.
+
+        Raises:
+            OutOfTimeError: It is.
+        """
+        if time.monotonic() > self._end:
+            raise OutOfTimeError
+
+    def postponed(self, seconds: float) -> "Deadline":
+        """The deadline some seconds later."""
+        return Deadline(self.left + seconds)
+
+
+@contextmanager
+def ending(deadline: Deadline) -> Iterator[None]:
+    """Inside, Python code of this thread ends with the deadline, even where it calls nothing.
+
+    Raises:
+        OutOfTimeError: The time was over.
+    """
+    thread = threading.get_ident()
+    lock = threading.Lock()
+    is_over = False
+
+    def stop() -> None:
+        with lock:
+            if not is_over:
+                _raise_in(thread, OutOfTimeError)
+
+    # A call of torch that runs on is ended by the next line of Python.
+    timer = threading.Timer(deadline.left + _GRACE, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        with lock:
+            is_over = True
+        # One that was sent and has not arrived yet would stop whatever runs next.
+        _raise_in(thread, None)
+
+
+# Chosen: calls of torch check the deadline themselves, and that is the gentler way to end.
+_GRACE = 0.5
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
+    )

@@ -1,0 +1,213 @@
+"""What may mend a failed run by what its error says, where no call of torch tells it."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import torch
+
+from nar.own.inputs.calls import Outcome, RefusedError
+from nar.own.inputs.ranks import with_rank
+from nar.own.inputs.search import Search
+from nar.own.inputs.sizes import owners
+from nar.own.inputs.slots import USUAL, WITHOUT_TENSOR, Extents, Kind, State, changed, resized
+
+_MOST_AXES = 5
+_MOST_NUMBERS = 12  # chosen: a message with more is a listing
+_UNPACK: Final = re.compile(
+    r"(?:not enough|too many) values to unpack \(expected (\d+)(?:, got (\d+))?\)"
+)
+_RANGE: Final = re.compile(
+    r"[Dd]imension out of range \(expected to be in range of \[-(\d+), \d+\], but got (-?\d+)\)"
+)
+_PERMUTE: Final = re.compile(
+    r"number of dimensions in the tensor input does not match.*?input\.dim\(\) = (\d+) is not "
+    r"equal to len\(dims\) = (\d+)"
+)
+_GOT_RANK: Final = re.compile(r"[Ee]xpected (\d+)[- ]?D(?: or (\d)D)?.*?got (\d+)[- ]?D")
+_SHOULD: Final = re.compile(
+    r"(?:expect|must|should|want|need)\w*[^.]{0,40}?(\d)[- ]?d(?:im\w*)?\b|"
+    r"(?:expect|must|should|want|need)\w*[^.]{0,30}? (\d) dim",
+    re.IGNORECASE,
+)
+_RECEIVED: Final = re.compile(
+    r"wrong shape.*?expected (\d+) dims.*?received (\d+)-dim", re.IGNORECASE
+)
+_FLOATS: Final = re.compile(
+    r"promotion of int|expected scalar type|same dtype|must be floating|result type .* can't be "
+    r"cast|not implemented for 'long'|floating point|got (torch\.)?(long|int64)|long",
+    re.IGNORECASE,
+)
+_SMALL: Final = re.compile(
+    r"kernel size can't be greater|output size is too small|too small|padding size should be less|"
+    r"smaller than|must be greater|larger than|non-empty|spatial dimension|negative dimension|"
+    r"is invalid for dimension|maximum size"
+)
+_NUMBER: Final = re.compile(r"(?<![\w.])(\d{1,6})(?![\w.]*\d)")
+_QUOTED: Final = re.compile(r"[`'\"](?:self\.)?(\w+)[`'\"]")
+_PROGRAMMING: Final = (AttributeError, KeyError, NameError, ImportError)
+
+# Usual sizes that are tried last, by kind of input.
+_SIDES: Final = (256, 384, 128, 512, 64, 32, 28, 96)
+_CHANNELS: Final = (1, 3, 4)
+_TIMES: Final = (64, 256, 100, 96, 512, 1024, 16, 16000)
+_TEXTS: Final = (64, 256, 77, 128, 16, 512, 100)
+_CUBES: Final = (32, 96, 128, 16)
+_FRAMES: Final = (8, 32, 4)
+_FRAME_SIDES: Final = (224, 256, 128)
+
+
+def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+    """The states that the error of a run suggests."""
+    del search
+    for read in (_unpacked, _ranks, _floating, _numbers, _larger):
+        yield from read(state, outcome)
+
+
+def usual_sizes(state: State, outcome: Outcome) -> Iterator[State]:
+    """The states with other usual sizes, where nothing else helps."""
+    if isinstance(outcome.error, _PROGRAMMING):
+        return
+    if all(each.kind in WITHOUT_TENSOR for each in state):
+        return
+    places = owners(state, outcome) if outcome.failing else range(len(state))
+    for place in places:
+        yield from _other_sizes(state, place)
+
+
+def _unpacked(state: State, outcome: Outcome) -> Iterator[State]:
+    """A shape that was unpacked into another number of names."""
+    found = _UNPACK.search(outcome.message)
+    if found is None:
+        return
+    wanted, got = int(found[1]), int(found[2]) if found[2] else None
+    for place, each in enumerate(state):
+        if each.kind in WITHOUT_TENSOR:
+            continue
+        if wanted > _MOST_AXES:  # other things are unpacked beside the shape
+            step = wanted - got if got is not None and "not enough" in outcome.message else -1
+            yield from with_rank(state, place, each.rank + step)
+        elif each.rank != wanted and (got in (None, each.rank) or len(state) == 1):
+            if each.is_integer and wanted == 2:
+                yield changed(state, place, kind=Kind.IDS, extents=USUAL[Kind.IDS])
+                continue
+            direct = got is None or got == each.rank
+            yield from with_rank(
+                state, place, wanted if direct else each.rank + wanted - (got or 0)
+            )
+
+
+def _ranks(state: State, outcome: Outcome) -> Iterator[State]:
+    """A rank that the error says, for the inputs that the failing call got."""
+    for pattern, read in _STEPS_OF_RANK:
+        found = pattern.search(outcome.message)
+        if found is not None:
+            for place in owners(state, outcome):
+                for step in read(found):
+                    yield from with_rank(state, place, state[place].rank + step)
+    if isinstance(outcome.error, IndexError) and "too many indices" in outcome.message:
+        for place in owners(state, outcome):
+            yield from with_rank(state, place, state[place].rank + 1)
+    found = _SHOULD.search(outcome.message)
+    if found is not None:
+        rank = int(found[1] or found[2])
+        for place in owners(state, outcome):
+            if state[place].rank != rank:
+                yield from with_rank(state, place, rank)
+
+
+def _range_steps(found: re.Match[str]) -> tuple[int, ...]:
+    have, got = int(found[1]), int(found[2])
+    return ((got + 1 if got >= 0 else -got) - have,)
+
+
+def _expected_steps(found: re.Match[str]) -> tuple[int, ...]:
+    got = int(found[3])
+    return tuple(int(wanted) - got for wanted in (found[2], found[1]) if wanted)
+
+
+# How many axes more a message wants.
+_STEPS_OF_RANK: Final[
+    tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], tuple[int, ...]]], ...]
+] = (
+    (_RANGE, _range_steps),
+    (_PERMUTE, lambda found: (int(found[2]) - int(found[1]),)),
+    (_RECEIVED, lambda found: (int(found[1]) - int(found[2]),)),
+    (_GOT_RANK, _expected_steps),
+)
+
+
+def _floating(state: State, outcome: Outcome) -> Iterator[State]:
+    """Integers where floats are wanted."""
+    text = f"{type(outcome.error).__name__} {outcome.message}"
+    if _FLOATS.search(text):
+        for place in owners(state, outcome):
+            if state[place].is_integer:
+                yield changed(state, place, dtype=torch.float32)
+
+
+def _numbers(state: State, outcome: Outcome) -> Iterator[State]:
+    """A number of the message that is an extent of an input, in exchange for another one."""
+    if isinstance(outcome.error, RefusedError):
+        return
+    numbers = [int(text) for text in _NUMBER.findall(outcome.message)]
+    if outcome.layer is not None:
+        for name in _QUOTED.findall(outcome.message):
+            value = getattr(outcome.layer.module, name, None)
+            if type(value) is int:
+                numbers.append(value)
+    if not 0 < len(numbers) <= _MOST_NUMBERS:
+        return
+    for place, each in enumerate(state):
+        for axes in each.axes():
+            yield from _exchanged(state, place, axes, numbers)
+
+
+def _exchanged(state: State, place: int, axes: Extents, numbers: list[int]) -> Iterator[State]:
+    extent = state[place].extents[axes[0]]
+    if extent not in numbers:
+        return
+    for number in numbers:
+        if number not in (extent, 0):
+            yield resized(state, place, axes, number)
+    for number in numbers:
+        if 1 < number < extent and extent % number:
+            multiple = max(number, round(extent / number) * number)
+            yield resized(state, place, axes, multiple)
+
+
+def _larger(state: State, outcome: Outcome) -> Iterator[State]:
+    """An input that is too small for what is done with it."""
+    if not _SMALL.search(outcome.message.lower()):
+        return
+    for place in owners(state, outcome):
+        each = state[place]
+        for axes in each.axes():
+            if each.rank > 3 and axes == (1,):
+                continue
+            for growth in (2, 8):
+                yield resized(state, place, axes, each.extents[axes[0]] * growth)
+
+
+def _other_sizes(state: State, place: int) -> Iterator[State]:
+    each = state[place]
+    if each.kind is Kind.STEP:
+        yield changed(state, place, extents=(1, 1))
+    elif each.kind is Kind.IMAGE and each.rank == 4:
+        yield from (resized(state, place, (2, 3), side) for side in _SIDES)
+        yield from (resized(state, place, (1,), channels) for channels in _CHANNELS)
+    elif each.kind in (Kind.SERIES, Kind.SEQUENCE) and each.rank == 3:
+        axis = 2 if each.kind is Kind.SERIES else 1
+        yield from (resized(state, place, (axis,), time) for time in _TIMES)
+        batch, one, other = each.extents
+        yield changed(state, place, extents=(batch, other, one))
+    elif each.kind is Kind.IDS and each.rank == 2:
+        yield from (resized(state, place, (1,), text) for text in _TEXTS)
+    elif each.rank == 5:
+        if each.extents[2] == each.extents[3]:
+            yield from (resized(state, place, (2, 3, 4), side) for side in _CUBES)
+        yield from (resized(state, place, (3, 4), side) for side in _FRAME_SIDES)
+        yield from (resized(state, place, (2,), frames) for frames in _FRAMES)
+        for side in _FRAME_SIDES:
+            for frames in _FRAMES[:2]:
+                yield resized(resized(state, place, (3, 4), side), place, (2,), frames)

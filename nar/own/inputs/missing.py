@@ -1,0 +1,130 @@
+"""What may mend a failed run that lacks an input: a key of a mapping, an optional parameter."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from inspect import Parameter
+from typing import Final
+
+from torch import nn
+
+from nar.own.inputs.calls import Outcome
+from nar.own.inputs.evidence import optional_parameters, parameters_of
+from nar.own.inputs.layers import usual_kind
+from nar.own.inputs.names import kind_by_name
+from nar.own.inputs.search import Search
+from nar.own.inputs.sizes import owners
+from nar.own.inputs.slots import NODES, USUAL, Kind, Slot, State, changed, slot
+
+_KEYED: Final = re.compile(
+    r"invalid data type 'str'|only integers.*indices|list indices must be integers.* not str|"
+    r"string indices|expected str"
+)
+_KEY_IN_SOURCE: Final = re.compile(r"\[['\"]\w+['\"]\]")
+_NAMED: Final = re.compile(r"'(\w+)'|`(\w+)`")
+_LACKS: Final = re.compile(
+    r"NoneType|must be (provided|specified|given)|is required|not None|cannot be None|missing|"
+    r"no tensor came out"
+)
+
+
+def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+    """The states with an input more."""
+    module = search.module
+    yield from _as_mapping(module, state, outcome)
+    yield from _with_key(module, state, outcome)
+    yield from _with_named(module, state, outcome)
+    yield from _with_optional(module, state, outcome)
+
+
+def kinds_of(module: nn.Module, name: str, state: State) -> tuple[Kind, ...]:
+    """The kinds that an input beside others may have, the likeliest first."""
+    named = kind_by_name(name)
+    if named is not None:
+        return (named,)
+    first = state[0].kind
+    if first is Kind.IDS:
+        return (Kind.IDS,)
+    likely = (usual_kind(module), first, Kind.LABEL, Kind.VECTOR)
+    return tuple(dict.fromkeys(likely))
+
+
+def with_input(state: State, name: str, kind: Kind) -> State:
+    """A state with an argument by name more."""
+    extents = state[0].extents if kind is state[0].kind else USUAL[kind]
+    is_named = kind_by_name(name) is not None
+    return (*state, slot(name, kind, extents, by_name=True, is_sure=is_named))
+
+
+def _as_mapping(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
+    """An input that is asked for a key, as a mapping that has no key yet."""
+    call = outcome.failing
+    is_indexed = (
+        isinstance(outcome.error, IndexError)
+        and "too many indices" in outcome.message
+        and call is not None
+        and call.function == "__getitem__"
+        and len(call.sources[0]) == 1
+        and _KEY_IN_SOURCE.search(_source(module)) is not None
+    )
+    if not is_indexed and not _KEYED.search(outcome.message):
+        return
+    for place in owners(state, outcome):
+        before = state[place]
+        if not before.key and not before.is_stated and before.kind is not Kind.MAPPING:
+            mapping = Slot(before.name, Kind.MAPPING, (), is_sure=True, by_name=before.by_name)
+            yield (*state[:place], mapping, *state[place + 1 :])
+            return
+
+
+def _source(module: nn.Module) -> str:
+    try:
+        return inspect.getsource(type(module).forward)
+    except (OSError, TypeError):
+        return ""
+
+
+def _with_key(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
+    """A mapping with the key that it was asked for."""
+    places = [place for place, each in enumerate(state) if each.kind is Kind.MAPPING or each.key]
+    if not isinstance(outcome.error, KeyError) or not places or not outcome.error.args:
+        return
+    key = outcome.error.args[0]
+    if not isinstance(key, str) or any(each.key == key for each in state):
+        return
+    kind = kind_by_name(key) or usual_kind(module)
+    last = places[-1]
+    new = slot(state[last].name, kind, key=key, by_name=state[last].by_name)
+    yield (*state[: last + 1], new, *state[last + 1 :])
+
+
+def _with_named(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
+    """A parameter that the error names."""
+    parameters = parameters_of(module)
+    names = {each.name for each in parameters}
+    takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in parameters)
+    may_be_any = takes_any and (isinstance(outcome.error, KeyError) or "missing" in outcome.message)
+    for quoted in _NAMED.findall(outcome.message):
+        name = quoted[0] or quoted[1]
+        if any(name in (each.name, each.key) for each in state):
+            continue
+        if name not in names and not may_be_any:
+            continue
+        kind = kind_by_name(name) or state[0].kind
+        start = state
+        if kind is Kind.EDGES and state[0].kind not in (Kind.NODES, Kind.IDS):
+            nodes = (NODES, state[0].extents[-1])
+            start = changed(state, 0, kind=Kind.NODES, extents=nodes)
+        yield with_input(start, name, kind)
+
+
+def _with_optional(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
+    """A parameter that is None and that the call cannot do without."""
+    is_bare = isinstance(outcome.error, AssertionError) and not outcome.message
+    if not is_bare and not _LACKS.search(outcome.message):
+        return
+    for parameter in optional_parameters(module, state):
+        if is_bare and kind_by_name(parameter.name) is None:
+            continue
+        for kind in kinds_of(module, parameter.name, state):
+            yield with_input(state, parameter.name, kind)

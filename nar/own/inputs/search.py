@@ -1,0 +1,183 @@
+"""The search for inputs that a module runs on: depth first over repairs, within bounds."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import Final, Protocol
+
+from torch import nn
+
+from nar.own.inputs.calls import Outcome
+from nar.own.inputs.clock import Deadline, OutOfTimeError
+from nar.own.inputs.probe import Prober
+from nar.own.inputs.slots import State
+
+# Measured on 399 modules: 40 are nearly always enough, and the slowest took 15 s on a busy machine.
+MOST_PROBES: Final = 80
+MOST_SECONDS: Final = 12.0
+_DEEPEST = 14  # repairs in a row; chosen: twice what the longest right answer took
+# Elements of all inputs; chosen: a gigabyte, and no usual input is near it.
+_LARGEST: Final = 3 * 10**8
+# From this depth on, a repair after which the run stops earlier is a step back.
+_FIRST_STEPS = 2
+
+
+class OutOfProbesError(Exception):
+    """The bound on the number of probes is reached."""
+
+
+class NoDataError(Exception):
+    """The module reads values and has none: other inputs will not help.
+
+    Attributes:
+        cause: What its forward raised.
+    """
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class Repairs(Protocol):
+    """Gives the states that may mend a failed run, the likeliest first."""
+
+    def __call__(self, search: "Search", state: State, outcome: Outcome) -> Iterator[State]:
+        """The states after a run."""
+
+
+@dataclass
+class Budget:
+    """How many probes and how much time are left for a question, over all attempts at it."""
+
+    probes: int
+    deadline: Deadline
+
+    @classmethod
+    def usual(cls) -> "Budget":
+        """The bounds of one question."""
+        return cls(MOST_PROBES, Deadline(MOST_SECONDS))
+
+
+class Search:
+    """Probes a module, knows what each probe gave, and repairs what failed.
+
+    Args:
+        module: The module.
+        budget: What it may cost; it is used up here.
+        repairs: How a failed run is mended.
+        is_strict: Whether unbatched calls are refused.
+    """
+
+    def __init__(
+        self, module: nn.Module, budget: Budget, repairs: Repairs, *, is_strict: bool = True
+    ) -> None:
+        self.module = module
+        self.outcomes: dict[State, Outcome] = {}
+        self._budget, self._repairs, self._is_strict = budget, repairs, is_strict
+        self._prober = Prober(module)
+        self._allowed: int | None = None
+        self._seen: set[State] = set()
+
+    @property
+    def probes(self) -> int:
+        """How many were made."""
+        return len(self.outcomes)
+
+    def probe(self, state: State) -> Outcome:
+        """One run, or what is known of it.
+
+        Raises:
+            OutOfProbesError: As many as may be were made.
+            OutOfTimeError: The time is over.
+        """
+        known = self.outcomes.get(state)
+        if known is not None:
+            return known
+        if sum(prod(each.extents) for each in state) > _LARGEST:
+            return Outcome(error=ValueError("the inputs would be too large"))
+        if self._budget.probes <= 0 or self._allowed == 0:
+            raise OutOfProbesError
+        self._budget.deadline.check()
+        self._budget.probes -= 1
+        if self._allowed is not None:
+            self._allowed -= 1
+        outcome = self._prober.run(state, self._budget.deadline, is_strict=self._is_strict)
+        self.outcomes[state] = outcome
+        return outcome
+
+    @contextmanager
+    def at_most(self, probes: int) -> Iterator[None]:
+        """Inside, no more probes than that are made; reaching it ends the block in silence."""
+        before = self._allowed
+        self._allowed = probes if before is None else min(probes, before)
+        try:
+            yield
+        except OutOfProbesError:
+            if self._budget.probes <= 0:
+                raise
+        finally:
+            used = (probes if before is None else min(probes, before)) - self._allowed
+            self._allowed = None if before is None else before - used
+
+    @contextmanager
+    def granted(self, probes: int, seconds: float) -> Iterator[None]:
+        """Inside, some more may be spent; reaching the bound ends the block in silence."""
+        self._budget.probes = max(self._budget.probes, probes)
+        self._budget.deadline = Deadline(max(self._budget.deadline.left, seconds))
+        try:
+            with self.at_most(probes):
+                yield
+        except (OutOfProbesError, OutOfTimeError):
+            pass
+
+    def depth_first(self, state: State, depth: int = 0) -> State | None:
+        """The first state found from one on that the module runs on."""
+        if state in self._seen or depth > _DEEPEST:
+            return None
+        self._seen.add(state)
+        outcome = self.probe(state)
+        if outcome.is_ok:
+            return state
+        if outcome.error is not None and self._prober.lacks_data(outcome.error):
+            raise NoDataError(outcome.error)
+        for repaired in self._repairs(self, state, outcome):
+            if repaired in self._seen:
+                continue
+            after = self.probe(repaired)
+            if not _is_better(outcome, after, depth):
+                self._seen.add(repaired)
+                continue
+            # A mapping has as many keys as it has.
+            found = self.depth_first(repaired, depth + (len(repaired) <= len(state)))
+            if found is not None:
+                return found
+        return None
+
+    def furthest(self) -> tuple[State, Outcome] | None:
+        """The probe that came furthest."""
+        if not self.outcomes:
+            return None
+        return max(self.outcomes.items(), key=lambda pair: len(pair[1].calls))
+
+
+def _is_better(before: Outcome, after: Outcome, depth: int) -> bool:
+    """Whether a run came further, or fails for another reason at the same place."""
+    if after.is_ok:
+        return True
+    is_further = len(after.calls) > len(before.calls)
+    is_back = len(after.calls) < len(before.calls) and depth > _FIRST_STEPS
+    return is_further or (_signature(after) != _signature(before) and not is_back)
+
+
+def _signature(outcome: Outcome) -> tuple[object, ...]:
+    """What a failure is, whatever the numbers in it."""
+    call, layer = outcome.failing, outcome.layer
+    shapes = call.shapes if call else layer.shapes if layer else ()
+    return (
+        call.site if call else None,
+        type(outcome.error).__name__,
+        re.sub(r"\d+", "#", outcome.message)[:80],
+        tuple(map(len, shapes)),
+    )

@@ -1,0 +1,188 @@
+"""What is made better of inputs on which a module runs already."""
+
+import re
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from nar.own.inputs.calls import Outcome
+from nar.own.inputs.evidence import optional_parameters
+from nar.own.inputs.missing import kinds_of, with_input
+from nar.own.inputs.ranks import SOUND_CHANNELS
+from nar.own.inputs.search import Search
+from nar.own.inputs.slots import (
+    LENGTH,
+    SAMPLES,
+    STEPS,
+    WIDTH,
+    Extents,
+    Kind,
+    State,
+    changed,
+    resized,
+)
+
+ENOUGH: Final = 0.97  # of the weights; chosen: what is left is an auxiliary head or an unused table
+_GAIN = 0.005  # of the weights; chosen: less is a bias
+_INDEXED: Final = re.compile(r"index .*out of|out of bounds|too few")
+_MANY = (LENGTH, WIDTH, STEPS)  # extents that no layer asked for
+
+
+def settled(search: Search, state: State) -> State:
+    """The inputs after all that can be made better of them, each in its own bound."""
+    for better in (_long_sounds, _time_first, _integers, _columns, _all_inputs):
+        with search.granted(probes=10, seconds=3.0):
+            state = better(search, state)
+    return state
+
+
+def share_reached(module: nn.Module, outcome: Outcome) -> float:
+    """The share of the weights of a module that a run read, by elements."""
+    sizes = {
+        name: weight.numel()
+        for name, weight in module.named_parameters()
+        if not isinstance(weight, nn.parameter.UninitializedParameter)
+    }
+    whole = sum(sizes.values())
+    if not whole:
+        return 1.0
+    return sum(size for name, size in sizes.items() if name in outcome.used) / whole
+
+
+def other_sizes_differ(search: Search, state: State) -> bool | None:
+    """Whether other sizes run other operators; None where no other size runs."""
+    before = [call.function for call in search.outcomes[state].calls]
+    answer: bool | None = None
+    with search.granted(probes=2, seconds=2.0):
+        for factor in (2.0, 0.5):
+            other = _scaled(state, factor)
+            if other == state:
+                return answer
+            outcome = search.probe(other)
+            if outcome.is_ok:
+                answer = [call.function for call in outcome.calls] != before
+                break
+    return answer
+
+
+# The axes along which a kind has no natural size.
+_FREE: Final[dict[Kind, Extents]] = {
+    Kind.IMAGE: (-2, -1),
+    Kind.VOLUME: (-3, -2, -1),
+    Kind.VIDEO: (-2, -1),
+    Kind.IDS: (-1,),
+    Kind.SEQUENCE: (1,),
+    Kind.SERIES: (-1,),
+    Kind.WAVE: (-1,),
+}
+
+
+def _scaled(state: State, factor: float) -> State:
+    for place, each in enumerate(state):
+        axes = _FREE.get(each.kind, ())
+        if not each.axes() or len(axes) > each.rank:
+            continue
+        extents = list(each.extents)
+        for axis in axes:
+            extents[axis] = max(1, int(extents[axis] * factor))
+        state = changed(state, place, extents=tuple(extents))
+    return state
+
+
+def _if_ok(search: Search, new: State, old: State) -> State:
+    return new if new != old and search.probe(new).is_ok else old
+
+
+def _long_sounds(search: Search, state: State) -> State:
+    """What has one or two channels is sound, and long."""
+    for place, each in enumerate(state):
+        if each.kind not in (Kind.SERIES, Kind.SEQUENCE) or each.rank != 3:
+            continue
+        if each.extents[1] in SOUND_CHANNELS and each.extents[2] == STEPS:
+            extents = (1, each.extents[1], SAMPLES)
+            state = _if_ok(search, changed(state, place, extents=extents), state)
+    return state
+
+
+def _time_first(search: Search, state: State) -> State:
+    """Layers that want time first get time first."""
+    layers = dict(search.module.named_modules())
+    for place, each in enumerate(state):
+        call = search.outcomes[state].first_uses.get(each.path)
+        if call is None or not call.shapes or each.rank < 2:
+            continue
+        shape = call.shapes[0]
+        is_turned = len(shape) == 3 and shape[0] == 1 and shape[1] > 1
+        if is_turned and each.extents[:2] == shape[:2] and _wants_time_first(layers.get(call.path)):
+            extents = (each.extents[1], each.extents[0], *each.extents[2:])
+            state = _if_ok(search, changed(state, place, extents=extents), state)
+    return state
+
+
+def _wants_time_first(layer: nn.Module | None) -> bool:
+    holder: Any = layer
+    if isinstance(layer, nn.TransformerEncoder | nn.TransformerDecoder):
+        holder = layer.layers[0]
+    holder = getattr(holder, "self_attn", holder)
+    return getattr(holder, "batch_first", None) is False
+
+
+def _integers(search: Search, state: State) -> State:
+    """An input is integers if an embedding reads it first, and only then."""
+    for place, each in enumerate(state):
+        call = search.outcomes[state].first_uses.get(each.path)
+        is_read = call is not None and call.function == "embedding" and bool(call.sources[0])
+        new = state
+        if is_read and each.dtype.is_floating_point and each.rank <= 2:
+            if call is not None and call.shapes[0] == each.extents:
+                new = changed(state, place, kind=Kind.IDS, dtype=torch.int64)
+        elif each.kind is Kind.IDS and each.is_integer and not each.is_sure and not is_read:
+            new = changed(state, place, kind=Kind.VECTOR, dtype=torch.float32)
+        state = _if_ok(search, new, state)
+    return state
+
+
+def _columns(search: Search, state: State) -> State:
+    """Columns that a module picks one by one: as many as it picks."""
+    for place, each in enumerate(state):
+        if each.rank != 2 or each.extents[1] not in _MANY or each.is_stated:
+            continue
+        if each.kind not in (Kind.IDS, Kind.VECTOR):
+            continue
+        outcome = search.probe(resized(state, place, (1,), 1))
+        is_indexed = isinstance(outcome.error, IndexError) or (
+            outcome.error is not None and _INDEXED.search(outcome.message)
+        )
+        if outcome.is_ok or not is_indexed:
+            continue
+        low, high = 1, each.extents[1]
+        while high - low > 1:
+            middle = (low + high) // 2
+            if search.probe(resized(state, place, (1,), middle)).is_ok:
+                high = middle
+            else:
+                low = middle
+        if high < each.extents[1]:
+            state = resized(state, place, (1,), high)
+    return state
+
+
+def _all_inputs(search: Search, state: State) -> State:
+    """Optional inputs without which a part of the weights would not run."""
+    module = search.module
+    reached = share_reached(module, search.outcomes[state])
+    for parameter in optional_parameters(module, state):
+        if reached > ENOUGH:
+            break
+        for kind in kinds_of(module, parameter.name, state):
+            if kind is Kind.MASK:
+                continue
+            new = search.depth_first(with_input(state, parameter.name, kind), depth=4)
+            if new is None:
+                continue
+            share = share_reached(module, search.outcomes[new])
+            if share > reached + _GAIN:
+                state, reached = new, share
+                break
+    return state

@@ -1,0 +1,259 @@
+"""Which extent of an input makes an extent inside the module what it has to be."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from nar.own.inputs.calls import CONVOLUTION, NOTHING, Outcome, Sources
+from nar.own.inputs.demands import Demand
+from nar.own.inputs.search import Search
+from nar.own.inputs.slots import Extents, State, changed, resized
+
+# Chosen: sides of the images of public data sets and checkpoints, the commonest first.
+SIDES: Final = (
+    224, 32, 28, 64, 128, 256, 96, 48, 384, 512, 112, 299, 227, 192, 160, 320, 240, 288, 336, 448,
+    105, 84, 416, 640, 16, 331, 380, 456, 528, 600, 1024, 8,
+)  # fmt: skip
+# Chosen: lengths of series and texts, the commonest first.
+LENGTHS: Final = (
+    128, 64, 77, 256, 512, 50, 100, 32, 16, 1024, 196, 200, 96, 784, 2048, 4096, 16000,
+)  # fmt: skip
+_STEPS = 8  # of a search between two extents; chosen: it halves 224 down to one
+_CLOSE = 0.13  # chosen: what floors of strides and poolings change of a side
+# Usual extents that are tried in place of the one found, relative to it.
+_FROM, _TO, _TRIED = 0.85, 1.2, 3
+_WHOLE = 1e-6
+_LONG = 2048  # a width beyond it is a flattened map rather than the side of an image
+
+Site = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """Which extent along some axes of an input gives the extent that a call wants.
+
+    Attributes:
+        state: The inputs of the failed run.
+        outcome: How it ended.
+        demand: What its failing call wants.
+        place: The number of the input.
+        axes: Its axes.
+    """
+
+    state: State
+    outcome: Outcome
+    demand: Demand
+    place: int
+    axes: Extents
+
+    @property
+    def site(self) -> Site | None:
+        """The failing call."""
+        return self.outcome.failing.site if self.outcome.failing else None
+
+    @property
+    def before(self) -> int:
+        """The extent of the input in the failed run."""
+        return self.state[self.place].extents[self.axes[0]]
+
+    def at(self, extent: int) -> State:
+        """The inputs with another extent."""
+        return resized(self.state, self.place, self.axes, extent)
+
+    def passes(self, search: Search, extent: int) -> bool:
+        """Whether the run comes beyond the failing call with another extent."""
+        return search.probe(self.at(extent)).passed(self.site)
+
+    def read(self, search: Search, extent: int) -> int | None:
+        """What the failing call gets with another extent."""
+        return _read(search.probe(self.at(extent)), self.outcome, self.demand)
+
+
+def owners(state: State, outcome: Outcome, tensor: int | None = 0) -> list[int]:
+    """The numbers of the inputs that a failing call or layer got; of all, where that is unknown."""
+    sources = _sources(outcome, tensor)
+    if not sources and outcome.layer and outcome.layer.sources:
+        sources = outcome.layer.sources[0]
+    found = [place for place, each in enumerate(state) if each.path in sources]
+    return found or list(range(len(state)))
+
+
+def solved(search: Search, state: State, outcome: Outcome, demand: Demand) -> Iterator[State]:
+    """States in which the failing call gets the extent that it wants.
+
+    First an axis of an input that has the extent which came; then each axis is moved, to see how
+    what the call gets follows it.
+    """
+    site = outcome.failing.site if outcome.failing else None
+    sources = _sources(outcome, demand.tensor)
+    places = [place for place, each in enumerate(state) if each.path in sources]
+    # A later input gives way to an earlier one.
+    places = sorted(places or range(len(state)), reverse=True)
+    for place, axes in _direct(state, places, demand):
+        straight = resized(state, place, axes, demand.wanted)
+        if search.probe(straight).passed(site):
+            yield straight
+        turned = _turned(state, place)
+        may_turn = demand.wanted in state[place].extents and turned != state
+        if may_turn and search.probe(turned).passed(site):
+            yield turned
+    for place in places:
+        for axes in state[place].axes():
+            yield from _along(search, _Question(state, outcome, demand, place, axes))
+
+
+def _sources(outcome: Outcome, tensor: int | None) -> Sources:
+    call = outcome.failing
+    if call is None or tensor is None or tensor >= len(call.sources):
+        return NOTHING
+    return call.sources[tensor]
+
+
+def _direct(state: State, places: list[int], demand: Demand) -> list[tuple[int, Extents]]:
+    """The axes of inputs that have the extent which came."""
+    found = [
+        (place, axes)
+        for place in places
+        for axes in state[place].axes()
+        if any(state[place].extents[axis] == demand.got for axis in axes)
+    ]
+    return sorted(found, key=lambda pair: len(pair[1]) > 1 and demand.wanted > _LONG)
+
+
+def _turned(state: State, place: int) -> State:
+    """A sequence with its last two axes the other way round."""
+    each = state[place]
+    if each.rank != 3 or each.is_listed:
+        return state
+    batch, one, other = each.extents
+    return changed(state, place, extents=(batch, other, one))
+
+
+def _read(outcome: Outcome, reference: Outcome, demand: Demand) -> int | None:
+    """What the failing call of a reference gets in another run, on the same axis."""
+    failing = reference.failing
+    call = outcome.at(failing.site) if failing else None
+    if failing is None or call is None:
+        return None
+    if demand.tensor is None:
+        return call.shapes[0][-1] if call.function == "embedding" else None
+    if demand.tensor >= len(call.shapes):
+        return None
+    before, after = failing.shapes[demand.tensor], call.shapes[demand.tensor]
+    axes = [axis for axis, extent in enumerate(before) if extent == demand.got]
+    if len(before) != len(after) or not axes:
+        return None
+    if call.function == "linear":
+        return after[-1]
+    if CONVOLUTION.match(call.function) or call.function in ("batch_norm", "group_norm"):
+        return after[1]
+    moved = [axis for axis in axes if after[axis] != before[axis]]
+    return after[(moved or axes)[0]]
+
+
+def _along(search: Search, question: _Question) -> Iterator[State]:
+    """States that differ in one group of axes of one input."""
+    got, wanted, start = question.demand.got, question.demand.wanted, question.before
+    if len(question.axes) > 1 and got and wanted:
+        guess = start * (wanted / got) ** (1 / len(question.axes))
+        for side in _usual_near(guess):
+            if side != start and question.passes(search, side):
+                yield question.at(side)
+                return
+    step = start * 2 if wanted > got else (start + 1) // 2
+    step = step if step != start else start + 1
+    if question.passes(search, step):
+        yield question.at(step)
+        return
+    read = question.read(search, step)
+    if read is None:
+        step = start + max(1, start // 8)
+        read = question.read(search, step)
+    if not read or not got or read == got:
+        return
+    found = _found(search, question, step, read)
+    if found is None:
+        return
+    for usual in _usual_around(found, is_side=len(question.axes) > 1):
+        if question.passes(search, usual):
+            yield question.at(usual)
+            break
+    yield question.at(found)
+
+
+def _usual_near(guess: float) -> list[int]:
+    near = [side for side in SIDES if abs(side - guess) <= _CLOSE * guess]
+    nearest = sorted(near, key=lambda side: abs(side - guess))[:2]
+    return nearest or [max(1, round(guess))]
+
+
+def _usual_around(found: int, *, is_side: bool) -> list[int]:
+    usual = SIDES if is_side else LENGTHS + SIDES
+    near = [each for each in usual if _FROM * found <= each <= _TO * found and each != found]
+    return near[:_TRIED]
+
+
+def _found(search: Search, question: _Question, step: int, read: int) -> int | None:
+    """The extent with which the call gets what it wants, from what two extents gave."""
+    got, wanted, start = question.demand.got, question.demand.wanted, question.before
+    seen: dict[int, int | None] = {start: got, step: read}
+    power = math.log(read / got) / math.log(step / start)
+    if power <= 0:
+        return None
+    slope = (read - got) / (step - start)
+    exact = start + (wanted - got) / slope
+    if exact >= 1 and abs(exact - round(exact)) < _WHOLE and round(exact) not in seen:
+        extent = round(exact)
+        if question.passes(search, extent) or question.read(search, extent) == wanted:
+            return extent
+        seen[extent] = question.read(search, extent)
+    guess = start * (wanted / got) ** (1 / power)
+    for _ in range(_STEPS):
+        tried = _next(guess, seen, wanted)
+        if tried is None:
+            return None
+        seen[tried] = question.read(search, tried)
+        if question.passes(search, tried) or seen[tried] == wanted:
+            return tried
+        guess = _closer(tried, start, seen, wanted, power)
+    return None
+
+
+def _next(guess: float, seen: dict[int, int | None], wanted: int) -> int | None:
+    """The extent to try: the guess, or between those that gave too little and too much."""
+    extent = max(1, round(guess))
+    if extent not in seen:
+        return extent
+    below, above = _bounds(seen, wanted)
+    if below is None or above is None or above - below <= 1:
+        return None
+    middle = (below + above) // 2
+    return None if middle in seen else middle
+
+
+def _closer(
+    extent: int, start: int, seen: dict[int, int | None], wanted: int, power: float
+) -> float:
+    """The next guess after an extent gave something else than what is wanted."""
+    read = seen[extent]
+    if read is None:
+        return (extent + start) / 2
+    below, above = _bounds(seen, wanted)
+    if below is None or above is None:
+        return float(extent * (wanted / max(1, read)) ** (1 / power))
+    low, high, aim = (_rooted(value, power) for value in (seen[below], seen[above], wanted))
+    share = (aim - low) / max(1e-9, high - low)
+    # Not at the ends: they are known.
+    return below + (above - below) * min(0.9, max(0.1, share))
+
+
+def _rooted(value: int | None, power: float) -> float:
+    return float((value or 0) ** (1 / power))
+
+
+def _bounds(seen: dict[int, int | None], wanted: int) -> tuple[int | None, int | None]:
+    """The largest extent that gave too little, and the smallest that gave too much."""
+    below = [extent for extent, read in seen.items() if read is not None and read < wanted]
+    above = [extent for extent, read in seen.items() if read is not None and read > wanted]
+    return max(below, default=None), min(above, default=None)

@@ -1,0 +1,154 @@
+"""Inputs that are found from a module alone."""
+
+import random
+
+import pytest
+import torch
+import unannounced as modules
+from torch import nn
+
+from nar.base.errors import CaptureError
+from nar.own.given import read_inputs
+from nar.own.inputs import NoInputsError, infer_inputs
+
+FLOAT, IDS = torch.float32, torch.int64
+ANY = None  # any extent
+
+WANTED = {
+    modules.LeNet: [(FLOAT, (1, 1, 32, 32))],
+    modules.TextCNN: [(IDS, (1, ANY))],
+    modules.Sensor: [(FLOAT, (1, ANY, 9))],
+    modules.TimeFirst: [(FLOAT, (ANY, 1, 40))],
+    modules.Volume: [(FLOAT, (1, 1, 32, 32, 32))],
+    modules.Tabular: [(IDS, (1, 3)), (FLOAT, (1, 5))],
+    modules.Learned: [(IDS, (1, 50))],
+    modules.Positions: [(IDS, (1, 32))],
+    modules.Denoiser: [(FLOAT, (1, 4, ANY, ANY)), (FLOAT, (1,)), (IDS, (1,))],
+    modules.TwoOptional: [(FLOAT, (1, 3, ANY, ANY)), (IDS, (1, ANY))],
+    modules.Graph: [(FLOAT, (ANY, 16)), (IDS, (2, ANY))],
+    modules.Points: [(FLOAT, (1, 6, ANY))],
+    modules.DenseGraph: [(FLOAT, (ANY, 32)), (FLOAT, (ANY, ANY))],
+}
+
+
+def found(module, *texts):
+    return infer_inputs("module", module, read_inputs(texts))
+
+
+def tensors(inferred):
+    return [*inferred.inputs.args, *inferred.inputs.kwargs.values()]
+
+
+def fits(tensor, dtype, extents):
+    pairs = zip(tensor.shape, extents, strict=True)
+    return tensor.dtype is dtype and all(want in (ANY, got) for got, want in pairs)
+
+
+@pytest.mark.parametrize("kind", WANTED, ids=lambda kind: kind.__name__)
+def test_the_inputs_of_a_module_are_found(kind):
+    inferred = found(kind())
+    assert inferred.weights_reached == 1.0
+    assert inferred.is_sure
+    assert len(tensors(inferred)) == len(WANTED[kind])
+    for tensor, wanted in zip(tensors(inferred), WANTED[kind], strict=True):
+        assert fits(tensor, *wanted), inferred.texts
+
+
+def test_what_nobody_can_guess_is_refused_with_what_was_tried():
+    with pytest.raises(NoInputsError) as caught:
+        found(modules.Hopeless())
+    assert "has no attribute 'nodes'" in caught.value.reason
+    assert "tried batch=1x" in caught.value.reason
+    assert caught.value.reason.endswith("state them: --input batch=1x64:float32")
+
+
+class Half(nn.Module):
+    """Its second part runs where nobody comes by an input of tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 8), nn.Linear(64, 64)
+
+    def forward(self, x, is_deep: bool = False):
+        return self.b(self.a(x).repeat(1, 8)) if is_deep else self.a(x)
+
+
+def test_inputs_that_reach_less_than_half_of_the_weights_are_refused():
+    with pytest.raises(NoInputsError, match=r"x=1x8:float32, reach 2% of the weights only; state"):
+        found(Half())
+    # What is stated is not refused.
+    assert found(Half(), "x=1x8").doubts == ("the inputs reach 2% of the weights",)
+
+
+def test_what_is_stated_stays_and_the_rest_is_found():
+    inferred = found(modules.Denoiser(), "x=2x4x8x8")
+    assert [tuple(tensor.shape) for tensor in tensors(inferred)] == [(2, 4, 8, 8), (1,), (1,)]
+    inferred = found(modules.Tabular(), "numbers=1x5:float32")
+    assert inferred.inputs.kwargs["categories"].shape == (1, 3)
+
+
+def test_a_stated_shape_that_does_not_fit_is_refused_by_what_the_module_says():
+    with pytest.raises(NoInputsError, match="conv2d of inp wanted 4 and got 5; it was given x=1x5"):
+        found(modules.Denoiser(), "x=1x5x8x8", "t=1", "y=1")
+
+
+class Ruinous(nn.Module):
+    """Leaves something behind in every run."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.seen = []
+        self.count = 0
+        self.register_buffer("mean", torch.zeros(8))
+
+    def forward(self, x):
+        self.count += 1
+        self.seen.append(x)
+        self.extra = x
+        self.mean += 1
+        random.random()
+        return self.layer(x) + torch.rand(8)
+
+
+def test_the_module_and_the_generators_are_as_before():
+    module = Ruinous().train()
+    states = random.getstate(), torch.get_rng_state()
+    before = dict(vars(module))
+    with torch.enable_grad():
+        found(module)
+        assert torch.is_grad_enabled()
+    assert vars(module) == before
+    assert module.seen == []
+    assert module.training
+    assert module.mean.tolist() == [0.0] * 8
+    assert random.getstate() == states[0]
+    assert torch.equal(torch.get_rng_state(), states[1])
+    assert not module.layer._forward_pre_hooks
+
+
+class Endless(nn.Module):
+    def forward(self, x):
+        while True:
+            pass
+
+
+def test_a_run_that_does_not_end_is_ended(monkeypatch):
+    monkeypatch.setattr("nar.own.inputs.search.MOST_SECONDS", 0.2)
+    with pytest.raises(CaptureError):
+        found(Endless())
+
+
+def test_sizes_that_run_other_operators_are_told_from_those_that_do_not():
+    class Windows(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Conv2d(3, 8, 3)
+
+        def forward(self, x):
+            x = self.layer(x)
+            return x.relu() if x.shape[-1] > 300 else x
+
+    assert found(Windows()).sizes_matter is True
+    assert found(nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU())).sizes_matter is False
+    assert found(modules.LeNet()).sizes_matter is None
