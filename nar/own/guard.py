@@ -38,6 +38,8 @@ Result = TypeVar("Result")
 _NO_FILES: Final = ("/dev/", "/proc/")
 # Caches of users, where most libraries do without when they may not write: that is no news.
 _CACHES: Final = ("/.cache/", "/__pycache__/")
+# Modules of Python that ask programs about this machine, and do without: that is no news either.
+_LOOKING_AROUND: Final = frozenset({"ctypes.util", "platform", "uuid"})
 # Code in C is refused by the kernel, whose error names no way out.
 _OF_THE_KERNEL: Final = (
     "while a model is asked about, its code may not write outside a temporary folder, run programs "
@@ -112,7 +114,7 @@ class Guard:
         place = _place(sys._getframe(2), begun_at)
         lifts = f"(--allow {attempt.allowance} lets it)"
         reason = f"{place} wanted to {attempt.action}: refused {lifts}"
-        if not any(part in path for part in _CACHES for path in attempt.paths):
+        if not _is_no_news(attempt, sys._getframe(2)):
             self._refused[reason] = None
         raise RefusedError(reason)
 
@@ -220,6 +222,18 @@ def _is_harmless(attempt: Attempt) -> bool:
     free = (*_NO_FILES, f"{scratch_folder()}/")
     # A file without a name is opened by the name of its folder.
     return bool(attempt.paths) and all(f"{path}/".startswith(free) for path in attempt.paths)
+
+
+def _is_no_news(attempt: Attempt, innermost: FrameType) -> bool:
+    """Whether whoever attempts this goes on without, and the model is the same."""
+    if any(part in path for part in _CACHES for path in attempt.paths):
+        return True
+    frame: FrameType | None = innermost
+    while frame is not None:
+        if frame.f_globals.get("__name__") in _LOOKING_AROUND:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _place(innermost: FrameType, begun_at: str) -> str:

@@ -21,6 +21,7 @@ _ADD_RULE: Final = 445
 _RESTRICT_SELF: Final = 446
 _ASK_VERSION: Final = 1
 _PATH_BENEATH: Final = 1
+_PORT: Final = 2
 _SET_NO_NEW_PRIVILEGES: Final = 38
 
 _EXECUTE: Final = 1 << 0
@@ -29,7 +30,8 @@ _TRUNCATE: Final = 1 << 14
 # Removing and making of entries: bits 4 to 12.
 _CHANGE_FOLDER: Final = sum(1 << bit for bit in range(4, 13))
 _REFER: Final = 1 << 13
-_BIND_AND_CONNECT_TCP: Final = 0b11
+_BIND_TCP: Final = 1 << 0
+_CONNECT_TCP: Final = 1 << 1
 
 # Version of Landlock -> the right of files that it began to know.
 _RIGHTS_TO_WRITE: Final[Mapping[int, int]] = {
@@ -57,6 +59,12 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32))
 
 
+class _Port(ctypes.Structure):
+    """``struct landlock_net_port_attr``: what is allowed at a port."""
+
+    _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
+
+
 def restrict_thread(allowed: Collection[Allowance], writable: Path) -> bool:
     """Let the kernel refuse this thread, for as long as it lives, what is not allowed.
 
@@ -75,7 +83,7 @@ def restrict_thread(allowed: Collection[Allowance], writable: Path) -> bool:
         0 if Allowance.COMMANDS in allowed else _EXECUTE
     )
     is_open = Allowance.NETWORK in allowed or version < _FIRST_WITH_NETWORK
-    ruleset = _Ruleset(files, 0 if is_open else _BIND_AND_CONNECT_TCP)
+    ruleset = _Ruleset(files, 0 if is_open else _BIND_TCP | _CONNECT_TCP)
     # An older kernel does not know the second field.
     size = 8 if version < _FIRST_WITH_NETWORK else ctypes.sizeof(ruleset)
     rules = {writable: writes, _SHARED_MEMORY: writes, _DEVICES: writes & (_WRITE_FILE | _TRUNCATE)}
@@ -83,6 +91,10 @@ def restrict_thread(allowed: Collection[Allowance], writable: Path) -> bool:
         with _closing(_call(_CREATE_RULESET, ctypes.byref(ruleset), size, 0)) as descriptor:
             for folder, rights in rules.items():
                 _allow(descriptor, folder, rights & files)
+            if not is_open:
+                # Libraries take a free port for a moment to see what this machine can do.
+                rule = _Port(_BIND_TCP, 0)
+                _call(_ADD_RULE, descriptor, _PORT, ctypes.byref(rule), 0)
             _set_no_new_privileges()
             _call(_RESTRICT_SELF, descriptor, 0)
     except OSError:

@@ -102,7 +102,7 @@ ATTEMPTS = {
         "import socket; socket.create_connection(('127.0.0.1', 9))",
         r"look up 127.0.0.1",
     ),
-    "listen": ("import socket; socket.socket().bind(('127.0.0.1', 0))", r"listen on 127.0.0.1:0"),
+    "listen": ("import socket; socket.socket().bind(('127.0.0.1', 9))", r"listen on 127.0.0.1:9"),
 }
 
 
@@ -198,8 +198,7 @@ def test_a_statement_of_a_file_that_is_refused_is_left_out_and_said(tmp_path, ma
     [
         ("open({0!r}, 'w').close()", Allowance.WRITES),
         (
-            "import http.server as h; h.HTTPServer(('127.0.0.1', 0), h.BaseHTTPRequestHandler)"
-            ".server_close()",
+            "import socket; socket.getaddrinfo('localhost', 80)",
             Allowance.NETWORK,
         ),
         ("import subprocess; subprocess.run(['true'], check=True)", Allowance.COMMANDS),
@@ -229,6 +228,11 @@ tempfile.TemporaryFile().write(b"x")
 sqlite3.connect(":memory:").execute("create table t (x)")
 socket.socketpair()[0].close()
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+free = socket.socket()
+free.bind(("127.0.0.1", 0))
+free.close()
+import ctypes.util, platform
+platform.processor(), ctypes.util.find_library("c")
 import neighbour
 """
 
