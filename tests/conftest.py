@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         for fixture in NEEDS.keys() & getattr(item, "fixturenames", ()):
             item.add_marker(NEEDS[fixture])
-        if "[server" in item.name or item.get_closest_marker("milvus_server"):
+        if "[server" in item.name or "[s3" in item.name or item.get_closest_marker("milvus_server"):
             item.add_marker("server")
 
 

@@ -49,6 +49,7 @@ def promtool(*arguments: str, cwd: Path = DEPLOY, stdin: bytes = b"") -> tuple[i
     return done.returncode, (done.stdout + done.stderr).decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -104,6 +105,7 @@ def test_queries_of_the_runbook_are_valid_and_about_metrics_that_are_served(tmp_
     assert len(queries) > 15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", ["vector(1) > 2", "vector(1)"], ids=["never", "always"])
 def test_the_rule_tests_notice_an_alert_that_fires(tmp_path, expression):
     broken = [rule | {"expr": expression} if "alert" in rule else rule for rule in EVERY_RULE]

@@ -30,6 +30,7 @@ def answers(module):
     ]
 
 
+@pytest.mark.slow
 def test_a_module_a_graph_and_an_architecture_are_asked_alike(module):
     captured = nar.capture_module(module, torch.zeros(1, 3, 64, 64)).graph
     asked = [nar.search(captured, top_k=3), nar.search(module, torch.zeros(1, 3, 64, 64), top_k=3)]

@@ -80,6 +80,7 @@ def test_what_is_in_use_is_removed_later(small_atlas, cache, cached, superseded)
     assert names(cache) == [directory_of(cached).name]
 
 
+@pytest.mark.slow
 def test_the_index_of_the_other_kind_stays(small_atlas, cache, cached):
     graph = cached.model_copy(update={"kind": "HNSW"})
     other = atlas_store.atlas_config(small_atlas, graph, is_named=False)
@@ -89,6 +90,7 @@ def test_the_index_of_the_other_kind_stays(small_atlas, cache, cached):
     assert directory_of(cached).is_dir()
 
 
+@pytest.mark.slow
 def test_what_nar_has_not_made_stays(small_atlas, cache, cached, superseded, tmp_path):
     opened(small_atlas, superseded).close()
     made = directory_of(superseded)
@@ -107,6 +109,7 @@ def test_what_nar_has_not_made_stays(small_atlas, cache, cached, superseded, tmp
     assert (elsewhere / "index.db" / "LOCK").exists()
 
 
+@pytest.mark.slow
 def test_what_lies_beside_a_named_index_stays(small_atlas, cached, superseded, tmp_path):
     opened(small_atlas, superseded).close()
     backup = tmp_path / "backup"
@@ -116,6 +119,7 @@ def test_what_lies_beside_a_named_index_stays(small_atlas, cached, superseded, t
     assert len(names(backup)) == 2
 
 
+@pytest.mark.slow
 def test_what_cannot_be_removed_does_no_harm(small_atlas, cached, superseded, monkeypatch, caplog):
     opened(small_atlas, superseded).close()
 

@@ -167,6 +167,7 @@ def open_once_refused(server, gate):
     gate.open()
 
 
+@pytest.mark.slow
 def test_a_call_that_takes_too_long(embedder, index, open_client):
     gate = Gate()
     with (

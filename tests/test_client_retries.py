@@ -131,6 +131,7 @@ def test_calls_outlast_a_restart():
         server.stop(None).wait()
 
 
+@pytest.mark.slow
 def test_a_request_that_is_too_large_is_not_sent(tmp_path, open_client):
     embedder = tiny_embedder()
     with (

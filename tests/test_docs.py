@@ -160,6 +160,7 @@ def run_block(block: Block, address: str) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_blocks_of_a_page_run(page, workspace, server):
     for block in blocks_of(page):
@@ -281,6 +282,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_site_fetches_nothing(site):
     for file in site.rglob("*.html"):
         text = file.read_text(encoding="utf-8")
@@ -294,6 +296,7 @@ def test_the_site_fetches_nothing(site):
         )
 
 
+@pytest.mark.slow
 def test_the_site_says_how_each_part_is_used(site):
     # Sphinx has pages of its own, such as search.html, which would take the place of one of these.
     pages = {page.stem for page in (ROOT / "docs").glob("*.md")}

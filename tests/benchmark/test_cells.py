@@ -121,6 +121,7 @@ def test_every_method_embeds_every_graph(method, monkeypatch):
     assert result.learned == (len(task.train) if METHODS[method].learns else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["random", "gcn", "paper"])
 def test_the_same_seed_gives_the_same_vectors(method):
     task = small_task()

@@ -14,6 +14,7 @@ def run(*arguments):
     return CliRunner().invoke(app, list(arguments))
 
 
+@pytest.mark.slow
 def test_a_cell_is_run_and_told(tmp_path):
     done = run(*CELL, "--seed", "1", "--work", str(tmp_path), "--json")
     told = json.loads(done.stdout)
@@ -34,6 +35,7 @@ def test_a_cell_is_run_and_told(tmp_path):
     assert "rewrites" not in table
 
 
+@pytest.mark.slow
 def test_what_selects_a_model_is_not_what_is_tested(tmp_path):
     held = json.loads(run(*CELL, "--work", str(tmp_path), "--validation", "--json").stdout)
     test = json.loads(run(*CELL, "--work", str(tmp_path), "--json").stdout)
@@ -66,6 +68,7 @@ def test_what_is_made_of_many_cells_has_a_command_each():
         assert name in told
 
 
+@pytest.mark.slow
 def test_misses_of_cells_that_were_not_run_are_said_to_be_missing(tmp_path):
     done = run("misses", "--results", str(tmp_path), "--work", str(tmp_path))
     assert done.exit_code == 1

@@ -43,6 +43,7 @@ def test_a_model_with_nothing_to_fold_stays(model):
     assert normal_form(graph) is graph
 
 
+@pytest.mark.slow
 def test_other_models_are_not_the_same():
     names = ("timm:resnet18", "timm:mobilenetv2_100", "timm:repvgg_a2", "timm:repvit_m1")
     graphs = [original_of(name).architecture.graph for name in names]

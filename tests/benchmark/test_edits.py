@@ -38,6 +38,7 @@ def difference(outcome):
     return " ".join(f"{count:+d} {name}" for name, count in sorted(after.items()) if count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "name", "said"),
     [
@@ -73,6 +74,7 @@ def test_an_edit_changes_what_it_says_and_nothing_else(originals, model, name, s
     assert outcome.changed.exact != outcome.original.exact
 
 
+@pytest.mark.slow
 def test_windows_are_larger_and_maps_are_not_smaller(originals):
     changed = attempt(originals[CNN], kind("large_windows")).changed.graph
     kernels = Counter(changed.attributes[:, 0].tolist())

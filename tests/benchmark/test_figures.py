@@ -83,6 +83,7 @@ def test_ten_classes_have_a_colour_and_the_rest_is_grey(tmp_path):
     assert ten < 20 < 100 < twelve  # the edges of letters are grey, too
 
 
+@pytest.mark.slow
 def test_six_maps_are_one_picture_and_the_same_again(tmp_path):
     vectors, classes = groups(4)
     panels = [Panel(f"map {number}", vectors * number, classes) for number in range(1, 7)]

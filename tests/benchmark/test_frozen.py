@@ -20,6 +20,7 @@ def table():
     return read()
 
 
+@pytest.mark.slow
 def test_the_shipped_ids_are_those_of_the_shipped_corpus(cards, table):
     assert table == draw(cards[::-1])
 

@@ -4,6 +4,7 @@ import ast
 import tomllib
 from pathlib import Path
 
+import pytest
 from setuptools import find_namespace_packages
 
 ROOT = Path(__file__).parents[2]
@@ -17,6 +18,7 @@ def test_the_benchmark_is_in_no_wheel():
     assert {name.partition(".")[0] for name in packages} == {"nar", "cluster"}
 
 
+@pytest.mark.slow
 def test_what_is_installed_imports_nothing_of_it():
     for package in ("nar", "cluster"):
         for path in (ROOT / package).rglob("*.py"):

@@ -60,6 +60,7 @@ def test_a_set_writes_its_table_and_its_maps(small, tmp_path, monkeypatch):
     assert (tmp_path / "results" / "small.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_map_says_how_many_are_drawn_and_shows_the_papers_classes(small, tmp_path):
     cell = sets.SETS["small"].cells()[0]
     panel = results._panel(cell, small)

@@ -71,6 +71,7 @@ def test_no_design_is_learned_from_that_was_rewritten(tmp_path):
         assert not np.isin(np.flatnonzero(asked.queries), task.train).any()
 
 
+@pytest.mark.slow
 def test_originals_that_select_a_model_are_not_tested(tmp_path):
     asking = {}
     for held in ("test", "validation"):

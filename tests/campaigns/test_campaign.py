@@ -165,6 +165,7 @@ def test_the_slope_leaves_out_the_first_quarter():
     assert slope([0], [9]) == 0
 
 
+@pytest.mark.slow
 def test_the_floor_of_shedding_is_a_server_that_refuses_every_call():
     with bare() as target:
         load = open_loop(target, [("Search", b"")], per_s=50, seconds=1, deadline_s=30, seed=1)

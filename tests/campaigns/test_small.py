@@ -16,6 +16,7 @@ from benchmark.campaigns.statuses import Statuses, statuses, untold
 from benchmark.campaigns.store import Store, store
 
 
+@pytest.mark.slow
 def test_no_acknowledged_row_is_lost_when_its_writer_is_killed():
     assert last(kills(Kills(kills=3, rows=1_500))).faults == ()
 
@@ -33,6 +34,7 @@ def test_no_acknowledged_row_is_lost_when_milvus_is_killed():
     assert last(kills(Kills(kills=3, rows=1_500, store="server"))).faults == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("store", "operations"),
     [
@@ -47,10 +49,12 @@ def test_an_index_never_differs_from_a_dictionary(store, operations):
     assert last(model(Model(operations=operations, store=store))).faults == ()
 
 
+@pytest.mark.slow
 def test_bad_inputs_are_refused():
     assert last(inputs(Inputs(inputs=2_000, clients=4))).faults == ()
 
 
+@pytest.mark.slow
 def test_every_status_is_met():
     assert last(statuses(Statuses())).faults == ()
 

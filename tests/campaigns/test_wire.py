@@ -27,6 +27,7 @@ def codes(target, *requests):
     return set(load.codes)
 
 
+@pytest.mark.slow
 def test_calls_end_as_clients_are_told(index):
     with live_server(tiny_embedder(), index) as server:
         assert codes(server.target, ("Search", one_query())) == {"OK"}
@@ -35,6 +36,7 @@ def test_calls_end_as_clients_are_told(index):
         assert codes(server.target, ("Guess", one_query())) == {"UNIMPLEMENTED"}
 
 
+@pytest.mark.slow
 def test_what_is_longer_than_a_frame_and_what_waits_for_room_arrives(index):
     long = wire.SearchRequest(queries=[wire.Query(architecture="n" * 1_000)] * 60)
     assert DEFAULT_WINDOW / 2 < long.ByteSize() < DEFAULT_WINDOW
@@ -42,6 +44,7 @@ def test_what_is_longer_than_a_frame_and_what_waits_for_room_arrives(index):
         assert codes(server.target, ("Search", long)) == {"OK"}
 
 
+@pytest.mark.slow
 def test_who_waits_too_long_leaves(index):
     gate = Gate()
     with live_server(Delegating(tiny_embedder(), gate), index) as server:
@@ -58,6 +61,7 @@ def test_who_waits_too_long_leaves(index):
     assert load.milliseconds(["DEADLINE_EXCEEDED"], 99) >= 200
 
 
+@pytest.mark.slow
 def test_a_load_says_how_late_its_callers_sent(index, monkeypatch):
     """They are all in one thread, and so its pauses are theirs."""
 

@@ -28,6 +28,7 @@ def published():
     return capture_module(module, inputs, name="llama").graph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["meta", "cpu"])
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_llama_by_hand_is_a_llama(published, spelling, device):

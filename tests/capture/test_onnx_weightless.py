@@ -70,6 +70,7 @@ def test_a_response_norm_is_what_torch_makes_of_one(tmp_path):
     assert capture_onnx(tmp_path / "norm.onnx", name="norm").network.exact == written.network.exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "family", "nearest"),
     [

@@ -29,6 +29,7 @@ def test_a_file_without_names_is_refused(tmp_path, content):
         listed_names(path)
 
 
+@pytest.mark.slow
 def test_hits_are_of_the_list_and_unknown_names_are_said(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = ["timm:vgg16", "timm:resnet101", "timm:nothing"]
@@ -40,6 +41,7 @@ def test_hits_are_of_the_list_and_unknown_names_are_said(tmp_path, monkeypatch):
     assert "not in the atlas: timm:nothing" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_closest_that_is_supported_to_a_model_of_the_hub(tmp_path, monkeypatch):
     """What a serving engine asks of a new model: its config.json, a list of names, the reasons."""
     snapshot = tmp_path / "models--mine--net" / "snapshots" / "abc"

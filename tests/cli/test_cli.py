@@ -133,6 +133,7 @@ def test_an_explanation_names_the_motifs_of_query_and_hit(work, names):
     assert "Motifs that" in told
 
 
+@pytest.mark.slow
 def test_search_names_whose_body_it_is_and_explains_what_differs():
     told = answer("search", "timm:convnext_tiny", "--top-k", 4, "--explain")
     bodies = {each["name"]: each["differs"] for each in told["evidence"]["bodies"]}
@@ -193,6 +194,7 @@ def test_index_info(work):
     assert answer("index", "info", "--work", work)["rows"] == 20
 
 
+@pytest.mark.slow
 def test_an_index_is_saved_and_restored(work, tmp_path):
     taken = answer("index", "snapshot", tmp_path / "saved", "--work", work)
     assert taken["rows"] == 20

@@ -48,6 +48,7 @@ def run(*arguments):
     return json.loads(done.stdout), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [["--uri", "mine.db"], []])
 def test_an_own_model_is_found_beside_the_atlas(at_home, where):
     for _ in range(2):
@@ -61,6 +62,7 @@ def test_an_own_model_is_found_beside_the_atlas(at_home, where):
     assert len(told["hits"]) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "where"), [("serve", []), ("web", ["--uri", "mine.db"])])
 def test_an_own_model_is_served_beside_the_atlas(at_home, small_atlas, command, where):
     run("index", "add", "model.py:factory", *where)

@@ -95,6 +95,7 @@ def run(tmp_path, monkeypatch):
     return lambda *arguments: CliRunner().invoke(app, ["search", *arguments])
 
 
+@pytest.mark.slow
 def test_the_atlas_says_who_has_the_second_motif_of_a_model(run):
     done = run("--motif", "timm:resnet50#2", "--family", "resnet", "--json")
     told = json.loads(done.stdout)
@@ -104,6 +105,7 @@ def test_the_atlas_says_who_has_the_second_motif_of_a_model(run):
     assert block["operators"][-3:] == ["batch_norm", "add", "relu"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -122,6 +122,7 @@ def test_known_names_are_listed():
     assert told.splitlines() == sorted(told.splitlines())
 
 
+@pytest.mark.slow
 def test_composed_models_are_told_from_named_ones():
     code, told, _ = run("list", "*unet/resnet*", "--tier", "composed")
     assert code == 0
@@ -144,6 +145,7 @@ def test_filters_ask_for_what_exists(option, value, said):
     assert said in told
 
 
+@pytest.mark.slow
 def test_a_terminal_that_shows_no_other_letters_gets_an_answer():
     narrow = CliRunner(charset="ascii", env={"COLUMNS": "60"})
     done = narrow.invoke(app, ["search", "timm:resnet50", "-k", "1"])
@@ -190,6 +192,7 @@ def test_a_multiple_wants_a_model():
         assert "a multiple such as 0.5x" in told
 
 
+@pytest.mark.slow
 def test_copies_that_leave_too_few_rows_are_counted():
     _, told, said = run("search", "timm:resnet50", "-k", "1", "--json")
     assert len(json.loads(told)["hits"]) == 1

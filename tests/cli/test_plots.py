@@ -21,6 +21,7 @@ def drawn(directory, held):
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
+@pytest.mark.slow
 def test_every_picture_is_a_png_and_the_same_again(tmp_path):
     held = corpus(tmp_path / "corpus")
     files = drawn(tmp_path / "plots", held)

@@ -34,6 +34,7 @@ def test_a_corpus_that_is_named_has_to_be_there(workspace, tmp_path):
     assert "nowhere" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_workspace_may_be_without_a_corpus(workspace):
     """It goes on, up to the index, which is not there either."""
     workspace.index.write_text("no directory")

@@ -69,6 +69,7 @@ def test_a_source_names_its_own_libraries_only():
     assert packages(["darts"]).keys() == packages(["file"]).keys() == {DISTRIBUTION, "torch"}
 
 
+@pytest.mark.slow
 def test_another_version_of_a_library_changes_what_is_built_from_it_alone(fresh, monkeypatch):
     before = identities()
     # A library may have brought a finder of its own, whose distributions are of another class.

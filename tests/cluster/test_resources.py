@@ -60,6 +60,7 @@ def test_resized_leaves_the_size_unless_told():
     assert resized(PoolConfig(), 3).num_workers == 3
 
 
+@pytest.mark.slow
 def test_memory_over_the_bound_is_refused_to_the_process():
     code = (
         "from cluster.resources import bound_memory; bound_memory(200_000_000);"

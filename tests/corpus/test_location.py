@@ -29,6 +29,7 @@ def uri(request, local):
     return stored
 
 
+@pytest.mark.slow
 def test_it_reads_as_the_directory_does(uri, local):
     there = located(uri)
     assert isinstance(there, RemotePath)

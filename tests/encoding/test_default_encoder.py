@@ -32,6 +32,7 @@ def test_vectors_have_length_one():
     assert EMBEDDER.embed([]).shape == (0, EMBEDDER.dim)
 
 
+@pytest.mark.slow
 @given(random_graphs(max_nodes=16), st.randoms(use_true_random=False))
 def test_numbering_does_not_count(graph, source):
     one, other = (canonical(graph), canonical(renumbered(graph, source)))

@@ -25,6 +25,7 @@ def sets():
     return sets_of(*(random_graph(nodes, nodes) for nodes in (40, 700, 300)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [7, 100, 1_000])
 def test_sums_are_the_same_wherever_parts_begin(sets, part, monkeypatch):
     whole = sketch(sets, sets.weights, DIM)

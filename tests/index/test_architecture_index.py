@@ -22,6 +22,7 @@ def compass():
     return [row("east", 1), row("north-east", 1, 1), row("north", 0, 1), row("west", -1)]
 
 
+@pytest.mark.slow
 def test_hits_are_ordered_by_cosine(backend):
     [hits] = backend.fill(compass()).search(EAST, 3)
     assert names(hits) == ["east", "north-east", "north"]
@@ -178,6 +179,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 def test_any_history_leaves_what_exact_search_has(backend):
     @settings(max_examples=backend.examples, deadline=None)
     @given(steps=STEPS)

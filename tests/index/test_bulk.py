@@ -36,6 +36,7 @@ def names(index):
     return sorted(hit.name for hit in index.search(EAST, 100)[0])
 
 
+@pytest.mark.slow
 @on_both
 def test_readers_see_the_old_rows_until_the_new_are_published(index):
     assert load(index, OLD) == 3
@@ -114,6 +115,7 @@ def test_a_job_of_another_shape_is_refused(index):
         index.build(ENCODER, DIM + 1, job="corpus3")
 
 
+@pytest.mark.slow
 @on_both
 def test_a_lost_row_stops_the_publication(index):
     load(index, OLD)
@@ -136,6 +138,7 @@ def test_of_many_rows_a_lost_one_is_missed_though_few_are_read_whole(index, monk
             build.publish()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [
@@ -179,6 +182,7 @@ def test_many_pages_are_verified(index, monkeypatch):
     assert sorted(stored.row.id for page in pages for stored in page) == sorted(r.id for r in many)
 
 
+@pytest.mark.slow
 def test_hnsw_finds_nearly_what_exact_search_finds(tmp_path):
     rng = np.random.default_rng(0)
     rows = [row(f"row {number}", *rng.normal(size=DIM)) for number in range(1_000)]
@@ -192,6 +196,7 @@ def test_hnsw_finds_nearly_what_exact_search_finds(tmp_path):
     assert len(ids["FLAT"] & ids["HNSW"]) >= 48
 
 
+@pytest.mark.slow
 @on_both
 def test_a_collection_of_others_is_left_alone(index, config):
     with index.build(ENCODER, DIM) as build:
@@ -204,6 +209,7 @@ def test_a_collection_of_others_is_left_alone(index, config):
     client.drop_collection("stranger")
 
 
+@pytest.mark.slow
 @on_both
 def test_an_index_of_an_older_schema_names_the_way_out(config, monkeypatch):
     with ArchitectureIndex(config) as index:

@@ -92,6 +92,7 @@ def remove(file, _at, _length):
     file.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_no_damage_gives_a_wrong_answer(copy, whole):
     """Every file removed, cut and flipped: the rows are all there, or an error says what is wrong.

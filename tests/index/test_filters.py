@@ -69,6 +69,7 @@ def test_hostile_texts_find_their_own_rows_only(backend):
         assert [hit.family for hit in hits] == [text]
 
 
+@pytest.mark.slow
 def test_any_texts_mean_what_they_say(backend):
     @settings(max_examples=backend.examples, deadline=None)
     @given(texts=st.lists(TEXT, min_size=1, max_size=20), asked=st.lists(TEXT, max_size=3))
@@ -135,6 +136,7 @@ def grid():
     ]
 
 
+@pytest.mark.slow
 def test_all_fields_of_a_filter_hold_together(backend, grid):
     index = backend.fill(grid)
 
@@ -160,6 +162,7 @@ def grouped(filters):
 NESTED = st.recursive(LEAVES, grouped, max_leaves=8).filter(lambda wanted: wanted != Filter())
 
 
+@pytest.mark.slow
 def test_filters_in_filters_mean_what_they_say(backend, grid):
     rows = grid[:60]
     index = backend.fill(rows)
@@ -204,6 +207,7 @@ def test_groups_of_filters(backend, wanted, names):
     assert sorted(hit.name for hit in hits) == names.split()
 
 
+@pytest.mark.slow
 def test_the_largest_filters_are_answered(backend):
     """As many filters as may be, as deep as may be, with as many texts as may be."""
     index = backend.fill([row("kept", 1, family="it's"), row("left", 1, family="b")])

@@ -43,6 +43,7 @@ def following(held=None, ending=None):
     return Follower(IndexConfig(compare_s=100, follow_s=1), held, ending or Event())
 
 
+@pytest.mark.slow
 def test_a_look_compares_a_part_of_the_rows(index, monkeypatch):
     """All at once would keep a core busy for seconds, beside who searches."""
     monkeypatch.setattr("nar.index.following._ROWS_A_LOOK", 2)
@@ -86,6 +87,7 @@ def test_a_write_of_its_own_lets_no_look_compare(index, monkeypatch):
     assert compared
 
 
+@pytest.mark.slow
 def test_of_rows_that_others_wrote_only_these_are_read(index, monkeypatch):
     follower = following()
     follower.look(index)
@@ -124,6 +126,7 @@ def test_files_that_answered_before_are_compared_with_pauses(index, monkeypatch,
         assert ending.count == 4  # as many parts of ten rows
 
 
+@pytest.mark.slow
 def test_what_could_not_be_read_anew_is_found_again(index, monkeypatch):
     follower = following()
     follower.look(index)

@@ -120,6 +120,7 @@ def test_a_bulk_load_is_taken_back_and_again(index, config):
     assert index.count() == 3
 
 
+@pytest.mark.slow
 @on_both
 def test_one_collection_is_kept_and_the_one_before_it_goes(index):
     first = index.live.name

@@ -75,6 +75,7 @@ NAMES = st.lists(st.integers(0, 200).map("n{}".format), max_size=30, unique=True
 SOME = st.sampled_from([EVERYTHING, Filter(nodes=Range(maximum=1)), Filter(none_of=(Filter(),))])
 
 
+@pytest.mark.slow
 def test_any_rows_in_pages_of_any_size(backend):
     @settings(max_examples=min(backend.examples, 60), deadline=None)
     @given(names=NAMES, size=st.integers(1, 9), wanted=SOME)
@@ -87,6 +88,7 @@ def test_any_rows_in_pages_of_any_size(backend):
     holds()
 
 
+@pytest.mark.slow
 def test_what_is_written_meanwhile_hides_nothing_and_repeats_nothing(backend):
     index, ending = backend.fill(ROWS), Event()
 

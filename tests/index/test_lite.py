@@ -51,6 +51,7 @@ def index(config):
         yield index
 
 
+@pytest.mark.slow
 def test_it_answers_as_one_of_this_process_and_leaves_nothing_behind(config):
     before = children_of(os.getpid())
     with ArchitectureIndex(config) as index:
@@ -65,17 +66,20 @@ def test_it_answers_as_one_of_this_process_and_leaves_nothing_behind(config):
         assert [hit.name for hit in index.search(EAST, 9)[0]] == ["east", "north", "west"]
 
 
+@pytest.mark.slow
 def test_who_is_told_that_it_is_in_use_learns_the_process_that_wants_it(config, index):
     with pytest.raises(IndexUnavailableError, match=f"is in use by process {os.getpid()}, and"):
         ArchitectureIndex(config)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_opened_is_said(tmp_path):
     (tmp_path / "old.db").write_text("an index of Milvus Lite 2")
     with pytest.raises(IndexUnavailableError, match=r"old.db cannot be opened as an index"):
         ArchitectureIndex(IndexConfig(uri=str(tmp_path / "old.db")).apart)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_apart", [False, True])
 def test_what_is_damaged_is_said_in_the_same_words(config, index, is_apart):
     index.close()
@@ -85,6 +89,7 @@ def test_what_is_damaged_is_said_in_the_same_words(config, index, is_apart):
         ArchitectureIndex(config.model_copy(update={"is_apart": is_apart}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_apart", [False, True])
 def test_writes_wait_for_the_disk(config, monkeypatch, is_apart):
     synced, fsync = set(), os.fsync
@@ -107,6 +112,7 @@ def test_writes_wait_for_the_disk(config, monkeypatch, is_apart):
         assert {log, log.parent} <= synced
 
 
+@pytest.mark.slow
 def test_one_that_was_killed_is_begun_again(index):
     index.upsert([row("north", 0, 1)])
     [child] = [pid for pid in children_of(os.getpid()) if is_lite(pid)]
@@ -128,6 +134,7 @@ def counts(index, rows):
         return False
 
 
+@pytest.mark.slow
 def test_it_ends_with_a_parent_that_is_killed_and_who_comes_next_waits_for_that(config):
     command = [sys.executable, "-c", HOLD, config.uri]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

@@ -98,6 +98,7 @@ def served(tmp_path):
     end(process)
 
 
+@pytest.mark.slow
 def test_an_embedded_index_has_one_owner(config):
     process = start(HOLD, config.uri)
     with pytest.raises(IndexUnavailableError, match=f"is in use by process {process.pid}, and"):
@@ -126,6 +127,7 @@ def test_writes_wait_for_the_disk(config, monkeypatch):
         assert {log, log.parent} <= synced
 
 
+@pytest.mark.slow
 def test_closing_leaves_no_thread_and_no_lock(config):
     before = set(threading.enumerate())
     for _ in range(2):
@@ -161,6 +163,7 @@ with ArchitectureIndex(IndexConfig(uri=sys.argv[1])) as index:
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_takes_no_more_is_said_without_a_traceback(config):
     command = [sys.executable, "-c", FILL, config.uri, str(Path(__file__).parents[1])]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -190,6 +193,7 @@ def test_nothing_there_is_said_in_time():
     assert time.monotonic() - started < TIMEOUT_S + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "failure"),
     [(signal.SIGKILL, IndexUnavailableError), (signal.SIGSTOP, MilvusTimeoutError)],
@@ -230,6 +234,7 @@ def is_still(pid):
         return False
 
 
+@pytest.mark.slow
 def test_a_server_that_comes_back_is_used_again(served):
     index, process, restart = served
     end(process)
@@ -250,6 +255,7 @@ def answers(index):
         return False
 
 
+@pytest.mark.slow
 def test_acknowledged_rows_outlive_a_killed_writer(config):
     process = start(WRITE_FOREVER, config.uri, Path(__file__).parents[1])
     acknowledged = [int(process.stdout.readline()) for _ in range(100)][-1]
@@ -261,6 +267,7 @@ def test_acknowledged_rows_outlive_a_killed_writer(config):
         assert index.count() in (len(names), len(names) + 1, len(names) + 2)
 
 
+@pytest.mark.slow
 def test_many_readers_beside_one_writer(config):
     with ArchitectureIndex(config) as index, ThreadPoolExecutor(4) as pool:
         load(index, [row("east", 1)])

@@ -47,6 +47,7 @@ def compared(monkeypatch):
     return seen
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 99),
     st.integers(1, 200),
@@ -129,6 +130,7 @@ def test_an_index_without_rows_has_nothing_to_prepare():
     assert index.search(np.ones((1, DIM)), 3) == [[]]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 9), st.integers(1, 20), st.booleans())
 def test_a_prepared_index_answers_as_one_that_is_not(seed, top_k, is_filtered):
     draw = np.random.default_rng(seed)

@@ -65,6 +65,7 @@ def left_in(milvus):
     return {each.collection.name: each for each in orphans(milvus)}
 
 
+@pytest.mark.slow
 @on_both
 def test_what_was_published_before_a_kill_is_dropped_by_the_next_publisher(config):
     """The publisher had switched, and died before it dropped the collection before."""
@@ -81,6 +82,7 @@ def test_what_was_published_before_a_kill_is_dropped_by_the_next_publisher(confi
     assert before not in left(config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["lite"], indirect=True)
 def test_an_unfinished_build_without_a_name_is_dropped_where_one_process_owns_all(config):
     killed_publisher(config, "", "before the switch")
@@ -92,6 +94,7 @@ def test_an_unfinished_build_without_a_name_is_dropped_where_one_process_owns_al
     assert name not in left(config)
 
 
+@pytest.mark.slow
 @on_both
 def test_a_build_that_may_go_on_is_kept_until_it_was_idle_for_long(config):
     killed_publisher(config, "later", "before the switch")
@@ -114,6 +117,7 @@ def test_a_build_that_may_go_on_is_kept_until_it_was_idle_for_long(config):
         assert index.count() == 4
 
 
+@pytest.mark.slow
 @on_both
 def test_a_running_build_is_never_dropped(config):
     with (
@@ -155,6 +159,7 @@ def test_what_is_published_stays_though_a_publisher_died_on_its_way(config):
         assert index.count() == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["lite"], indirect=True)
 def test_what_was_replaced_and_is_filled_again_is_kept(config):
     with ArchitectureIndex(config) as index:

@@ -3,6 +3,7 @@
 import threading
 
 import grpc
+import pytest
 from waiting import wait_for
 
 from nar.index.lite import LOOPBACK, LiteServer
@@ -16,6 +17,7 @@ PINGING = (
 )
 
 
+@pytest.mark.slow
 def test_a_client_who_pings_is_not_cut_off(tmp_path):
     server, states = LiteServer(tmp_path / "index.db"), []
     is_cut_off = threading.Event()

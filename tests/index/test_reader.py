@@ -116,6 +116,7 @@ def same(mine, theirs):
         assert [hit.score for hit in one] == pytest.approx([h.score for h in other], abs=1e-6)
 
 
+@pytest.mark.slow
 @on_both
 def test_reader_and_store_never_differ(opened, uri):
     index, reader = opened
@@ -142,6 +143,7 @@ def test_reader_and_store_never_differ(opened, uri):
     holds()
 
 
+@pytest.mark.slow
 @on_both
 def test_a_publisher_that_died_before_it_dropped_is_followed(opened, request):
     """The alias points elsewhere and the collection before is still there."""
@@ -155,12 +157,14 @@ def test_a_publisher_that_died_before_it_dropped_is_followed(opened, request):
     before.drop()
 
 
+@pytest.mark.slow
 def test_rows_of_another_process_are_noticed(opened):
     index, reader = opened
     index.live.upsert(NEW)  # past the reader, as another process would
     wait_for(lambda: names(reader) == names_of([*OLD, *NEW]))
 
 
+@pytest.mark.slow
 def test_rows_that_another_process_replaced_are_noticed(uri):
     config = IndexConfig(uri=uri, compare_s=0.1, **SOON)
     index = ArchitectureIndex(config)
@@ -171,6 +175,7 @@ def test_rows_that_another_process_replaced_are_noticed(uri):
         wait_for(lambda: reader.get(["old 1"])["old 1"].family == "renamed")
 
 
+@pytest.mark.slow
 def test_writes_are_seen_at_once_while_rows_are_read_anew(opened, monkeypatch):
     monkeypatch.setattr("nar.index.collection.PAGE_ROWS", 1)
     index, reader = opened
@@ -182,6 +187,7 @@ def test_writes_are_seen_at_once_while_rows_are_read_anew(opened, monkeypatch):
     wait_for(lambda: names(reader) == sorted(hit.name for hit in index.search(EAST, 100)[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [0, 4])
 def test_more_rows_than_may_be_held_are_searched_by_milvus(uri, limit):
     config = IndexConfig(uri=uri, reader_rows=limit, **SOON)
@@ -195,6 +201,7 @@ def test_more_rows_than_may_be_held_are_searched_by_milvus(uri, limit):
         assert names(reader) == names_of([*OLD, *NEW])
 
 
+@pytest.mark.slow
 def test_vectors_of_another_encoder_are_not_taken_for_these(uri):
     config = IndexConfig(uri=uri, **SOON)
     with ArchitectureIndex(config) as index:
@@ -233,6 +240,7 @@ def test_a_row_that_reads_back_damaged_is_said(uri, monkeypatch):
             reader.count()
 
 
+@pytest.mark.slow
 def test_a_fault_of_our_own_ends_health_and_not_answers(opened, monkeypatch, caplog):
     _, reader = opened
     monkeypatch.setattr(ArchitectureIndex, "follow", lambda _: 1 / 0)
@@ -251,6 +259,7 @@ def test_a_fault_of_our_own_in_the_first_look_leaves_files_alone(uri, monkeypatc
         assert (closed, reader.count(), names(reader)) == ([1], 3, names_of(OLD))
 
 
+@pytest.mark.slow
 def test_when_rows_and_store_last_agreed_is_told(opened, caplog):
     index, reader = opened
     wait_for(lambda: reader.agreed_s > 0)
@@ -263,6 +272,7 @@ def test_when_rows_and_store_last_agreed_is_told(opened, caplog):
     wait_for(lambda: reader.agreed_s > stale and names(reader) == names_of(NEW))
 
 
+@pytest.mark.slow
 def test_files_answer_until_the_index_is_there(uri, prepared):
     config, may_open = IndexConfig(uri=uri, **SOON), Event()
 

@@ -54,6 +54,7 @@ def opens(request, tmp_path):
     return opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "target"),
     [
@@ -82,6 +83,7 @@ def test_what_is_taken_is_restored_row_by_row(opens, tmp_path, monkeypatch, sour
         assert index.search(np.eye(1, DIM), 1)
 
 
+@pytest.mark.slow
 def test_an_index_without_rows_has_a_snapshot(opens, tmp_path):
     with opens("lite", "empty") as index:
         publish(index, [])
@@ -118,6 +120,7 @@ def test_a_directory_that_is_there_is_left_alone(opens, tmp_path):
             take_snapshot(index, tmp_path / "file" / "below")
 
 
+@pytest.mark.slow
 def test_vectors_of_another_encoder_are_restored_only_when_told(opens, tmp_path):
     with opens("lite", "some") as index:
         publish(index, ROWS)
@@ -152,6 +155,7 @@ def taken(tmp_path_factory):
         yield index, directory / "whole", taken
 
 
+@pytest.mark.slow
 def test_no_damage_is_restored(taken):
     index, whole, snapshot = taken
     names = [MANIFEST, *(shard.file for shard in snapshot.shards)]

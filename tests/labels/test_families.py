@@ -14,6 +14,7 @@ from nar.zoo.sources.openmmlab.configs import config_names
 SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 
+@pytest.mark.slow
 def test_every_mapped_name_exists_in_its_library(defining_names):
     wrong = {
         library: set(rows) - defining_names[library]
@@ -33,6 +34,7 @@ def test_every_module_of_timm_and_torchvision_was_reviewed():
     assert set(definings()["torchvision"]) == set(map(snake_case, modules))
 
 
+@pytest.mark.slow
 def test_every_listed_entry_point_takes_a_model():
     names = {
         "timm": import_library("timm").list_models(),

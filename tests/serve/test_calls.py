@@ -53,6 +53,7 @@ def test_bytes_that_are_no_message_are_refused_and_counted(embedder, index):
         assert counted == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spare_bytes", "fits"), [(1, True), (0, True), (-1, False)])
 def test_size_of_a_message(embedder, index, spare_bytes, fits):
     request = wire.GetRequest(architectures=["x" * 2_000])
@@ -160,6 +161,7 @@ def test_calls_that_nobody_has_seen_yet_are_bounded(embedder, index, bound):
         assert arrived - sample(server, "nar_grpc_calls_taken_total") == codes["CANCELLED"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leave", ["cancel", "deadline"])
 def test_a_call_that_is_given_up_is_counted(embedder, index, leave):
     gate = Gate()

@@ -113,6 +113,7 @@ def scraped(embedder, index, tmp_path_factory):
             yield running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", TARGETS)
 def test_every_panel_shows_something(scraped, expression):
     asked = expression.replace("$instance", ".*").replace("$__rate_interval", "1m")

@@ -31,6 +31,7 @@ def change(*names):
     )
 
 
+@pytest.mark.slow
 def test_acknowledged_writes_outlive_the_server(workspace):
     embedder = tiny_embedder()
     names = [f"mine:{number}" for number in range(20)]
@@ -65,6 +66,7 @@ serve_atlas(config, lambda server: print(server.port, flush=True), is_named=True
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_was_begun_again_never_answers_as_before_the_writes(small_atlas, tmp_path):
     """An index of one's own begins as the atlas, whose files know nothing of what was written."""
     config = config_of(Workspace(tmp_path), writable=True).model_dump_json()

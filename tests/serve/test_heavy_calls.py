@@ -48,6 +48,7 @@ def in_flight(server):
     return sample(server, "nar_rpc_in_flight")
 
 
+@pytest.mark.slow
 def test_callers_who_leave_the_heaviest_calls_leave_no_work_behind(
     atlas_server, stub, heavy_request
 ):
@@ -61,6 +62,7 @@ def test_callers_who_leave_the_heaviest_calls_leave_no_work_behind(
     assert atlas_server.peak_bytes() < LIMIT_BYTES
 
 
+@pytest.mark.slow
 def test_the_heaviest_graph_fits_the_memory_that_a_server_is_given(
     atlas_server, stub, heavy_request
 ):

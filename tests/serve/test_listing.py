@@ -96,6 +96,7 @@ def test_what_is_no_token_is_refused(ask, token):
     assert len(reason) < 100
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(last=st.binary(min_size=16, max_size=16))
 def test_a_forged_token_of_the_right_filter_begins_elsewhere_and_that_is_all(ask, index, last):
@@ -156,6 +157,7 @@ def test_describe_tells_whether_writes_are_taken(embedder, index, open_client):
         assert client.describe().index.is_writable
 
 
+@pytest.mark.slow
 def test_describe_tells_of_rows_in_memory(embedder, index, open_client):
     config = IndexConfig(follow_s=0.5)
     rows = ExactIndex(list(index.get(list(KNOWN)).values()), dim=embedder.dim)

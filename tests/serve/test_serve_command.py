@@ -69,6 +69,7 @@ def test_a_port_that_is_taken_is_one_error_and_nothing_of_grpc(small_atlas, tmp_
     assert ".cc:" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "is_in_memory"), [("FLAT", True), ("HNSW", False)])
 def test_the_kind_of_index_says_who_searches(small_atlas, tmp_path, kind, is_in_memory):
     with serving(small_atlas, tmp_path, "--kind", kind) as (target, _), Client(target) as client:
@@ -86,6 +87,7 @@ def test_an_atlas_is_stored_in_a_milvus_server_that_is_named(small_atlas, tmp_pa
         assert index_of(target).visible_within_ms > 0
 
 
+@pytest.mark.slow
 def test_an_index_that_is_not_there_is_made_from_the_atlas_with_a_warning(small_atlas, tmp_path):
     uri = tmp_path / "typo.db"
     with serving(small_atlas, tmp_path, "--uri", str(uri)) as (target, log):
@@ -96,6 +98,7 @@ def test_an_index_that_is_not_there_is_made_from_the_atlas_with_a_warning(small_
         assert "WARNING" not in log.read_text()
 
 
+@pytest.mark.slow
 def test_a_second_server_of_one_home_answers_from_files_and_neither_warns(small_atlas, tmp_path):
     with serving(small_atlas, tmp_path) as (first, first_log):
         wait_for(lambda: index_of(first).collection != "")

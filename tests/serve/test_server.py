@@ -80,6 +80,7 @@ def test_health_answers_while_every_thread_computes(embedder, index):
         assert waiting.result().results
 
 
+@pytest.mark.slow
 def test_a_dead_index_is_unavailable_and_unhealthy(embedder, tmp_path):
     with (
         tiny_index(tmp_path, embedder) as index,
@@ -104,6 +105,7 @@ def test_an_index_that_is_silent_is_said_to_be(embedder, index, caplog):
         gate.open()
 
 
+@pytest.mark.slow
 def test_clients_are_answered_from_memory_while_the_store_is_gone(embedder, tmp_path):
     config = IndexConfig(uri=str(tmp_path / "index.db"))
     with (
@@ -195,6 +197,7 @@ def test_an_empty_token_is_no_token_and_that_is_said_once(host, monkeypatch, cap
     assert len(caplog.records) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_process_cleanly(workspace, number):
     with server_process(workspace) as server:
@@ -218,6 +221,7 @@ StoredEmbedder.load = load
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_still_loads_its_encoder_ends_cleanly(workspace):
     """Its thread was in C++ code when the interpreter went away, and the process aborted."""
     with server_process(workspace, before=LOADING) as server:
@@ -232,6 +236,7 @@ Embedder.embed = lambda *_, **__: threading.Event().wait()
 """
 
 
+@pytest.mark.slow
 def test_a_thread_that_never_ends_does_not_keep_the_process(workspace):
     with (
         server_process(workspace, before=STUCK) as server,
@@ -250,6 +255,7 @@ def long_notice(monkeypatch):
     monkeypatch.setattr(server_module, "NOTICE_S", 2.0)
 
 
+@pytest.mark.slow
 def test_calls_that_race_the_stop_are_sent_elsewhere(embedder, index, long_notice):
     codes = []
 
@@ -268,6 +274,7 @@ def test_calls_that_race_the_stop_are_sent_elsewhere(embedder, index, long_notic
     assert set(codes) == {grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}
 
 
+@pytest.mark.slow
 def test_a_call_after_the_stop_is_told_when_to_come_back(embedder, index, long_notice, monkeypatch):
     gate, rests = Gate(), []
     monkeypatch.setattr(Resting, "before_a_call", rests.append)
@@ -288,6 +295,7 @@ def test_a_call_after_the_stop_is_told_when_to_come_back(embedder, index, long_n
         assert not rests  # the port closes soon
 
 
+@pytest.mark.slow
 def test_vectors_of_another_encoder_are_not_served(workspace):
     save_checkpoint(workspace.checkpoint, tiny_encoder(seed=1))
     with pytest.raises(IndexMismatchError, match="make one anew: `python"):

@@ -27,6 +27,7 @@ def listed(*servers):
     return "ipv4:" + ",".join(server.target for server in servers)
 
 
+@pytest.mark.slow
 def test_two_servers_of_one_name_stand_in_for_each_other(embedder, index, authority, open_client):
     first, second = (tls_of(authority, each, "nar.example") for each in ("first", "second"))
     with (
@@ -43,6 +44,7 @@ def test_two_servers_of_one_name_stand_in_for_each_other(embedder, index, author
         assert client.describe().index_rows == ROWS
 
 
+@pytest.mark.slow
 def test_a_server_of_another_name_or_authority_is_not_trusted(
     embedder, index, authority, tmp_path, open_client
 ):
@@ -70,6 +72,7 @@ def test_a_name_that_nothing_would_check_is_refused(open_client):
         open_client("127.0.0.1:1", config=ClientConfig(server_name="nar.example"))
 
 
+@pytest.mark.slow
 def test_a_name_of_dns_is_checked_without_further_settings(embedder, index, authority, open_client):
     config = ClientConfig(ca_file=authority.file)
     for name, is_trusted in (("localhost", True), ("nar.example", False)):

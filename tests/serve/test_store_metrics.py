@@ -19,6 +19,7 @@ from nar.index.settings import IndexConfig
 from nar.serve.telemetry import StoreMetrics
 
 
+@pytest.mark.slow
 def test_the_collection_that_is_served_is_seen_and_what_answers(embedder, index, tmp_path):
     rows = ExactIndex(list(index.get(list(KNOWN)).values()), dim=embedder.dim)
     opening = Event()
@@ -56,6 +57,7 @@ def test_a_state_that_is_not_known_does_not_hide_other_metrics():
     assert "nar_store_errors_total{" in text
 
 
+@pytest.mark.slow
 def test_an_index_that_goes_away_is_seen(embedder, tmp_path):
     with tiny_index(tmp_path, embedder):
         # One look and no other: one that came first would find that nothing is published any more,

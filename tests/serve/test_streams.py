@@ -260,6 +260,7 @@ def test_the_client_s_errors_know_their_position_and_their_cause(server, embedde
             list(client.search_stream(broken()))
 
 
+@pytest.mark.slow
 def test_the_client_hears_why_a_stream_ended(embedder, index, open_client):
     with (
         live_server(embedder, index, token="good") as server,

@@ -43,6 +43,7 @@ def rows_seen(open_client):
     return seen
 
 
+@pytest.mark.slow
 def test_a_client_that_trusts_the_authority_is_answered(
     embedder, index, authority, tmp_path, rows_seen
 ):
@@ -55,6 +56,7 @@ def test_a_client_that_trusts_the_authority_is_answered(
                 rows_seen(server, **files)
 
 
+@pytest.mark.slow
 def test_both_sides_show_certificates(embedder, index, authority, tmp_path, rows_seen):
     tls = tls_of(*authority.issue("server"), client_ca_file=authority.file)
     certificate, key = authority.issue("client")
@@ -67,6 +69,7 @@ def test_both_sides_show_certificates(embedder, index, authority, tmp_path, rows
                 rows_seen(server, ca_file=authority.file, **bad)
 
 
+@pytest.mark.slow
 def test_certificates_change_while_the_server_runs(
     embedder, index, authority, tmp_path, caplog, rows_seen
 ):
@@ -85,6 +88,7 @@ def test_certificates_change_while_the_server_runs(
             rows_seen(server, ca_file=authority.file)
 
 
+@pytest.mark.slow
 def test_when_the_certificate_ends_is_shown_though_nobody_calls(
     embedder, index, authority, rows_seen
 ):
@@ -104,6 +108,7 @@ def test_when_the_certificate_ends_is_shown_though_nobody_calls(
         assert isnan(days_left(server))
 
 
+@pytest.mark.slow
 def test_whom_a_server_asks_for_changes_while_it_runs(
     embedder, index, authority, tmp_path, caplog, rows_seen
 ):
@@ -244,6 +249,7 @@ def test_a_token_leaves_this_machine_in_clear_text_only_when_told(open_client):
         open_client(target, token=token, config=config).close()
 
 
+@pytest.mark.slow
 def test_clear_text_does_not_reach_a_port_that_encrypts(embedder, index, authority, rows_seen):
     tls = tls_of(*authority.issue("server"))
     with (

@@ -158,6 +158,7 @@ def test_a_call_is_below_the_span_that_another_library_began_for_it(
     assert call.kind is trace.SpanKind.INTERNAL
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_has_sent_all_its_spans(workspace, tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(SITE)
     spans = tmp_path / "spans"
@@ -181,6 +182,7 @@ def test_stages_are_read_while_the_thread_of_a_call_goes_on():
     assert list(seen) == ["parse"]
 
 
+@pytest.mark.slow
 def test_clients_and_server_work_without_it():
     path = os.pathsep.join(map(str, (ROOT, ROOT / "tests")))
     done = subprocess.run(

@@ -40,6 +40,7 @@ def uploaded(channel, token):
     }
 
 
+@pytest.mark.slow
 def test_refused_uploads_take_no_memory(workspace):
     with server_process(workspace, token="good") as server:
         with Client(server.target, token="good") as client:
@@ -50,6 +51,7 @@ def test_refused_uploads_take_no_memory(workspace):
         assert server.peak_bytes() - before < 100 * MEGABYTE
 
 
+@pytest.mark.slow
 def test_uploads_that_are_let_in_take_a_bounded_memory(workspace):
     with server_process(workspace, token="good") as server:
         before = settled_bytes(server)

@@ -4,9 +4,12 @@ import subprocess
 import sys
 import urllib.request
 
+import pytest
+
 NAR = [sys.executable, "-c", "from nar.cli.app import app; app()"]
 
 
+@pytest.mark.slow
 def test_it_says_where_the_page_is(workspace):
     command = [*NAR, "web", "--port", "0", "--work", str(workspace.root)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

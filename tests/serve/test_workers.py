@@ -69,6 +69,7 @@ def test_a_graph_that_is_too_large_spends_nothing_of_the_budget(embedder, index)
     assert [result.status.code for result in results] == [0, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leave", ["cancel", "deadline"])
 def test_a_thread_counts_until_it_ends_and_ends_when_its_caller_is_gone(
     embedder, index, leave, monkeypatch
@@ -96,6 +97,7 @@ def test_a_thread_counts_until_it_ends_and_ends_when_its_caller_is_gone(
     assert gate.arrived == 1
 
 
+@pytest.mark.slow
 def test_a_call_without_a_deadline_ends_too(embedder, index):
     gate = Gate()
     with (
@@ -224,6 +226,7 @@ def test_an_index_that_hangs_is_noticed_within_the_interval_and_comes_back(embed
         watching.cancel()
 
 
+@pytest.mark.slow
 def test_a_call_that_would_wait_past_its_deadline_is_shed_at_once(embedder, index):
     gate = Gate()
     with (

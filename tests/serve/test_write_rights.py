@@ -110,6 +110,7 @@ def test_the_cache_of_the_atlas_takes_no_writes():
         serve_atlas(config, is_named=False)
 
 
+@pytest.mark.slow
 def test_files_alone_take_no_writes(embedder, tmp_path):
     may_open = Event()
     with tiny_index(tmp_path, embedder) as index:
@@ -134,6 +135,7 @@ def test_files_alone_take_no_writes(embedder, tmp_path):
         assert reader.get(["mine:a"])
 
 
+@pytest.mark.slow
 def test_vectors_of_another_encoder_are_not_written(embedder, tmp_path):
     with tiny_index(tmp_path, embedder):
         pass
@@ -153,6 +155,7 @@ def test_vectors_of_another_encoder_are_not_written(embedder, tmp_path):
         assert built.count(settled=True) == 0
 
 
+@pytest.mark.slow
 def test_writes_have_a_thread_of_their_own(embedder, tmp_path):
     gate = Gate()
     with (

@@ -201,6 +201,7 @@ def test_one_architecture_named_twice_is_deleted_once(stub, written):
 TEXT = st.text(max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     name=TEXT,

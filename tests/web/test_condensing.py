@@ -48,6 +48,7 @@ def test_equal_motifs_side_by_side_are_no_chain():
     assert short.links == ((0, 1), (1, 2))
 
 
+@pytest.mark.slow
 @given(random_graphs(max_nodes=40))
 def test_what_is_drawn_repeats_to_the_motifs(graph):
     macro = macro_graph(partition(canonical(graph)))

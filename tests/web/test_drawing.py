@@ -25,12 +25,14 @@ def atlas(small_atlas, tmp_path_factory):
     return drawn
 
 
+@pytest.mark.slow
 def test_an_atlas_may_be_without(atlas, tmp_path):
     bare = Atlas(tmp_path, atlas.corpus)
     assert read_map(bare) is None
     assert read_uses(bare) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "is_drawn"), [([], True), (["--no-draw"], False)])
 def test_an_atlas_is_packed_with_its_map(small_work, tmp_path, how, is_drawn):
     done = CliRunner().invoke(

@@ -36,6 +36,7 @@ def post(server, page, **asked):
     return ask(server, f"/page/{page}", json.dumps(asked))
 
 
+@pytest.mark.slow
 def test_names_are_suggested_by_words_and_likeness(server):
     assert names(server, "BERT") == ["hf:bert"]
     assert names(server, "swin%20unet") == ["smp:unet/swin"]
@@ -153,6 +154,7 @@ def test_pages_want_the_token_that_calls_want(indexed):
         assert ask(server, "/", method="GET")[0] == 200
 
 
+@pytest.mark.slow
 def test_an_exported_program_is_read(server, tmp_path):
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU())
     program = torch.export.export(module, (torch.zeros(1, 3, 8, 8),))

@@ -30,6 +30,7 @@ def test_a_detector_is_captured_up_to_its_raw_predictions(model, family, operato
     assert operator in set(map(op_name, architecture.graph.op_ids.tolist()))
 
 
+@pytest.mark.slow
 def test_every_stage_of_a_cascade_is_captured():
     cascade = capture_architecture("mmdet:cascade_rcnn/cascade-rcnn_r50_fpn_1x_coco").architecture
     plain = capture_architecture("mmdet:faster_rcnn/faster-rcnn_r50_fpn_1x_coco").architecture

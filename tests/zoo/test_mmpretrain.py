@@ -18,6 +18,7 @@ def test_a_configuration_that_only_trains_the_same_network_differently_is_left_o
         resolve("mmpretrain:deit3/deit3-base-p16_64xb64_in21k")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "family", "parameters"),
     [
@@ -34,6 +35,7 @@ def test_a_configuration_becomes_the_network_that_was_published(model, family, p
     assert architecture.graph.parameters == parameters
 
 
+@pytest.mark.slow
 def test_a_network_without_convolutions_is_captured():
     architecture = capture_architecture("mmpretrain:t2t_vit/t2t-vit-t-14_8xb64_in1k").architecture
     assert architecture.block == "attention"

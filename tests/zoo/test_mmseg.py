@@ -15,6 +15,7 @@ def test_data_sets_that_only_change_the_classes_are_left_out():
         resolve("mmseg:segformer/segformer_mit-b0_8xb1-160k_cityscapes-1024x1024")
 
 
+@pytest.mark.slow
 def test_a_segmenter_is_its_head_on_its_backbone():
     name = "mmseg:segformer/segformer_mit-b0_8xb2-160k_ade20k-512x512"
     architecture = capture_architecture(name).architecture

@@ -74,6 +74,7 @@ def test_its_models_are_captured_and_labelled():
     assert (labels.family, labels.task, labels.tier) == ("toynet", "image-classification", "named")
 
 
+@pytest.mark.slow
 def test_jobs_identify_capture_and_store_them(tmp_path):
     assert identity("toy:wide") == identity("toy:narrow") != identity("timm:resnet50")
     assert packages(["toy"]).keys() == {DISTRIBUTION, "scipy", "torch"}

@@ -81,6 +81,7 @@ def register(folder, *rows, name="another-zoo", code="SOURCE = 1\n"):
     (folder / "another_zoo.py").write_text(code)
 
 
+@pytest.mark.slow
 def test_models_of_an_installed_package_are_found_by_name(installed, on_path):
     on_path(installed)
     assert resolve_name("private:wide", None) == "private:wide"

@@ -61,6 +61,7 @@ def test_every_source_has_a_name_of_its_own():
     assert len(set(source_names())) == len(SOURCES)
 
 
+@pytest.mark.slow
 @each_source
 def test_the_example_of_a_source_is_one_of_its_models(source):
     spec = f"{source.name}:{source.example}"

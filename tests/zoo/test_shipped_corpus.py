@@ -43,6 +43,7 @@ def test_every_failure_has_a_reason(manifest):
     assert [failure.name for failure in manifest.failures if not failure.reason.strip("- ")] == []
 
 
+@pytest.mark.slow
 def test_nine_of_ten_pairs_of_transformers_are_there(cards, manifest):
     def pairs(names):
         return sum("@" not in name for name in names if name.startswith("transformers:"))

@@ -148,6 +148,7 @@ OPERATORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", LISTED)
 def test_names_are_listed_and_resolve(source):
     names = list_specs(source)

@@ -46,6 +46,7 @@ def test_a_variant_differs_from_what_it_varies():
     assert plain.parameters != crossed.parameters
 
 
+@pytest.mark.slow
 def test_the_library_is_quiet():
     resolve("stanza:Tagger").capture()
     assert logging.getLogger("stanza").level == logging.ERROR

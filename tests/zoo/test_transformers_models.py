@@ -185,6 +185,7 @@ def test_configurations_that_leave_parts_open_are_completed(pair):
     assert capture_architecture(f"transformers:{pair}").architecture.graph.parameters
 
 
+@pytest.mark.slow
 def test_a_model_without_a_recipe_fails_with_its_reason():
     name = "transformers:edgetam_video/EdgeTamVideoModel"
     with pytest.raises(CaptureError, match="inference_session"):

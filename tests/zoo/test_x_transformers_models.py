@@ -24,6 +24,7 @@ def test_everything_is_swept_and_the_kind_names_the_task():
     assert (decoder.labels.task, encoder.labels.task) == ("text-generation", "fill-mask")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["rotary_pos_emb", "ff_glu", "use_rmsnorm", "macaron"])
 def test_an_option_changes_the_topology(option):
     plain = capture_architecture(PLAIN).architecture

@@ -10,6 +10,7 @@ from nar.zoo import list_specs, source_names
 CENTRE = list_specs("darts")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", source_names())
 def test_every_listed_name_is_distinct_and_its_first_resolves(source):
     names = list_specs(source)
