@@ -1,8 +1,11 @@
 """Who asks for evidence, and how what is said of them is counted."""
 
+from itertools import islice
+
 import pytest
 
 from benchmark.editing.parts import has_head
+from benchmark.evidence import queries
 from benchmark.evidence.parts import (
     Comparison,
     FamilyVote,
@@ -80,8 +83,10 @@ def test_wholes_have_a_head_and_their_design_does_not_answer(asking):
 
 
 @pytest.mark.slow
-def test_models_of_a_new_family_are_answered_by_strangers(asking):
-    new = list(asking.of_new_families())
+def test_models_of_a_new_family_are_answered_by_strangers(asking, monkeypatch):
+    monkeypatch.setattr(queries, "_TOGETHER", 40)
+    # Strangers of one family are found as those of another: some of the families are enough.
+    new = list(islice(asking.of_new_families(), 40))
     assert {one.kind for one in new} == {NEW}
     for one in new:
         assert one.original.family not in {hit.family for hit in one.by_design}

@@ -52,9 +52,10 @@ def test_new_is_of_whose_family_nothing_was_learned(tmp_path):
 
 @pytest.mark.slow
 def test_the_distance_is_that_of_the_first_answer_that_a_cell_keeps(tmp_path):
-    for seed in SEEDS:
+    seeds = SEEDS[:2]
+    for seed in seeds:
         cell = Cell(REAL, "unseen", "size", seed)
         write_cell(cell_path(tmp_path, cell), run_cell(cell, cache_directory=tmp_path))
-    measured = measure("size", tmp_path)
+    measured = measure("size", tmp_path, seeds)
     assert 0.4 < measured.mean < 0.8
     assert measured.low < measured.mean < measured.high
