@@ -76,7 +76,7 @@ class InMemory:
 class Exact:
     """What answers where no index was built."""
 
-    examples = 200
+    examples = 60
 
     def fill(self, rows: Sequence[IndexRow]) -> InMemory:
         return InMemory(rows)

@@ -102,5 +102,5 @@ def backend(request, tmp_path_factory) -> Backend:
         config = IndexConfig(uri=str(tmp_path_factory.mktemp("lite") / "index.db"))
     # A server takes 0.2 s until readers see a write.
     kind = Fronted if request.param == "reader" else Published
-    with kind(config, examples=10 if request.param == "server" else 200) as published:
+    with kind(config, examples=10 if request.param == "server" else 60) as published:
         yield published

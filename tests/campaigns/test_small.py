@@ -38,8 +38,8 @@ def test_no_acknowledged_row_is_lost_when_milvus_is_killed():
 @pytest.mark.parametrize(
     ("store", "operations"),
     [
-        ("lite", 2_500),
-        ("reader", 2_500),
+        ("lite", 500),
+        ("reader", 500),
         pytest.param(
             "server", 200, marks=[pytest.mark.faults, pytest.mark.milvus_server], id="server"
         ),
@@ -51,7 +51,7 @@ def test_an_index_never_differs_from_a_dictionary(store, operations):
 
 @pytest.mark.slow
 def test_bad_inputs_are_refused():
-    assert last(inputs(Inputs(inputs=2_000, clients=4))).faults == ()
+    assert last(inputs(Inputs(inputs=500, clients=4))).faults == ()
 
 
 @pytest.mark.slow

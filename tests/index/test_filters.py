@@ -51,7 +51,7 @@ TEXT = st.one_of(
 EAST = np.eye(1, DIM, dtype=np.float32)
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(values=st.lists(TEXT, min_size=1, max_size=4))
 def test_a_literal_reads_back_as_the_text(values):
     tokens = tokenize(equal_any("name", tuple(values)))
@@ -140,7 +140,7 @@ def grid():
 def test_all_fields_of_a_filter_hold_together(backend, grid):
     index = backend.fill(grid)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60, deadline=None)
     @given(wanted=FILTERS)
     def holds(wanted):
         [hits] = index.search(EAST, 999, wanted)
@@ -167,7 +167,7 @@ def test_filters_in_filters_mean_what_they_say(backend, grid):
     rows = grid[:60]
     index = backend.fill(rows)
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=60, deadline=None)
     @given(wanted=NESTED)
     def holds(wanted):
         [hits] = index.search(EAST, 99, wanted)

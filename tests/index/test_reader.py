@@ -121,7 +121,7 @@ def same(mine, theirs):
 def test_reader_and_store_never_differ(opened, uri):
     index, reader = opened
 
-    @settings(max_examples=100 if uri.endswith(".db") else 8, deadline=None)
+    @settings(max_examples=40 if uri.endswith(".db") else 8, deadline=None)
     @given(steps=STEPS, top_k=st.integers(1, 20))
     def holds(steps, top_k):
         for rows, gone, vector, wanted in steps:
