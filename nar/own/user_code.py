@@ -180,6 +180,12 @@ class _Script(SourceFileLoader):
         return self.source_to_code(self.get_data(path), path)
 
 
+def place_of_import(path: Path) -> tuple[Path, str]:
+    """The folder that has to be on the path to import a file, and the name to import it by."""
+    root = _root(path)
+    return root, ".".join(path.resolve().relative_to(root).with_suffix("").parts)
+
+
 def _dotted_name(path: Path) -> str:
     """The name of a file's module: in its package, or one that no other module has."""
     whole = path.resolve()

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from nar.capture.forward.dispatch import is_own_code
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.findings import Findings
 from nar.own.construct.imports.removed_names import REMOVED_MODULES
@@ -142,7 +143,8 @@ class MissingFinder(MetaPathFinder):
         return {name for name in tops if isinstance(sys.modules.get(name), StandInPackage)}
 
     def _is_own(self, path: Path) -> bool:
-        return path.is_relative_to(self._repository.root) and "site-packages" not in path.parts
+        is_below = path.is_relative_to(self._repository.root) and "site-packages" not in path.parts
+        return is_below or is_own_code(str(path))
 
     def _is_of_repository(self, top: str) -> bool:
         module = sys.modules.get(top)
@@ -154,7 +156,8 @@ class MissingFinder(MetaPathFinder):
     def _folder_with(self, top: str, asking: Path) -> Path | None:
         """The folder to put on the path for a module or package of the repository itself."""
         for folder in (asking.parent, *asking.parents):
-            if not folder.is_relative_to(self._repository.root):
+            is_inside = folder.is_relative_to(self._repository.root)
+            if not is_inside and folder != asking.parent:
                 break
             if (folder / f"{top}.py").is_file() or any((folder / top).rglob("*.py")):
                 return folder
