@@ -126,7 +126,7 @@ def _assigned(name: str, written: tuple[AssumedValue, ...]) -> list[str]:
 def _written(
     code: UserCode, target: Target, name: str, evidence: Evidence
 ) -> tuple[AssumedValue, ...]:
-    """A configuration and its parts, if it can be written as a call of what the user's file defines."""
+    """A configuration and its parts, if a call of what the user's file defines makes it."""
     module = code.module(target.name)
     found = next(configurations(target, name, module, evidence, code.definitions))
     text = found.values[0].value if found.values else ""
