@@ -210,7 +210,7 @@ Where everything lies
 
 What to try next, after . .venv/bin/activate
   Ask without a server:        nar search timm:vit_tiny_patch16_224 --work {work}
-  Ask about a model of yours:  nar search path/to/file.py:factory --work {work}
+  Ask about a model of yours:  nar search path/to/file.py:Model --work {work}
   See what a model is made of: nar motifs timm:resnet50
   Keep a server running:       nar serve --work {work}
 """

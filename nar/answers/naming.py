@@ -92,12 +92,14 @@ def resolve_name(name: str, corpus: Location | None) -> str:
     return _short(name, names, corpus)
 
 
-def folder_of_code(name: str) -> Path | None:
-    """The folder that a name means, if its models are those that its Python files define.
+def code_of(name: str) -> Path | None:
+    """The folder or the Python file that a name means, if it means all models that this defines.
 
     A folder with a configuration of transformers means the model of that configuration.
     """
     path = Path(name)
+    if path.suffix == PYTHON and path.is_file():
+        return path
     return path if path.is_dir() and not _is_configured(path) else None
 
 
@@ -162,7 +164,7 @@ def _in_folder(path: Path) -> str:
     raise InvalidInputError(
         str(path),
         f"wanted a folder with a {CONFIG_FILE} of transformers, or a file; came a folder; `nar "
-        "search FOLDER` asks about the modules that the Python files of a folder define",
+        "search FOLDER` asks about each module that its Python files define",
     )
 
 
@@ -172,7 +174,7 @@ def _check_file(path: Path) -> None:
         functions = _functions(path)
         shown = ", ".join(f"{path}:{each}" for each in functions[:_SHOWN])
         there = f"it has {shown}" if functions else "it defines none"
-        reason = "wanted a file and a function that returns the model and its example inputs"
+        reason = f"wanted a class of modules in it, or a function that makes one: {path}:NAME"
         raise InvalidInputError(str(path), f"{reason}; {there}")
 
 

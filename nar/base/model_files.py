@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 CONFIG_FILE: Final = "config.json"
-# A module is made by a function in it: path/to/file.py:factory.
+# A module is a class in it, or made by a function: path/to/file.py:Model.
 PYTHON: Final = ".py"
 # End of the name -> the kind of file. Each kind says what is computed.
 READ: Final = {
@@ -29,7 +29,7 @@ NOT_READ: Final = {
 }
 # The end of each error: what a user can name in place of such a file.
 WANTED: Final = (
-    f"path/to/file{PYTHON}:factory, or a file that ends in "
+    f"path/to/file{PYTHON}:Model, or a file that ends in "
     f"{', '.join(end for end in READ if end != '.json')} or is a {CONFIG_FILE}"
 )
 

@@ -146,18 +146,21 @@ def search(
 
         search_blocks(motif, top_k, wanted, choice, server=server, as_json=as_json)
         return
-    from nar.answers.naming import folder_of_code
+    from nar.answers.naming import code_of
     from nar.cli.search_command import Finding
     from nar.cli.search_command import search as run_search
 
     finding = Finding(choice, server, top_k, wanted, relative, by, copies)
-    folder = folder_of_code(name)
-    if folder is not None:
-        from nar.cli.folder_command import search_folder
-
-        search_folder(folder, finding, asking, html=html, as_json=as_json)
-        return
     how = {"explain": explain, "fresh": fresh, "as_json": as_json}
+    code = code_of(name)
+    if code is not None:
+        from nar.cli.folder_command import only_module, search_folder
+
+        only = only_module(code)
+        if only is None:
+            search_folder(code, finding, asking, html=html, as_json=as_json)
+            return
+        name = only
     run_search(name, finding, asking, html=html, **how)
 
 

@@ -1,11 +1,12 @@
-"""What `nar search FOLDER` does: each model that the folder's files define is asked about."""
+"""What `nar search FOLDER` and `nar search FILE.py` do: each model in there is asked about."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nar.answers.naming import Asked
+from nar.answers.naming import Asked, resolve_name
+from nar.answers.query import Answer, Query
 from nar.base.asking import Asking
 from nar.base.console import progress
 from nar.base.errors import CaptureError, InvalidInputError, NarError
@@ -17,6 +18,24 @@ from nar.views.folder import FolderRow, folder_report, folder_view
 
 # Chosen: modules that are asked about, a minute or a few; the outermost come first.
 _MOST: Final = 40
+
+
+def only_module(code: Path) -> str | None:
+    """The spec of the model of a file that defines one alone, parts aside; None for any other.
+
+    Args:
+        code: A Python file, or a folder.
+
+    Raises:
+        InvalidInputError: It is a file that defines no modules: says which functions it has.
+    """
+    if not code.is_file():
+        return None
+    modules = modules_of(code)
+    if not modules:
+        return resolve_name(str(code), None)
+    outer = [each.spec for each in modules if not each.is_part]
+    return outer[0] if len(outer) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +54,12 @@ class _Tried:
 
 
 def search_folder(
-    folder: Path, finding: Finding, asking: Asking, *, html: Path | None, as_json: bool
+    code: Path, finding: Finding, asking: Asking, *, html: Path | None, as_json: bool
 ) -> None:
-    """Search with each model of a folder, and show the nearest relative of each in a table.
+    """Search with each model of some code, and show the nearest relative of each in a table.
 
     Args:
-        folder: The folder of a repository, or any other.
+        code: The folder of a repository, any other folder, or a file.
         finding: Where relatives are looked for, and which. Where every copy is a relative, parts of
             other modules are asked about as well.
         asking: What the user states of the models.
@@ -50,12 +69,12 @@ def search_folder(
     Raises:
         InvalidInputError: The folder defines no modules.
     """
-    modules = modules_of(folder)
+    modules = modules_of(code)
     if not modules:
         raise InvalidInputError(
-            str(folder),
+            str(code),
             "wanted Python files that define modules (classes of nn.Module with a forward), or a "
-            "config.json of transformers; came neither",
+            f"config.json of transformers; came neither; for a function name {code}/FILE.py:NAME",
         )
     chosen = [each for each in modules if finding.copies or not each.is_part]
     tried = _captured(chosen if finding.copies else chosen[:_MOST], asking)
@@ -63,9 +82,9 @@ def search_folder(
     left = [FolderRow(each.spec, each.is_part) for each in modules if each not in done]
     rows = [*_answered(tried, finding), *left]
     show_and_keep(
-        folder_report(folder, rows) if as_json else {},
-        lambda: folder_view(folder, rows),
-        str(folder),
+        folder_report(code, rows) if as_json else {},
+        lambda: folder_view(code, rows),
+        str(code),
         html,
         as_json=as_json,
     )
@@ -89,12 +108,17 @@ def _one(module: DefinedModule, asking: Asking) -> _Tried:
         return _Tried(module, lacks=str(error))
 
 
+def _found(queries: Sequence[Query], finding: Finding) -> list[Answer]:
+    if not queries:
+        return []
+    corpus = CorpusChoice(finding.choice.work).directory_if_any()
+    return ask(queries, finding.choice, finding.server, HitGraphs(corpus))
+
+
 def _answered(tried: Sequence[_Tried], finding: Finding) -> list[FolderRow]:
     """The rows of modules that were tried, from one call for all of their relatives."""
     queries = [finding.query(each.asked, is_whole=False) for each in tried if each.asked]
-    corpus = CorpusChoice(finding.choice.work).directory_if_any()
-    found = ask(queries, finding.choice, finding.server, HitGraphs(corpus)) if queries else []
-    answers = iter(found)
+    answers = iter(_found(queries, finding))
     rows = []
     for each in tried:
         spec = each.module.spec

@@ -176,7 +176,7 @@ def build(
 @reporting_errors
 @own_models
 def add(
-    names: Annotated[list[str], typer.Argument(help="Models of your own: FILE:FUNCTION, ...")],
+    names: Annotated[list[str], typer.Argument(help="Models of your own: FILE:CLASS, ...")],
     work: Work = DEFAULT_WORK,
     uri: Uri = None,
     config: ConfigFile = None,

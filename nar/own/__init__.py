@@ -1,6 +1,6 @@
 """Any model by its name: of a source of the zoo, or of a user's own file.
 
-``timm:resnet50``, ``path/to/file.py:factory``, ``model.pt2``, ``model.onnx``, ``config.json``.
+``timm:resnet50``, ``path/to/file.py:Model``, ``model.pt2``, ``model.onnx``, ``config.json``.
 """
 
 from nar.base.asking import NOTHING_STATED, Asking
@@ -28,7 +28,7 @@ def resolve(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec:
     source = source_of(name)
     if source is not None:
         if asking.inputs:
-            raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:factory only")
+            raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:Model only")
         return source.resolve(name)
     if is_file_name(name):
         return resolve_file(name, asking)

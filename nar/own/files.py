@@ -121,7 +121,7 @@ _READERS: dict[str, Callable[..., Capture]] = {
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a name means a file: ``path/to/file.py:factory``, ``model.onnx``, ``config.json``."""
+    """Whether a name means a file: ``path/to/file.py:Model``, ``model.onnx``, ``config.json``."""
     return bool(_FACTORY.fullmatch(name)) or Path(name).suffix in _READERS
 
 
@@ -146,5 +146,5 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
         capture = partial(capture_factory, path, named["factory"], arguments, asking, name=name)
         return ArchitectureSpec(labels, partial(guarded_capture, capture, asking.allowed))
     if asking.inputs:
-        raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:factory only")
+        raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:Model only")
     return ArchitectureSpec(labels, partial(_READERS[path.suffix], path, name=name))

@@ -55,18 +55,18 @@ class DefinedModule:
         return f"{self.path}:{self.name}"
 
 
-def modules_of(folder: Path) -> tuple[DefinedModule, ...]:
+def modules_of(code: Path) -> tuple[DefinedModule, ...]:
     """The classes of modules in a folder and in the folders below it, the outermost first.
 
     First come those that no other names, and among these the ones that are made of most others;
     what lies in tests comes last.
 
     Args:
-        folder: The folder; files that cannot be parsed are passed over.
+        code: The folder, or one file; files that cannot be parsed are passed over.
     """
     found = [
         (path, node)
-        for path in _files(folder)
+        for path in ([code] if code.is_file() else _files(code))
         for node in _statements(path)
         if isinstance(node, ast.ClassDef)
     ]
@@ -81,11 +81,11 @@ def modules_of(folder: Path) -> tuple[DefinedModule, ...]:
         for path, node in found
         if node.name in modules
     ]
-    return tuple(sorted(listed, key=lambda each: _order(each, folder)))
+    return tuple(sorted(listed, key=lambda each: _order(each, code)))
 
 
-def _order(each: DefinedModule, folder: Path) -> tuple[bool, bool, int, Path, int]:
-    is_test = any(_TESTS.search(part) for part in each.path.relative_to(folder).parts)
+def _order(each: DefinedModule, code: Path) -> tuple[bool, bool, int, Path, int]:
+    is_test = any(_TESTS.search(part) for part in each.path.relative_to(code).parts)
     return is_test, each.is_part, -each.reach, each.path, each.line
 
 

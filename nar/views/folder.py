@@ -79,7 +79,9 @@ def _module(row: FolderRow) -> Report:
 
 def _tables(folder: Path, rows: Sequence[FolderRow], _columns: int) -> list[Table]:
     """The modules with their inputs, and without for a terminal that has no room for these."""
-    return [_modules(folder, rows, with_inputs=is_whole) for is_whole in (True, False)]
+    has_inputs = any(row.answer and row.answer.assumed for row in rows)
+    versions = (True, False) if has_inputs else (False,)
+    return [_modules(folder, rows, with_inputs=is_whole) for is_whole in versions]
 
 
 def _modules(folder: Path, rows: Sequence[FolderRow], *, with_inputs: bool) -> Table:

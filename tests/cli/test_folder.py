@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from nar.answers.naming import folder_of_code
+from nar.answers.naming import code_of
 from nar.cli import folder_command
 from nar.cli.app import app
 
@@ -104,9 +104,27 @@ def test_a_folder_without_models_is_told_so(tmp_path, files):
 
 
 def test_a_configuration_of_transformers_is_the_model_of_its_folder(tmp_path):
-    assert folder_of_code(str(tmp_path)) == tmp_path
+    assert code_of(str(tmp_path)) == tmp_path
     (tmp_path / "config.json").write_text('{"width": 3}')
-    assert folder_of_code(str(tmp_path)) == tmp_path
+    assert code_of(str(tmp_path)) == tmp_path
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    assert folder_of_code(str(tmp_path)) is None
-    assert folder_of_code("timm:resnet18") is None
+    assert code_of(str(tmp_path)) is None
+    assert code_of("timm:resnet18") is None
+
+
+@pytest.mark.slow
+def test_a_file_alone_means_its_models(folder):
+    table = run("nets/net.py").stdout
+    assert "Modules of nets/net.py" in table
+    assert "no such width" in table
+    Path("one.py").write_text(NETS.partition("class Broken")[0])
+    answer = run("one.py").stdout
+    assert "Relatives of one.py:Net" in answer
+
+
+def test_a_file_without_modules_is_told_what_it_has(tmp_path):
+    path = tmp_path / "makes.py"
+    path.write_text("def make(): ...\n")
+    done = CliRunner().invoke(app, ["search", str(path)])
+    assert done.exit_code == 1
+    assert f"{path}:make" in done.stderr.replace("\n", "")
