@@ -115,11 +115,10 @@ def _reason(code: UserCode, factory: str, error: BaseException, *, is_stated: bo
     )
     if isinstance(error, NothingKnownError):
         return f"{error}, and nothing in {code.repository.root} tells them: {way_out}"
-    values = code.findings.assumed().values
-    if is_stated or not values:
+    given = getattr(error, "__notes__", ())
+    if is_stated or not given:
         return reason_of(error)
-    given = ", ".join(f"{each.name} = {each.value} ({each.place})" for each in values)
-    return f"{reason_of(error)}; it was given {given}; {way_out}"
+    return f"{reason_of(error)}; {given[0]}; {way_out}"
 
 
 def _with_examples(made: Made, target: object) -> Made:

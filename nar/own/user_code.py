@@ -5,7 +5,7 @@ The file is only ever run on the explicit request of the person whose machine it
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
@@ -80,7 +80,7 @@ class UserCode:
                 return module
         if only_defines(self.repository.tree(path)):
             with defining():
-                return run_file(path)
+                return run_file(path, self._aliases(path))
         return self._definitions_of(path, "other statements do more")
 
     def _run(self, tree: ast.Module, name: str) -> ModuleType:
@@ -88,7 +88,7 @@ class UserCode:
         for _ in range(_MOST_MENDS):
             try:
                 with defining():
-                    return run_file(self.path)
+                    return run_file(self.path, self._aliases(self.path))
             except (Exception, SystemExit) as error:
                 is_new = str(error) != last
                 last = str(error)
@@ -110,9 +110,17 @@ class UserCode:
         module.__package__ = name.rpartition(".")[0]
         if module.__package__:
             import_module(module.__package__)
-        sys.modules[name] = module
+        for each in (name, *self._aliases(path)):
+            sys.modules[each] = module
         run_definitions(module, self.repository.tree(path), path, self.findings, why)
         return module
+
+    def _aliases(self, path: Path) -> list[str]:
+        """Other names by which files of the repository import a file: they get the same classes."""
+        root = self.repository.root
+        parts = path.relative_to(root).with_suffix("").parts if path.is_relative_to(root) else ()
+        names = {path.stem, ".".join(parts)} - sys.modules.keys() - sys.stdlib_module_names
+        return [name for name in names if name and name != _dotted_name(path)]
 
 
 @contextmanager
@@ -154,8 +162,13 @@ def as_at_home(path: Path) -> Iterator[UserCode]:
         _forget(before[0], repository.root)
 
 
-def run_file(path: Path) -> ModuleType:
-    """Run a file once: as a module of its package if it lies in one, else by itself."""
+def run_file(path: Path, aliases: Iterable[str] = ()) -> ModuleType:
+    """Run a file once: as a module of its package if it lies in one, else by itself.
+
+    Args:
+        path: The file.
+        aliases: Names by which other files import a file that lies in no package.
+    """
     name, whole = _dotted_name(path), path.resolve()
     if "." in name:
         return import_module(name)
@@ -163,8 +176,14 @@ def run_file(path: Path) -> ModuleType:
     file_spec = spec_from_loader(loader.name, loader)
     assert file_spec is not None, "a file that has a loader has a spec"
     module = module_from_spec(file_spec)
-    sys.modules[file_spec.name] = module
-    loader.exec_module(module)
+    names = (file_spec.name, *aliases)
+    sys.modules.update(dict.fromkeys(names, module))
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        for each in names:
+            sys.modules.pop(each, None)
+        raise
     return module
 
 

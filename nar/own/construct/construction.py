@@ -96,15 +96,26 @@ class Construction:
         with self._findings.attempt():
             for value in proposal.values:
                 self._findings.value(value.name, value.value, value.place)
-            for _ in range(_MOST_FILLS):
-                try:
-                    return proposal.make()
-                except MissingSettingError as error:
-                    filled = proposal.fill(error.setting) if proposal.fill else None
-                    if filled is None:
-                        raise
-                    self._findings.value(filled.name, filled.value, filled.place)
-            return proposal.make()
+            try:
+                return self._filled(proposal)
+            except (Exception, SystemExit) as error:
+                given = self._findings.assumed().values
+                if given:
+                    written = (f"{each.name} = {each.value} ({each.place})" for each in given)
+                    error.add_note(f"it was given {', '.join(written)}")
+                raise
+
+    def _filled(self, proposal: Proposal) -> Any:  # noqa: ANN401
+        """What a proposal makes, with the settings that it lacks as they are asked for."""
+        for _ in range(_MOST_FILLS):
+            try:
+                return proposal.make()
+            except MissingSettingError as error:
+                filled = proposal.fill(error.setting) if proposal.fill else None
+                if filled is None:
+                    raise
+                self._findings.value(filled.name, filled.value, filled.place)
+        return proposal.make()
 
     def _proposed(self) -> Iterator[Proposal]:
         if not self._target.required:

@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from nar.capture.forward.dispatch import is_own_code
+
 _DEPTH = 5  # Chosen: a model, its encoder, a layer, its attention, one more
 _METHODS = frozenset(
     [
@@ -59,11 +61,17 @@ def _read(
     aliases = {parameter, *_aliases(tree, parameter)}
     found: dict[str, None] = dict.fromkeys(_own_reads(tree, aliases))
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if ast.unparse(call.func) == "super().__init__" and owner is not None:
+            # What a base keeps of it, methods of the whole class read.
+            above = _next_constructor(owner, function)
+            for name in _names_given(call, above, aliases):
+                found |= _read(above, name, owner, depth + 1, seen)
+            continue
         called = _called(call, function, owner)
         for callee, of, name in _handed_to(call, called, aliases, owner):
             found |= _read(callee, name, of, depth + 1, seen)
     kept = [alias for alias in aliases if alias.startswith("self.")]
-    for method in _methods(owner, function) if kept and depth == 0 else ():
+    for method in _methods(owner) if kept else ():
         method_tree = _tree_of(method)
         if method_tree is not None:
             found |= dict.fromkeys(_own_reads(method_tree, set(kept)))
@@ -94,11 +102,7 @@ def _is_one_of(node: ast.expr, aliases: set[str]) -> bool:
 
 def _called(call: ast.Call, function: Any, owner: type | None) -> Any:  # noqa: ANN401
     """What a call calls, as far as names of the module tell; None where they do not."""
-    text = ast.unparse(call.func)
-    if text == "super().__init__" and owner is not None:
-        above = [c for c in owner.__mro__[1:] if "__init__" in vars(c)]
-        return above[0] if above else None
-    first, *rest = text.split(".")
+    first, *rest = ast.unparse(call.func).split(".")
     found: Any = getattr(function, "__globals__", {}).get(first)
     if first == "self" and owner is not None:
         found = owner
@@ -108,30 +112,43 @@ def _called(call: ast.Call, function: Any, owner: type | None) -> Any:  # noqa: 
 
 
 def _handed_to(
-    call: ast.Call,
-    called: object,
-    aliases: set[str],
-    owner: type | None,
+    call: ast.Call, called: object, aliases: set[str], owner: type | None
 ) -> Iterator[tuple[Any, type | None, str]]:
     """The functions that a call hands the configuration to, their class, and the parameter."""
     cls = called if inspect.isclass(called) else None
     callee = constructor_of(cls) if cls is not None else called
-    if not inspect.isfunction(callee) or "site-packages" in callee.__code__.co_filename:
-        return
-    names = list(inspect.signature(callee).parameters)
     is_method = cls is not None or ast.unparse(call.func).startswith("self.")
-    names = names[1:] if is_method else names
+    for name in _names_given(call, callee, aliases, is_method=is_method):
+        yield callee, cls or owner, name
+
+
+def _names_given(
+    call: ast.Call, callee: object, aliases: set[str], *, is_method: bool = True
+) -> Iterator[str]:
+    """The parameters of a function of the user's that a call gives the configuration."""
+    if not inspect.isfunction(callee) or not is_own_code(callee.__code__.co_filename):
+        return
+    names = list(inspect.signature(callee).parameters)[int(is_method) :]
     given = [*zip(names, call.args, strict=False)]
     given += [(key.arg, key.value) for key in call.keywords if key.arg]
-    for name, node in given:
-        if _is_one_of(node, aliases):
-            yield callee, cls or owner, name
+    yield from (name for name, node in given if _is_one_of(node, aliases))
 
 
-def _methods(owner: type | None, constructor: object) -> Iterator[Any]:
-    for each in vars(owner).values() if owner is not None else ():
-        if inspect.isfunction(each) and each is not constructor:
-            yield each
+def _next_constructor(owner: type, function: object) -> object:
+    """The constructor that a class runs after another of its own."""
+    own = [vars(cls)["__init__"] for cls in owner.__mro__ if "__init__" in vars(cls)]
+    plain = [inspect.unwrap(each) for each in own]
+    place = plain.index(function) if function in plain else -1
+    return plain[place + 1] if 0 <= place < len(plain) - 1 else None
+
+
+def _methods(owner: type | None) -> Iterator[Any]:
+    """The methods of a class and of its bases but for constructors."""
+    for cls in owner.__mro__ if owner is not None else ():
+        for name, each in vars(cls).items():
+            is_method = inspect.isfunction(each) and name != "__init__"
+            if is_method and is_own_code(each.__code__.co_filename):
+                yield each
 
 
 def _tree_of(function: Any) -> ast.AST | None:  # noqa: ANN401

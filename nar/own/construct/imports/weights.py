@@ -19,6 +19,13 @@ from nar.own.construct.imports.late_patches import Patches, Replacement, patched
 from nar.own.construct.imports.pretrained import usual_config, usual_model
 from nar.own.construct.imports.stand_ins import StandIn
 
+# Each has a method of its own, no inherited one.
+_AUTO_MODELS = (
+    "AutoBackbone", "AutoModel", "AutoModelForCausalLM", "AutoModelForImageClassification",
+    "AutoModelForMaskedLM", "AutoModelForQuestionAnswering", "AutoModelForSeq2SeqLM",
+    "AutoModelForSequenceClassification", "AutoModelForTokenClassification",
+)  # fmt: skip
+
 
 class NotLoaded(dict[str, Any]):
     """Stands for a file of weights: an empty mapping that has every key."""
@@ -90,7 +97,9 @@ def _patches(findings: Findings) -> Patches:
         "gdown": {"download": skip("gdown.download")},
         "wget": {"download": skip("wget.download")},
         "transformers.modeling_utils": {"PreTrainedModel.from_pretrained": model},
-        "transformers.models.auto.auto_factory": {"_BaseAutoModelClass.from_pretrained": model},
+        "transformers.models.auto.modeling_auto": {
+            f"{name}.from_pretrained": model for name in _AUTO_MODELS
+        },
         "transformers.configuration_utils": {"PreTrainedConfig.from_pretrained": config},
         "transformers.models.auto.configuration_auto": {"AutoConfig.from_pretrained": config},
         "transformers.tokenization_utils_base": {

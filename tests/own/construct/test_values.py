@@ -1,0 +1,415 @@
+"""Arguments that nobody stated: each comes from the best evidence, and its place is said."""
+
+import json
+
+import pytest
+from clones import Asked, clone
+
+from nar.base.errors import CaptureError
+
+OF_CONFIG = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, {parameter}):
+        super().__init__()
+        self.layers = nn.Sequential(*[nn.Linear(8, {of}width) for _ in range({of}depth)])
+    def forward(self, x): return self.layers(x)
+"""
+OF_VALUES = OF_CONFIG.format(parameter="width, depth", of="")
+README = {"README.md": ""}
+
+
+def linears(folder, files, name="net.py:Net"):
+    """What asking gives, and how many linear layers were built."""
+    asked = Asked(f"{clone(folder, README | files)}/{name}", "1x8")
+    return asked, asked.operators.count("linear")
+
+
+def of_config(parameter="config", of="config."):
+    return OF_CONFIG.format(parameter=parameter, of=of)
+
+
+DATACLASS = "from dataclasses import dataclass\n@dataclass\nclass {name}:\n    width: int = 8\n"
+DATACLASS += "    depth: int = {depth}\n"
+
+
+def test_defaults_are_taken_as_they_are(tmp_path):
+    asked, depth = linears(tmp_path, {"net.py": of_config("width=8, depth=3", "")})
+    assert (depth, asked.values) == (3, {})
+
+
+@pytest.mark.parametrize(
+    ("files", "value", "place"),
+    [
+        (
+            {"net.py": DATACLASS.format(name="Shape", depth=3) + of_config("config: Shape")},
+            "Shape()",
+            "the annotation of config",
+        ),
+        (
+            {"net.py": DATACLASS.format(name="NetConfig", depth=3) + of_config()},
+            "NetConfig()",
+            "in net.py",
+        ),
+        (
+            {
+                "sizes.py": DATACLASS.format(name="NetArgs", depth=3),
+                "net.py": "from sizes import NetArgs\n" + of_config("args", "args."),
+            },
+            "NetArgs()",
+            "in net.py",
+        ),
+        (
+            {"config.py": DATACLASS.format(name="NetConfig", depth=3), "net.py": of_config()},
+            "NetConfig()",
+            "in config.py",
+        ),
+        (
+            {"net.py": "class Config:\n    width = 8\n    depth = 3\n" + of_config()},
+            "Config()",
+            "in net.py",
+        ),
+        (
+            {
+                "net.py": "class NetConfig:\n    def __init__(self, depth=3):\n"
+                "        self.width, self.depth = 8, depth\n" + of_config()
+            },
+            "NetConfig()",
+            "in net.py",
+        ),
+    ],
+    ids=["annotation", "same_file", "imported", "same_package", "attributes", "constructor"],
+)
+def test_a_class_of_configurations_is_found(tmp_path, files, value, place):
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    [name] = asked.values
+    assert (asked.values[name], asked.places[name]) == (value, place)
+
+
+def test_a_field_without_a_default_is_found_elsewhere(tmp_path):
+    config = "from dataclasses import dataclass\n@dataclass\nclass C:\n    width: int\n"
+    config += "    depth: int\n    vocab: int = -1\n"
+    files = {"net.py": config + of_config("config: C"), "c.json": '{"width": 8, "depth": 3}'}
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.values["config"] == "C(width=8, depth=3, vocab=1000)"
+    assert asked.places["config.depth"] == "c.json"
+    assert asked.places["config.vocab"] == "assumed from its name"
+
+
+def test_a_method_that_returns_a_configuration_is_called(tmp_path):
+    method = (
+        "    @staticmethod\n    def get_default_config():\n"
+        "        import argparse\n"
+        "        return argparse.Namespace(width=8, depth=None)\n    def __init__"
+    )
+    files = {
+        "net.py": of_config().replace("    def __init__", method, 1),
+        "c.yaml": "width: 8\ndepth: 3\n",
+    }
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.values["config"] == "Net.get_default_config()"
+    assert asked.places["config"] == "net.py; it leaves depth open"
+    assert asked.places["config.depth"] == "c.yaml"
+
+
+@pytest.mark.parametrize("name", ["config.json", "cfg/net.yaml", "cfg/deep/net.yml"])
+@pytest.mark.parametrize("of", ["config.", "config['{}']"], ids=["attribute", "key"])
+def test_a_file_whose_keys_are_those_that_the_constructor_reads(tmp_path, name, of):
+    text = of_config()
+    if "[" in of:
+        text = text.replace("config.width", "config['width']")
+        text = text.replace("config.depth", "config['depth']")
+    files = {"net.py": text, name: json.dumps({"net": {"width": 8, "depth": 3, "rate": 0.1}})}
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.places["config"] == f"{name} (2 of the 2 names that the constructor reads)"
+
+
+def test_names_are_read_through_what_the_configuration_is_handed_to(tmp_path):
+    net = """
+from torch import nn
+def layers(opt, count): return nn.Sequential(*[Layer(opt) for _ in range(count)])
+class Layer(nn.Linear):
+    def __init__(self, o): super().__init__(8, o.width)
+class Base(nn.Module):
+    def __init__(self, hp):
+        super().__init__()
+        self.hp = hp
+        self.layers = self.made(hp)
+    def made(self, hp): return layers(hp, hp["depth"])
+class Net(Base):
+    def __init__(self, config): super().__init__(config)
+    def forward(self, x): return self.layers(x) * self.hp.scale
+"""
+    files = {
+        "net.py": net,
+        "a.json": '{"width": 4}',
+        "b.json": '{"width": 8, "depth": 3, "scale": 1}',
+    }
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.places["config"] == "b.json (3 of the 3 names that the constructor reads)"
+
+
+def test_other_files_that_fit_as_well_are_counted(tmp_path):
+    settings = {f"cfg/{each}.yaml": "width: 8\ndepth: 3\n" for each in "abcd"}
+    files = {"net.py": of_config("cfg", "cfg."), **settings}
+    files["README.md"] = "Run\n\n    python train.py --cfg cfg/c.yaml\n"
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.places["cfg"].startswith("cfg/c.yaml (2 of the 2 names")
+    assert asked.places["cfg"].endswith("; 3 other files have as many)")
+
+
+TRAIN = """
+import argparse
+from net import Net
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("-w", "--width", type=int, default={width})
+    p.add_argument("--depth", default="3", type=int)
+    p.add_argument("--fast", action="store_true")
+    args = p.parse_args()
+    Net({call})
+if __name__ == "__main__": main()
+"""
+
+
+def test_the_defaults_of_a_parser_are_a_namespace(tmp_path):
+    files = {"net.py": of_config("args", "args."), "train.py": TRAIN.format(width=8, call="args")}
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.places["args"] == (
+        "the arguments of train.py (2 of the 2 names that the constructor reads)"
+    )
+
+
+def test_a_parser_of_another_script_of_the_repository_is_not_taken(tmp_path):
+    other = 'import argparse\np = argparse.ArgumentParser()\np.add_argument("--width", default=2)\n'
+    other += 'p.add_argument("--depth", default=9)\np.parse_args()\n'
+    files = {
+        "net.py": of_config("args", "args."),
+        "a_plot.py": other,
+        "train.py": TRAIN.format(width=8, call="args"),
+    }
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.places["args"].startswith("the arguments of train.py")
+
+
+def test_an_argument_without_a_default_is_as_a_command_gives_it(tmp_path):
+    files = {
+        "net.py": of_config("args", "args."),
+        "train.py": TRAIN.format(width="None", call="args"),
+        "README.md": "```\npython train.py --width 8 --depth 5\n```\n",
+    }
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.weights == 3 * 72
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        ({"train.py": "from net import Net\nNet(8, depth=3)\n"}, "train.py:2"),
+        (
+            {"README.md": "```python\nfrom net import Net\nnet = Net(8, 3)\n```\n"},
+            "the code in README.md",
+        ),
+        (
+            {
+                "train.py": "from net import Net\nW = 4\nSIZES = dict(depth=3)\n"
+                "Net(W * 2, SIZES['depth'])\n"
+            },
+            "train.py:4",
+        ),
+        (
+            {
+                "run.py": "from net import Net\ndef build(w=8):\n    d = 1 + 2\n"
+                "    train(Net(w, d))\n"
+            },
+            None,
+        ),
+        (
+            {
+                "sizes.py": "W = 8\n",
+                "train.py": "from net import Net\nfrom sizes import W\nNet(W, 3)\n",
+            },
+            "train.py:3",
+        ),
+        ({"train.py": TRAIN.format(width=8, call="args.width, args.depth")}, "train.py:10"),
+    ],
+    ids=["literals", "readme", "names", "function", "import", "parser"],
+)
+def test_a_call_of_the_class_is_worked_out(tmp_path, files, place):
+    asked, depth = linears(tmp_path, {"net.py": OF_VALUES, **files})
+    assert depth == 3
+    assert asked.values == {"width": "8", "depth": "3"}
+    assert place is None or set(asked.places.values()) == {place}
+
+
+def test_a_condition_decides_which_assignment_counts(tmp_path):
+    train = """
+from net import Net
+KIND = "small"
+if KIND == "small":
+    depth = 3
+else:
+    depth = 12
+if KIND == "large":
+    depth = 24
+Net(8, depth)
+"""
+    asked, depth = linears(tmp_path, {"net.py": OF_VALUES, "train.py": train})
+    assert (depth, asked.values["depth"]) == (3, "3")
+
+
+def test_a_condition_that_is_not_known_leaves_the_value_open(tmp_path):
+    train = "import torch\nfrom net import Net\ndepth = 3\nif torch.load('x'):\n    depth = 12\n"
+    train += "Net(8, depth)\n"
+    asked, depth = linears(tmp_path, {"net.py": OF_VALUES, "train.py": train})
+    assert asked.places["depth"] == "assumed from its name"
+    assert depth == 4
+
+
+def test_a_list_that_a_loop_fills_is_not_known(tmp_path):
+    train = "from net import Net\nsizes = []\nfor each in open('x'):\n    sizes.append(each)\n"
+    train += "Net(8, len(sizes))\n"
+    asked, depth = linears(tmp_path, {"net.py": OF_VALUES, "train.py": train})
+    assert asked.places["depth"] == "assumed from its name"
+    assert depth == 4
+
+
+def test_a_factory_of_the_repository_makes_it_in_place_of_its_defaults(tmp_path):
+    net = of_config("width=4, depth=1", "") + "def net_small(): return Net(width=8, depth=3)\n"
+    asked, depth = linears(tmp_path, {"net.py": net})
+    assert depth == 3
+    assert asked.values == {"width": "8", "depth": "3"}
+    assert asked.places["depth"] == "net.py:8 net_small()"
+
+
+def test_a_factory_is_run_and_what_it_gives_is_caught(tmp_path):
+    factory = """
+from net import Net
+SIZES = {"small": (8, 3), "large": (8, 9)}
+def build_net(kind="small", **rest):
+    sizes = []
+    for each in SIZES[kind]:
+        sizes.append(each)
+    net = Net(*sizes)
+    raise ValueError("weights are missing")
+"""
+    asked, depth = linears(tmp_path, {"net.py": OF_VALUES, "factory.py": factory})
+    assert depth == 3
+    assert asked.values == {"width": "8", "depth": "3"}
+    assert asked.places["width"] == "factory.py:8 build_net()"
+
+
+def test_one_of_several_factories_is_taken_and_the_others_are_counted(tmp_path):
+    net = OF_VALUES + "".join(f"def net_{depth}(): return Net(8, {depth})\n" for depth in (3, 5, 7))
+    asked, depth = linears(tmp_path, {"net.py": net})
+    assert depth == 3
+    assert asked.places["depth"] == "net.py:8 net_3(); 2 other functions make it too"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model:\n  target: net.Net\n  params:\n    width: 8\n    depth: 3\n",
+        "net:\n  _target_: net.Net\n  width: 8\n  depth: 3\n",
+        "model:\n  class_path: net.Net\n  init_args:\n    width: 8\n    depth: 3\n",
+        "network:\n  type: Net\n  width: 8\n  depth: 3\n",
+    ],
+    ids=["target", "hydra", "lightning", "type"],
+)
+def test_a_configuration_that_names_the_class_gives_its_arguments(tmp_path, text):
+    asked, depth = linears(tmp_path, {"net.py": OF_VALUES, "cfg/a.yaml": text})
+    assert depth == 3
+    assert asked.places["depth"].startswith("cfg/a.yaml (")
+
+
+def test_one_of_many_configurations_names_how_many_others_there_are(tmp_path):
+    text = "target: net.Net\nparams: {{width: 8, depth: {}}}\n"
+    files = {f"cfg/{each}.yaml": text.format(each) for each in range(3, 22)}
+    asked, _ = linears(tmp_path, {"net.py": OF_VALUES, **files})
+    assert "; 18 other files do too, such as cfg/" in asked.places["depth"]
+
+
+def test_a_block_is_built_as_the_model_builds_it(tmp_path):
+    net = """
+from torch import nn
+class Block(nn.Module):
+    def __init__(self, wide, drop):
+        super().__init__(); self.l = nn.Linear(wide, wide); self.d = nn.Dropout(drop)
+    def forward(self, x): return self.d(self.l(x))
+class Net(nn.Module):
+    def __init__(self, width=8):
+        super().__init__()
+        self.width = width
+        for each in (1, 2): self.add_module(str(each), Block(self.width * each, drop=0.5))
+"""
+    asked = Asked(f"{clone(tmp_path, README | {'net.py': net})}/net.py:Block", "1x8")
+    assert asked.values == {"wide": "8", "drop": "0.5"}
+    assert asked.places["wide"] == "net.py:11, as a part of Net"
+
+
+def test_what_nothing_tells_is_assumed_from_its_name(tmp_path):
+    net = OF_VALUES.replace("width, depth", "in_features, n_layers").replace(
+        "8, width", "in_features, in_features"
+    )
+    net = net.replace("range(depth)", "range(n_layers)")
+    asked = Asked(f"{clone(tmp_path, {'net.py': net})}/net.py:Net", "1x64")
+    assert asked.values == {"in_features": "64", "n_layers": "4"}
+    assert set(asked.places.values()) == {"assumed from its name"}
+
+
+def test_zero_of_a_parser_is_no_vocabulary(tmp_path):
+    net = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, args):
+        super().__init__(); self.e = nn.Embedding(args.vocab_size, args.width)
+    def forward(self, x): return self.e(x)
+def make():
+    import torch
+    return Net, torch.zeros(1, 4, dtype=torch.long)
+"""
+    train = "import argparse\nfrom net import Net\np = argparse.ArgumentParser()\n"
+    train += 'p.add_argument("--vocab_size", type=int, default=0)\n'
+    train += 'p.add_argument("--width", type=int, default=8)\nNet(p.parse_args())\n'
+    example = (
+        "Net.example_inputs = __import__('torch').zeros(1, 4, dtype=__import__('torch').long)\n"
+    )
+    folder = clone(tmp_path, README | {"net.py": net + example, "train.py": train})
+    asked = Asked(f"{folder}/net.py:Net")
+    assert asked.values["args.vocab_size"] == "1000"
+    assert asked.places["args.vocab_size"] == "assumed from its name"
+    assert asked.weights == 8000
+
+
+def test_a_setting_that_is_asked_for_late_is_found_then(tmp_path):
+    net = (
+        of_config()
+        .replace(
+            "super().__init__()",
+            "super().__init__(); need = 'de' + 'pth'; self.n = getattr(config, need)",
+        )
+        .replace("range(config.depth)", "range(self.n)")
+    )
+    files = {"net.py": net, "a.yaml": "depth: 3\n", "b.json": '{"width": 8}'}
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.places["config.depth"] == "a.yaml"
+
+
+def test_the_first_true_error_of_the_constructor_is_the_one_that_is_shown(tmp_path):
+    net = OF_VALUES.replace("super().__init__()", "super().__init__(); check(width)")
+    net += "def check(width):\n    if width != 7: raise ValueError('width of seven is wanted')\n"
+    with pytest.raises(CaptureError) as failure:
+        linears(tmp_path, {"net.py": net})
+    reason = failure.value.reason
+    assert "net.py:9: ValueError: width of seven is wanted" in reason
+    assert "nar wrap net.py:Net > ask.py" in reason
