@@ -23,6 +23,7 @@ from nar.answers.naming import Asked, resolve_name
 from nar.answers.query import PARTS, Answer, Query
 from nar.answers.retrieve import Retriever
 from nar.answers.verdict import Resemblance
+from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import CorpusError
 from nar.corpus import Corpus, CorpusGraphs, shipped_corpus
 from nar.graphs.architecture import UNKNOWN, Architecture, Labels, architecture
@@ -37,6 +38,7 @@ from nar.views.answer import answer_view, one_row_a_network
 from nar.views.difference import difference_html, difference_view
 from nar.views.html import fragment, html_of
 from nar.views.plots import map_of
+from nar.zoo import source_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,9 +194,10 @@ def search(
 
     Args:
         model: See the module.
-        example: Inputs of one call, where the model is a module: a tensor, a shape, a text as
-            `--input` takes it, a tuple or list of these for arguments by position, or a mapping for
-            arguments by name. Without it the inputs are found.
+        example: Inputs of one call, where the model is a module or of a Python file: a tensor, a
+            shape, a text as `--input` takes it, a tuple or list of these for arguments by position,
+            or a mapping for arguments by name. Without it the inputs are found. An `Asking` also
+            says what the code of a file may do.
         top_k: Number of relatives.
         wanted: Conditions that relatives must meet.
         by: What relatives share with the model: the design, the family, the trunk, or most of the
@@ -239,11 +242,14 @@ def asked_of(model: Model, example: object = None) -> Asked:
     if isinstance(model, str):
         name = resolve_name(model, shipped_corpus())
         known = _known([name]).get(name)
-        return Asked(known) if known else Asked.of(capture_architecture(name))
+        stated = _stated(example) if source_of(name) is None else NOTHING_STATED
+        return Asked(known) if known else Asked.of(capture_architecture(name, stated))
     if isinstance(model, ComputationalGraph):
         return Asked(architecture(_labels("graph"), model))
     name = type(model).__name__
-    captured = capture_lent(name, model, example)
+    stated = _stated(example)
+    inputs = (stated.inputs or None) if stated.example is None else stated.example
+    captured = capture_lent(name, model, inputs)
     return Asked(architecture(_labels(name), captured.network), captured.assumed)
 
 
@@ -300,6 +306,10 @@ def _known(names: Sequence[str]) -> Mapping[str, Architecture]:
     """The architectures that the shipped corpus has; their libraries are not imported."""
     sources = {name.partition(":")[0] for name in names}
     return Corpus(shipped_corpus()).graphs(names, sources)
+
+
+def _stated(example: object) -> Asking:
+    return example if isinstance(example, Asking) else Asking(example=example)
 
 
 def _labels(name: str) -> Labels:

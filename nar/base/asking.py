@@ -20,10 +20,18 @@ class Asking:
     Attributes:
         inputs: Inputs of one call, each as ``--input`` takes it: ``x=1x3x224x224``.
         allowed: What its code may do beside computing.
+        example: The inputs as Python has them, in place of texts: a tensor, a shape, a tuple of
+            these for arguments by position, or a mapping for arguments by name.
     """
 
     inputs: tuple[str, ...] = ()
     allowed: frozenset[Allowance] = frozenset()
+    example: object = None
+
+    @property
+    def states_inputs(self) -> bool:
+        """Whether inputs are stated, in either form."""
+        return bool(self.inputs) or self.example is not None
 
 
 NOTHING_STATED: Final = Asking()

@@ -1,6 +1,6 @@
 """The options by which commands are told of a user's own model: ``--input``, ``--allow``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import partial, wraps
 from inspect import Parameter
 from typing import Annotated, Any, Final
@@ -41,17 +41,17 @@ _OPTIONS: Final = {
 
 
 def own_models(
-    command: Callable[..., None] | None = None, *, has_allow: bool = False
+    command: Callable[..., None] | None = None, *, without: Collection[str] = ()
 ) -> Callable[..., Any]:
     """Give a command the options about a user's own model; it gets them as ``asking``.
 
     Args:
         command: Has a parameter ``asking``.
-        has_allow: Whether the command has an option ``--allow`` of its own.
+        without: Options that the command does not get: ``inputs``, ``input_shape``, ``allow``.
     """
     if command is None:
-        return partial(own_models, has_allow=has_allow)
-    options = {name: each for name, each in _OPTIONS.items() if name != "allow" or not has_allow}
+        return partial(own_models, without=without)
+    options = {name: each for name, each in _OPTIONS.items() if name not in without}
 
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 -- what any command is given
@@ -67,7 +67,9 @@ def own_models(
 
 
 def _asking(
-    inputs: list[str] | None, input_shape: str | None, allow: list[Allowance] | None = None
+    inputs: Sequence[str] | None = None,
+    input_shape: str | None = None,
+    allow: Sequence[Allowance] | None = None,
 ) -> Asking:
     shapes = [input_shape] if input_shape else []
     return Asking((*shapes, *(inputs or ())), frozenset(allow or ()))

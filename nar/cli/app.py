@@ -264,7 +264,7 @@ def _change_or_allowance(text: str) -> ChangeKind | Allowance:
 
 @app.command()
 @reporting_errors
-@own_models(has_allow=True)
+@own_models(without=["allow"])
 def check(
     names: Names = None,
     lock_file: Annotated[Path, typer.Option("--lock", help="File that `nar lock` wrote.")] = _LOCK,
@@ -290,6 +290,21 @@ def check(
     asking = replace(asking, allowed=code_may)
     if not lock_commands.check(names or [], lock_file, kinds, asking, as_json=as_json):
         raise typer.Exit(_CHANGED)
+
+
+@app.command()
+@reporting_errors
+@own_models(without=["inputs", "input_shape"])
+def wrap(
+    name: Annotated[str, typer.Argument(help="path/to/file.py:Model")],
+    *,
+    asking: Asking,
+    verbose: Verbose = False,
+) -> None:
+    """Print a function to fill in that makes a class of yours: nar wrap net.py:Net > ask.py."""
+    from nar.cli import model_commands
+
+    typer.echo(model_commands.wrapper(name, asking), nl=False)
 
 
 @app.command()

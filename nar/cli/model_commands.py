@@ -15,8 +15,9 @@ from nar.answers.naming import (
 )
 from nar.base.asking import Asking
 from nar.base.console import DEFAULT_WORK, show, stderr
-from nar.base.errors import InvalidInputError
+from nar.base.errors import InvalidInputError, UnknownArchitectureError
 from nar.base.files import write_text
+from nar.base.model_files import PYTHON
 from nar.base.workspace import cache_directory
 from nar.choices import CorpusChoice, IndexChoice
 from nar.corpus import shipped_corpus
@@ -60,6 +61,23 @@ def motifs(name: str, asking: Asking, *, as_json: bool) -> None:
     name, cut = asked.architecture.labels.name, partition(asked.architecture.graph)
     report = {**reports.motifs(name, cut), "assumed": reports.assumed(asked.assumed)}
     show(report, lambda: display.motifs(name, cut), as_json=as_json)
+
+
+def wrapper(name: str, asking: Asking) -> str:
+    """The text of a file that makes a class of the user's, with what was found for each argument.
+
+    Raises:
+        InvalidInputError: The name is no class of a Python file.
+    """
+    path, _, factory = name.rpartition(":")
+    if not (path.endswith(PYTHON) and factory.isidentifier()):
+        raise InvalidInputError(name, "wanted path/to/file.py:Model, such as net.py:Net")
+    if not Path(path).is_file():
+        raise UnknownArchitectureError(f"{name}: there is no file {path}")
+    # It runs the user's file, with libraries that take seconds to import.
+    from nar.own.wrapping import wrapper_of
+
+    return wrapper_of(Path(path), factory, asking)
 
 
 def search_blocks(

@@ -27,7 +27,7 @@ def resolve(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec:
     """
     source = source_of(name)
     if source is not None:
-        if asking.inputs:
+        if asking.states_inputs:
             raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:Model only")
         return source.resolve(name)
     if is_file_name(name):

@@ -17,7 +17,7 @@ from nar.capture import Capture, capture_exported, capture_onnx
 from nar.graphs.architecture import UNKNOWN, Labels
 from nar.own.calling import Caller
 from nar.own.construct.arguments import Arguments, read_arguments
-from nar.own.given import read_inputs
+from nar.own.given import stated_of
 from nar.own.guard import guarded_capture
 from nar.own.inputs import NoInputsError
 from nar.own.making import Made, maker_of, with_findings
@@ -66,7 +66,7 @@ def capture_factory(
             module runs on; or it has to be built with weights, and these are too large.
     """
     with as_at_home(path) as code:
-        caller = Caller(name, read_inputs(asking.inputs))
+        caller = Caller(name, stated_of(asking))
         capture = _attempts(maker_of(name, code, factory, arguments), caller, name)
         return with_findings(capture, code.findings)
 
@@ -145,6 +145,6 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
         arguments = read_arguments(named["arguments"] or "")
         capture = partial(capture_factory, path, named["factory"], arguments, asking, name=name)
         return ArchitectureSpec(labels, partial(guarded_capture, capture, asking.allowed))
-    if asking.inputs:
+    if asking.states_inputs:
         raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:Model only")
     return ArchitectureSpec(labels, partial(_READERS[path.suffix], path, name=name))

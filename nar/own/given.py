@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 import torch
 from torch import Tensor
 
+from nar.base.asking import Asking
 from nar.base.errors import InvalidInputError
 from nar.capture import CaptureInputs
 
@@ -84,6 +85,15 @@ def read_inputs(texts: Sequence[str]) -> Given:
     by_position = {key: value for key, value in root.items() if isinstance(key, int)}
     by_name = {key: _nest(value) for key, value in root.items() if isinstance(key, str)}
     return Given(tuple(_entries(by_position)), by_name)
+
+
+def stated_of(asking: Asking) -> Given:
+    """The inputs that a user states, in either form.
+
+    Raises:
+        InvalidInputError: A text or a tree has another form.
+    """
+    return read_inputs(asking.inputs) if asking.example is None else read_tree(asking.example)
 
 
 def read_tree(tree: object) -> Given:

@@ -5,9 +5,10 @@ import torch
 from hypothesis import given as over
 from hypothesis import strategies as st
 
+from nar.base.asking import Asking
 from nar.base.errors import InvalidInputError
 from nar.capture import CaptureInputs
-from nar.own.given import Given, Sizes, read_inputs, read_tree, written
+from nar.own.given import Given, Sizes, read_inputs, read_tree, stated_of, written
 
 
 @pytest.mark.parametrize(
@@ -110,3 +111,10 @@ def test_arguments_by_position_are_written_with_their_names_if_all_have_one():
     call = CaptureInputs((torch.zeros(1, 8), torch.ones(1)), {"y": None})
     assert written(call, ["x", "t"]) == ("x=1x8:float32", "t=1:float32", "y=none")
     assert written(call, ["x"]) == ("1x8:float32", "1:float32", "y=none")
+
+
+def test_a_user_states_texts_or_a_tree():
+    shape = (1, 3, 8, 8)
+    of_texts, of_tree = stated_of(Asking(("x=1x3x8x8",))), stated_of(Asking(example={"x": shape}))
+    assert of_texts.kwargs == of_tree.kwargs == {"x": Sizes(shape)}
+    assert not stated_of(Asking())
