@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +13,18 @@ from rich.text import Text
 from nar.answers.query import Answer
 from nar.answers.words import doubts_texts
 from nar.graphs.architecture import Architecture
+from nar.graphs.assumed import Assumed
 from nar.views.answer import NetworkRow, Report, answer_report
-from nar.views.display import Fitted, human
+from nar.views.display import human
 
+# Chosen: inputs and values below a module, so that a table of ten modules is one screen.
+_SHOWN_ASSUMED: Final = 4
 # Chosen: names of modules in a line.
 _SHOWN_NAMES: Final = 8
-_NOVELTY: Final = "novelty: so many of 100 designs of known families have a nearer relative"
+_CAPTION: Final = (
+    "below a module: what was assumed of it\n"
+    "novelty: so many of 100 designs of known families have a nearer relative"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,10 @@ def folder_view(folder: Path, rows: Sequence[FolderRow]) -> RenderableType:
         for row in answered
         for text in doubts_texts(row.answer.assumed if row.answer else None)
     )
-    table = Fitted(partial(_tables, folder, answered))
+    none = Text(f"No module of {folder} could be asked.", "yellow")
     return Group(
         *doubts,
-        *([table] if answered else [Text(f"No module of {folder} could be asked.", "yellow")]),
+        _modules(folder, answered) if answered else none,
         *([_refused(folder, refused)] if refused else []),
         *_not_asked([row for row in rows if not row.answer and not row.lacks]),
     )
@@ -77,39 +82,35 @@ def _module(row: FolderRow) -> Report:
     }
 
 
-def _tables(folder: Path, rows: Sequence[FolderRow], _columns: int) -> list[Table]:
-    """The modules with their inputs, and without for a terminal that has no room for these."""
-    has_inputs = any(row.answer and row.answer.assumed for row in rows)
-    versions = (True, False) if has_inputs else (False,)
-    return [_modules(folder, rows, with_inputs=is_whole) for is_whole in versions]
-
-
-def _modules(folder: Path, rows: Sequence[FolderRow], *, with_inputs: bool) -> Table:
-    table = _new_table(f"Modules of {folder}", _NOVELTY)
+def _modules(folder: Path, rows: Sequence[FolderRow]) -> Table:
+    table = _new_table(f"Modules of {folder}", _CAPTION)
     table.add_column("module", overflow="fold")
     for name in ("params", "novelty"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("nearest relative", overflow="fold")
-    table.add_column("family")
+    table.add_column("family", overflow="fold")
     table.add_column("score", justify="right", no_wrap=True)
-    if with_inputs:
-        table.add_column("assumed inputs", no_wrap=True)
     for row in rows:
         assert row.answer is not None
         assert row.architecture is not None
         hit = row.networks[0].hit if row.networks else None
         novelty = row.answer.novelty
         nearest = (hit.name, hit.family, f"{hit.score:.3f}") if hit else ("-", "-", "-")
-        assumed = row.answer.assumed
-        inputs = [" ".join(assumed.inputs) if assumed else ""] if with_inputs else []
-        table.add_row(
-            row.name,
-            human(row.architecture.parameters),
-            "-" if novelty is None else f"{novelty:.0f}",
-            *nearest,
-            *inputs,
-        )
+        parameters = human(row.architecture.parameters)
+        shown = "-" if novelty is None else f"{novelty:.0f}"
+        table.add_row(_with_assumed(row.name, row.answer.assumed), parameters, shown, *nearest)
     return table
+
+
+def _with_assumed(name: str, assumed: Assumed | None) -> Text:
+    """A module, and below it what was assumed of it."""
+    if assumed is None:
+        return Text(name)
+    stated = [*assumed.inputs, *(f"{each.name} = {each.value}" for each in assumed.values)]
+    more = len(stated) - _SHOWN_ASSUMED
+    rest = [f"and {more} more"] if more > 0 else []
+    lines = (Text(each, "dim") for each in (*stated[:_SHOWN_ASSUMED], *rest))
+    return Text("\n").join([Text(name), *lines])
 
 
 def _refused(folder: Path, rows: Sequence[FolderRow]) -> Table:
