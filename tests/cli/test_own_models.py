@@ -189,10 +189,13 @@ def test_a_wrapper_is_printed_and_runs():
 
 REFUSED = {
     ("capture", "net.py:Wants"): r"encoder.*nar wrap net\.py:Wants > ask\.py",
-    ("capture", "net.py:Net(depth=3)"): r"unexpected keyword argument 'depth'",
-    ("capture", "net.py:Nett"): r"defines no Nett",
+    ("capture", "net.py:Net(depth=3)"): r"argument 'depth'; `nar wrap net\.py:Net` prints",
+    ("capture", "net.py:Net(Config(depth=3))"): r"argument 'depth'; `nar wrap net\.py:Net` prints",
+    ("capture", "net.py:Nett"): r"defines no Nett; it has Net, Config, Picture",
     ("capture", "net.py:Picture", "--input", "x=1x3y"): r"wanted NAME=SIZES\[:TYPE\]",
-    ("capture", "net.py:Picture", "--input", "y=1x5x9x9"): "y",
+    ("capture", "net.py:Picture", "--input", "y=1x5x9x9"): (
+        r"--input y=: wanted a parameter of Picture\.forward: x$"
+    ),
     ("capture", "timm:resnet18", "--input", "1x3x9x9"): "stated inputs for path/to/file.py:Model",
     ("search", "timm:resnet18", "--input", "1x3x9x9"): "path/to/file.py:Model to state inputs of",
     ("diff", "timm:resnet18", "timm:resnet34", "--input", "1x3x9x9"): "to state inputs of",
@@ -206,5 +209,5 @@ REFUSED = {
 @pytest.mark.parametrize("words", REFUSED, ids=" ".join)
 def test_an_error_says_the_line_that_goes_on(words):
     done = run(*words, code=1)
-    assert re.search(REFUSED[words], done.stderr.replace("\n", " ")), done.stderr
+    assert re.search(REFUSED[words], done.stderr.strip().replace("\n", " ")), done.stderr
     assert "Traceback" not in done.output
