@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from nar.index.settings import IndexConfig
     from nar.motifs.partition import macro_graph, partition
     from nar.own import capture_architecture
+    from nar.watch import watch
     from nar.wire.settings import ClientConfig
 
 _HOME = {
@@ -42,6 +43,7 @@ _HOME = {
     "motifs_of": "nar.ask",
     "diff": "nar.ask",
     "novelty_of": "nar.ask",
+    "watch": "nar.watch",
     "ComputationalGraph": "nar.graphs.graph",
     "CaptureInputs": "nar.capture",
     "capture_module": "nar.capture",
@@ -94,6 +96,7 @@ __all__ = [
     "read_corpus",
     "read_named",
     "search",
+    "watch",
     "wholes_of",
 ]
 

@@ -24,8 +24,8 @@ FLOORS = """
     answers
     wire views
     client config ask
-    choices serve mcp_server nar
-    web
+    choices serve mcp_server watch
+    web nar
     cli cluster
     benchmark
 """

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import os
+import threading
 from typing import Final
 
 _ENVIRONMENT: Final = {
@@ -51,3 +52,9 @@ def share_memory() -> None:
     if choose:
         for parameter, value in _CHOICES.items():
             choose(parameter, value)
+
+
+def raise_in_thread(thread: threading.Thread, error: type[BaseException]) -> None:
+    """Raise an error in another thread as soon as that runs Python; code in C goes on till then."""
+    identity = ctypes.c_ulong(thread.ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, ctypes.py_object(error))

@@ -173,6 +173,45 @@ def _warn_of_unknown(path: Path, unknown: Sequence[str]) -> None:
         stderr.print(f"{path}: not in the atlas: {shown}{rest}", style="yellow")
 
 
+@app.command(context_settings={"allow_interspersed_args": False})
+@reporting_errors
+def watch(
+    script: Annotated[str, typer.Argument(help="A script, or with -m the name of a module.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="Its own arguments.", metavar="[ITS ARGUMENTS]...")
+    ] = None,
+    is_module: Annotated[
+        bool, typer.Option("-m", help="Run a module, as `python -m` does.")
+    ] = False,
+    module: Annotated[
+        str,
+        typer.Option(
+            help="Ask about the calls of this class, or of this part of the outermost module, such "
+            "as model.encoder; without it the outermost module that has weights."
+        ),
+    ] = "",
+    call: Annotated[int, typer.Option(min=1, help="Which of its calls.")] = 1,
+    go_on: Annotated[bool, typer.Option("--go-on", help="Let the script run on.")] = False,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, help="Number of relatives.")] = 10,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Name the motifs shared with the first hits.")
+    ] = False,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Run a script as `python` would, and ask about the model that it calls, with its inputs."""
+    from nar.choices import IndexChoice
+    from nar.cli.search_command import Finding
+    from nar.cli.watch_command import Program
+    from nar.cli.watch_command import watch as run_watch
+    from nar.own.watching import Wanted
+
+    finding = Finding(IndexChoice(DEFAULT_WORK, None, None), None, top_k, Filter(), {}, "design")
+    program = Program(script, arguments or (), is_module)
+    how = {"go_on": go_on, "explain": explain, "as_json": as_json}
+    run_watch(program, Wanted(module, call), finding, **how)
+
+
 @app.command("list")
 @reporting_errors
 @filtering

@@ -127,6 +127,14 @@ def search(
     """
     corpus = CorpusChoice(finding.choice.work).directory_if_any()
     asked = known_or_captured(corpus, name, fresh=fresh, asking=asking)
+    show_relatives(asked, finding, explain=explain, html=html, as_json=as_json)
+
+
+def show_relatives(
+    asked: Asked, finding: Finding, *, explain: bool, html: Path | None, as_json: bool
+) -> None:
+    """Show the relatives of a model; arguments as for `search`."""
+    corpus = CorpusChoice(finding.choice.work).directory_if_any()
     item, name = asked.architecture, asked.architecture.labels.name
     query = finding.query(asked, is_whole=as_json or explain, explain=explain)
     [answer] = ask([query], finding.choice, finding.server, HitGraphs(corpus))

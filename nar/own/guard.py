@@ -8,7 +8,6 @@ It guards against accidents, such as a file that installs packages when it is im
 sandbox against malice.
 """
 
-import ctypes
 import signal
 import sys
 import threading
@@ -24,6 +23,7 @@ from typing import Any, Final, TypeVar
 
 from nar.base.asking import Allowance
 from nar.base.errors import CaptureError, RefusedError
+from nar.base.process import raise_in_thread
 from nar.capture import Capture
 from nar.capture.forward.dispatch import is_own_code
 from nar.graphs.assumed import Assumed
@@ -94,7 +94,9 @@ class Guard:
                 return outcome.result()
             except BaseException:
                 if not outcome.done():
-                    _interrupt(thread)
+                    # As ctrl-c does in the main thread.
+                    raise_in_thread(thread, KeyboardInterrupt)
+                    thread.join(_GRACE_S)
                 raise
 
     def watch(self, event: str, arguments: tuple[Any, ...], begun_at: str) -> None:
@@ -196,13 +198,6 @@ def _start(thread: threading.Thread) -> None:
         thread.start()
     finally:
         threading.stack_size(before)
-
-
-def _interrupt(thread: threading.Thread) -> None:
-    """Raise KeyboardInterrupt in a thread, as ctrl-c does in the main thread."""
-    identity = ctypes.c_ulong(thread.ident or 0)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, ctypes.py_object(KeyboardInterrupt))
-    thread.join(_GRACE_S)
 
 
 @cache

@@ -28,7 +28,7 @@ def usual_inputs(name: str, module: nn.Module) -> CaptureInputs | None:
     Raises:
         CaptureError: A user's model of transformers lacks a setting that gives the size of inputs.
     """
-    if _is_of_transformers(module):
+    if is_of_transformers(module):
         try:
             known = example_inputs(module)
         except Exception as error:
@@ -48,7 +48,7 @@ def usual_settings(module: nn.Module) -> Iterator[None]:
 
     Neither setting belongs to a design; afterwards both have their old values.
     """
-    models: list[Any] = [part for part in module.modules() if _is_of_transformers(part)]
+    models: list[Any] = [part for part in module.modules() if is_of_transformers(part)]
     configs = [part for model in models for part in parts(model.config)]
     caches = [(config, config.use_cache) for config in configs if hasattr(config, "use_cache")]
     # A user's transformers may be older than ways of computing experts.
@@ -67,7 +67,7 @@ def usual_settings(module: nn.Module) -> Iterator[None]:
             model.set_experts_implementation(before)
 
 
-def _is_of_transformers(module: nn.Module) -> bool:
+def is_of_transformers(module: nn.Module) -> bool:
     """Whether a module is a model of transformers, which then was imported to make it."""
     library = sys.modules.get("transformers.modeling_utils")
     return library is not None and isinstance(module, library.PreTrainedModel)
