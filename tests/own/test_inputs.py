@@ -63,17 +63,32 @@ def test_what_nobody_can_guess_is_refused_with_what_was_tried():
 
 
 class Half(nn.Module):
-    """Its second part runs where nobody comes by an input of tensors."""
+    """Its second part runs with an input that nobody comes by."""
 
     def __init__(self):
         super().__init__()
         self.a, self.b = nn.Linear(8, 8), nn.Linear(64, 64)
 
-    def forward(self, x, is_deep: bool = False):
-        return self.b(self.a(x).repeat(1, 8)) if is_deep else self.a(x)
+    def forward(self, x, deep=None):
+        return self.a(x) if deep is None else self.b(self.a(x).repeat(1, 8 + deep.depth))
 
 
-def test_inputs_that_reach_less_than_half_of_the_weights_are_refused():
+class Actor(nn.Module):
+    """Its second part runs in training, with no input."""
+
+    def __init__(self):
+        super().__init__()
+        self.actor, self.critic = nn.Linear(8, 8), nn.Linear(17, 17)
+
+    def forward(self, x):
+        return self.actor(x)
+
+
+def test_what_no_input_reaches_is_said():
+    assert found(Actor()).doubts == ("the inputs reach 19% of the weights",)
+
+
+def test_inputs_that_are_left_out_and_without_which_half_is_not_reached_are_wanted():
     with pytest.raises(NoInputsError, match=r"x=1x8:float32, reach 2% of the weights only; state"):
         found(Half())
     # What is stated is not refused.
@@ -152,3 +167,86 @@ def test_sizes_that_run_other_operators_are_told_from_those_that_do_not():
     assert found(Windows()).sizes_matter is True
     assert found(nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU())).sizes_matter is False
     assert found(modules.LeNet()).sizes_matter is None
+
+
+class Aligned(nn.Module):
+    """Ids of three axes: nothing but its assertion tells."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(30, 16), nn.Linear(16, 4)
+
+    def forward(self, tokens):
+        assert tokens.ndim == 3
+        return self.out(self.table(tokens).mean(1))
+
+
+class Guarded(nn.Module):
+    """A side that no layer fixes, and that a condition compares."""
+
+    def __init__(self):
+        super().__init__()
+        self.side, self.layer = 40, nn.Conv2d(3, 8, 3)
+
+    def forward(self, x):
+        _, _, height, width = x.shape
+        if height != self.side or width != self.side:
+            raise ValueError("wrong")
+        return self.layer(x)
+
+
+class Many(nn.Module):
+    """A mapping of more keys than a search has repairs in a row."""
+
+    def __init__(self):
+        super().__init__()
+        self.tables = nn.ModuleDict({f"c{i}": nn.Embedding(9, 4) for i in range(20)})
+        self.head = nn.Linear(80, 1)
+
+    def forward(self, x):
+        return self.head(torch.cat([table(x[key]) for key, table in self.tables.items()], -1))
+
+
+class Clip(nn.Module):
+    """A pooling of eight frames at the end: with sixteen it would leave two."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.head = nn.Conv3d(3, 8, (1, 3, 3), (1, 16, 16), (0, 1, 1)), nn.Linear(8, 2)
+        self.pool = nn.AvgPool3d((8, 7, 7), 1)
+
+    def forward(self, x):
+        return self.head(self.pool(self.stem(x)).permute(0, 2, 3, 4, 1))
+
+
+class Squeezed(nn.Module):
+    """Of one sample too much is squeezed."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(12, 5), nn.Linear(5, 1)
+
+    def forward(self, x):
+        _batch, _ = self.a(x).squeeze().shape
+        return self.b(self.a(x))
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        (Aligned, (IDS, (1, ANY, ANY))),
+        (Guarded, (FLOAT, (1, 3, 40, 40))),
+        (Clip, (FLOAT, (1, 3, 8, 112, 112))),
+        (Squeezed, (FLOAT, (2, 12))),
+    ],
+    ids=lambda kind: getattr(kind, "__name__", ""),
+)
+def test_what_no_layer_tells_is_read_from_the_code_that_fails(kind, wanted):
+    inferred = found(kind())
+    assert fits(tensors(inferred)[0], *wanted), inferred.texts
+
+
+def test_a_mapping_gets_as_many_keys_as_it_is_asked_for():
+    (mapping,) = found(Many()).inputs.args
+    assert len(mapping) == 20
+    assert {tensor.dtype for tensor in mapping.values()} == {IDS}

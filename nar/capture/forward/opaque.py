@@ -127,10 +127,28 @@ class OpaqueFunctions(TorchFunctionMode):
             return func(*args, **kwargs)
         operator, shapes = entry
         every = (*args, *kwargs.values())
-        run = partial(func, *args, **kwargs)
-        if shapes is not None and _is_weightless(every[0]):
-            run = partial(_empty, every[0], shapes, every)
+        run = partial(lightly, func, shapes, args, kwargs)
         return self._recorder.record(operator, every, run)
+
+
+def lightly(
+    func: Callable[..., Any],
+    shapes: Shapes | None,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> object:
+    """The result of a function; by its shapes alone where these are known and nothing has memory.
+
+    Args:
+        func: A function of `opaque_functions`.
+        shapes: Gives the shapes of its results, if they are known.
+        args: Its arguments, the first of which is a tensor.
+        kwargs: The others.
+    """
+    every = (*args, *kwargs.values())
+    if shapes is not None and _is_weightless(every[0]):
+        return _empty(every[0], shapes, every)
+    return func(*args, **kwargs)
 
 
 def _empty(like: Tensor, shapes: Shapes, args: tuple[Any, ...]) -> object:

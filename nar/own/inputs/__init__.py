@@ -21,7 +21,7 @@ from nar.capture.forward.dispatch import reason_of
 from nar.own.given import Given
 from nar.own.inputs.clock import OutOfTimeError
 from nar.own.inputs.demands import described
-from nar.own.inputs.evidence import first_states, stated_call
+from nar.own.inputs.evidence import first_states, optional_parameters, stated_call
 from nar.own.inputs.probe import wants_data
 from nar.own.inputs.repairs import repairs
 from nar.own.inputs.search import Budget, NoDataError, OutOfProbesError, Search
@@ -30,8 +30,10 @@ from nar.own.inputs.slots import WITHOUT_TENSOR, State, call_of, texts_of
 
 __all__ = ["Budget", "Inferred", "NoInputsError", "infer_inputs", "stated_call", "wants_data"]
 
-# Chosen: with less than half of the weights the answer would be about another module.
-LEAST_REACHED: Final = 0.5
+# Chosen: where inputs are left out, an answer with less than half of the weights would be about
+# another module. Measured: the forward of an agent runs its actor alone, a fifth of the weights.
+LEAST_REACHED_OF_SOME: Final = 0.5
+LEAST_REACHED: Final = 0.1
 SURELY_REACHED: Final = 0.9  # measured: above it the graph was nearly always that of the true input
 _MANY_PROBES: Final = 40  # measured: right answers nearly always took fewer
 # Chosen: the likeliest kind may need several repairs; another one shows soon whether it is right.
@@ -85,8 +87,9 @@ def infer_inputs(
         budget: What the search may cost; it is used up here.
 
     Raises:
-        NoInputsError: Nothing was found in these bounds, or nothing that reaches half of the
-            weights. The reason says what was tried and how to state the inputs.
+        NoInputsError: Nothing was found in these bounds, or what was found leaves inputs out and
+            reaches less than half of the weights. The reason says what was tried, and how to state
+            the inputs.
         CaptureError: The forward reads values, and the module has none.
     """
     start = time.monotonic()
@@ -136,7 +139,9 @@ def _inferred(
     state = settled(search, state)
     reached = share_reached(search.module, search.outcomes[state])
     texts = texts_of(state)
-    if reached < LEAST_REACHED and not all(each.is_stated for each in state):
+    is_left_out = bool(optional_parameters(search.module, state))
+    least = LEAST_REACHED_OF_SOME if is_left_out else LEAST_REACHED
+    if reached < least and not all(each.is_stated for each in state):
         reason = (
             f"the inputs found, {' '.join(texts)}, reach {reached:.0%} of the weights only; "
             f"{_way_out(state)}"

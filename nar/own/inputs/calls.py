@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from nar.capture.forward.opaque import lightly, opaque_functions
 from nar.own.inputs.clock import Deadline
 from nar.own.inputs.slots import Extents
 
@@ -180,7 +182,8 @@ class Record(TorchFunctionMode):
         call = self._call(name, tensors, sources, names, _detail(name, args, kwargs))
         self.failing = call
         refuse(call, is_float=tensors[0].is_floating_point(), is_strict=self._is_strict)
-        result = _marked(func(*args, **kwargs), whole)
+        shapes = _LIGHT().get(func, _RUN)[1]
+        result = _marked(lightly(func, shapes, args, kwargs), whole)
         if whole and (any(call.is_owned) or name == "embedding"):
             for source in whole:
                 self.first_uses.setdefault(source, call)
@@ -231,7 +234,8 @@ def _marked(result: object, sources: Sources) -> object:
 
 
 def _detail(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-    read = _DETAILS.get("convolution" if CONVOLUTION.match(name) else name)
+    kind = "convolution" if CONVOLUTION.match(name) else "pool" if POOLING.match(name) else name
+    read = _DETAILS.get(kind)
     return None if read is None else read(args, kwargs)
 
 
@@ -252,8 +256,12 @@ def _joined_axis(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
     return found if isinstance(found, int) else 0
 
 
+_LIGHT: Final = cache(opaque_functions)
+_RUN: Final = ("", None)
 _DETAILS: Final = {
     "convolution": _groups,
+    "pool": lambda args, kwargs: _argument(args, kwargs, 1, "kernel_size"),
+    "__getitem__": lambda args, _kwargs: args[1] if len(args) > 1 else None,
     "einsum": lambda args, kwargs: args[0] if args else None,
     "layer_norm": lambda args, kwargs: _argument(args, kwargs, 1, "normalized_shape"),
     "rms_norm": lambda args, kwargs: _argument(args, kwargs, 1, "normalized_shape"),

@@ -7,6 +7,7 @@ from typing import Final
 import torch
 
 from nar.own.inputs.calls import Outcome, RefusedError
+from nar.own.inputs.guards import conditions
 from nar.own.inputs.ranks import with_rank
 from nar.own.inputs.search import Search
 from nar.own.inputs.sizes import owners
@@ -47,6 +48,7 @@ _NUMBER: Final = re.compile(r"(?<![\w.])(\d{1,6})(?![\w.]*\d)")
 _QUOTED: Final = re.compile(r"[`'\"](?:self\.)?(\w+)[`'\"]")
 _PROGRAMMING: Final = (AttributeError, KeyError, NameError, ImportError)
 
+_UNBATCHED: Final = (Kind.NODES, Kind.EDGES, Kind.EDGE_FEATURES, Kind.GRAPH_IDS, Kind.ADJACENCY)
 # Usual sizes that are tried last, by kind of input.
 _SIDES: Final = (256, 384, 128, 512, 64, 32, 28, 96)
 _CHANNELS: Final = (1, 3, 4)
@@ -60,7 +62,7 @@ _FRAME_SIDES: Final = (224, 256, 128)
 def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     """The states that the error of a run suggests."""
     del search
-    for read in (_unpacked, _ranks, _floating, _numbers, _larger):
+    for read in (_guarded, _unpacked, _ranks, _floating, _numbers, _larger):
         yield from read(state, outcome)
 
 
@@ -73,6 +75,28 @@ def usual_sizes(state: State, outcome: Outcome) -> Iterator[State]:
     places = owners(state, outcome) if outcome.failing else range(len(state))
     for place in places:
         yield from _other_sizes(state, place)
+    yield _two_samples(state)
+
+
+def _two_samples(state: State) -> State:
+    """Two of each: a module that squeezes, or that norms over its batch, takes no single one."""
+    for place, each in enumerate(state):
+        if each.kind not in _UNBATCHED and each.rank and each.extents[0] == 1:
+            state = changed(state, place, extents=(2, *each.extents[1:]))
+    return state
+
+
+def _guarded(state: State, outcome: Outcome) -> Iterator[State]:
+    """What a condition in the user's code compared: ranks, or numbers of which one is an extent."""
+    for condition in conditions(outcome.error):
+        for place, each in enumerate(state):
+            if each.path in condition.rank_of:
+                for rank in condition.numbers:
+                    if rank != each.rank:
+                        yield from with_rank(state, place, rank)
+            elif not condition.rank_of:
+                for axes in each.axes():
+                    yield from _exchanged(state, place, axes, list(condition.numbers))
 
 
 def _unpacked(state: State, outcome: Outcome) -> Iterator[State]:

@@ -1,11 +1,12 @@
 """What may mend a failed run that lacks an input: a key of a mapping, an optional parameter."""
 
-import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from inspect import Parameter
 from typing import Final
 
+import torch
 from torch import nn
 
 from nar.own.inputs.calls import Outcome
@@ -20,7 +21,7 @@ _KEYED: Final = re.compile(
     r"invalid data type 'str'|only integers.*indices|list indices must be integers.* not str|"
     r"string indices|expected str"
 )
-_KEY_IN_SOURCE: Final = re.compile(r"\[['\"]\w+['\"]\]")
+_AXES_OF_IDS = 2
 _NAMED: Final = re.compile(r"'(\w+)'|`(\w+)`")
 _LACKS: Final = re.compile(
     r"NoneType|must be (provided|specified|given)|is required|not None|cannot be None|missing|"
@@ -28,11 +29,15 @@ _LACKS: Final = re.compile(
 )
 
 
-def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
-    """The states with an input more."""
+def keys(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+    """The states with a mapping, or a key of it more, that the run asked for."""
+    yield from _as_mapping(state, outcome)
+    yield from _with_key(search.module, state, outcome)
+
+
+def inputs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
+    """The states with an argument more."""
     module = search.module
-    yield from _as_mapping(module, state, outcome)
-    yield from _with_key(module, state, outcome)
     yield from _with_named(module, state, outcome)
     yield from _with_optional(module, state, outcome)
 
@@ -56,18 +61,11 @@ def with_input(state: State, name: str, kind: Kind) -> State:
     return (*state, slot(name, kind, extents, by_name=True, is_sure=is_named))
 
 
-def _as_mapping(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
+def _as_mapping(state: State, outcome: Outcome) -> Iterator[State]:
     """An input that is asked for a key, as a mapping that has no key yet."""
     call = outcome.failing
-    is_indexed = (
-        isinstance(outcome.error, IndexError)
-        and "too many indices" in outcome.message
-        and call is not None
-        and call.function == "__getitem__"
-        and len(call.sources[0]) == 1
-        and _KEY_IN_SOURCE.search(_source(module)) is not None
-    )
-    if not is_indexed and not _KEYED.search(outcome.message):
+    is_keyed = call is not None and call.function == "__getitem__" and type(call.detail) is str
+    if not is_keyed and not _KEYED.search(outcome.message):
         return
     for place in owners(state, outcome):
         before = state[place]
@@ -75,13 +73,6 @@ def _as_mapping(module: nn.Module, state: State, outcome: Outcome) -> Iterator[S
             mapping = Slot(before.name, Kind.MAPPING, (), is_sure=True, by_name=before.by_name)
             yield (*state[:place], mapping, *state[place + 1 :])
             return
-
-
-def _source(module: nn.Module) -> str:
-    try:
-        return inspect.getsource(type(module).forward)
-    except (OSError, TypeError):
-        return ""
 
 
 def _with_key(module: nn.Module, state: State, outcome: Outcome) -> Iterator[State]:
@@ -95,6 +86,9 @@ def _with_key(module: nn.Module, state: State, outcome: Outcome) -> Iterator[Sta
     kind = kind_by_name(key) or usual_kind(module)
     last = places[-1]
     new = slot(state[last].name, kind, key=key, by_name=state[last].by_name)
+    if kind is Kind.MASK and state[last].rank > _AXES_OF_IDS:
+        # Beside series a mask says which of their numbers are known: it has a shape like theirs.
+        new = replace(new, extents=state[last].extents, dtype=torch.float32)
     yield (*state[: last + 1], new, *state[last + 1 :])
 
 

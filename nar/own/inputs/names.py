@@ -20,8 +20,9 @@ _PATTERNS: Final[Mapping[str, Kind]] = {
     r"^(adj|adjacency|adj_matrix|a_hat)$": Kind.ADJACENCY,
     r"(input_)?ids$|^tokens?$|^texts?$|_tokens$|^words$|^caption.*|^sentences?$": Kind.IDS,
     r"^(wav|wavs|wave|waveforms?|audio|mixture|raw_audio|signal)$": Kind.WAVE,
-    r"^(videos?|clips?)$": Kind.VIDEO,
-    r"^(imgs?|images?|pixel_values|pixels|picture)\d?$": Kind.IMAGE,
+    r"(^|_)(videos?|clips?)(_|$)|^frames$": Kind.VIDEO,
+    r"^(z|noise|latents?|latent_code)$": Kind.VECTOR,
+    r"(^|_)(imgs?|images?|pixels|picture)(_?\d|_values|_tensor)?$": Kind.IMAGE,
 }
 _COMPILED: Final = tuple((re.compile(pattern), kind) for pattern, kind in _PATTERNS.items())
 # Integers by custom: a schedule's index, not a time in [0, 1].

@@ -18,6 +18,7 @@ from nar.own.inputs.slots import (
 )
 
 _MOST_AXES = 5
+_TEXTS = 8  # beside each other, as in an alignment; chosen: few, and none of the usual widths
 _WITH_BATCH = {1: Kind.SERIES, 2: Kind.IMAGE, 3: Kind.VOLUME}
 _WITHOUT_CHANNELS = {1: Kind.VECTOR, 2: Kind.VECTOR, 3: Kind.SERIES, 4: Kind.IMAGE, 5: Kind.VOLUME}
 # Sizes where an axis of one, the channels, is put in on the way.
@@ -62,6 +63,8 @@ def with_rank(
     if before.kind is Kind.MASK or (before.is_integer and before.is_typed):
         yield changed(state, place, extents=_padded(before.extents, rank))
         return
+    if before.kind is Kind.IDS and before.is_integer and rank == 3:
+        yield changed(state, place, extents=(1, _TEXTS, LENGTH))
     kind, extents = _shape(rank, reader)
     is_integer = before.is_integer and rank == 2
     dtype = before.dtype if is_integer else torch.float32

@@ -44,10 +44,11 @@ def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
         outcome: How it ended.
     """
     kinds = (
+        missing.keys(search, state, outcome),
         _of_layer(search, state, outcome),
         _of_call(search, state, outcome),
         messages.repairs(search, state, outcome),
-        missing.repairs(search, state, outcome),
+        missing.inputs(search, state, outcome),
         messages.usual_sizes(state, outcome),
     )
     return (repaired for repaired in chain.from_iterable(kinds) if repaired != state)

@@ -20,6 +20,7 @@ MOST_SECONDS: Final = 12.0
 _DEEPEST = 14  # repairs in a row; chosen: twice what the longest right answer took
 # Elements of all inputs; chosen: a gigabyte, and no usual input is near it.
 _LARGEST: Final = 3 * 10**8
+_MESSAGE = 80  # characters of an error that tell it from others; chosen: a line of a terminal
 # From this depth on, a repair after which the run stops earlier is a step back.
 _FIRST_STEPS = 2
 
@@ -149,11 +150,19 @@ class Search:
             if not _is_better(outcome, after, depth):
                 self._seen.add(repaired)
                 continue
+            if len(repaired) > len(state):
+                self._grant_key()
             # A mapping has as many keys as it has.
             found = self.depth_first(repaired, depth + (len(repaired) <= len(state)))
             if found is not None:
                 return found
         return None
+
+    def _grant_key(self) -> None:
+        """One probe more: each key of a mapping is asked for by a run of its own."""
+        self._budget.probes += 1
+        if self._allowed is not None:
+            self._allowed += 1
 
     def furthest(self) -> tuple[State, Outcome] | None:
         """The probe that came furthest."""
@@ -171,6 +180,13 @@ def _is_better(before: Outcome, after: Outcome, depth: int) -> bool:
     return is_further or (_signature(after) != _signature(before) and not is_back)
 
 
+def _without_numbers(outcome: Outcome) -> str:
+    """What an error says, whatever the sizes in it; the key that a mapping lacks is no size."""
+    if isinstance(outcome.error, KeyError):
+        return outcome.message
+    return re.sub(r"\d+", "#", outcome.message)[:_MESSAGE]
+
+
 def _signature(outcome: Outcome) -> tuple[object, ...]:
     """What a failure is, whatever the numbers in it."""
     call, layer = outcome.failing, outcome.layer
@@ -178,6 +194,6 @@ def _signature(outcome: Outcome) -> tuple[object, ...]:
     return (
         call.site if call else None,
         type(outcome.error).__name__,
-        re.sub(r"\d+", "#", outcome.message)[:80],
+        _without_numbers(outcome),
         tuple(map(len, shapes)),
     )

@@ -6,7 +6,7 @@ from typing import Any, Final
 import torch
 from torch import nn
 
-from nar.own.inputs.calls import Outcome
+from nar.own.inputs.calls import POOLING, Call, Outcome
 from nar.own.inputs.evidence import optional_parameters
 from nar.own.inputs.missing import kinds_of, with_input
 from nar.own.inputs.ranks import SOUND_CHANNELS
@@ -26,13 +26,24 @@ from nar.own.inputs.slots import (
 ENOUGH: Final = 0.97  # of the weights; chosen: what is left is an auxiliary head or an unused table
 _GAIN = 0.005  # of the weights; chosen: less is a bias
 _INDEXED: Final = re.compile(r"index .*out of|out of bounds|too few")
+_AXES_OF_MAPS = 4  # a batch, channels or frames, and the axes of a map
+_LARGE_KERNEL = 4  # chosen: poolings between layers have kernels of 2 and 3
+_A_FEW = 8  # frames; chosen: usual for clips
 _MANY = (LENGTH, WIDTH, STEPS)  # extents that no layer asked for
 
 
 def settled(search: Search, state: State) -> State:
     """The inputs after all that can be made better of them, each in its own bound."""
-    for better in (_long_sounds, _time_first, _integers, _columns, _all_inputs):
-        with search.granted(probes=10, seconds=3.0):
+    for better in (
+        _long_sounds,
+        _time_first,
+        _integers,
+        _columns,
+        _maps_as_pooled,
+        _no_axis_of_one,
+        _all_inputs,
+    ):
+        with search.granted(probes=10, seconds=1.0):
             state = better(search, state)
     return state
 
@@ -54,7 +65,7 @@ def other_sizes_differ(search: Search, state: State) -> bool | None:
     """Whether other sizes run other operators; None where no other size runs."""
     before = [call.function for call in search.outcomes[state].calls]
     answer: bool | None = None
-    with search.granted(probes=2, seconds=2.0):
+    with search.granted(probes=2, seconds=1.0):
         for factor in (2.0, 0.5):
             other = _scaled(state, factor)
             if other == state:
@@ -99,7 +110,7 @@ def _long_sounds(search: Search, state: State) -> State:
     for place, each in enumerate(state):
         if each.kind not in (Kind.SERIES, Kind.SEQUENCE) or each.rank != 3:
             continue
-        if each.extents[1] in SOUND_CHANNELS and each.extents[2] == STEPS:
+        if each.extents[1] in SOUND_CHANNELS and each.extents[2] < SAMPLES:
             extents = (1, each.extents[1], SAMPLES)
             state = _if_ok(search, changed(state, place, extents=extents), state)
     return state
@@ -165,6 +176,41 @@ def _columns(search: Search, state: State) -> State:
                 low = middle
         if high < each.extents[1]:
             state = resized(state, place, (1,), high)
+    return state
+
+
+def _maps_as_pooled(search: Search, state: State) -> State:
+    """Sizes with which the last pooling, if it has a large kernel, covers its whole map."""
+    pool = next((call for call in reversed(search.outcomes[state].calls) if _pools(call)), None)
+    if pool is None:
+        return state
+    assert isinstance(pool.detail, list | tuple), "_pools looks for it"
+    extents, kernel = pool.shapes[0][2:], pool.detail
+    new = state
+    for place, each in enumerate(state):
+        if each.path not in pool.sources[0] or each.rank != len(pool.shapes[0]):
+            continue
+        for axis, (extent, covered) in enumerate(zip(extents, kernel, strict=False), 2):
+            if extent > covered >= _LARGE_KERNEL:
+                new = resized(new, place, (axis,), round(each.extents[axis] * covered / extent))
+    return _if_ok(search, new, state)
+
+
+def _pools(call: Call) -> bool:
+    return (
+        POOLING.match(call.function) is not None
+        and "adaptive" not in call.function
+        and isinstance(call.detail, list | tuple)
+        and len(call.detail) == len(call.shapes[0]) - 2
+    )
+
+
+def _no_axis_of_one(search: Search, state: State) -> State:
+    """An axis of one, which hides what runs along it, as long as a few where that runs too."""
+    for place, each in enumerate(state):
+        if each.is_stated or each.rank < _AXES_OF_MAPS or each.extents[1] != 1:
+            continue
+        state = _if_ok(search, resized(state, place, (1,), _A_FEW), state)
     return state
 
 

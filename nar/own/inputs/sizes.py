@@ -19,6 +19,8 @@ SIDES: Final = (
 LENGTHS: Final = (
     128, 64, 77, 256, 512, 50, 100, 32, 16, 1024, 196, 200, 96, 784, 2048, 4096, 16000,
 )  # fmt: skip
+_SMALL_SIDES: Final = (32, 28)
+_FACTORS: Final = (2, 16, 256)  # strides round what is small to one
 _STEPS = 8  # of a search between two extents; chosen: it halves 224 down to one
 _CLOSE = 0.13  # chosen: what floors of strides and poolings change of a side
 # Usual extents that are tried in place of the one found, relative to it.
@@ -98,7 +100,13 @@ def solved(search: Search, state: State, outcome: Outcome, demand: Demand) -> It
         may_turn = demand.wanted in state[place].extents and turned != state
         if may_turn and search.probe(turned).passed(site):
             yield turned
+    for together in _together(state, places, demand):
+        if search.probe(together).passed(site):
+            yield together
     for place in places:
+        single = _one_feature(state, place, demand)
+        if single != state and search.probe(single).passed(site):
+            yield single
         for axes in state[place].axes():
             yield from _along(search, _Question(state, outcome, demand, place, axes))
 
@@ -128,6 +136,28 @@ def _turned(state: State, place: int) -> State:
         return state
     batch, one, other = each.extents
     return changed(state, place, extents=(batch, other, one))
+
+
+def _together(state: State, places: list[int], demand: Demand) -> Iterator[State]:
+    """Inputs of one shape that the call gets as one, all with the share that is wanted."""
+    shapes = {state[place].extents for place in places}
+    if len(places) < 2 or len(shapes) > 1 or not demand.got:
+        return
+    for axes in state[places[0]].axes():
+        share = state[places[0]].extents[axes[0]] * demand.wanted / demand.got
+        if share >= 1 and abs(share - round(share)) < _WHOLE:
+            new = state
+            for place in places:
+                new = resized(new, place, axes, round(share))
+            yield new
+
+
+def _one_feature(state: State, place: int, demand: Demand) -> State:
+    """A sequence of single numbers, where the call gets all features of all times in one."""
+    each = state[place]
+    if each.rank != 3 or each.is_listed or each.extents[1] * each.extents[2] != demand.got:
+        return state
+    return changed(state, place, extents=(each.extents[0], demand.wanted, 1))
 
 
 def _read(outcome: Outcome, reference: Outcome, demand: Demand) -> int | None:
@@ -161,12 +191,10 @@ def _along(search: Search, question: _Question) -> Iterator[State]:
             if side != start and question.passes(search, side):
                 yield question.at(side)
                 return
-    step = start * 2 if wanted > got else (start + 1) // 2
-    step = step if step != start else start + 1
+    step, read = _first_step(search, question)
     if question.passes(search, step):
         yield question.at(step)
         return
-    read = question.read(search, step)
     if read is None:
         step = start + max(1, start // 8)
         read = question.read(search, step)
@@ -182,10 +210,25 @@ def _along(search: Search, question: _Question) -> Iterator[State]:
     yield question.at(found)
 
 
+def _first_step(search: Search, question: _Question) -> tuple[int, int | None]:
+    """Another extent, and what the call gets with it: far enough away that something moves."""
+    got, start = question.demand.got, question.before
+    is_larger = question.demand.wanted > got
+    step, read = start, None
+    for factor in _FACTORS:
+        step = start * factor if is_larger else -(-start // factor)
+        step = step if step != start else start + 1
+        read = question.read(search, step)
+        if read != got or question.passes(search, step) or len(question.axes) > 1:
+            break
+    return step, read
+
+
 def _usual_near(guess: float) -> list[int]:
     near = [side for side in SIDES if abs(side - guess) <= _CLOSE * guess]
     nearest = sorted(near, key=lambda side: abs(side - guess))[:2]
-    return nearest or [max(1, round(guess))]
+    # Strides and poolings that round down lose more of a small side than of a large one.
+    return nearest or [side for side in _SMALL_SIDES if side > guess] or [max(1, round(guess))]
 
 
 def _usual_around(found: int, *, is_side: bool) -> list[int]:

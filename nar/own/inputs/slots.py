@@ -164,8 +164,12 @@ class Slot:
             return torch.stack([ends, (ends + 1) % NODES])[: self.extents[0]].to(self.dtype)
         if self.kind is Kind.LENGTHS:
             return torch.full(self.extents, LENGTH, dtype=self.dtype)
-        fill = 1 if self.dtype is torch.bool or self.kind is Kind.MASK else 0
-        return torch.full(self.extents, fill, dtype=self.dtype)
+        return torch.full(self.extents, int(self._is_filled()), dtype=self.dtype)
+
+    def _is_filled(self) -> bool:
+        """Whether it holds ones: a mask that hides nothing, and ids that are not padding."""
+        is_mask = self.dtype is torch.bool or self.kind is Kind.MASK
+        return is_mask or (self.kind is Kind.IDS and self.is_integer)
 
 
 State: TypeAlias = tuple[Slot, ...]
