@@ -17,12 +17,13 @@ from nar.capture import Capture, capture_exported, capture_onnx
 from nar.graphs.architecture import UNKNOWN, Labels
 from nar.own.calling import Caller
 from nar.own.construct.arguments import Arguments, read_arguments
+from nar.own.construct.lightly import lightly
 from nar.own.given import stated_of
 from nar.own.guard import guarded_capture
 from nar.own.inputs import NoInputsError
 from nar.own.making import Made, maker_of, with_findings
 from nar.own.user_code import as_at_home
-from nar.zoo.building import UninitialisedOnMeta, weightless
+from nar.zoo.building import UninitialisedOnMeta
 from nar.zoo.sources.transformers.config_file import capture_config_file
 from nar.zoo.sources.transformers.known_values import known_values
 from nar.zoo.spec import ArchitectureSpec
@@ -34,7 +35,7 @@ _GB = 10**9  # bytes in a gigabyte, for messages
 # and around the call. The second keeps constants on the meta device too, where no size is too
 # large, so their values have to be known from where they are made.
 _WITHOUT_WEIGHTS: tuple[tuple[_Surroundings, _Surroundings, _Surroundings], ...] = (
-    (nullcontext, weightless, known_values),
+    (nullcontext, lightly, known_values),
     (known_values, UninitialisedOnMeta, nullcontext),
 )
 

@@ -79,7 +79,7 @@ class UserCode:
             if getattr(module, "__file__", None) == str(path):
                 return module
         if only_defines(self.repository.tree(path)):
-            with defining():
+            with defining(), _first_on_path(_root(path)):
                 return run_file(path, self._aliases(path))
         return self._definitions_of(path, "other statements do more")
 
@@ -160,6 +160,16 @@ def as_at_home(path: Path) -> Iterator[UserCode]:
     finally:
         sys.path[:], sys.argv = before[1:]
         _forget(before[0], repository.root)
+
+
+@contextmanager
+def _first_on_path(folder: Path) -> Iterator[None]:
+    """Inside, modules of a folder are found before others of their names."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
 
 
 def run_file(path: Path, aliases: Iterable[str] = ()) -> ModuleType:

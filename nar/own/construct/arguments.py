@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from nar.base.errors import InvalidInputError
+from nar.own.construct.evidence.parsed import read_settings
 from nar.own.construct.evidence.settings import settings_of
-from nar.own.construct.evidence.sources import read_settings
 
 _WANTED = (
     "wanted arguments that are values of Python, such as (64, deep=True), calls of what the file "

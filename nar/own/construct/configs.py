@@ -25,8 +25,11 @@ from nar.own.construct.usual_values import NOTHING, usual_value
 _CLASS_NAME = re.compile(
     r"(Config|Cfg|Args|Arguments|Params|Hparams|Dimensions|Dims|Settings|Options)$", re.IGNORECASE
 )
-_MAKER = re.compile(r"default|get_.*config|example_config|get_cfg|make_config", re.IGNORECASE)
+_MAKER = re.compile(r"default|get_.*config|_config$|get_cfg|make_config", re.IGNORECASE)
+_CONFIG_FILE = re.compile(r"config|cfg|default|option|param|settings|opts", re.IGNORECASE)
+_CONFIG_FILES_READ = 6  # Chosen: the nearest; a folder of experiments has hundreds
 _PLAIN_TYPES = (int, float, str, bool, list, tuple, dict, type(None), object)
+_NO_CONFIGURATIONS = (ModuleType, StandIn, str, int, float, list, tuple, type(None))
 _COVERAGE = 0.5  # of the names that are read, for a class that nothing else connects to the model
 _PLACES_SHOWN = 4  # names that a configuration's method leaves open, in one line
 
@@ -51,8 +54,12 @@ def wants_settings(target: Target, name: str) -> bool:
     annotation = target.parameters[name].annotation
     if inspect.isclass(annotation) and dataclasses.is_dataclass(annotation):
         return True
+    if inspect.isclass(annotation) and issubclass(annotation, nn.Module):
+        return False
     if annotation in (int, float, bool, str, list, tuple):
         return False
+    if isinstance(target.parameters[name].default, str):
+        return False  # the path of a file
     return (is_settings_name(name) and len(name) > 1) or bool(names_read(target.called, name))
 
 
@@ -78,8 +85,9 @@ def configurations(
     yield from finder.of_methods(target)
     yield from finder.of_module()
     yield from finder.of_classes(finder.classes_of_module())
-    yield from finder.of_source()
     yield from finder.of_classes(finder.classes_of_package())
+    yield from finder.of_config_files()
+    yield from finder.of_source()
     yield finder.by_names()
 
 
@@ -130,7 +138,11 @@ class _Finder:
             except Exception:
                 continue
             if not isinstance(made, nn.Module):
-                yield self._completed(method, made, f"{target.name}.{name}()")
+                written = f"{target.name}.{name}()"
+                stated = self._stated_by_users(made, written)
+                if stated:
+                    yield self._completed(method, made, written, stated)
+                yield self._completed(method, made, written, stated | self._left_open(made, stated))
 
     def of_module(self) -> Iterator[Configured]:
         """An object that the file itself has under the parameter's name."""
@@ -140,6 +152,39 @@ class _Finder:
             if is_object and not inspect.isroutine(held) and not inspect.isclass(held):
                 place = f"{name} of {_file_of(self._module)}"
                 yield Configured(_copying(held), (AssumedValue(self._name, short(held), place),))
+
+    def of_config_files(self) -> Iterator[Configured]:
+        """Objects and functions of Python files of configurations that have what is read."""
+        repository = self._evidence.repository
+        paths = [path for path in repository.python_files if _CONFIG_FILE.search(path.stem)]
+        for path in paths[:_CONFIG_FILES_READ]:
+            try:
+                module = self._definitions(path)
+            # Another file's imports may raise anything.
+            except (Exception, SystemExit):
+                continue
+            for name, make in _objects(module):
+                try:
+                    made = make()
+                # A function of configurations may raise anything as well.
+                except Exception:
+                    continue
+                if self._covers(made):
+                    place = f"{name} of {repository.relative(path)}"
+                    values = [AssumedValue(self._name, short(made), place)]
+                    is_settings = isinstance(made, Settings)
+                    yield (
+                        self._settings(made, values)
+                        if is_settings
+                        else Configured(make, tuple(values))
+                    )
+                    return
+
+    def _covers(self, made: object) -> bool:
+        if isinstance(made, StandIn) or not self._wanted:
+            return False
+        has = [name for name in self._wanted if _has(made, name)]
+        return len(has) >= max(1, _COVERAGE * len(self._wanted))
 
     def of_source(self) -> Iterator[Configured]:
         """The source of the repository that has most of the names that are read."""
@@ -226,14 +271,35 @@ class _Finder:
             return name in self._wanted and is_size and not has_own_rule
         return is_open(name, default)
 
-    def _completed(self, method: Callable[[], Any], made: Any, written: str) -> Configured:  # noqa: ANN401
-        """What a method returns, with the names that it leaves at None and that are read."""
+    def _stated_by_users(self, made: Any, written: str) -> dict[str, Stated]:  # noqa: ANN401
+        """What code that calls a method sets of the configuration that it returns."""
+        found: list[dict[str, Stated]] = [{}]
+        for source in self._evidence.sources:
+            if source.kind not in (Kind.README, Kind.ASSIGNMENTS, Kind.PARSER):
+                continue
+            if written in self._evidence.repository.text(source.path):
+                held = {name: value for name, value in source.values.items() if _has(made, name)}
+                known = self._evidence.evaluator.known(held)
+                found.append(
+                    {n: Stated(v, source.place) for n, v in known.items() if v is not None}
+                )
+        return max(found, key=len)
+
+    def _left_open(self, made: Any, stated: Mapping[str, Stated]) -> dict[str, Stated]:  # noqa: ANN401
+        """Values for the names that a configuration leaves at None and that are read."""
+        left = [name for name in self._wanted if _of(made, name) is None and name not in stated]
+        found = {name: self._evidence.stated_or_usual(name, left) for name in left}
+        return {name: each for name, each in found.items() if each is not None}
+
+    def _completed(
+        self,
+        method: Callable[[], Any],
+        made: Any,  # noqa: ANN401
+        written: str,
+        filled: Mapping[str, Stated],
+    ) -> Configured:
+        """What a method returns, with some names set."""
         left = [name for name in self._wanted if _of(made, name) is None]
-        filled: dict[str, Stated] = {}
-        for name in left:
-            stated = self._evidence.stated_or_usual(name, left)
-            if stated is not None:
-                filled[name] = stated
         file = _file_of(self._module)
         shown = ", ".join(left[:_PLACES_SHOWN])
         place = f"{file}; it leaves {shown} open" if left else file
@@ -271,6 +337,18 @@ class _Finder:
         return Configured(_copying(settings), tuple(values), fill)
 
 
+def _objects(module: ModuleType) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Objects that a file holds, and what its functions of configurations return."""
+    for name, held in list(vars(module).items()):
+        if inspect.isfunction(held) and held.__module__ == module.__name__:
+            required = Target.of(held, name).required
+            if _MAKER.search(name) and not required:
+                yield f"{name}()", held
+        elif not name.startswith("__") and not callable(held):
+            if not isinstance(held, _NO_CONFIGURATIONS):
+                yield name, _copying(held)
+
+
 def _annotated(target: Target, name: str) -> Iterator[tuple[type, str]]:
     annotation = target.parameters[name].annotation
     own = getattr(target.called, "config_class", None)
@@ -303,6 +381,10 @@ def _copying(held: Any) -> Callable[[], Any]:  # noqa: ANN401
 
 def _of(config: Any, name: str) -> Any:  # noqa: ANN401
     return config.get(name) if isinstance(config, Mapping) else getattr(config, name, None)
+
+
+def _has(config: Any, name: str) -> bool:  # noqa: ANN401
+    return name in config if isinstance(config, Mapping) else hasattr(config, name)
 
 
 def _set(config: Any, name: str, value: Any) -> None:  # noqa: ANN401

@@ -1,24 +1,29 @@
 """From a class or function of a user's file to what it makes, its arguments found."""
 
 import ast
+import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from nar.graphs.assumed import AssumedValue
 from nar.own.construct.configs import Configured, configurations, wants_settings
 from nar.own.construct.evidence.calls import Call, calls_of
-from nar.own.construct.evidence.evaluator import Definitions
+from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
 from nar.own.construct.evidence.lookup import Evidence
 from nar.own.construct.evidence.repository import Repository
-from nar.own.construct.evidence.settings import MissingSettingError, settings_of
+from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
 from nar.own.construct.findings import Findings
 from nar.own.construct.makers import caught, is_class_of, makers_of, needs, values_given
 from nar.own.construct.proposals import Proposal, Target, short
 from nar.own.construct.targets import targeted
 
 _MOST_PROPOSALS = 14  # Chosen: each may build a large model; later ones are guesses
+_MOST_SECONDS = 12.0  # Chosen: after so long no further way is begun
+_SETTINGS_ENDINGS = (".json", ".yaml", ".yml")
 _MOST_FILLS = 25  # names that a configuration lacks, each found by one more attempt
 _CALLS_TRIED = 6
 _MAKERS_TRIED = 4
@@ -86,10 +91,12 @@ class Construction:
     def _each(self) -> Iterator[Proposal]:
         """The proposals of earlier attempts, then new ones."""
         yield from list(self._proposals)
+        begun = time.monotonic()
         for proposal in self._source:
             self._proposals.append(proposal)
             yield proposal
-            if len(self._proposals) >= _MOST_PROPOSALS:
+            is_late = time.monotonic() - begun > _MOST_SECONDS
+            if is_late or len(self._proposals) >= _MOST_PROPOSALS:
                 return
 
     def _made(self, proposal: Proposal) -> Any:  # noqa: ANN401
@@ -119,17 +126,40 @@ class Construction:
 
     def _proposed(self) -> Iterator[Proposal]:
         if not self._target.required:
+            yield from self._files()
             yield from self._overriding()
             yield Proposal(self._target.called)
             return
         if len(self._target.required) == 1:
-            yield from self._configured(self._target.required[0])
+            name = self._target.required[0]
+            # A part of a model has the configuration that the model is built with.
+            if wants_settings(self._target, name):
+                yield from self._parents()
+            yield from self._configured(name)
         yield from self._functions()
         yield from self._targeted()
         yield from self._calls(most_missing=0)
         yield from self._parents()
         yield from self._calls(most_missing=len(self._target.required))
         yield from self._completed({}, (), "")
+
+    def _files(self) -> Iterator[Proposal]:
+        """Defaults that are files of settings, found in the repository where none is there."""
+        found = {}
+        for name, parameter in self._target.parameters.items():
+            default = parameter.default
+            is_file = isinstance(default, str) and Path(default).suffix in _SETTINGS_ENDINGS
+            if is_file and not Path(default).is_file():
+                path = self._evidence.file_of(name, Path(default).name)
+                if path is not None:
+                    found[name] = path
+        if found:
+            values = tuple(
+                AssumedValue(name, self._repository.relative(path), "the file of its default")
+                for name, path in found.items()
+            )
+            given = {name: str(path) for name, path in found.items()}
+            yield Proposal(lambda: self._target.called(**given), values)
 
     def _overriding(self) -> Iterator[Proposal]:
         """What the repository builds it with in place of its defaults, where it does so once."""
@@ -193,11 +223,11 @@ class Construction:
         if not self._target.is_class or self._level >= _PARENTS_ABOVE:
             return
         _, classes = makers_of(self._repository, self._target)
-        for call, owner in classes[:_MAKERS_TRIED]:
-            yield Proposal(lambda call=call, owner=owner: self._part_of(call, owner.name))  # type: ignore[misc]
+        for place in classes[:_MAKERS_TRIED]:
+            yield Proposal(partial(self._part_of, place.path, place.node.name, place.place))
 
-    def _part_of(self, call: Call, owner: str) -> Any:  # noqa: ANN401
-        module = self._definitions(call.path)
+    def _part_of(self, path: Path, owner: str, place: str) -> Any:  # noqa: ANN401
+        module = self._definitions(path)
         if not is_class_of(module, owner):
             raise LookupError(f"{owner} is no class")
         whole = Construction(
@@ -209,7 +239,7 @@ class Construction:
             self._level + 1,
         )
         made, given = caught(self._target, whole.make)
-        self._note(given, f"{call.place}, as a part of {owner}")
+        self._note(given, f"{place}, as a part of {owner}")
         return made
 
     def _targeted(self) -> Iterator[Proposal]:
@@ -253,18 +283,17 @@ class Construction:
         for name, found in given.items():
             if name not in self._target.parameters:
                 continue
-            is_name = isinstance(found.node, ast.Name)
-            if is_name and wants_settings(self._target, name):
-                config = next(self._configurations(name))
-                configured.append(config)
-                known[name] = config.make
-                continue
             try:
                 self._evidence.evaluator.value(found)
             except UnknownValueError:
-                unknown.append(name)
-                continue
-            known[name] = _working_out(self._evidence, found)
+                if not wants_settings(self._target, name):
+                    unknown.append(name)
+                    continue
+                config = next(self._configurations(name))
+                configured.append(config)
+                known[name] = config.make
+            else:
+                known[name] = _working_out(self._evidence, found)
         return known, tuple(configured), unknown
 
     def _completed(
@@ -293,6 +322,8 @@ class Construction:
                 makers[name] = config.make
                 values += config.values
                 fills += [config.fill] if config.fill else []
+            elif is_settings_name(name):
+                makers[name] = lambda: Settings({})
             else:
                 return
         named = {each.name for each in values}

@@ -4,6 +4,8 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nar.graphs.assumed import AssumedValue
@@ -17,27 +19,70 @@ _WORKING = re.compile(
     r"main|train|test|load|worker|infer|eval|convert|demo|run|sample|export|predict|bench|visual|"
     r"pretrained|forward|setup_optim"
 )
+_FILES_NAMING = 100  # Chosen: the nearest; a part is seldom named far from its model
 _Definition = ast.FunctionDef | ast.ClassDef
 
 
 class _CaughtError(BaseException):
-    """Ends a maker once the wanted module is built."""
+    """Ends a maker once the wanted module is built.
+
+    Attributes:
+        result: Where it lies; it tells for which of several makers, one in another, it is.
+    """
+
+    def __init__(self, result: list[tuple[Any, dict[str, Any]]]) -> None:
+        super().__init__()
+        self.result = result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """A class of the repository that makes another as a part of it.
+
+    Attributes:
+        path: Its file.
+        node: It.
+        place: Where it names the other, in words.
+    """
+
+    path: Path
+    node: ast.ClassDef
+    place: str
 
 
 def makers_of(
     repository: Repository, target: Target
-) -> tuple[list[tuple[Call, ast.FunctionDef]], list[tuple[Call, ast.ClassDef]]]:
-    """Functions that call a class, those that need no arguments first; and classes that do."""
+) -> tuple[list[tuple[Call, ast.FunctionDef]], list[Whole]]:
+    """Functions that call a class, those that need no arguments first; and classes that name it.
+
+    A class may name it without a call: where it chooses between several, or takes it as a default.
+    """
     functions: dict[str, tuple[Call, ast.FunctionDef]] = {}
-    classes: dict[str, tuple[Call, ast.ClassDef]] = {}
+    classes: dict[str, Whole] = {}
     for call in calls_of(repository, target.name, repository.path):
         owner = _outermost(call)
         if isinstance(owner, ast.FunctionDef) and not _WORKING.search(owner.name.lower()):
             functions.setdefault(owner.name, (call, owner))
         elif isinstance(owner, ast.ClassDef) and owner.name != target.name:
-            classes.setdefault(owner.name, (call, owner))
+            classes.setdefault(owner.name, Whole(call.path, owner, call.place))
+    for whole in _naming(repository, target.name):
+        classes.setdefault(whole.node.name, whole)
     by_need = sorted(functions.values(), key=lambda each: len(needs(each[1])))
     return by_need, list(classes.values())
+
+
+def _naming(repository: Repository, name: str) -> Iterator[Whole]:
+    """The classes of the nearest files that name a class in their bodies."""
+    for path in repository.python_files[:_FILES_NAMING]:
+        if not re.search(rf"\b{re.escape(name)}\b", repository.text(path)):
+            continue
+        for node in repository.tree(path).body:
+            if not isinstance(node, ast.ClassDef) or node.name == name:
+                continue
+            names = (n for part in node.body for n in ast.walk(part) if isinstance(n, ast.Name))
+            line = next((each.lineno for each in names if each.id == name), None)
+            if line is not None:
+                yield Whole(path, node, f"{repository.relative(path)}:{line}")
 
 
 def needs(function: ast.FunctionDef) -> list[str]:
@@ -72,12 +117,14 @@ def caught(target: Target, make: Any) -> tuple[Any, dict[str, Any]]:  # noqa: AN
         if type(self) is cls and depth == 0:
             names = list(target.parameters)
             result.append((self, dict(zip(names, args, strict=False)) | kwargs))
-            raise _CaughtError
+            raise _CaughtError(result)
 
     cls.__init__ = initialise
     try:
         make()
-    except _CaughtError:
+    except _CaughtError as error:
+        if error.result is not result:
+            raise
         return result[0]
     finally:
         if own is None:

@@ -1,6 +1,7 @@
 """One way to call a class or function, and where each of its arguments comes from."""
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,8 +9,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from nar.graphs.assumed import AssumedValue
+from nar.own.construct.evidence.settings import Settings
 from nar.own.construct.reads import constructor_of
 
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
 _LONGEST = 60  # characters of a value that are shown
 
 
@@ -91,7 +94,11 @@ def short(value: object) -> str:
         return f"a tensor {tuple(value.shape)}"
     if inspect.isclass(value) or inspect.isroutine(value):
         return str(getattr(value, "__qualname__", value))
+    if isinstance(value, Settings):
+        return "a namespace"
     text = " ".join(repr(value).split())
+    if _ADDRESS.search(text):
+        return type(value).__name__
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 

@@ -79,10 +79,13 @@ def _read(
 
 
 def _own_reads(tree: ast.AST, aliases: set[str]) -> Iterator[str]:
+    # What is called is a method of the object, no setting.
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             is_private = node.attr.startswith("_") or node.attr in _METHODS
-            if not is_private and _is_one_of(node.value, aliases):
+            is_setting = not is_private and id(node) not in called
+            if is_setting and _is_one_of(node.value, aliases):
                 yield node.attr
         elif isinstance(node, ast.Subscript) and _is_one_of(node.value, aliases):
             key = node.slice.value if isinstance(node.slice, ast.Constant) else None

@@ -34,6 +34,7 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"(^|_)(num_?|n_?)?heads?$", 8),
         (r"n_?actions?$|(action|act)_?(dim|size)$", 4),
         (r"(state|obs|observation)_?(dim|size)$", 8),
+        (r"_state$", 512),
         (r"(latent|z|noise)_?(dim|size|channels)?$|^nz$", 100),
         (r"(^|_)(num_?|n_?)?(layers?|blocks?|depths?|stages?|res_?blocks?)$|^depth$", 4),
         (r"num_queries", 100),
@@ -42,7 +43,8 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"n?_?feat(ures?)?s?$|feature_(dim|size)$|^(enc|dec|c)_(in|out)$|input_(dim|size)$", 64),
         (r"(mlp|ffn?|inner|intermediate|feedforward)_?(dim|size|channels?)$|d_ff$|d_inner$", 1024),
         (r"nhid(den)?$|hidden|^hid", 512),
-        (r"width$|dim$|d_?model$|n_embd$|^d$|embed|channels$|planes$|^c$|(_|^)size$", 512),
+        (r"^(n|m|f|c\d*|ch\d*|nf|ngf|ndf|nc\d)$", 64),
+        (r"width$|dim$|d_?model$|n_embd$|^d$|embed|channels$|planes$|(_|^)size$", 512),
     )
 )  # fmt: skip
 # Types of annotations -> what is usual where the name tells nothing.

@@ -76,16 +76,17 @@ def calls_of(repository: Repository, name: str, defined_in: Path | None = None) 
             continue
         found += [
             Call(path, tree, node, f"{repository.relative(path)}:{node.lineno}")
-            for node in _calls(tree, name)
+            for node in _calls(repository.nodes(path), name)
         ]
     for path, tree in repository.readme_code:
         place = f"the code in {repository.relative(path)}"
-        found += [Call(path, tree, node, place) for node in _calls(tree, name)]
+        nodes = tuple(ast.walk(tree))
+        found += [Call(path, tree, node, place) for node in _calls(nodes, name)]
     return found[:_MOST_CALLS]
 
 
-def _calls(tree: ast.Module, name: str) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
+def _calls(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.Call]:
+    for node in nodes:
         if isinstance(node, ast.Call):
             called = node.func
             last = getattr(called, "id", None) or getattr(called, "attr", None)

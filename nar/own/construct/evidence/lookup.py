@@ -117,6 +117,16 @@ class Evidence:
         equal = {s.path for s in ranked if len(wanted & s.values.keys()) == most}
         return Fitting(ranked[0], most, len(equal) - 1)
 
+    def file_of(self, flag: str, name: str) -> Path | None:
+        """The nearest file of settings of a name, else one that commands give for a flag."""
+        files = self.repository.settings_files
+        commanded = [flags[flag] for _, flags in self.repository.commands if flag in flags]
+        for wanted in (name, *(Path(each).name for each in commanded)):
+            for path in files:
+                if path.name == wanted:
+                    return path
+        return None
+
     def _rank(self, source: Source) -> tuple[Any, ...]:
         """Of sources that have as much: what speaks of the target, then of commands, then near."""
         return (

@@ -4,11 +4,11 @@ import ast
 import os
 import re
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 
+from nar.own.construct.evidence.parsed import parsed_file, parsed_text
 from nar.own.construct.root import is_repository, repository_root
 
 # Chosen: repositories of research code have fewer; of the others the nearest files are read.
@@ -39,7 +39,6 @@ class Repository:
         self.path = path.resolve()
         self.root = repository_root(path)
         self._texts: dict[Path, str] = {}
-        self._trees: dict[Path, ast.Module] = {}
 
     @cached_property
     def python_files(self) -> tuple[Path, ...]:
@@ -61,7 +60,7 @@ class Repository:
         for path in self._documents:
             for block in _PYTHON_BLOCK.findall(self.text(path)):
                 text = re.sub(r"^(>>>|\.\.\.) ?", "", block, flags=re.MULTILINE)
-                tree = _parsed(text)
+                tree = parsed_text(text)
                 if tree is not None:
                     found.append((path, tree))
         return tuple(found)
@@ -84,18 +83,15 @@ class Repository:
 
     def text(self, path: Path) -> str:
         """A file's text, with marks in place of what is no UTF-8; empty where it cannot be read."""
-        if path not in self._texts:
-            try:
-                self._texts[path] = path.read_text(encoding="utf-8-sig", errors="replace")
-            except OSError:
-                self._texts[path] = ""
-        return self._texts[path]
+        return parsed_file(path).text if path.suffix == ".py" else self._document(path)
 
     def tree(self, path: Path) -> ast.Module:
         """A Python file's syntax tree; one without statements where it has errors."""
-        if path not in self._trees:
-            self._trees[path] = _parsed(self.text(path)) or ast.Module([], [])
-        return self._trees[path]
+        return parsed_file(path).tree
+
+    def nodes(self, path: Path) -> tuple[ast.AST, ...]:
+        """All nodes of a Python file's syntax tree."""
+        return parsed_file(path).nodes
 
     def relative(self, path: Path) -> str:
         """A file's path as it is written below the root."""
@@ -110,6 +106,14 @@ class Repository:
         shared = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(here), len(there)))
         is_test = any(_TESTS.search(part) for part in path.relative_to(self.root).parts)
         return len(here) + len(there) - 2 * shared + (_TEST_DISTANCE if is_test else 0)
+
+    def _document(self, path: Path) -> str:
+        if path not in self._texts:
+            try:
+                self._texts[path] = path.read_text(encoding="utf-8-sig", errors="replace")
+            except OSError:
+                self._texts[path] = ""
+        return self._texts[path]
 
     @cached_property
     def _documents(self) -> tuple[Path, ...]:
@@ -147,13 +151,3 @@ def _walk(root: Path, depth: int | None) -> Iterator[Path]:
             path = here / name
             if path.is_file():
                 yield path
-
-
-def _parsed(text: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            # Old repositories have invalid escapes in their texts.
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None

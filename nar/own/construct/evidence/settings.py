@@ -2,7 +2,10 @@
 
 import copy
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from nar.own.construct.evidence.parsed import read_settings
 
 
 class MissingSettingError(AttributeError, KeyError):
@@ -20,8 +23,13 @@ class Settings(dict[str, Any]):
     can be looked for elsewhere.
     """
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__({str(name): settings_of(value) for name, value in values.items()})
+    def __init__(
+        self,
+        values: Mapping[str, Any] | None = None,
+        **more: Any,  # noqa: ANN401
+    ) -> None:
+        given = {**(values or {}), **more}
+        super().__init__({str(name): settings_of(value) for name, value in given.items()})
         # `vars(config)` then has the values, as that of an argparse namespace has.
         self.__dict__ = self
 
@@ -40,9 +48,38 @@ class Settings(dict[str, Any]):
         """Another one of the same values."""
         return Settings(self)
 
+    def freeze(self) -> None:
+        """Stay changeable; the name that yacs has for the contrary."""
+
+    defrost = lock = unlock = freeze
+
+    def merge_from_file(self, path: str | Path) -> None:
+        """Take the values of a file of YAML or JSON, those of inner mappings one by one."""
+        held = read_settings(Path(path))
+        if isinstance(held, Mapping):
+            _merge(self, held)
+
+    def merge_from_list(self, values: list[Any]) -> None:
+        """Take pairs of a name with dots and a value."""
+        for name, value in zip(values[::2], values[1::2], strict=False):
+            *above, last = str(name).split(".")
+            place = self
+            for part in above:
+                place = place.setdefault(part, Settings())
+            place[last] = value
+
     def clone(self) -> "Settings":
         """As `copy`; the name that yacs has for it."""
         return copy.deepcopy(self)
+
+
+def _merge(settings: Settings, values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        own = settings.get(name)
+        if isinstance(own, Settings) and isinstance(value, Mapping):
+            _merge(own, value)
+        else:
+            settings[name] = settings_of(value)
 
 
 def settings_of(value: object) -> Any:  # noqa: ANN401

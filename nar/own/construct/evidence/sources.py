@@ -1,7 +1,6 @@
 """Everything in a repository that gives values to names: parsers, files, calls, assignments."""
 
 import ast
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nar.own.construct.evidence.expressions import Expression
+from nar.own.construct.evidence.parsed import read_settings
 from nar.own.construct.evidence.repository import Repository
 
 # Fewer keywords say nothing about a design: `print(end="")`, `open(mode="r")`.
@@ -56,28 +56,11 @@ def read_sources(repository: Repository) -> tuple[Source, ...]:
     for path in repository.python_files:
         found += _of_python(repository, path)
     for path, tree in repository.readme_code:
-        values = _attributes(path, tree)
+        values = _attributes(path, tree, tuple(ast.walk(tree)))
         if values:
             place = f"the code in {repository.relative(path)}"
             found.append(Source(place, Kind.README, path, values, -1))
     return tuple(found)
-
-
-def read_settings(path: Path) -> Any:  # noqa: ANN401
-    """What a file of JSON or YAML holds.
-
-    Raises:
-        ValueError: It is neither.
-    """
-    text = path.read_text(encoding="utf-8-sig")
-    if path.suffix == ".json":
-        return json.loads(text)
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error).splitlines()[0]) from error
 
 
 def parser_values(repository: Repository, path: Path) -> dict[str, Any]:
@@ -87,7 +70,7 @@ def parser_values(repository: Repository, path: Path) -> dict[str, Any]:
     """
     tree = repository.tree(path)
     values: dict[str, Any] = {}
-    for node in ast.walk(tree):
+    for node in repository.nodes(path):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
             name, value = _argument(path, tree, node)
             if name and (name not in values or values[name] is None):
@@ -170,7 +153,7 @@ def _of_python(repository: Repository, path: Path) -> Iterator[Source]:
     tree, name = repository.tree(path), repository.relative(path)
     distance = repository.distance(path)
     parser = parser_values(repository, path)
-    assigned = _attributes(path, tree)
+    assigned = _attributes(path, tree, repository.nodes(path))
     if parser:
         values = {key: value for key, value in assigned.items() if key not in parser} | parser
         yield Source(f"the arguments of {name}", Kind.PARSER, path, values, distance)
@@ -179,7 +162,7 @@ def _of_python(repository: Repository, path: Path) -> Iterator[Source]:
     literals = _module_settings(path, tree)
     if literals:
         yield Source(name, Kind.LITERALS, path, literals, distance)
-    for node in ast.walk(tree):
+    for node in repository.nodes(path):
         for kind, words, values in _of_node(path, tree, node):
             yield Source(f"{name}:{node.lineno}{words}", kind, path, values, distance)  # type: ignore[attr-defined]
 
@@ -197,6 +180,14 @@ def _of_node(
         if all(isinstance(key, str) for key in keys):
             pairs = zip(keys, node.values, strict=True)
             yield Kind.LITERALS, "", {str(key): wrap(value) for key, value in pairs}
+    elif isinstance(node, ast.ClassDef):
+        fields = {
+            each.target.id: wrap(each.value)
+            for each in node.body
+            if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.value
+        }
+        if len(fields) >= _FEWEST_ASSIGNED:
+            yield Kind.LITERALS, f" {node.name}", fields
 
 
 def _module_settings(path: Path, tree: ast.Module) -> dict[str, Any]:
@@ -209,10 +200,10 @@ def _module_settings(path: Path, tree: ast.Module) -> dict[str, Any]:
     return values if is_of_settings else {}
 
 
-def _attributes(path: Path, tree: ast.Module) -> dict[str, Any]:
+def _attributes(path: Path, tree: ast.Module, nodes: tuple[ast.AST, ...]) -> dict[str, Any]:
     """The values that are assigned to attributes of objects: ``config.width = 64``."""
     values: dict[str, Any] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Attribute):
             continue
         target = node.targets[0]

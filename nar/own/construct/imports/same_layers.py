@@ -2,11 +2,15 @@
 
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+from nar.own.construct.evidence.parsed import read_settings
+from nar.own.construct.evidence.settings import Settings, settings_of
 
 
 def _linear(inputs: int, outputs: int, bias: bool = True, **_: Any) -> nn.Module:  # noqa: ANN401
@@ -71,6 +75,28 @@ _FAIRSCALE = "fairscale.nn.model_parallel"
 _APEX_PARALLEL = "apex.transformer.tensor_parallel"
 _MEGATRON = "megatron.core.tensor_parallel"
 
+
+class _OmegaConf:
+    """What constructors use of omegaconf."""
+
+    @staticmethod
+    def load(path: str) -> Any:  # noqa: ANN401
+        """The settings of a file."""
+        return settings_of(read_settings(Path(path)))
+
+    @staticmethod
+    def create(values: Any = None) -> Any:  # noqa: ANN401
+        """The settings of a mapping."""
+        return settings_of({} if values is None else values)
+
+    @staticmethod
+    def to_container(values: Any, **_: Any) -> Any:  # noqa: ANN401
+        """The settings themselves: they are a mapping."""
+        return values
+
+    structured = to_container
+
+
 SAME_LAYERS: Final[Mapping[str, Callable[..., Any]]] = {
     **{
         f"{place}.{layer}": stands
@@ -102,4 +128,21 @@ SAME_LAYERS: Final[Mapping[str, Callable[..., Any]]] = {
     "lightning.LightningModule": _Hyperparameters,
     "lightning.pytorch.LightningModule": _Hyperparameters,
     "huggingface_hub.PyTorchModelHubMixin": _Mixin,
+    # Configurations of libraries, which are mappings that answer as namespaces.
+    **dict.fromkeys(
+        (
+            "addict.Dict",
+            "easydict.EasyDict",
+            "fvcore.common.config.CfgNode",
+            "ml_collections.ConfigDict",
+            "ml_collections.config_dict.ConfigDict",
+            "mmcv.Config",
+            "mmengine.Config",
+            "munch.Munch",
+            "omegaconf.DictConfig",
+            "yacs.config.CfgNode",
+        ),
+        Settings,
+    ),
+    "omegaconf.OmegaConf": _OmegaConf,
 }
