@@ -344,9 +344,10 @@ def _objects(module: ModuleType) -> Iterator[tuple[str, Callable[[], Any]]]:
             required = Target.of(held, name).required
             if _MAKER.search(name) and not required:
                 yield f"{name}()", held
-        elif not name.startswith("__") and not callable(held):
-            if not isinstance(held, _NO_CONFIGURATIONS):
-                yield name, _copying(held)
+            continue
+        is_object = not callable(held) and not isinstance(held, _NO_CONFIGURATIONS)
+        if is_object and not name.startswith("__"):
+            yield name, _copying(held)
 
 
 def _annotated(target: Target, name: str) -> Iterator[tuple[type, str]]:

@@ -25,6 +25,7 @@ _MOST_PROPOSALS = 14  # Chosen: each may build a large model; later ones are gue
 _MOST_SECONDS = 12.0  # Chosen: after so long no further way is begun
 _SETTINGS_ENDINGS = (".json", ".yaml", ".yml")
 _MOST_FILLS = 25  # names that a configuration lacks, each found by one more attempt
+_VALUES_SHOWN = 6  # Chosen: of a failure's arguments, three lines of a terminal
 _CALLS_TRIED = 6
 _MAKERS_TRIED = 4
 _PARENTS_ABOVE = 2  # a layer in a block in a model
@@ -108,8 +109,7 @@ class Construction:
             except (Exception, SystemExit) as error:
                 given = self._findings.assumed().values
                 if given:
-                    written = (f"{each.name} = {each.value} ({each.place})" for each in given)
-                    error.add_note(f"it was given {', '.join(written)}")
+                    error.add_note(_given_text(given))
                 raise
 
     def _filled(self, proposal: Proposal) -> Any:  # noqa: ANN401
@@ -190,18 +190,20 @@ class Construction:
             return
         functions, _ = makers_of(self._repository, self._target)
         for call, function in functions[:_MAKERS_TRIED]:
-            arguments = self._arguments_of(call, function)
-            if arguments is None:
-                continue
             others = len(functions) - 1
             more = f"; {others} other functions make it too" if others else ""
             place = f"{call.place} {function.name}(){more}"
-            yield self._caught(call, function.name, arguments, place)
+            yield self._caught(call, function, place)
 
     def _arguments_of(self, call: Call, function: ast.FunctionDef) -> dict[str, Any] | None:
-        """What a maker is called with; None where something that it needs is not known."""
-        given = {}
+        """What a maker is called with; None where something that it needs is not known.
+
+        A configuration is found by what the maker reads of it, not by its name.
+        """
+        given: dict[str, Any] = {}
         for name in needs(function):
+            if is_settings_name(name) and self._level < _PARENTS_ABOVE:
+                return None
             node = ast.copy_location(ast.Name(name, ast.Load()), call.node)
             try:
                 given[name] = self._evidence.evaluator.value(Expression(call.path, call.tree, node))
@@ -209,14 +211,33 @@ class Construction:
                 return None
         return given
 
-    def _caught(self, call: Call, name: str, arguments: dict[str, Any], place: str) -> Proposal:
+    def _caught(self, call: Call, function: ast.FunctionDef, place: str) -> Proposal:
         def make() -> Any:  # noqa: ANN401
-            maker = getattr(self._definitions(call.path), name)
-            made, given = caught(self._target, lambda: maker(**arguments))
+            module = self._definitions(call.path)
+            maker = getattr(module, function.name)
+            arguments = self._arguments_of(call, function)
+            if arguments is not None:
+                run: Callable[[], Any] = partial(maker, **arguments)
+            elif self._level < _PARENTS_ABOVE:
+                run = self._beside(Target.of(maker, function.name), module).make
+            else:
+                raise LookupError(f"nothing tells the arguments of {function.name}")
+            made, given = caught(self._target, run)
             self._note(given, place)
             return made
 
         return Proposal(make)
+
+    def _beside(self, target: Target, module: ModuleType) -> "Construction":
+        """The construction of something else of the repository, for the sake of this one."""
+        return Construction(
+            target,
+            module,
+            self._repository,
+            self._definitions,
+            Findings(),
+            self._level + 1,
+        )
 
     def _parents(self) -> Iterator[Proposal]:
         """Classes of the repository that make it as a part of them, built and caught."""
@@ -230,14 +251,7 @@ class Construction:
         module = self._definitions(path)
         if not is_class_of(module, owner):
             raise LookupError(f"{owner} is no class")
-        whole = Construction(
-            Target.of(getattr(module, owner), owner),
-            module,
-            self._repository,
-            self._definitions,
-            Findings(),
-            self._level + 1,
-        )
+        whole = self._beside(Target.of(getattr(module, owner), owner), module)
         made, given = caught(self._target, whole.make)
         self._note(given, f"{place}, as a part of {owner}")
         return made
@@ -339,6 +353,12 @@ class Construction:
     def _note(self, given: dict[str, Any], place: str) -> None:
         for value in values_given(given, place):
             self._findings.value(value.name, value.value, value.place)
+
+
+def _given_text(given: tuple[AssumedValue, ...]) -> str:
+    shown = [f"{each.name} = {each.value} ({each.place})" for each in given[:_VALUES_SHOWN]]
+    more = len(given) - len(shown)
+    return f"it was given {', '.join(shown)}{f' and {more} others' if more else ''}"
 
 
 def _of_configuration(target: Target, name: str, configured: Configured) -> Proposal:

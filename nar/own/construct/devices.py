@@ -1,4 +1,7 @@
-"""CUDA in a user's code means where the weights are: the machine that answers may have none."""
+"""CUDA in a user's code means where the weights are: the machine that answers may have none.
+
+So does a group of processes: the one that answers is alone.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -70,6 +73,8 @@ def cuda_where_the_weights_are() -> Iterator[None]:
         (torch.cuda, "current_device", lambda: 0),
         (torch.cuda, "set_device", lambda _device: None),
         (torch.cuda, "synchronize", lambda _device=None: None),
+        (torch.distributed, "get_rank", _of_one(torch.distributed.get_rank, 0)),
+        (torch.distributed, "get_world_size", _of_one(torch.distributed.get_world_size, 1)),
         (torch.cuda, "empty_cache", lambda: None),
         *((torch.cuda, name, getattr(torch, name)) for name in _CUDA_TYPES),
     )
@@ -78,6 +83,16 @@ def cuda_where_the_weights_are() -> Iterator[None]:
             stack.enter_context(patch.object(holder, name, stands))
         stack.enter_context(_WithoutCuda())
         yield
+
+
+def _of_one(real: Callable[..., int], alone: int) -> Callable[..., int]:
+    """A question about a group of processes, answered for the one that there is."""
+
+    def answer(*args: Any, **kwargs: Any) -> int:  # noqa: ANN401
+        is_group = torch.distributed.is_initialized()
+        return real(*args, **kwargs) if is_group else alone
+
+    return answer
 
 
 def _same(module_or_tensor: object, *_: object, **__: object) -> object:

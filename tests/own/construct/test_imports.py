@@ -267,3 +267,32 @@ def f():
     clone(tmp_path, {"w.py": text})
     assert Asked(f"{tmp_path}/w.py:f").operators == CONV
     assert "absent_flow" not in sys.modules
+
+
+def test_a_module_that_an_installed_library_has_no_more_has_a_stand_in(tmp_path):
+    text = "import torch\nfrom torch.absent_part.deep import rank_zero_only\n"
+    text += NET.replace("    def forward", "    @rank_zero_only\n    def forward")
+    clone(tmp_path, {"net.py": text})
+    asked = Asked(f"{tmp_path}/net.py:Net", IMAGE)
+    assert asked.operators == CONV
+    assert "torch.absent_part (not in the installed torch: a stand-in)" in asked.stand_ins
+
+
+def test_a_loss_that_is_not_installed_is_no_part_of_the_model(tmp_path):
+    text = NET.replace(
+        "nn.Conv2d(3, 8, 3)", "nn.Conv2d(3, 8, 3); self.l = PerceptualLoss(weight=1)"
+    )
+    clone(tmp_path, {"net.py": "from absent_pkg.losses import PerceptualLoss\n" + text})
+    asked = Asked(f"{tmp_path}/net.py:Net", IMAGE)
+    assert asked.operators == CONV
+    assert any("absent_pkg.losses.PerceptualLoss" in each for each in asked.stand_ins)
+
+
+def test_a_loss_that_is_not_installed_stops_the_forward_that_computes_with_it(tmp_path):
+    text = NET.replace(
+        "nn.Conv2d(3, 8, 3)", "nn.Conv2d(3, 8, 3); self.l = PerceptualLoss(weight=1)"
+    )
+    text = text.replace("return self.c(x)", "return self.l(self.c(x))")
+    clone(tmp_path, {"net.py": "from absent_pkg.losses import PerceptualLoss\n" + text})
+    with pytest.raises(CaptureError, match=r"absent_pkg.losses.PerceptualLoss\(\)\(Tensor\) is"):
+        Asked(f"{tmp_path}/net.py:Net", IMAGE)

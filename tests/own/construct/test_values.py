@@ -413,3 +413,89 @@ def test_the_first_true_error_of_the_constructor_is_the_one_that_is_shown(tmp_pa
     reason = failure.value.reason
     assert "net.py:9: ValueError: width of seven is wanted" in reason
     assert "nar wrap net.py:Net > ask.py" in reason
+
+
+@pytest.mark.parametrize(
+    ("library", "made"),
+    [
+        ("from yacs.config import CfgNode as CN", "CN()"),
+        ("from easydict import EasyDict", "EasyDict()"),
+        ("import ml_collections", "ml_collections.ConfigDict()"),
+        ("from omegaconf import OmegaConf", "OmegaConf.create({})"),
+    ],
+    ids=["yacs", "easydict", "ml_collections", "omegaconf"],
+)
+def test_configurations_of_libraries_are_read_without_them(tmp_path, monkeypatch, library, made):
+    package = library.split()[1].partition(".")[0]
+    if __import__("importlib.util").util.find_spec(package) is not None:
+        pytest.skip(f"{package} is installed")
+    config = f"{library}\n_C = {made}\n_C.NET = {made}\n_C.NET.width = 8\n_C.NET.depth = 3\n"
+    files = {"config.py": config, "net.py": of_config("cfg", "cfg.NET.")}
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.places["cfg"] == "_C of config.py"
+
+
+def test_a_function_of_configurations_is_called(tmp_path):
+    config = "class C: pass\ndef get_small_config():\n    c = C(); c.width = 8; c.depth = 3\n"
+    files = {"configs.py": config + "    return c\n", "net.py": of_config()}
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.places["config"] == "get_small_config() of configs.py"
+
+
+def test_a_default_that_is_a_file_is_found_in_the_repository(tmp_path):
+    net = """
+import yaml
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, cfg="small.yaml"):
+        super().__init__()
+        with open(cfg) as file: held = yaml.safe_load(file)
+        self.layers = nn.Sequential(*[nn.Linear(8, held["width"]) for _ in range(held["depth"])])
+    def forward(self, x): return self.layers(x)
+"""
+    asked, depth = linears(
+        tmp_path, {"nets/net.py": net, "cfg/small.yaml": "width: 8\ndepth: 3\n"}, "nets/net.py:Net"
+    )
+    assert depth == 3
+    assert (asked.values, asked.places) == (
+        {"cfg": "cfg/small.yaml"},
+        {"cfg": "the file of its default"},
+    )
+
+
+def test_a_part_has_the_configuration_of_its_model(tmp_path):
+    net = """
+from torch import nn
+class Block(nn.Module):
+    def __init__(self, config): super().__init__(); self.l = nn.Linear(config.width, config.width)
+    def forward(self, x): return self.l(x)
+class Other(nn.Module):
+    def __init__(self, config): super().__init__(); self.l = nn.Linear(config.width, 2)
+    def forward(self, x): return self.l(x)
+class Net(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        kind = Block if config.kind == "block" else Other
+        config.width = config.width * 2
+        self.layers = nn.Sequential(*[kind(config) for _ in range(config.depth)])
+    def forward(self, x): return self.layers(x)
+"""
+    files = README | {"net.py": net, "a.json": '{"kind": "block", "width": 4, "depth": 2}'}
+    asked = Asked(f"{clone(tmp_path, files)}/net.py:Block", "1x8")
+    assert asked.weights == 72
+    assert asked.places["config"] == "net.py:12, as a part of Net"
+
+
+def test_a_factory_that_wants_a_configuration_gets_it_by_what_it_reads(tmp_path):
+    factory = "from net import Net\ndef build(cfg): return Net(cfg.NET.width, cfg.NET.depth)\n"
+    files = {
+        "net.py": OF_VALUES,
+        "factory.py": factory,
+        "a.yaml": "NET:\n  width: 8\n  depth: 3\nDATA: x\n",
+        "train.py": TRAIN.format(width=2, call="2, 9").replace("Net(2, 9)", "pass"),
+    }
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.places["depth"] == "factory.py:2 build()"

@@ -89,10 +89,13 @@ class MissingFinder(MetaPathFinder):
         if holder is not None:
             sys.path.append(str(holder))
             return PathFinder.find_spec(fullname, [str(holder)])
-        is_there = top in sys.stdlib_module_names or PathFinder.find_spec(top) is not None
-        if is_there or (not self.ignores_tries and self._is_tried(frames)):
+        if not self.ignores_tries and self._is_tried(frames):
             return None
-        return self._stand_in(fullname)
+        if top in sys.stdlib_module_names:
+            return None
+        if PathFinder.find_spec(top) is None:
+            return self._stand_in(fullname)
+        return self._removed(fullname) if top in sys.modules and fullname != top else None
 
     def note_removed(self, name: str, words: str) -> None:
         """Record a module of a library that is gone."""
@@ -110,6 +113,8 @@ class MissingFinder(MetaPathFinder):
         """Why a package is not there, and the way out."""
         if self._is_built_by_setup(package):
             return "it is compiled by setup.py of this repository: install the repository"
+        if package in sys.modules and not isinstance(sys.modules[package], StandInPackage):
+            return f"the installed {package} has none: install the version that the code is for"
         return f"pip install {package}, or give a stand-in"
 
     def attribute(self, module: str, name: str) -> Any:  # noqa: ANN401
@@ -129,6 +134,14 @@ class MissingFinder(MetaPathFinder):
             self.made.add(name)
             return ModuleSpec(name, _StandInModule(self))
         return None
+
+    def _removed(self, name: str) -> ModuleSpec:
+        """A spec for a module that an installed library has no more, or not yet."""
+        self.made.add(name)
+        self.findings.stand_in(
+            f"{name} (not in the installed {name.partition('.')[0]}: a stand-in)"
+        )
+        return ModuleSpec(name, _StandInModule(self), is_package=True)
 
     def _stand_in(self, name: str) -> ModuleSpec:
         package = name.partition(".")[0]

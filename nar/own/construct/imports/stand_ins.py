@@ -24,6 +24,10 @@ _is_defining: ContextVar[bool] = ContextVar("is_defining", default=False)
 
 # Calls whose result is dropped and that only report or register something.
 _REPORTS = re.compile(r"init|info|log|print|warn|debug|register|seed|set_|add_", re.IGNORECASE)
+# What constructors make beside the layers of a model; a forward that uses it stops there.
+_BESIDE_THE_MODEL = re.compile(
+    r"Loss|LPIPS|Criterion|Metric|Accuracy|Logger|Tokenizer|Writer|Profiler", re.IGNORECASE
+)
 _MODULE_NAME = re.compile(r"Module|Layer|Net|Model|Block|Backbone|Head|Encoder|Decoder")
 _NUMBER_METHODS = (
     "int", "float", "index", "complex", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv",
@@ -80,7 +84,10 @@ class StandIn:
         if is_decorator:
             self._touched()
             return args[0]
-        if _is_defining.get():
+        is_beside = bool(_BESIDE_THE_MODEL.search(str(self.__dict__["__name__"])))
+        if is_beside:
+            self._touched()
+        if _is_defining.get() or (is_beside and not _has_tensors(args, kwargs)):
             return self._part("()")
         caller = inspect.currentframe()
         assert caller is not None, "a call has a frame"
@@ -200,8 +207,7 @@ def _is_report(
     """Whether a call is a statement by itself that reports something, as to a logger."""
     if caller is None or not _REPORTS.search(name):
         return False
-    given = (*args, *kwargs.values())
-    if any(isinstance(each, torch.Tensor | nn.Module) for each in given):
+    if _has_tensors(args, kwargs):
         return False
     after = (
         each
@@ -209,6 +215,10 @@ def _is_report(
         if each.offset > caller.f_lasti and each.opname != "CACHE"
     )
     return getattr(next(after, None), "opname", "") == "POP_TOP"
+
+
+def _has_tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return any(isinstance(each, torch.Tensor | nn.Module) for each in (*args, *kwargs.values()))
 
 
 def _call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
