@@ -56,6 +56,8 @@ class Locked(_Record):
         inference: Inference fingerprint, sha256 hex.
         settings: Exact fingerprint without widths: without ratios of channels and parameters.
         motifs: Motif types by first occurrence.
+        inputs: The inputs that were stated, each as ``--input`` takes it; none where nobody stated
+            any.
     """
 
     parameters: int
@@ -65,6 +67,7 @@ class Locked(_Record):
     inference: str
     settings: str
     motifs: tuple[LockedMotif, ...]
+    inputs: tuple[str, ...] = ()
 
 
 class Lock(_Record):
@@ -102,8 +105,13 @@ class LockedChange:
         return tuple(motif for motif in both if motif.first != motif.second)
 
 
-def locked(item: Architecture) -> Locked:
-    """What a lock says of an architecture."""
+def locked(item: Architecture, inputs: tuple[str, ...] = ()) -> Locked:
+    """What a lock says of an architecture.
+
+    Args:
+        item: The architecture.
+        inputs: The inputs that were stated to capture it.
+    """
     motifs = tuple(
         LockedMotif(operators=" ".join(each.operators), times=each.times, code=each.code)
         for each in motif_times(partition(item.graph))
@@ -116,6 +124,7 @@ def locked(item: Architecture) -> Locked:
         inference=item.inference,
         settings=_settings(item.graph),
         motifs=motifs,
+        inputs=inputs,
     )
 
 
@@ -132,7 +141,8 @@ def write_lock(path: Path, models: Mapping[str, Locked]) -> None:
         InvalidInputError: The file cannot be written.
     """
     lock = Lock(version=_VERSION, models=dict(sorted(models.items())))
-    text = lock.model_dump_json(indent=2) + "\n"
+    # A model without stated inputs has no line of them, as in locks of before.
+    text = lock.model_dump_json(indent=2, exclude_defaults=True) + "\n"
     write_text(path, text)
 
 
@@ -152,13 +162,13 @@ def read_lock(path: Path) -> Lock:
     return lock
 
 
-def locked_names(path: Path) -> list[str]:
-    """Names of the models in a lock of any version.
+def locked_inputs(path: Path) -> dict[str, tuple[str, ...]]:
+    """Names of the models in a lock of any version, each with the inputs that were stated.
 
     Raises:
         InvalidInputError: The file is missing or no lock.
     """
-    return list(_read(path).models)
+    return {name: each.inputs for name, each in _read(path).models.items()}
 
 
 def locked_of(lock: Lock, name: str, path: Path) -> Locked:

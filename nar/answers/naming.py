@@ -7,7 +7,7 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -250,6 +250,7 @@ def known_or_captured(
     """
     try:
         written = resolve_name(written, corpus)
+        check_stated([written], asking)
         known = None if fresh or corpus is None else _in_corpus(corpus, written)
     except CorpusError:
         known = None
@@ -268,12 +269,38 @@ def each_known_or_captured(
 
     Raises:
         CorpusError: The corpus is missing or damaged.
+        InvalidInputError: Inputs are stated, and no model is of a Python file.
         CaptureError: A model could not be captured.
     """
-    for each in written:
-        name = resolve_name(each, corpus)
+    names = [resolve_name(each, corpus) for each in written]
+    check_stated(names, asking)
+    for name in names:
         known = _in_corpus(corpus, name) if corpus is not None else None
-        yield known or Asked.of(captured(name, asking))
+        yield known or Asked.of(captured(name, stated_for(name, asking)))
+
+
+def stated_for(name: str, asking: Asking) -> Asking:
+    """What is stated of a model: inputs are for Python files alone, as others bring their own.
+
+    Example:
+        >>> stated_for("timm:resnet50", Asking(("1x3x64x64",))).inputs
+        ()
+    """
+    return asking if _is_code(name) else replace(asking, inputs=(), example=None)
+
+
+def check_stated(names: Iterable[str], asking: Asking) -> None:
+    """Refuse inputs that are stated of no model.
+
+    Raises:
+        InvalidInputError: None of the names is of a Python file.
+    """
+    if asking.states_inputs and not any(map(_is_code, names)):
+        raise InvalidInputError("--input", f"wanted path/to/file{PYTHON}:Model to state inputs of")
+
+
+def _is_code(name: str) -> bool:
+    return f"{PYTHON}:" in name
 
 
 def _in_corpus(corpus: Location, name: str) -> Asked | None:

@@ -8,7 +8,7 @@ from typing import Final
 from nar.answers.naming import Asked, resolve_name
 from nar.answers.query import Answer, Query
 from nar.base.asking import Asking
-from nar.base.console import progress
+from nar.base.console import progress, stderr
 from nar.base.errors import CaptureError, InvalidInputError, NarError
 from nar.choices import CorpusChoice
 from nar.cli.search_command import Finding, HitGraphs, ask, show_and_keep
@@ -94,7 +94,11 @@ def _captured(modules: Sequence[DefinedModule], asking: Asking) -> list[_Tried]:
     tried = []
     with progress("capturing", len(modules)) as advance:
         for module in modules:
-            tried.append(_one(module, asking))
+            try:
+                tried.append(_one(module, asking))
+            except KeyboardInterrupt:
+                stderr.print("interrupted: the others are not asked", style="yellow")
+                break
             advance(1, failed=int(tried[-1].asked is None))
     return tried
 

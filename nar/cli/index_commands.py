@@ -8,7 +8,7 @@ from threading import Event
 from nar.answers.atlas import shipped_atlas
 from nar.answers.atlas_making import embedded
 from nar.answers.atlas_store import open_atlas
-from nar.answers.naming import Asked, captured, resolve_name
+from nar.answers.naming import Asked, captured, check_stated, resolve_name, stated_for
 from nar.answers.novelty import keep_novelty
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import progress, show
@@ -54,7 +54,9 @@ def add(
         CaptureError: A model could not be captured; nothing is written.
         IndexUnavailableError: Another process has the index, or it cannot be written.
     """
-    models = (captured(resolve_name(name, shipped_corpus()), asking) for name in names)
+    whole = [resolve_name(name, shipped_corpus()) for name in names]
+    check_stated(whole, asking)
+    models = (captured(name, stated_for(name, asking)) for name in whole)
     asked = [Asked.of(model) for model in models]
     for each in asked:
         each.tell_assumed()

@@ -1,13 +1,14 @@
 """What `nar lock` and `nar check` do: models are captured, written down, and compared."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Group
 
 from nar.answers import lock as locks
 from nar.answers.change_kinds import ChangeKind
-from nar.answers.naming import Asked, captured, resolve_name
+from nar.answers.naming import Asked, captured, check_stated, resolve_name, stated_for
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import show
 from nar.corpus import shipped_corpus
@@ -24,8 +25,11 @@ def lock(names: Sequence[str], path: Path, asking: Asking = NOTHING_STATED) -> i
         InvalidInputError: There are neither names nor a lock.
         CaptureError: A model could not be captured; the lock is as it was.
     """
-    wanted = _resolved(names) or sorted(locks.locked_names(path))
-    locks.write_lock(path, {name: _captured(name, asking) for name in wanted})
+    wanted = dict.fromkeys(_resolved(names), ()) or locks.locked_inputs(path)
+    check_stated(wanted, asking)
+    locks.write_lock(
+        path, {name: _captured(name, asking, before) for name, before in wanted.items()}
+    )
     return len(wanted)
 
 
@@ -49,8 +53,10 @@ def check(
     written = locks.read_lock(path)
     chosen = _resolved(names) or written.models
     wanted = {name: locks.locked_of(written, name, path) for name in chosen}
+    check_stated(wanted, asking)
     changes = {
-        name: locks.change(before, _captured(name, asking)) for name, before in wanted.items()
+        name: locks.change(before, _captured(name, asking, before.inputs))
+        for name, before in wanted.items()
     }
     report = {"models": {name: change_report(each, allowed) for name, each in changes.items()}}
     lines = (line for name, each in changes.items() for line in change_lines(name, each, allowed))
@@ -63,7 +69,10 @@ def _resolved(names: Sequence[str]) -> list[str]:
     return [resolve_name(name, shipped_corpus()) for name in names]
 
 
-def _captured(name: str, asking: Asking) -> locks.Locked:
-    asked = Asked.of(captured(name, asking))
+def _captured(name: str, asking: Asking, before: tuple[str, ...]) -> locks.Locked:
+    """A model as it is now, called with the inputs that are stated, or were when it was locked."""
+    stated = stated_for(name, asking)
+    inputs = stated.inputs or before
+    asked = Asked.of(captured(name, replace(stated, inputs=inputs)))
     asked.tell_assumed()
-    return locks.locked(asked.architecture)
+    return locks.locked(asked.architecture, inputs)

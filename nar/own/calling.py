@@ -6,10 +6,12 @@ a known library, and last what the module itself shows.
 
 import logging
 from dataclasses import replace
+from inspect import Parameter
+from typing import Final
 
 from torch import nn
 
-from nar.base.errors import CaptureError
+from nar.base.errors import CaptureError, InvalidInputError
 from nar.capture import Capture, CaptureInputs
 from nar.capture.forward.dispatch import trace_module
 from nar.capture.forward.untouched import silence, untouched
@@ -17,9 +19,10 @@ from nar.capture.graphs import to_capture
 from nar.graphs.assumed import Assumed
 from nar.own.given import Given, read_tree, written
 from nar.own.inputs import Budget, Inferred, infer_inputs, stated_call, wants_data
-from nar.own.inputs.evidence import names_of
+from nar.own.inputs.evidence import names_of, parameters_of
 from nar.own.usual import usual_inputs, usual_settings
 
+_BY_NAME: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _LOG = logging.getLogger(__name__)
 
 
@@ -47,9 +50,11 @@ class Caller:
 
         Raises:
             NoInputsError: No inputs were found that it runs on.
+            InvalidInputError: An input is stated of a name that its forward does not have.
             CaptureError: It could not be captured with its inputs.
         """
         given = self._given or (Given() if brought is None else read_tree(brought))
+        _check_names(module, given)
         whole = stated_call(module, given) if given else None
         if whole is not None:
             return _traced(self._name, module, whole)
@@ -93,6 +98,24 @@ def capture_lent(name: str, module: nn.Module, example: object = None) -> Captur
     with untouched(module) as children:
         silence(children)
         return Caller(name, Given()).capture(module, example)
+
+
+def _check_names(module: nn.Module, given: Given) -> None:
+    """Refuse inputs for parameters that a module's forward lacks.
+
+    Raises:
+        InvalidInputError: Says which it has.
+    """
+    parameters = parameters_of(module)
+    if any(each.kind is Parameter.VAR_KEYWORD for each in parameters):
+        return
+    names = [each.name for each in parameters if each.kind in _BY_NAME]
+    strange = [name for name in given.kwargs if name not in names]
+    if strange:
+        raise InvalidInputError(
+            f"--input {strange[0]}=",
+            f"wanted a parameter of {type(module).__name__}.forward: {', '.join(names)}",
+        )
 
 
 def _traced(name: str, module: nn.Module, inputs: CaptureInputs) -> Capture:

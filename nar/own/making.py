@@ -1,10 +1,13 @@
 """What a name of a user's file makes: a module, and its inputs or None."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Final
 
 from torch import nn
 
@@ -20,6 +23,8 @@ from nar.own.user_code import UserCode
 
 # Attributes of the module or of its factory; the last name is Lightning's.
 _EXAMPLES = ("example_inputs", "example_input", "example_input_array")
+# Chosen: names in a message; more do not fit into two lines of a terminal.
+_SHOWN: Final = 5
 Made = tuple[nn.Module, object]
 
 
@@ -43,20 +48,28 @@ def maker_of(name: str, code: UserCode, factory: str, arguments: Arguments) -> C
     target = _target(name, code, factory)
     if isinstance(target, nn.Module) or not callable(target):
         return lambda: _with_examples(_pair(name, target), target)
-    make = _call(code, Target.of(target, factory), arguments)
+    with _explained(name, code, arguments):
+        make = _call(code, Target.of(target, factory), arguments)
 
     def made() -> Made:
-        try:
+        with _explained(name, code, arguments):
             built = make()
-        except (CaptureError, InvalidInputError):
-            raise
-        # A user's code can raise anything, SystemExit too; its owner wants the reason.
-        except (Exception, SystemExit) as error:
-            reason = _reason(code, factory, error, is_stated=not arguments.is_empty)
-            raise CaptureError(name, "-", reason) from error
         return _with_examples(_pair(name, built), target)
 
     return made
+
+
+@contextmanager
+def _explained(name: str, code: UserCode, arguments: Arguments) -> Iterator[None]:
+    """Inside, what a user's code raises becomes a `CaptureError` with the line that goes on."""
+    try:
+        yield
+    except (CaptureError, InvalidInputError):
+        raise
+    # A user's code can raise anything, SystemExit too; its owner wants the reason.
+    except (Exception, SystemExit) as error:
+        reason = _reason(code, name.partition("(")[0], error, is_stated=not arguments.is_empty)
+        raise CaptureError(name, "-", reason) from error
 
 
 def with_findings(capture: Capture, findings: Findings) -> Capture:
@@ -75,12 +88,27 @@ def with_findings(capture: Capture, findings: Findings) -> Capture:
 
 def _target(name: str, code: UserCode, factory: str) -> Any:  # noqa: ANN401
     try:
-        target = getattr(code.module(factory), factory, None)
+        module = code.module(factory)
+        target = getattr(module, factory, None)
     except (Exception, SystemExit) as error:
         raise CaptureError(name, "-", reason_of(error)) from error
     if target is None:
-        raise UnknownArchitectureError(f"{name}: {code.path} defines no {factory}")
+        raise UnknownArchitectureError(
+            f"{name}: {code.path} defines no {factory}; {_defined(module, factory)}"
+        )
     return target
+
+
+def _defined(module: ModuleType, wanted: str) -> str:
+    """What a file defines, the names nearest to a wanted one first."""
+    own = [
+        name
+        for name, each in vars(module).items()
+        if callable(each) and getattr(each, "__module__", "") == module.__name__
+    ]
+    near = get_close_matches(wanted, own, n=_SHOWN)
+    names = list(dict.fromkeys((*near, *own)))[:_SHOWN]
+    return f"it has {', '.join(names)}" if names else "it defines nothing that makes a module"
 
 
 def _call(code: UserCode, target: Target, arguments: Arguments) -> Callable[[], Any]:
@@ -106,17 +134,25 @@ def _call(code: UserCode, target: Target, arguments: Arguments) -> Callable[[], 
     return Construction(target, module, code.repository, code.definitions, code.findings).make
 
 
-def _reason(code: UserCode, factory: str, error: BaseException, *, is_stated: bool) -> str:
-    """Why a module could not be built, and the line that goes on."""
-    file = code.path.name
+def _reason(code: UserCode, spec: str, error: BaseException, *, is_stated: bool) -> str:
+    """Why a module could not be built, and the line that goes on.
+
+    Args:
+        code: The user's file.
+        spec: Name of the model without arguments: ``net.py:Net``.
+        error: What was raised.
+        is_stated: Whether the user states arguments.
+    """
     way_out = (
-        f"state its arguments, as in {file}:{factory}(Config(depth=6)) or "
-        f"{file}:{factory}(@config.yaml), or start from nar wrap {file}:{factory} > ask.py"
+        f"state its arguments, as in {spec}(Config(depth=6)) or {spec}(@config.yaml), or start "
+        f"from nar wrap {spec} > ask.py"
     )
     if isinstance(error, NothingKnownError):
         return f"{error}, and nothing in {code.repository.root} tells them: {way_out}"
     given = getattr(error, "__notes__", ())
-    if is_stated or not given:
+    if is_stated:
+        return f"{reason_of(error)}; `nar wrap {spec}` prints what it takes"
+    if not given:
         return reason_of(error)
     return f"{reason_of(error)}; {given[0]}; {way_out}"
 

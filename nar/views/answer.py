@@ -49,7 +49,8 @@ _STYLES: Final[Mapping[str, str]] = {
 _STYLES_BELOW: Final[Mapping[str, str]] = {"part_of": "bold"}
 
 _TWO: Final = "two models are compared, and nothing is searched"
-# Which fields of an `Answer` a front end does not show, and why. It shows all others.
+# Which fields of an `Answer` a front end does not show, and why. It shows all others. The page runs
+# nobody's code and assumes nothing itself: it shows what the query of a client says was assumed.
 LEFT_OUT: Final[Mapping[str, Mapping[str, str]]] = {
     "command": {"compared": "it is evidence of what is not said: `--json` has it"},
     "python": {"compared": "a person reads what is said; the attribute has it"},

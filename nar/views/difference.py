@@ -32,6 +32,8 @@ _SHOWN_LINES = 60
 _LEGEND = (
     "add(-1, -9) reads the nodes 1 and 9 lines above; a channel_ratio of 4 doubles the channels"
 )
+# Of a locked model: motifs are told as changes, and inputs are what somebody stated.
+_NOT_REPORTED = {"motifs", "inputs"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -168,8 +170,8 @@ def change_report(each: "LockedChange | None", allowed: Collection[ChangeKind]) 
     return {
         "kind": each.kind,
         "allowed": each.kind in allowed,
-        "before": each.before.model_dump(exclude={"motifs"}),
-        "now": each.now.model_dump(exclude={"motifs"}),
+        "before": each.before.model_dump(exclude=_NOT_REPORTED),
+        "now": each.now.model_dump(exclude=_NOT_REPORTED),
         "motifs": [asdict(motif) for motif in each.changed_motifs],
     }
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from nar.answers.naming import code_of
 from nar.cli import folder_command
 from nar.cli.app import app
+from nar.own import capture_architecture
 
 NETS = """
 from torch import nn
@@ -91,6 +92,20 @@ def test_how_many_are_not_asked_is_said(folder, monkeypatch):
         "Not asked, as there are many: Broken; --all asks them too.",
         "Not asked, as they are parts: Block; --all asks them too.",
     ]
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_shows_what_it_has(folder, monkeypatch):
+    def capture(name, asking):
+        if name.endswith("Net"):
+            return capture_architecture(name, asking)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(folder_command, "capture_architecture", capture)
+    done = run(folder)
+    assert "interrupted: the others are not asked" in done.stderr
+    assert "nets/net.py:Net" in done.stdout
+    assert "Not asked, as there are many: Broken" in done.stdout
 
 
 @pytest.mark.parametrize("files", [{}, {"a.py": "x = 3\n"}, {"config.json": "{}"}])

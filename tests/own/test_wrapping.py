@@ -84,4 +84,4 @@ def test_an_error_of_missing_arguments_names_the_wrapper(folder):
     with pytest.raises(CaptureError) as failure:
         capture_architecture(f"{folder / 'net.py'}:unasked")
     assert "unasked wants secret, and nothing in" in failure.value.reason
-    assert "nar wrap net.py:unasked > ask.py" in failure.value.reason
+    assert "net.py:unasked > ask.py" in failure.value.reason

@@ -412,7 +412,7 @@ def test_the_first_true_error_of_the_constructor_is_the_one_that_is_shown(tmp_pa
         linears(tmp_path, {"net.py": net})
     reason = failure.value.reason
     assert "net.py:9: ValueError: width of seven is wanted" in reason
-    assert "nar wrap net.py:Net > ask.py" in reason
+    assert "net.py:Net > ask.py" in reason
 
 
 @pytest.mark.parametrize(
