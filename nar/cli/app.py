@@ -157,6 +157,8 @@ def search(
         from nar.cli.folder_command import only_module, search_folder
 
         only = only_module(code)
+        if only is None and explain:
+            raise typer.BadParameter(f"--explain is of one model, such as {code}/FILE.py:Model")
         if only is None:
             search_folder(code, finding, asking, html=html, as_json=as_json)
             return

@@ -1,6 +1,8 @@
 """What `nar search FOLDER` and `nar search FILE.py` do: each model in there is asked about."""
 
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,9 @@ from nar.views.folder import FolderRow, folder_report, folder_view
 
 # Chosen: modules that are asked about, a minute or a few; the outermost come first.
 _MOST: Final = 40
+# Chosen: for one module; imports and a search for inputs take some 20 s, and one that hangs must
+# not hold up the others.
+_MOST_S: Final = 120.0
 
 
 def only_module(code: Path) -> str | None:
@@ -105,11 +110,31 @@ def _captured(modules: Sequence[DefinedModule], asking: Asking) -> list[_Tried]:
 
 def _one(module: DefinedModule, asking: Asking) -> _Tried:
     try:
-        return _Tried(module, Asked.of(capture_architecture(module.spec, asking)))
+        with _within(_MOST_S):
+            return _Tried(module, Asked.of(capture_architecture(module.spec, asking)))
+    except TimeoutError:
+        alone = f"nar search {module.spec}"
+        return _Tried(module, lacks=f"it took longer than {_MOST_S:.0f} s; `{alone}` has no limit")
     except CaptureError as error:
         return _Tried(module, lacks=error.reason)
     except NarError as error:
         return _Tried(module, lacks=str(error))
+
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Raise a TimeoutError in the main thread, if the body takes longer."""
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _found(queries: Sequence[Query], finding: Finding) -> list[Answer]:
@@ -133,4 +158,5 @@ def _answered(tried: Sequence[_Tried], finding: Finding) -> list[FolderRow]:
         networks = tuple(finding.rows(spec, answer))
         item = each.asked.architecture
         rows.append(FolderRow(spec, each.module.is_part, item, answer, networks))
-    return rows
+    # What has no weights, such as a loss, is hardly what somebody asks about.
+    return sorted(rows, key=lambda row: bool(row.architecture and not row.architecture.parameters))

@@ -1,7 +1,7 @@
 """The classes of modules that a folder of Python files defines, read without running any of it.
 
 A class is one of modules by its bases: one of a library's, or a class of the folder that is one. It
-is a part of another where the other's body names it.
+is a part of another where the other's body names it, and not for its type alone.
 """
 
 import ast
@@ -22,6 +22,9 @@ _BASES: Final[Mapping[str, bool]] = {
     "BaseModule": False,
     "Sequential": True,
 }
+# A class that is named here alone is no part.
+_ASKS: Final = frozenset({"isinstance", "issubclass"})
+_ANNOTATIONS: Final = frozenset({"annotation", "returns"})
 _LEFT_OUT: Final = re.compile(
     r"^(\..*|__pycache__|node_modules|site-packages|venv|env|build|dist|wandb|.*\.egg-info)$"
 )
@@ -132,8 +135,20 @@ def _bases(node: ast.ClassDef) -> set[str]:
 
 
 def _named(node: ast.ClassDef) -> set[str]:
-    """Last parts of all names in the body of a class."""
-    return {_last(each) for part in node.body for each in ast.walk(part)}
+    """Last parts of the names in the body of a class that may make something."""
+    return {name for part in node.body for name in _names(part)}
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Call) and _last(node.func) in _ASKS:
+        return
+    if name := _last(node):
+        yield name
+    for field, value in ast.iter_fields(node):
+        if field not in _ANNOTATIONS:
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, ast.AST):
+                    yield from _names(each)
 
 
 def _last(node: ast.AST) -> str:

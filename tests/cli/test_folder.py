@@ -108,6 +108,23 @@ def test_an_interrupted_run_shows_what_it_has(folder, monkeypatch):
     assert "Not asked, as there are many: Broken" in done.stdout
 
 
+@pytest.mark.slow
+def test_a_module_that_hangs_does_not_hold_up_the_others(folder, monkeypatch):
+    hanging = NETS.replace('raise ValueError("no such width")', "while True: pass")
+    Path("nets/net.py").write_text(hanging)
+    monkeypatch.setattr(folder_command, "_MOST_S", 3.0)
+    by_name = {each["name"]: each for each in json.loads(run(folder, "--json").stdout)["modules"]}
+    lacks = by_name["nets/net.py:Broken"]["lacks"]
+    assert lacks == "it took longer than 3 s; `nar search nets/net.py:Broken` has no limit"
+    assert by_name["nets/net.py:Net"]["answer"]
+
+
+def test_several_models_are_not_explained(folder):
+    done = CliRunner().invoke(app, ["search", "nets", "--explain"])
+    assert done.exit_code == 2
+    assert "--explain is of one model" in done.output
+
+
 @pytest.mark.parametrize("files", [{}, {"a.py": "x = 3\n"}, {"config.json": "{}"}])
 def test_a_folder_without_models_is_told_so(tmp_path, files):
     for name, text in files.items():

@@ -85,6 +85,18 @@ def test_classes_that_name_each_other_are_parts_of_nothing(tmp_path):
     assert [each.is_part for each in modules_of(tmp_path)] == [False, False]
 
 
+def test_a_class_that_is_asked_for_or_annotated_is_no_part(tmp_path):
+    (tmp_path / "net.py").write_text(
+        NET + "\nclass Wraps(nn.Module):\n    def __init__(self, net: Net):\n"
+        "        self.net, self.is_stack = net, isinstance(net, Stack)\n"
+        "    def forward(self, x) -> Norm:\n        return self.net(x)\n"
+    )
+    parts = {each.name: each.is_part for each in modules_of(tmp_path)}
+    assert parts == {
+        "Net": False, "Stack": False, "Wraps": False, "Block": True, "Norm": True,
+    }  # fmt: skip
+
+
 def test_a_folder_without_modules_has_none(tmp_path):
     Path(tmp_path / "net.py").write_text("x = 3\n")
     assert modules_of(tmp_path) == ()
