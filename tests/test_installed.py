@@ -1,0 +1,45 @@
+"""`import nar` in the folder above a clone that is called `nar` too, as `git clone` leaves it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+WAYS = {"editable": ["-e"], "wheel": []}
+
+
+@pytest.fixture(params=WAYS)
+def installed(tmp_path, request):
+    """The clone, with packages of one line each, and where its installation lies."""
+    clone, site = tmp_path / "nar", tmp_path / "site"
+    for package in ("nar", "cluster"):
+        (clone / package).mkdir(parents=True)
+        (clone / package / "__init__.py").write_text("SEARCH = 'found'\n")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        (clone / name).write_bytes((ROOT / name).read_bytes())
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(site)]
+    done = subprocess.run(
+        [*command, *WAYS[request.param], str(clone)], capture_output=True, text=True
+    )
+    if "No matching distribution found for setuptools" in done.stderr:
+        pytest.skip("the package index has no setuptools that builds NAR")
+    assert done.returncode == 0, done.stderr
+    return clone, site
+
+
+@pytest.mark.slow
+def test_a_clone_of_the_same_name_does_not_hide_the_package(installed):
+    clone, site = installed
+    program = f"import site; site.addsitedir({str(site)!r}); import nar; print(nar.SEARCH)"
+    environment = {name: each for name, each in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=clone.parent,
+        env=environment,
+    )
+    assert done.stdout.strip() == "found", done.stderr
