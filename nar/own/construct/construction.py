@@ -1,6 +1,7 @@
 """From a class or function of a user's file to what it makes, its arguments found."""
 
 import ast
+import inspect
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,7 +18,13 @@ from nar.own.construct.evidence.lookup import Evidence
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
 from nar.own.construct.findings import Findings
-from nar.own.construct.makers import caught, is_class_of, makers_of, needs, values_given
+from nar.own.construct.makers import (
+    caught,
+    choosing_makers,
+    makers_of,
+    needs,
+    values_given,
+)
 from nar.own.construct.proposals import Proposal, Target, short
 from nar.own.construct.targets import targeted
 
@@ -44,7 +51,8 @@ class Construction:
         repository: The repository that it lies in.
         definitions: Gives the module of a file.
         findings: Where it records what it was made with.
-        level: How many things that make it are made for its sake.
+        level: How many things are made for the sake of what they make.
+        subject: Name of the class that is wanted in the end; the target's own by default.
     """
 
     def __init__(
@@ -55,6 +63,7 @@ class Construction:
         definitions: Definitions,
         findings: Findings,
         level: int = 0,
+        subject: str = "",
     ) -> None:
         self._target = target
         self._module = module
@@ -62,7 +71,8 @@ class Construction:
         self._definitions = definitions
         self._findings = findings
         self._level = level
-        self._evidence = Evidence(repository, target.name, definitions)
+        self._subject = subject or target.name
+        self._evidence = Evidence(repository, self._subject, definitions)
         self._proposals: list[Proposal] = []
         self._source: Iterator[Proposal] = self._proposed()
         self._chosen: Proposal | None = None
@@ -140,6 +150,7 @@ class Construction:
         yield from self._targeted()
         yield from self._calls(most_missing=0)
         yield from self._parents()
+        yield from self._chosen_by_name()
         yield from self._calls(most_missing=len(self._target.required))
         yield from self._completed({}, (), "")
 
@@ -228,6 +239,13 @@ class Construction:
 
         return Proposal(make)
 
+    def _chosen_by_name(self) -> Iterator[Proposal]:
+        """Functions that make the class that a configuration names, run and caught."""
+        if not self._target.is_class or self._level >= _PARENTS_ABOVE:
+            return
+        for each in choosing_makers(self._repository)[:_MAKERS_TRIED]:
+            yield Proposal(partial(self._part_of, each.path, each.node.name, each.place))
+
     def _beside(self, target: Target, module: ModuleType) -> "Construction":
         """The construction of something else of the repository, for the sake of this one."""
         return Construction(
@@ -237,6 +255,7 @@ class Construction:
             self._definitions,
             Findings(),
             self._level + 1,
+            self._subject,
         )
 
     def _parents(self) -> Iterator[Proposal]:
@@ -248,12 +267,15 @@ class Construction:
             yield Proposal(partial(self._part_of, place.path, place.node.name, place.place))
 
     def _part_of(self, path: Path, owner: str, place: str) -> Any:  # noqa: ANN401
+        """What a class or function of a file makes of it on its way."""
         module = self._definitions(path)
-        if not is_class_of(module, owner):
-            raise LookupError(f"{owner} is no class")
-        whole = self._beside(Target.of(getattr(module, owner), owner), module)
+        maker = getattr(module, owner, None)
+        if not callable(maker):
+            raise LookupError(f"{owner} is neither a class nor a function")
+        whole = self._beside(Target.of(maker, owner), module)
         made, given = caught(self._target, whole.make)
-        self._note(given, f"{place}, as a part of {owner}")
+        words = f", as a part of {owner}" if inspect.isclass(maker) else f" {owner}()"
+        self._note(given, f"{place}{words}")
         return made
 
     def _targeted(self) -> Iterator[Proposal]:

@@ -1,7 +1,6 @@
 """Functions and classes of a repository that make a class: run, and caught when it is built."""
 
 import ast
-import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ _WORKING = re.compile(
     r"main|train|test|load|worker|infer|eval|convert|demo|run|sample|export|predict|bench|visual|"
     r"pretrained|forward|setup_optim"
 )
+_CHOOSING = re.compile(r"_?(build|create|make|get|define|init)")
 _FILES_NAMING = 100  # Chosen: the nearest; a part is seldom named far from its model
 _Definition = ast.FunctionDef | ast.ClassDef
 
@@ -47,6 +47,21 @@ class Whole:
 
     path: Path
     node: ast.ClassDef
+    place: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choosing:
+    """A function that makes one of several classes.
+
+    Attributes:
+        path: Its file.
+        node: It.
+        place: Where it makes one, in words.
+    """
+
+    path: Path
+    node: ast.FunctionDef
     place: str
 
 
@@ -83,6 +98,32 @@ def _naming(repository: Repository, name: str) -> Iterator[Whole]:
             line = next((each.lineno for each in names if each.id == name), None)
             if line is not None:
                 yield Whole(path, node, f"{repository.relative(path)}:{line}")
+
+
+def choosing_makers(repository: Repository) -> list[Choosing]:
+    """Functions of the nearest files that make what a configuration names, by a table or by name.
+
+    A class that registers itself is called nowhere by its own name.
+    """
+    found: list[Choosing] = []
+    for path in repository.python_files[:_FILES_NAMING]:
+        for node in repository.tree(path).body:
+            if isinstance(node, ast.FunctionDef) and _CHOOSING.match(node.name):
+                line = next((call.lineno for call in ast.walk(node) if _is_chosen(call)), None)
+                if line is not None:
+                    found.append(Choosing(path, node, f"{repository.relative(path)}:{line}"))
+    return found
+
+
+def _is_chosen(node: ast.AST) -> bool:
+    """Whether something is called that an expression chooses: ``NETS[name]()``."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Subscript):
+        return True
+    inner = node.func.func if isinstance(node.func, ast.Call) else None
+    name = getattr(inner, "id", None) or getattr(inner, "attr", None)
+    return name in ("getattr", "get", "get_class")
 
 
 def needs(function: ast.FunctionDef) -> list[str]:
@@ -137,11 +178,6 @@ def caught(target: Target, make: Any) -> tuple[Any, dict[str, Any]]:  # noqa: AN
 def values_given(given: dict[str, Any], place: str) -> tuple[AssumedValue, ...]:
     """What a maker gave, as values of its place."""
     return tuple(AssumedValue(name, short(value), place) for name, value in given.items())
-
-
-def is_class_of(module: Any, name: str) -> bool:  # noqa: ANN401
-    """Whether a module has a class under a name."""
-    return inspect.isclass(getattr(module, name, None))
 
 
 def _outermost(call: Call) -> _Definition | None:

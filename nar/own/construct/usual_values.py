@@ -21,7 +21,7 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"patch_?size$", 16),
         (r"kernel_?sizes?$|^kernel$|^ks$|^k$", 3),
         (r"(image|img|input|crop)_?(size|resolution|dim)$|resolution$|sample_size$", 224),
-        (r"num_?(class|classes|labels|cls)$|n_?(class|classes|labels)$|^nc$|out_classes$", 10),
+        (r"num_?(class|labels|cls)$|n_?(class|labels)$|^nc$|classes$", 10),
         (r"(^|_)(n_?mels?|mels|mel_channels|num_mels|n_mel_channels|mel_bins?)$", 80),
         (r"^(in|input|num_in|n|img|image)_?(channels?|chans|chs?|nc|planes?)$|^channels?$", 3),
         (r"^(out|output|num_out)_?(channels?|chans|chs?|nc|planes?)$", 64),
@@ -43,6 +43,7 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"n?_?feat(ures?)?s?$|feature_(dim|size)$|^(enc|dec|c)_(in|out)$|input_(dim|size)$", 64),
         (r"(mlp|ffn?|inner|intermediate|feedforward)_?(dim|size|channels?)$|d_ff$|d_inner$", 1024),
         (r"nhid(den)?$|hidden|^hid", 512),
+        (r"^base(_?(width|channels?|dim|ch|c|planes))?$", 64),
         (r"^(n|m|f|c\d*|ch\d*|nf|ngf|ndf|nc\d)$", 64),
         (r"width$|dim$|d_?model$|n_embd$|^d$|embed|channels$|planes$|(_|^)size$", 512),
     )

@@ -130,18 +130,19 @@ class Evidence:
     def _rank(self, source: Source) -> tuple[Any, ...]:
         """Of sources that have as much: what speaks of the target, then of commands, then near."""
         return (
-            not self._speaks_of_target(source),
+            self._silence(source),
             self._mentioned(source.path),
             source.distance,
             source.kind,
             source.place,
         )
 
-    def _speaks_of_target(self, source: Source) -> bool:
-        if source.kind is Kind.FILE or source.kind is Kind.LITERALS:
-            return True
+    def _silence(self, source: Source) -> int:
+        """Whether a file speaks of the target: 0 by its name, 1 as settings may, 2 not at all."""
         text = self.repository.text(source.path)
-        return self._target in text or source.path == self.repository.path
+        if self._target in text or source.path == self.repository.path:
+            return 0
+        return 1 if source.kind in (Kind.FILE, Kind.LITERALS) else 2
 
     def _mentioned(self, path: Path) -> float:
         """How a file is named elsewhere: 0 in a parser's default, 1 in a command, 2 nowhere."""
