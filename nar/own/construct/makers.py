@@ -109,19 +109,18 @@ def choosing_makers(repository: Repository) -> list[Choosing]:
     for path in repository.python_files[:_FILES_NAMING]:
         for node in repository.tree(path).body:
             if isinstance(node, ast.FunctionDef) and _CHOOSING.match(node.name):
-                line = next((call.lineno for call in ast.walk(node) if _is_chosen(call)), None)
+                calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
+                line = next((call.lineno for call in calls if _is_chosen(call)), None)
                 if line is not None:
                     found.append(Choosing(path, node, f"{repository.relative(path)}:{line}"))
     return found
 
 
-def _is_chosen(node: ast.AST) -> bool:
+def _is_chosen(call: ast.Call) -> bool:
     """Whether something is called that an expression chooses: ``NETS[name]()``."""
-    if not isinstance(node, ast.Call):
-        return False
-    if isinstance(node.func, ast.Subscript):
+    if isinstance(call.func, ast.Subscript):
         return True
-    inner = node.func.func if isinstance(node.func, ast.Call) else None
+    inner = call.func.func if isinstance(call.func, ast.Call) else None
     name = getattr(inner, "id", None) or getattr(inner, "attr", None)
     return name in ("getattr", "get", "get_class")
 
