@@ -22,6 +22,8 @@ from nar.own.inputs import Budget, Inferred, infer_inputs, stated_call, wants_da
 from nar.own.inputs.evidence import names_of, parameters_of
 from nar.own.usual import usual_inputs, usual_settings
 
+# How the reason ends where a call gives None in place of a tensor.
+_NO_OUTPUT: Final = "came None"
 _BY_NAME: Final = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _LOG = logging.getLogger(__name__)
 
@@ -57,7 +59,12 @@ class Caller:
         _check_names(module, given)
         whole = stated_call(module, given) if given else None
         if whole is not None:
-            return _traced(self._name, module, whole)
+            try:
+                return _traced(self._name, module, whole)
+            except CaptureError as error:
+                # A loss without targets: what the call leaves at None is found.
+                if not error.reason.endswith(_NO_OUTPUT) or not _left_open(module, given):
+                    raise
         if not given:
             usual = self._captured_as_usual(module)
             if usual is not None:
@@ -98,6 +105,16 @@ def capture_lent(name: str, module: nn.Module, example: object = None) -> Captur
     with untouched(module) as children:
         silence(children)
         return Caller(name, Given()).capture(module, example)
+
+
+def _left_open(module: nn.Module, given: Given) -> list[str]:
+    """The names of parameters that a call leaves at None."""
+    stated = {*names_of(module)[: len(given.args)], *given.kwargs}
+    return [
+        each.name
+        for each in parameters_of(module)
+        if each.default is None and each.name not in stated
+    ]
 
 
 def _check_names(module: nn.Module, given: Given) -> None:
