@@ -18,10 +18,11 @@ import torch
 from torch import Tensor
 
 from nar.base.errors import CaptureError
-from nar.capture.forward.dispatch import input_value, one_line
+from nar.capture.forward.dispatch import one_line
 from nar.capture.forward.placement import quiet
 from nar.capture.forward.recorder import Recorder, tensors_of
 from nar.capture.graphs import to_capture
+from nar.capture.leaves import input_values, tensor_inputs
 from nar.capture.record import Capture
 from nar.capture.torch_internals import FakeTensorMode, OpOverload, fake_mode
 from nar.capture.trace import Trace, TraceBuilder
@@ -324,10 +325,12 @@ def _trace(path: Path, name: str) -> Trace:
 def _run(
     program: Program, mode: FakeTensorMode, recorder: Recorder, environment: dict[str, Any]
 ) -> list[int]:
-    for spec in program.inputs:
-        entry = environment.get(_bound_name(spec))
-        if "user_input" in spec and isinstance(entry, Tensor):
-            recorder.values.bind(entry, input_value(recorder.builder, entry))
+    named = [_bound_name(spec) for spec in program.inputs if "user_input" in spec]
+    given = [environment[name] for name in named if isinstance(environment.get(name), Tensor)]
+    for entry, value in zip(
+        given, input_values(recorder.builder, tensor_inputs(given)), strict=True
+    ):
+        recorder.values.bind(entry, value)
     with ExitStack() as stack:
         for context in (quiet(), torch.no_grad(), torch.device("meta"), mode, recorder):
             stack.enter_context(context)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from nar.base.errors import CaptureError, RefusedError
 from nar.capture.forward.opaque import OpaqueFunctions
@@ -25,9 +25,10 @@ from nar.capture.forward.placement import Placement, flat_tensors, inference, pl
 from nar.capture.forward.recorder import Recorder
 from nar.capture.forward.untouched import has_lazy, renew_lazy, silence, untouched
 from nar.capture.graphs import to_capture
+from nar.capture.leaves import input_values, tensor_inputs
 from nar.capture.record import Capture, CaptureInputs
 from nar.capture.trace import Trace, TraceBuilder
-from nar.capture.values import TensorValues, by_storage, shape_of
+from nar.capture.values import TensorValues, by_storage
 from nar.graphs.canonical import exact_fingerprint
 
 # Chosen: a fair choice between two paths is missed once in 2^7 captures, and each pass takes time.
@@ -198,20 +199,16 @@ def _run(
     module: nn.Module, inputs: CaptureInputs, placement: Placement, recorder: Recorder
 ) -> object:
     args, kwargs = placement.inputs(inputs)
-    for tensor in flat_tensors((args, kwargs)):
-        recorder.values.bind(tensor, input_value(recorder.builder, tensor))
+    given = list(flat_tensors((args, kwargs)))
+    for tensor, value in zip(
+        given, input_values(recorder.builder, tensor_inputs(given)), strict=True
+    ):
+        recorder.values.bind(tensor, value)
     with ExitStack() as stack:
         for context in (quiet(), inference(module), *placement.contexts, recorder):
             stack.enter_context(context)
         stack.enter_context(OpaqueFunctions(recorder))
         return placement.call(module, args, kwargs)
-
-
-def input_value(builder: TraceBuilder, tensor: Tensor) -> int:
-    """The value of a model's input. Integers and masks are constants: they say where to read."""
-    if tensor.is_floating_point() or tensor.is_complex():
-        return builder.input(shape_of(tensor))
-    return builder.constant(shape_of(tensor), reads_data=True)
 
 
 def reason_of(error: BaseException) -> str:

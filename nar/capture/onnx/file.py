@@ -11,6 +11,7 @@ import numpy as np
 from nar.base.errors import CaptureError
 from nar.capture.forward.dispatch import one_line
 from nar.capture.graphs import to_capture
+from nar.capture.leaves import input_values
 from nar.capture.onnx.facts import facts_of, onnx, operator_name
 from nar.capture.onnx.ops import OPERANDS, QUANTISED, SPLITS, WEIGHTS, OnnxCall, onnx_table
 from nar.capture.onnx.patterns import in_standard_form, simplified
@@ -97,9 +98,13 @@ class OnnxReader:
 
     def trace(self) -> Trace:
         """All nodes, in the order of the file, which is topological."""
-        for entry in self._graph.input:
-            if entry.name not in self._initializers:
-                self._values[entry.name] = self._input(entry)
+        inputs = [entry for entry in self._graph.input if entry.name not in self._initializers]
+        known = [
+            (self.facts.shape(entry.name), _is_float(entry.type.tensor_type.elem_type))
+            for entry in inputs
+        ]
+        for entry, value in zip(inputs, input_values(self._builder, known), strict=True):
+            self._values[entry.name] = value
         for node in simplified(self._graph, self.facts):
             self.last_operator = node.op_type
             outputs = [name for name in node.output if name]
@@ -110,12 +115,6 @@ class OnnxReader:
                 self._values.update(dict.fromkeys(outputs, value))
         outputs = [self._read(output.name) for output in self._graph.output]
         return self._builder.trace(outputs, self._parameters)
-
-    def _input(self, entry: Any) -> int:  # noqa: ANN401
-        shape = self.facts.shape(entry.name)
-        if _is_float(entry.type.tensor_type.elem_type):
-            return self._builder.input(shape)
-        return self._builder.constant(shape, reads_data=True)
 
     def _value(self, node: Any, output: str) -> int:  # noqa: ANN401
         # A file whose weights were removed makes tensors of their shapes.

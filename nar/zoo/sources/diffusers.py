@@ -125,4 +125,5 @@ DIFFUSERS = Source(
     example="UNet2DModel@ddpm-cifar10-32",
     names=_names,
     entry=_entry,
+    capture_version=2,  # a step is no data, be it an integer or a float
 )
