@@ -22,7 +22,7 @@ _SHOWN_ASSUMED: Final = 4
 # Chosen: names of modules in a line.
 _SHOWN_NAMES: Final = 8
 _CAPTION: Final = (
-    "below a module: what was assumed of it\n"
+    "below a module: what was assumed of it, packages stood in for, code left out\n"
     "novelty: so many of 100 designs of known families have a nearer relative"
 )
 
@@ -109,7 +109,10 @@ def _with_assumed(name: str, assumed: Assumed | None) -> Text:
     stated = [*assumed.inputs, *(f"{each.name} = {each.value}" for each in assumed.values)]
     more = len(stated) - _SHOWN_ASSUMED
     rest = [f"and {more} more"] if more > 0 else []
-    lines = (Text(each, "dim") for each in (*stated[:_SHOWN_ASSUMED], *rest))
+    counts = {"stood in for": assumed.stand_ins, "left out": assumed.skipped}
+    beside = [f"{len(each)} {name}" for name, each in counts.items() if each]
+    shown = [*stated[:_SHOWN_ASSUMED], *rest, *([", ".join(beside)] if beside else [])]
+    lines = (Text(each, "dim") for each in shown)
     return Text("\n").join([Text(name), *lines])
 
 

@@ -28,6 +28,17 @@ class Net(nn.Module):
     def forward(self, x):
         return self.blocks(x)
 
+class Wide(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        try:
+            open("written.txt", "w")
+        except PermissionError:
+            pass
+        self.conv = nn.Conv2d(3, width, 3)
+    def forward(self, x):
+        return self.conv(x)
+
 class Broken(nn.Module):
     def __init__(self):
         super().__init__()
@@ -56,8 +67,9 @@ def test_the_models_of_a_folder_are_asked_in_one_run(folder):
     report = json.loads(run(folder, "--json", "-k", "2").stdout)
     assert report["folder"] == "nets"
     by_name = {each["name"]: each for each in report["modules"]}
-    assert list(by_name) == ["nets/net.py:Net", "nets/net.py:Broken", "nets/net.py:Block"]
-    net, broken, block = by_name.values()
+    assert [each.rpartition(":")[2] for each in by_name] == ["Net", "Wide", "Broken", "Block"]
+    net, wide, broken, block = by_name.values()
+    assert [each["name"] for each in wide["answer"]["assumed"]["values"]] == ["width"]
     assert net["parameters"] == 4 * (3 * 3 * 9 + 3)
     assert len(net["answer"]["hits"]) == 2
     assert net["answer"]["query"] == "nets/net.py:Net"
@@ -74,6 +86,11 @@ def test_a_person_gets_a_table_and_what_is_lacking(folder):
     lines = done.stdout.splitlines()
     [row] = [line for line in lines if "nets/net.py:Net" in line]
     assert " 336 " in row
+    [first] = [number for number, line in enumerate(lines) if "nets/net.py:Wide" in line]
+    below = [line.strip() for line in lines[first + 1 : first + 4]]
+    assert below[0].startswith("x=1x3x")
+    assert below[1].startswith("width = ")
+    assert below[2] == "1 left out"
     assert any("nets/net.py:Broken" in line and "no such width" in line for line in lines)
     assert lines[-1] == "Not asked, as they are parts: Block; --all asks them too."
     page = Path("nets.html").read_text()
@@ -89,7 +106,7 @@ def test_how_many_are_not_asked_is_said(folder, monkeypatch):
     monkeypatch.setattr(folder_command, "_MOST", 1)
     done = run(folder)
     assert done.stdout.splitlines()[-2:] == [
-        "Not asked, as there are many: Broken; --all asks them too.",
+        "Not asked, as there are many: Wide, Broken; --all asks them too.",
         "Not asked, as they are parts: Block; --all asks them too.",
     ]
 
@@ -105,7 +122,7 @@ def test_an_interrupted_run_shows_what_it_has(folder, monkeypatch):
     done = run(folder)
     assert "interrupted: the others are not asked" in done.stderr
     assert "nets/net.py:Net" in done.stdout
-    assert "Not asked, as there are many: Broken" in done.stdout
+    assert "Not asked, as there are many: Wide, Broken" in done.stdout
 
 
 @pytest.mark.slow
@@ -149,7 +166,7 @@ def test_a_file_alone_means_its_models(folder):
     table = run("nets/net.py").stdout
     assert "Modules of nets/net.py" in table
     assert "no such width" in table
-    Path("one.py").write_text(NETS.partition("class Broken")[0])
+    Path("one.py").write_text(NETS.partition("class Wide")[0])
     answer = run("one.py").stdout
     assert "Relatives of one.py:Net" in answer
 
