@@ -172,12 +172,10 @@ class _Finder:
                 if self._covers(made):
                     place = f"{name} of {repository.relative(path)}"
                     values = [AssumedValue(self._name, short(made), place)]
-                    is_settings = isinstance(made, Settings)
-                    yield (
-                        self._settings(made, values)
-                        if is_settings
-                        else Configured(make, tuple(values))
-                    )
+                    if isinstance(made, Settings):
+                        yield self._settings(made, values, is_whole=True)
+                    else:
+                        yield Configured(make, tuple(values))
                     return
 
     def _covers(self, made: object) -> bool:
@@ -317,8 +315,17 @@ class _Finder:
 
         return Configured(make, tuple(values))
 
-    def _settings(self, settings: Settings, values: list[AssumedValue]) -> Configured:
-        """Settings with what they lack of the names that are read; more is filled when asked."""
+    def _settings(
+        self, settings: Settings, values: list[AssumedValue], *, is_whole: bool = False
+    ) -> Configured:
+        """Settings with what they lack of the names that are read; more is filled when asked.
+
+        Args:
+            settings: They may lack names.
+            values: What is known of them.
+            is_whole: Code made them as they are: what they lack belongs to another branch, and is
+                filled when asked only.
+        """
 
         def fill(name: str) -> AssumedValue | None:
             stated = self._evidence.stated_or_usual(name, (*self._wanted, name))
@@ -328,7 +335,7 @@ class _Finder:
             settings[name] = settings_of(stated.value)
             return AssumedValue(f"{self._name}.{name}", short(stated.value), stated.place)
 
-        for name in self._wanted:
+        for name in () if is_whole else self._wanted:
             held = settings.get(name, NOTHING)
             if held is NOTHING or (held is None and isinstance(usual_value(name), int)):
                 value = fill(name)

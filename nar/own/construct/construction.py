@@ -10,32 +10,31 @@ from types import ModuleType
 from typing import Any
 
 from nar.graphs.assumed import AssumedValue
-from nar.own.construct.configs import Configured, configurations, wants_settings
-from nar.own.construct.evidence.calls import Call, calls_of
+from nar.own.construct.configs import wants_settings
+from nar.own.construct.evidence.calls import Call
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
 from nar.own.construct.evidence.lookup import Evidence
 from nar.own.construct.evidence.repository import Repository
-from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
+from nar.own.construct.evidence.settings import MissingSettingError
 from nar.own.construct.findings import Findings
 from nar.own.construct.makers import (
+    NotBuiltError,
     caught,
     choosing_makers,
     makers_of,
     needs,
-    values_given,
 )
-from nar.own.construct.proposals import Proposal, Target, short
-from nar.own.construct.targets import targeted
+from nar.own.construct.proposals import Proposal, Target
+from nar.own.construct.stated_calls import StatedCalls
 
 _MOST_PROPOSALS = 14  # Chosen: each may build a large model; later ones are guesses
 _MOST_SECONDS = 12.0  # Chosen: after so long no further way is begun
 _SETTINGS_ENDINGS = (".json", ".yaml", ".yml")
 _MOST_FILLS = 25  # names that a configuration lacks, each found by one more attempt
 _VALUES_SHOWN = 6  # Chosen: of a failure's arguments, three lines of a terminal
-_CALLS_TRIED = 6
 _MAKERS_TRIED = 4
-_PARENTS_ABOVE = 2  # a layer in a block in a model
+_PARENTS_ABOVE = 4  # attention in a layer in an encoder in a model
 
 
 class NothingKnownError(Exception):
@@ -73,6 +72,7 @@ class Construction:
         self._level = level
         self._subject = subject or target.name
         self._evidence = Evidence(repository, self._subject, definitions)
+        self._stated = StatedCalls(target, module, self._evidence, definitions, findings)
         self._proposals: list[Proposal] = []
         self._source: Iterator[Proposal] = self._proposed()
         self._chosen: Proposal | None = None
@@ -92,7 +92,9 @@ class Construction:
                 made = self._made(proposal)
             # A user's code can raise anything, SystemExit too.
             except (Exception, SystemExit) as error:
-                failure = failure or error
+                # That a way leads elsewhere tells less than an error on the way.
+                is_first = failure is None or isinstance(failure, NotBuiltError)
+                failure = error if is_first else failure
                 continue
             self._chosen = proposal
             return made
@@ -145,14 +147,14 @@ class Construction:
             # A part of a model has the configuration that the model is built with.
             if wants_settings(self._target, name):
                 yield from self._parents()
-            yield from self._configured(name)
+            yield from self._stated.configured(name)
         yield from self._functions()
-        yield from self._targeted()
-        yield from self._calls(most_missing=0)
+        yield from self._stated.of_configurations_that_name_it()
+        yield from self._stated.of_calls(most_missing=0)
         yield from self._parents()
         yield from self._chosen_by_name()
-        yield from self._calls(most_missing=len(self._target.required))
-        yield from self._completed({}, (), "")
+        yield from self._stated.of_calls(most_missing=len(self._target.required))
+        yield from self._stated.completed({}, (), "")
 
     def _files(self) -> Iterator[Proposal]:
         """Defaults that are files of settings, found in the repository where none is there."""
@@ -176,24 +178,17 @@ class Construction:
         """What the repository builds it with in place of its defaults, where it does so once."""
         if not self._target.parameters:
             return
-        yield from self._targeted()
+        yield from self._stated.of_configurations_that_name_it()
         functions, _ = makers_of(self._repository, self._target)
         ready = [each for each in functions if not needs(each[1])]
         if len(ready) == 1 and ready[0][0].path == self._repository.path:
             yield from self._functions()
             return
-        stated = [each for each in self._calls(most_missing=0, is_whole=True) if each.values]
+        stated = [
+            each for each in self._stated.of_calls(most_missing=0, is_whole=True) if each.values
+        ]
         if len({tuple((v.name, v.value) for v in each.values) for each in stated}) == 1:
             yield stated[0]
-
-    def _configured(self, name: str) -> Iterator[Proposal]:
-        """Its only required parameter as a configuration."""
-        if wants_settings(self._target, name):
-            for configured in self._configurations(name):
-                yield _of_configuration(self._target, name, configured)
-
-    def _configurations(self, name: str) -> Iterator[Configured]:
-        return configurations(self._target, name, self._module, self._evidence, self._definitions)
 
     def _functions(self) -> Iterator[Proposal]:
         """Functions of the repository that make it, run and caught."""
@@ -232,9 +227,9 @@ class Construction:
             elif self._level < _PARENTS_ABOVE:
                 run = self._beside(Target.of(maker, function.name), module).make
             else:
-                raise LookupError(f"nothing tells the arguments of {function.name}")
+                raise NotBuiltError(f"nothing tells the arguments of {function.name}")
             made, given = caught(self._target, run)
-            self._note(given, place)
+            self._stated.note(given, place)
             return made
 
         return Proposal(make)
@@ -271,128 +266,15 @@ class Construction:
         module = self._definitions(path)
         maker = getattr(module, owner, None)
         if not callable(maker):
-            raise LookupError(f"{owner} is neither a class nor a function")
+            raise NotBuiltError(f"{owner} is neither a class nor a function")
         whole = self._beside(Target.of(maker, owner), module)
         made, given = caught(self._target, whole.make)
         words = f", as a part of {owner}" if inspect.isclass(maker) else f" {owner}()"
-        self._note(given, f"{place}{words}")
+        self._stated.note(given, f"{place}{words}")
         return made
-
-    def _targeted(self) -> Iterator[Proposal]:
-        """A configuration that names the class."""
-        found = targeted(self._target, self._evidence)
-        if found is not None:
-            more = ""
-            if found.others:
-                more = f"; {len(found.others)} other files do too, such as {found.others[0]}"
-            known = {name: _constant(value) for name, value in found.values.items()}
-            yield from self._completed(known, (), f"{found.place}{more}")
-
-    def _calls(self, *, most_missing: int, is_whole: bool = False) -> Iterator[Proposal]:
-        """Its calls in the repository, as far as their arguments can be worked out.
-
-        Args:
-            most_missing: So many of the required parameters may be left to their names.
-            is_whole: Every argument of a call has to be known, optional ones too.
-        """
-        names = list(self._target.parameters)
-        tried = 0
-        for call in calls_of(self._repository, self._target.name, self._repository.path):
-            given = call.arguments(names)
-            known, configured, unknown = self._known(given)
-            missing = [name for name in self._target.required if name not in known]
-            is_new = most_missing == 0 or bool(missing)
-            if len(missing) > most_missing or not is_new or (is_whole and unknown):
-                continue
-            tried += 1
-            if tried > _CALLS_TRIED:
-                return
-            yield from self._completed(known, configured, call.place)
-
-    def _known(
-        self, given: dict[str, Expression]
-    ) -> tuple[dict[str, Callable[[], Any]], tuple[Configured, ...], list[str]]:
-        """The arguments of a call that can be worked out, and the names of the others."""
-        known: dict[str, Callable[[], Any]] = {}
-        configured: list[Configured] = []
-        unknown = []
-        for name, found in given.items():
-            if name not in self._target.parameters:
-                continue
-            try:
-                self._evidence.evaluator.value(found)
-            except UnknownValueError:
-                if not wants_settings(self._target, name):
-                    unknown.append(name)
-                    continue
-                config = next(self._configurations(name))
-                configured.append(config)
-                known[name] = config.make
-            else:
-                known[name] = _working_out(self._evidence, found)
-        return known, tuple(configured), unknown
-
-    def _completed(
-        self,
-        known: dict[str, Callable[[], Any]],
-        configured: tuple[Configured, ...],
-        place: str,
-    ) -> Iterator[Proposal]:
-        """A call with what is known, the other required parameters by the evidence for each."""
-        makers = dict(known)
-        values: list[AssumedValue] = []
-        fills = [each.fill for each in configured if each.fill]
-        for each in configured:
-            values += each.values
-        for name in self._target.required:
-            if name in makers:
-                continue
-            stated = self._evidence.stated_or_usual(
-                name, self._target.required, self._target.parameters[name].annotation
-            )
-            if stated is not None:
-                makers[name] = _constant(settings_of(stated.value))
-                values.append(AssumedValue(name, short(stated.value), stated.place))
-            elif wants_settings(self._target, name):
-                config = next(self._configurations(name))
-                makers[name] = config.make
-                values += config.values
-                fills += [config.fill] if config.fill else []
-            elif is_settings_name(name):
-                makers[name] = lambda: Settings({})
-            else:
-                return
-        named = {each.name for each in values}
-
-        def make() -> Any:  # noqa: ANN401
-            given = {name: maker() for name, maker in makers.items()}
-            stated = {name: given[name] for name in known if name not in named}
-            self._note(stated, place)
-            return self._target.called(**given)
-
-        yield Proposal(make, tuple(values), fills[0] if fills else None)
-
-    def _note(self, given: dict[str, Any], place: str) -> None:
-        for value in values_given(given, place):
-            self._findings.value(value.name, value.value, value.place)
 
 
 def _given_text(given: tuple[AssumedValue, ...]) -> str:
     shown = [f"{each.name} = {each.value} ({each.place})" for each in given[:_VALUES_SHOWN]]
     more = len(given) - len(shown)
     return f"it was given {', '.join(shown)}{f' and {more} others' if more else ''}"
-
-
-def _of_configuration(target: Target, name: str, configured: Configured) -> Proposal:
-    return Proposal(
-        lambda: target.called(**{name: configured.make()}), configured.values, configured.fill
-    )
-
-
-def _constant(value: Any) -> Callable[[], Any]:  # noqa: ANN401
-    return lambda: value
-
-
-def _working_out(evidence: Evidence, found: Expression) -> Callable[[], Any]:
-    """Works an expression out anew: a module in it is then built where the target is."""
-    return lambda: evidence.evaluator.value(found)

@@ -23,6 +23,10 @@ _FILES_NAMING = 100  # Chosen: the nearest; a part is seldom named far from its 
 _Definition = ast.FunctionDef | ast.ClassDef
 
 
+class NotBuiltError(LookupError):
+    """What should make a class makes none."""
+
+
 class _CaughtError(BaseException):
     """Ends a maker once the wanted module is built.
 
@@ -138,7 +142,7 @@ def caught(target: Target, make: Any) -> tuple[Any, dict[str, Any]]:  # noqa: AN
         make: Builds it somewhere on the way.
 
     Raises:
-        LookupError: It builds none.
+        NotBuiltError: It builds none.
         BaseException: What it raises before.
     """
     cls = target.called
@@ -171,7 +175,7 @@ def caught(target: Target, make: Any) -> tuple[Any, dict[str, Any]]:  # noqa: AN
             del cls.__init__
         else:
             cls.__init__ = own
-    raise LookupError(f"{target.name} is not built on the way")
+    raise NotBuiltError(f"{target.name} is not built on the way")
 
 
 def values_given(given: dict[str, Any], place: str) -> tuple[AssumedValue, ...]:

@@ -12,6 +12,7 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
     for pattern, value in (
         (r"pad(ding)?_?(idx|id|index|token_?id)$|_pad_idx$|^ignore_index$", 0),
         (r"vocab|num_(tokens|embeddings)|n_(symbols|tokens|words)|ntokens?$", 1000),
+        (r"^c_dim$|label_dim$|(layer|block|stage)_?(id|idx|index|i)$|^(idx|index|i)$|^layer$", 0),
         (r"drop|^p_|dropout_?p$", 0.1),
         (r"^(bias|use_bias|causal|bidirectional)$", True),
         (r"^alpha$", 0.2),

@@ -296,3 +296,18 @@ def test_a_loss_that_is_not_installed_stops_the_forward_that_computes_with_it(tm
     clone(tmp_path, {"net.py": "from absent_pkg.losses import PerceptualLoss\n" + text})
     with pytest.raises(CaptureError, match=r"absent_pkg.losses.PerceptualLoss\(\)\(Tensor\) is"):
         Asked(f"{tmp_path}/net.py:Net", IMAGE)
+
+
+def test_a_part_that_the_repository_compiles_has_a_stand_in(tmp_path):
+    setup = "from Cython.Build import cythonize\nsetup(name='align', ext=cythonize('core.pyx'))\n"
+    files = {
+        "README.md": "",
+        "align/__init__.py": "from .align.core import path\n",
+        "align/setup.py": setup,
+        "align/core.pyx": "",
+        "net.py": "import align\n" + NET,
+    }
+    clone(tmp_path, files)
+    asked = Asked(f"{tmp_path}/net.py:Net", IMAGE)
+    assert asked.operators == CONV
+    assert "align.align.core (compiled by setup.py: a stand-in)" in asked.stand_ins

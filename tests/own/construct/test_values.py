@@ -499,3 +499,32 @@ def test_a_factory_that_wants_a_configuration_gets_it_by_what_it_reads(tmp_path)
     asked, depth = linears(tmp_path, files)
     assert depth == 3
     assert asked.places["depth"] == "factory.py:2 build()"
+
+
+def test_a_size_that_is_assumed_is_another_where_the_usual_one_fails(tmp_path):
+    net = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, img_resolution):
+        super().__init__()
+        assert img_resolution & (img_resolution - 1) == 0
+        self.l = nn.Linear(8, img_resolution)
+    def forward(self, x): return self.l(x)
+"""
+    asked = Asked(f"{clone(tmp_path, {'net.py': net})}/net.py:Net", "1x8")
+    assert asked.values == {"img_resolution": "256"}
+
+
+def test_a_configuration_that_code_makes_whole_gets_no_parts_of_another_branch(tmp_path):
+    config = (
+        "from ml_collections import ConfigDict\ndef get_small_config():\n"
+        "    c = ConfigDict(); c.width = 8; c.depth = 3\n    return c\n"
+        "def get_large_config():\n    c = get_small_config(); c.extra = 9\n    return c\n"
+    )
+    net = of_config().replace(
+        "super().__init__()",
+        "super().__init__(); self.e = hasattr(config, 'extra') and config.extra",
+    )
+    asked, depth = linears(tmp_path, {"configs.py": config, "net.py": net})
+    assert depth == 3
+    assert set(asked.values) == {"config"}

@@ -18,6 +18,7 @@ from nar.own.construct.imports.removed_names import REMOVED_MODULES
 from nar.own.construct.imports.same_layers import SAME_LAYERS
 from nar.own.construct.imports.stand_ins import StandIn
 
+_COMPILING = re.compile(r"Extension|cythonize|pybind11")
 _VERSION_FILE = re.compile(r"(^|[._])_?version$")
 _IMPORT_ERRORS = re.compile(r"ImportError|ModuleNotFoundError|Exception|BaseException")
 # What a stand-in's package says of itself; libraries compare versions.
@@ -129,10 +130,11 @@ class MissingFinder(MetaPathFinder):
         """A spec for a module of the repository that its ``setup.py`` writes or compiles."""
         if _VERSION_FILE.search(name):
             return ModuleSpec(name, _VersionModule(self))
-        if self._is_built_by_setup(name.rpartition(".")[2]):
+        above, _, last = name.rpartition(".")
+        if above in self.made or self._is_built_by_setup(last):
             self.findings.stand_in(f"{name} (compiled by setup.py: a stand-in)")
             self.made.add(name)
-            return ModuleSpec(name, _StandInModule(self))
+            return ModuleSpec(name, _StandInModule(self), is_package=True)
         return None
 
     def _removed(self, name: str) -> ModuleSpec:
@@ -188,10 +190,14 @@ class MissingFinder(MetaPathFinder):
             for frame in own
         )
 
-    def _is_built_by_setup(self, package: str) -> bool:
-        setup = self._repository.root / "setup.py"
-        text = self._repository.text(setup) if setup.is_file() else ""
-        return "Extension" in text and package in text
+    def _is_built_by_setup(self, name: str) -> bool:
+        """Whether some ``setup.py`` of the repository compiles a module of that name."""
+        for path in self._repository.python_files:
+            if path.name == "setup.py":
+                text = self._repository.text(path)
+                if _COMPILING.search(text) and re.search(rf"\b{re.escape(name)}\b", text):
+                    return True
+        return False
 
 
 class StandInPackage(ModuleType):

@@ -1,0 +1,200 @@
+"""Calls of a class or function whose arguments are taken from what the repository states."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, Final
+
+from nar.graphs.assumed import AssumedValue
+from nar.own.construct.configs import Configured, configurations, wants_settings
+from nar.own.construct.evidence.calls import calls_of
+from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
+from nar.own.construct.evidence.expressions import Expression, UnknownValueError
+from nar.own.construct.evidence.lookup import BY_NAME, Evidence
+from nar.own.construct.evidence.settings import Settings, settings_of
+from nar.own.construct.findings import Findings
+from nar.own.construct.makers import values_given
+from nar.own.construct.proposals import Proposal, Target, short
+from nar.own.construct.reads import names_read
+from nar.own.construct.targets import targeted
+
+_CALLS_TRIED: Final = 6
+_USUAL_SIDE: Final = "224"
+_OTHER_SIDE: Final = 256
+
+
+class StatedCalls:
+    """Proposes calls of a target.
+
+    Args:
+        target: A class or function.
+        module: The user's file.
+        evidence: What the repository tells.
+        definitions: Gives the module of a file.
+        findings: Where it records what a call was made with.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        module: ModuleType,
+        evidence: Evidence,
+        definitions: Definitions,
+        findings: Findings,
+    ) -> None:
+        self._target = target
+        self._module = module
+        self._evidence = evidence
+        self._definitions = definitions
+        self._findings = findings
+
+    def configurations(self, name: str) -> Iterator[Configured]:
+        """Configurations for a parameter."""
+        return configurations(self._target, name, self._module, self._evidence, self._definitions)
+
+    def configured(self, name: str) -> Iterator[Proposal]:
+        """Its only required parameter as a configuration."""
+        if wants_settings(self._target, name):
+            for configured in self.configurations(name):
+                yield _of_configuration(self._target, name, configured)
+
+    def of_configurations_that_name_it(self) -> Iterator[Proposal]:
+        """A configuration that names the class."""
+        found = targeted(self._target, self._evidence)
+        if found is not None:
+            more = ""
+            if found.others:
+                more = f"; {len(found.others)} other files do too, such as {found.others[0]}"
+            known = {name: _constant(value) for name, value in found.values.items()}
+            yield from self.completed(known, (), f"{found.place}{more}")
+
+    def of_calls(self, *, most_missing: int, is_whole: bool = False) -> Iterator[Proposal]:
+        """Its calls in the repository, as far as their arguments can be worked out.
+
+        Args:
+            most_missing: So many of the required parameters may be left to their names.
+            is_whole: Every argument of a call has to be known, optional ones too.
+        """
+        names = list(self._target.parameters)
+        tried = 0
+        for call in calls_of(
+            self._evidence.repository, self._target.name, self._evidence.repository.path
+        ):
+            given = call.arguments(names)
+            known, configured, unknown = self._known(given)
+            missing = [name for name in self._target.required if name not in known]
+            is_new = most_missing == 0 or bool(missing)
+            if len(missing) > most_missing or not is_new or (is_whole and unknown):
+                continue
+            tried += 1
+            if tried > _CALLS_TRIED:
+                return
+            yield from self.completed(known, configured, call.place)
+
+    def completed(
+        self,
+        known: dict[str, Callable[[], Any]],
+        configured: tuple[Configured, ...],
+        place: str,
+    ) -> Iterator[Proposal]:
+        """A call with what is known, the other required parameters by the evidence for each."""
+        makers = dict(known)
+        values: list[AssumedValue] = []
+        fills = [each.fill for each in configured if each.fill]
+        for each in configured:
+            values += each.values
+        for name in self._target.required:
+            if name in makers:
+                continue
+            stated = self._evidence.stated_or_usual(
+                name, self._target.required, self._target.parameters[name].annotation
+            )
+            if stated is not None:
+                makers[name] = _constant(settings_of(stated.value))
+                values.append(AssumedValue(name, short(stated.value), stated.place))
+            elif wants_settings(self._target, name):
+                config = next(self.configurations(name))
+                makers[name] = config.make
+                values += config.values
+                fills += [config.fill] if config.fill else []
+            elif is_settings_name(name):
+                makers[name] = lambda: Settings({})
+            else:
+                return
+        fill = fills[0] if fills else None
+        noted = known.keys() - {each.name for each in values}
+        yield Proposal(self._calling(makers, noted, place), tuple(values), fill)
+        others = {v.name for v in values if v.place == BY_NAME and v.value == _USUAL_SIDE}
+        if others & makers.keys():
+            # Generators double their images: no other size is a power of two.
+            sides = {name: _constant(_OTHER_SIDE) for name in others & makers.keys()}
+            changed = (replace(v, value=str(_OTHER_SIDE)) if v.name in sides else v for v in values)
+            make = self._calling(makers | sides, noted, place)
+            yield Proposal(make, tuple(changed), fill)
+
+    def _calling(
+        self, makers: Mapping[str, Callable[[], Any]], noted: Collection[str], place: str
+    ) -> Callable[[], Any]:
+        """Calls the target with arguments made anew; notes those that come from one place."""
+
+        def make() -> Any:  # noqa: ANN401
+            given = {name: maker() for name, maker in makers.items()}
+            self.note({name: given[name] for name in makers if name in noted}, place)
+            return self._target.called(**given)
+
+        return make
+
+    def note(self, given: dict[str, Any], place: str) -> None:
+        """Record what something was made with."""
+        for value in values_given(given, place):
+            self._findings.value(value.name, value.value, value.place)
+
+    def _known(
+        self, given: dict[str, Expression]
+    ) -> tuple[dict[str, Callable[[], Any]], tuple[Configured, ...], list[str]]:
+        """The arguments of a call that can be worked out, and the names of the others."""
+        known: dict[str, Callable[[], Any]] = {}
+        configured: list[Configured] = []
+        unknown = []
+        for name, found in given.items():
+            if name not in self._target.parameters:
+                continue
+            try:
+                value = self._evidence.evaluator.value(found)
+                self._check_covered(name, value)
+            except UnknownValueError:
+                if not wants_settings(self._target, name):
+                    unknown.append(name)
+                    continue
+                config = next(self.configurations(name))
+                configured.append(config)
+                known[name] = config.make
+            else:
+                known[name] = _working_out(self._evidence, found)
+        return known, tuple(configured), unknown
+
+    def _check_covered(self, name: str, value: object) -> None:
+        """Leave a configuration unknown that lacks what is read: it is another one's.
+
+        Raises:
+            UnknownValueError: It lacks some.
+        """
+        if isinstance(value, Settings) and wants_settings(self._target, name):
+            lacking = set(names_read(self._target.called, name)) - value.keys()
+            if lacking:
+                raise UnknownValueError(f"it lacks {', '.join(sorted(lacking))}")
+
+
+def _of_configuration(target: Target, name: str, configured: Configured) -> Proposal:
+    return Proposal(
+        lambda: target.called(**{name: configured.make()}), configured.values, configured.fill
+    )
+
+
+def _constant(value: Any) -> Callable[[], Any]:  # noqa: ANN401
+    return lambda: value
+
+
+def _working_out(evidence: Evidence, found: Expression) -> Callable[[], Any]:
+    """Works an expression out anew: a module in it is then built where the target is."""
+    return lambda: evidence.evaluator.value(found)
