@@ -34,7 +34,7 @@ from nar.motifs.partition import MotifPartition, partition
 from nar.own import capture_architecture
 from nar.own.calling import capture_lent
 from nar.views import display
-from nar.views.answer import answer_view, one_row_a_network
+from nar.views.answer import NetworkRow, answer_view, one_row_a_network
 from nar.views.difference import difference_html, difference_view
 from nar.views.html import fragment, html_of
 from nar.views.plots import map_of
@@ -105,8 +105,12 @@ class Relatives(Shown):
 
     def view(self) -> RenderableType:
         """The sentences of the answer, and a table of the hits with a row for each network."""
-        rows = one_row_a_network(self.answer.hits, len(self.answer.hits), self.name)
-        return answer_view(self.name, self.answer, rows)
+        return answer_view(self.name, self.answer, self.networks)
+
+    @property
+    def networks(self) -> list[NetworkRow]:
+        """The networks among the hits, the nearest first, each with its copies."""
+        return one_row_a_network(self.answer.hits, len(self.answer.hits), self.name)
 
     @property
     def resemblance(self) -> Resemblance | None:
@@ -130,11 +134,11 @@ class Relatives(Shown):
         if points is None:
             raise CorpusError(f"{atlas.directory} holds no map; make it with `nar atlas draw`")
         places = {name: place for place, name in enumerate(_content().index.values("name"))}
-        return map_of(self.name, points, [places[hit.name] for hit in self.answer.hits])
+        return map_of(self.name, points, [places[row.hit.name] for row in self.networks])
 
     def rows(self) -> list[Mapping[str, Any]]:
-        """A row for each hit."""
-        return [asdict(hit) for hit in self.answer.hits]
+        """A row for each network: its first hit, and the names of its copies."""
+        return [{**asdict(row.hit), "copies": list(row.copies)} for row in self.networks]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -198,7 +202,7 @@ def search(
             shape, a text as `--input` takes it, a tuple or list of these for arguments by position,
             or a mapping for arguments by name. Without it the inputs are found. An `Asking` also
             says what the code of a file may do.
-        top_k: Number of relatives.
+        top_k: Number of relatives; copies of one network are one.
         wanted: Conditions that relatives must meet.
         by: What relatives share with the model: the design, the family, the trunk, or most of the
             structure.
@@ -211,17 +215,17 @@ def search(
 
     Example:
         >>> relatives = search("timm:resnet18", top_k=3)
-        >>> [hit.family for hit in relatives.answer.hits]
+        >>> relatives.to_arrow()["family"].to_pylist()
         ['resnet', 'resnet', 'resnet']
-        >>> relatives.to_arrow().column_names[:2]
-        ['id', 'name']
+        >>> "torchvision:resnet18" in relatives.rows()[0]["copies"]
+        True
     """
     conditions = wanted or Filter()
     check_values(MemoryValues(_content().index), conditions, as_field)
     asked = asked_of(model, example)
     item = asked.architecture
     parts = frozenset(PARTS if explain else set(PARTS) - {"shared"})
-    query = Query(item, top_k, conditions, by, parts, assumed=asked.assumed)
+    query = Query(item, top_k, conditions, by, parts, assumed=asked.assumed, counted="networks")
     return Relatives(item.labels.name, _retriever().answer(query))
 
 

@@ -23,7 +23,7 @@ from nar.corpus import shipped_corpus
 from nar.graphs.by import By
 from nar.index.filters import Filter, Range
 from nar.views import reports
-from nar.views.answer import NetworkRow, Report, answer_report
+from nar.views.answer import Report, answer_report, one_row_a_network
 
 Name = Annotated[
     str,
@@ -62,7 +62,8 @@ def search_report(name: str, answer: Answer) -> Report:
         name: Name of the model.
         answer: The answer.
     """
-    report = answer_report(name, answer, [NetworkRow(hit) for hit in answer.hits])
+    rows = one_row_a_network(answer.hits, len(answer.hits), name)
+    report = answer_report(name, answer, rows)
     del report["explanations"]
     return {**report, **report.pop("evidence")}
 

@@ -69,8 +69,30 @@ def test_a_known_name_is_not_its_own_relative(retriever, key):
 
 def test_dropping_itself_still_leaves_top_k(retriever):
     for top_k in (1, 2, 3, 4):
-        assert len(retriever.search("timm:mlp", top_k=top_k).hits) == top_k
-    assert len(retriever.search("timm:mlp", top_k=16_384).hits) == 4
+        assert len(retriever.answer(Query("timm:mlp", top_k)).hits) == top_k
+    assert len(retriever.answer(Query("timm:mlp", 16_384)).hits) == 4
+
+
+def test_networks_are_counted_and_their_copies_are_hits(index):
+    counting = Counting(index)
+    retriever = Retriever(CountOperators(), counting)
+    for top_k in (1, 2, 3):
+        hits = retriever.search("timm:mlp", top_k=top_k).hits
+        assert len({hit.exact for hit in hits}) == top_k
+        # The two of one network come together or not at all.
+        assert ("timm:plain" in names(hits)) == ("torchvision:plain" in names(hits))
+
+
+def test_a_search_is_wider_where_copies_fill_it(index, monkeypatch):
+    monkeypatch.setattr("nar.answers.retrieve._COPIES", 1)
+    counting = Counting(index)
+    wanted = Filter(names=("timm:plain", "torchvision:plain", "timm:residual"))
+    asked = Query(graph(KNOWN["timm:plain"][2]), 2, wanted, counted="networks")
+    hits = Retriever(CountOperators(), counting).answer(asked).hits
+    assert len({hit.exact for hit in hits}) == 2
+    assert counting.calls == [[2], [20]]
+    bounded = Retriever(CountOperators(), index, max_hits=2)
+    assert set(names(bounded.answer(asked).hits)) == {"timm:plain", "torchvision:plain"}
 
 
 def test_a_vector_has_hits_and_no_fingerprint(retriever):
@@ -191,12 +213,13 @@ def test_a_filter_does_not_change_how_new_a_design_is(index):
     counting = Counting(index)
     retriever = Retriever(CountOperators(), counting, DISTANCES)
     wanted = Filter(families=("resnet",))
-    answer = retriever.search(graph(NEW), wanted=wanted)
+    answer = retriever.answer(Query(graph(NEW), filter=wanted))
     assert counting.calls == [[10, 1]]
     assert answer.novelty == retriever.search(graph(NEW)).novelty
     assert answer.novelty != DISTANCES.percentile(answer.hits[0].score)
     counting.calls.clear()
-    assert retriever.search(graph(KNOWN["timm:plain"][2], 100), wanted=wanted).novelty == 0
+    known = Query(graph(KNOWN["timm:plain"][2], 100), filter=wanted)
+    assert retriever.answer(known).novelty == 0
     assert counting.calls == [[10]]
 
 

@@ -24,6 +24,9 @@ Target = Architecture | Fingerprinted | ComputationalGraph | IndexRow | str | ND
 # The fields of an `Answer` that cost further searches, or the graphs of hits: they are made where
 # the query asks for them.
 Part = Literal["resemblance", "family", "trunk", "part_of", "bodies", "shared"]
+# What `Query.top_k` counts: rows of the index, or networks, of which rows are copies.
+Counted = Literal["hits", "networks"]
+COUNTED: Final[tuple[Counted, ...]] = get_args(Counted)
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
 Item = TypeVar("Item")
 Record = TypeVar("Record")
@@ -37,7 +40,7 @@ class Query:
         target: A captured architecture, a canonical graph with its fingerprints or without, a row
             whose vector the encoder made, the name or id of an indexed architecture, or a vector
             of shape (dim,).
-        top_k: Number of hits wanted.
+        top_k: Number of hits wanted, or of networks.
         filter: Conditions that hits must meet.
         by: What hits should share with the target: the whole design, its decoder (what it is for),
             its trunk (what it stands on), or as much as a copy would. Encoders without that
@@ -45,6 +48,8 @@ class Query:
         parts: Which parts of the answer are made beside the hits.
         parts_if_new: Further parts, made only where nothing known is the same as the target.
         assumed: What was assumed to capture the target; None where nothing was.
+        counted: What ``top_k`` counts. Of networks all hits are given that are near enough, copies
+            too: hits of one exact fingerprint are one network.
 
     Example:
         >>> Query("timm:resnet50", top_k=3).filter == Filter()
@@ -58,6 +63,7 @@ class Query:
     parts: frozenset[Part] = frozenset()
     parts_if_new: frozenset[Part] = frozenset()
     assumed: Assumed | None = None
+    counted: Counted = "hits"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,11 @@ from nar.index.ranking import (
     rank,
 )
 from nar.index.rows import Hit, IndexRow
+
+# Chosen: hits that are searched for, for each network that is wanted: libraries repeat each other.
+# Where that was too few, so many times more.
+_COPIES: Final = 10
+_WIDER: Final = 10
 
 
 class Embeds(Protocol):
@@ -86,6 +91,7 @@ class Retriever:
         graphs: Has their graphs; without it, the parts of an answer that compare graphs are not
             made.
         max_nodes: Bound on the nodes of the graphs that one call compares; None for any number.
+        max_hits: Bound on the hits of a query that counts networks.
     """
 
     def __init__(
@@ -95,16 +101,18 @@ class Retriever:
         novelty: Novelty | None = None,
         graphs: Graphs | None = None,
         max_nodes: int | None = None,
+        max_hits: int = MAX_TOP_K,
     ) -> None:
         self.embedder = embedder
         self.index = index
         self.novelty = novelty
         self.graphs = graphs or NoGraphs()
         self.max_nodes = max_nodes
+        self.max_hits = max_hits
 
     def search(self, target: Target, *, top_k: int = 10, wanted: Filter | None = None) -> Answer:
-        """Answer one query; see `answer`."""
-        return self.answer(Query(target, top_k, wanted or Filter()))
+        """Answer one query for so many networks; see `answer`."""
+        return self.answer(Query(target, top_k, wanted or Filter(), counted="networks"))
 
     def answer(self, query: Query) -> Answer:
         """Answer one query.
@@ -204,17 +212,46 @@ class Retriever:
         return beside
 
     def _search(self, asked: Sequence[_Resolved]) -> list[list[Hit]]:
-        """The hits of all queries, from one call to the index; no query is its own hit."""
+        """The hits of all queries, from one call to the index; no query is its own hit.
+
+        A query for networks whose first hits are copies of fewer is searched for again, wider.
+        """
+        widths = [self._width(one.query) for one in asked]
+        found = self._nearest(asked, widths)
+        while short := [
+            position
+            for position, one in enumerate(asked)
+            if widths[position] < self.max_hits
+            and len(found[position]) == widths[position]
+            and one.query.counted == "networks"
+            and len({hit.exact for hit in found[position]}) < one.query.top_k
+        ]:
+            for position in short:
+                widths[position] = min(_WIDER * widths[position], self.max_hits)
+            again = self._nearest(
+                [asked[position] for position in short], [widths[position] for position in short]
+            )
+            found = [*found]
+            for position, hits in zip(short, again, strict=True):
+                found[position] = hits
+        return [_first(one.query, hits) for one, hits in zip(asked, found, strict=True)]
+
+    def _width(self, query: Query) -> int:
+        """How many hits are searched for at first."""
+        if query.counted == "hits":
+            return query.top_k
+        return min(_COPIES * query.top_k, self.max_hits)
+
+    def _nearest(self, asked: Sequence[_Resolved], widths: Sequence[int]) -> list[list[Hit]]:
         own = any(one.own_id for one in asked)
         searches = [
-            Search(self._weighed(one), min(one.query.top_k + own, MAX_TOP_K), one.query.filter)
-            for one in asked
+            Search(self._weighed(one), min(width + own, MAX_TOP_K), one.query.filter)
+            for one, width in zip(asked, widths, strict=True)
         ]
-        found: list[list[Hit]] = []
-        for one, hits in zip(asked, self.index.search_all(searches), strict=True):
-            others = [hit for hit in hits if hit.id != one.own_id]
-            found.append(others[: one.query.top_k])
-        return found
+        return [
+            [hit for hit in hits if hit.id != one.own_id][:width]
+            for one, width, hits in zip(asked, widths, self.index.search_all(searches), strict=True)
+        ]
 
     def _weighed(self, one: _Resolved) -> NDArray[np.float32]:
         """The vector to search by: the query's, weighed for the kind of search."""
@@ -255,6 +292,14 @@ class Retriever:
         if any(known.values()) or not nearest:
             return 0.0
         return self.novelty.percentile(nearest[0].score)
+
+
+def _first(query: Query, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits that a query asks for, of all that were found."""
+    if query.counted == "hits":
+        return list(hits)
+    networks = set(list(dict.fromkeys(hit.exact for hit in hits))[: query.top_k])
+    return [hit for hit in hits if hit.exact in networks]
 
 
 def unknown(name: str) -> UnknownArchitectureError:

@@ -19,7 +19,7 @@ from nar.answers.conditions import MemoryValues, PagedValues, Values, check_valu
 from nar.answers.difference import Cut
 from nar.answers.naming import Asked, captured, known_or_captured
 from nar.answers.novelty import Novelty, read_novelty
-from nar.answers.query import Answer, Part, Query
+from nar.answers.query import Answer, Counted, Part, Query
 from nar.answers.retrieve import Retriever
 from nar.base.asking import Asking
 from nar.base.console import show, stderr
@@ -33,7 +33,6 @@ from nar.graphs.architecture import Architecture
 from nar.graphs.by import By
 from nar.index.exact import ExactIndex
 from nar.index.filters import EVERYTHING, Filter
-from nar.index.ranking import MAX_TOP_K
 from nar.index.rows import IndexEntry
 from nar.views.answer import NetworkRow, answer_report, answer_view, one_row_a_network
 
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
     from nar.config import NarConfig
     from nar.index.architecture_index import ArchitectureIndex
 
-# Chosen: hits that are asked for each network that is shown, as libraries repeat each other.
-_COPIES: Final = 10
 # Parts that a person reads of every model, and further parts of a model that is not known.
 _READ: Final = frozenset[Part]({"family", "trunk", "part_of"})
 _WEAKER: Final = frozenset[Part]({"resemblance", "bodies"})
@@ -74,11 +71,6 @@ class Finding:
     by: By
     copies: bool = False
 
-    @property
-    def hits(self) -> int:
-        """Hits that are asked for: copies of one network are one relative."""
-        return self.top_k if self.copies else min(_COPIES * self.top_k, MAX_TOP_K)
-
     def query(self, asked: Asked, *, is_whole: bool, explain: bool = False) -> Query:
         """The question for the relatives of a model.
 
@@ -90,7 +82,8 @@ class Finding:
         item = asked.architecture
         wanted = resolved(self.wanted, self.relative, item.graph)
         parts = _READ | (_WEAKER if is_whole else _NONE) | (_REASONS if explain else _NONE)
-        return Query(item, self.hits, wanted, self.by, parts, _WEAKER, asked.assumed)
+        counted: Counted = "hits" if self.copies else "networks"
+        return Query(item, self.top_k, wanted, self.by, parts, _WEAKER, asked.assumed, counted)
 
     def rows(self, name: str, answer: Answer) -> list[NetworkRow]:
         """The relatives of an answer.
@@ -139,8 +132,8 @@ def show_relatives(
     query = finding.query(asked, is_whole=as_json or explain, explain=explain)
     [answer] = ask([query], finding.choice, finding.server, HitGraphs(corpus))
     rows = finding.rows(name, answer)
-    if len(rows) < finding.top_k and len(answer.hits) == finding.hits:
-        folds = f"{finding.hits} hits are {len(rows)} networks"
+    if len(rows) < finding.top_k <= len(answer.hits):
+        folds = f"{len(answer.hits)} hits are {len(rows)} networks"
         stderr.print(f"{folds}: --all gives every copy a row of its own", style="yellow")
     if explain:
         answer = _explained(item, answer, min(finding.top_k, EXPLAINED))

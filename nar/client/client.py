@@ -89,7 +89,8 @@ class Client:
         Args:
             target: A captured architecture, a graph in any numbering, the name or id of an
                 indexed architecture, or a vector of shape (dim,).
-            top_k: Number of hits; without one, the server's own default.
+            top_k: Number of networks, whose copies are hits, too; without one, the server's own
+                default. A server that does not know of networks counts hits.
             wanted: What hits must be; by default anything.
             by: What hits should share with it: see `nar.answers.query.Query`.
 

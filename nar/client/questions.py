@@ -294,19 +294,19 @@ def searching(top_k: int | None, wanted: Filter, by: By) -> Question[Target, Ans
     """The question for the nearest architectures of targets; the arguments are `Client.search`'s.
 
     Args:
-        top_k: Number of hits.
+        top_k: Number of networks.
         wanted: What hits must be.
         by: What hits should share with a target.
     """
 
     def encode(target: Target) -> wire.Query:
-        return encode_query(target, top_k, wanted, by)
+        return encode_query(target, top_k, wanted, by, counted="networks")
 
     return Question("Search", "queries", wire.SearchRequest, encode, records.decode_answer)
 
 
 def _encode_asked(query: Query) -> wire.Query:
-    asked = (query.parts, query.parts_if_new, query.assumed)
+    asked = (query.parts, query.parts_if_new, query.assumed, query.counted)
     return encode_query(query.target, query.top_k, query.filter, query.by, *asked)
 
 

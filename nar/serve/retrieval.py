@@ -157,8 +157,8 @@ class Retrieval:
         with clock.stage("search"):
             embedder = TimedEmbedder(self._embedder, clock)
             graphs = PatientGraphs(self._graphs, clock.patience) if self._graphs else None
-            most = self._limits.max_call_nodes
-            retriever = Retriever(embedder, self._index, self._novelty, graphs, most)
+            bounds = self._limits.max_call_nodes, self._limits.max_top_k
+            retriever = Retriever(embedder, self._index, self._novelty, graphs, *bounds)
             return retriever.search_all(queries)
 
     def _encode_answers(

@@ -25,6 +25,12 @@ class Part(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PART_PART_OF: _ClassVar[Part]
     PART_BODIES: _ClassVar[Part]
     PART_SHARED: _ClassVar[Part]
+
+class Counted(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    COUNTED_UNSPECIFIED: _ClassVar[Counted]
+    COUNTED_HITS: _ClassVar[Counted]
+    COUNTED_NETWORKS: _ClassVar[Counted]
 BY_UNSPECIFIED: By
 BY_DESIGN: By
 BY_FAMILY: By
@@ -37,6 +43,9 @@ PART_TRUNK: Part
 PART_PART_OF: Part
 PART_BODIES: Part
 PART_SHARED: Part
+COUNTED_UNSPECIFIED: Counted
+COUNTED_HITS: Counted
+COUNTED_NETWORKS: Counted
 
 class Graph(_message.Message):
     __slots__ = ("operators", "nodes", "edge_index", "attribute_names", "attributes", "parameters", "flops")
@@ -115,7 +124,7 @@ class Filter(_message.Message):
     def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., tiers: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ..., all_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ...) -> None: ...
 
 class Query(_message.Message):
-    __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by", "parts", "parts_if_new", "assumed")
+    __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by", "parts", "parts_if_new", "assumed", "counted")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -125,6 +134,7 @@ class Query(_message.Message):
     PARTS_FIELD_NUMBER: _ClassVar[int]
     PARTS_IF_NEW_FIELD_NUMBER: _ClassVar[int]
     ASSUMED_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FIELD_NUMBER: _ClassVar[int]
     graph: Graph
     architecture: str
     vector: Vector
@@ -134,7 +144,8 @@ class Query(_message.Message):
     parts: _containers.RepeatedScalarFieldContainer[Part]
     parts_if_new: _containers.RepeatedScalarFieldContainer[Part]
     assumed: Assumed
-    def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., by: _Optional[_Union[By, str]] = ..., parts: _Optional[_Iterable[_Union[Part, str]]] = ..., parts_if_new: _Optional[_Iterable[_Union[Part, str]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ...) -> None: ...
+    counted: Counted
+    def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., by: _Optional[_Union[By, str]] = ..., parts: _Optional[_Iterable[_Union[Part, str]]] = ..., parts_if_new: _Optional[_Iterable[_Union[Part, str]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ..., counted: _Optional[_Union[Counted, str]] = ...) -> None: ...
 
 class Assumed(_message.Message):
     __slots__ = ("inputs", "weights_reached", "sizes_matter", "is_sure", "doubts", "values", "stand_ins", "skipped")

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from numpy.typing import NDArray
 
-from nar.answers.query import PARTS, Part, Query, Target
+from nar.answers.query import COUNTED, PARTS, Counted, Part, Query, Target
 from nar.base.errors import InvalidInputError, InvalidQueryError, NarError
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
@@ -33,6 +33,11 @@ _BOUNDS: Final = ("minimum", "maximum")
 Kind = TypeVar("Kind", bound=filters.Filter)
 
 
+_COUNTED: Final[Mapping[int, Counted]] = {
+    retrieval_pb2.COUNTED_UNSPECIFIED: "hits",
+    retrieval_pb2.COUNTED_HITS: "hits",
+    retrieval_pb2.COUNTED_NETWORKS: "networks",
+}
 _BY: Final[Mapping[int, By]] = {
     retrieval_pb2.BY_UNSPECIFIED: "design",
     retrieval_pb2.BY_DESIGN: "design",
@@ -142,7 +147,9 @@ def decode_query(
     with at("assumed"):
         assumed = decode_assumed(message.assumed) if message.HasField("assumed") else None
     target = _decode_target(message, limits, dim, fingerprint, {} if graphs is None else graphs)
-    return Query(target, top_k, wanted, by, parts, parts_if_new, assumed)
+    with at("counted"):
+        counted = _decode_counted(message.counted)
+    return Query(target, top_k, wanted, by, parts, parts_if_new, assumed, counted)
 
 
 def _decode_parts(numbers: Iterable[int], field: str) -> frozenset[Part]:
@@ -163,6 +170,7 @@ def encode_query(
     parts: Iterable[Part] = (),
     parts_if_new: Iterable[Part] = (),
     assumed: Assumed | None = None,
+    counted: Counted = "hits",
 ) -> retrieval_pb2.Query:
     """The message of a question; without ``top_k`` the server chooses.
 
@@ -178,6 +186,7 @@ def encode_query(
         parts=sorted(f"PART_{part.upper()}" for part in parts),
         parts_if_new=sorted(f"PART_{part.upper()}" for part in parts_if_new),
         assumed=None if assumed is None else encode_assumed(assumed),
+        counted=f"COUNTED_{counted.upper()}",
     )
     if isinstance(target, str):
         query.architecture = target
@@ -231,6 +240,12 @@ def decode_by(number: int) -> By:
     if number not in _BY:
         raise InvalidQueryError("", f"wanted {', '.join(_BY.values())}, came number {number}")
     return _BY[number]
+
+
+def _decode_counted(number: int) -> Counted:
+    if number not in _COUNTED:
+        raise InvalidQueryError("", f"wanted {', '.join(COUNTED)}, came number {number}")
+    return _COUNTED[number]
 
 
 def _decode_top_k(top_k: int, limits: Limits) -> int:

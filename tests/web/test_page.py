@@ -41,6 +41,14 @@ def test_a_name_is_chosen_by_keys_and_answered(visit):
     assert page.locator(".hits tbody tr").count() >= 3
 
 
+def test_the_page_asks_for_networks_and_not_for_their_copies(visit):
+    page = visit()
+    with page.expect_request("**/v1/search") as asked:
+        page.evaluate("location.hash = '#/ask/timm%3Aa'")
+    [query] = asked.value.post_data_json["queries"]
+    assert (query["topK"], query["counted"]) == (20, "COUNTED_NETWORKS")
+
+
 def test_the_verdict_names_an_equal_network(visit):
     page = visit("ask/timm%3Aa")
     assert "already known as timm:b" in page.locator(".verdict").inner_text()

@@ -10,7 +10,7 @@ import { keep, label, targetOf } from "./models.js";
 import { offers } from "./offers.js";
 import { PARTS, PARTS_IF_NEW, verdict } from "./verdict.js";
 
-const ASKED = 60;
+const ASKED = 20;
 const EXAMPLES = ["timm:resnet50", "timm:vit_base_patch16_224", "transformers:bert/BertForMaskedLM", "timm:convnext_tiny"];
 
 export async function askView(main, { parts: [name], query }, signal) {
@@ -29,7 +29,7 @@ export async function askView(main, { parts: [name], query }, signal) {
   main.append(answer);
   const target = targetOf(name);
   const { conditions: table } = await offers(signal);
-  const asked = { ...target, topK: ASKED, filter: filterOf(query, table), by: query.by, parts: PARTS, partsIfNew: PARTS_IF_NEW };
+  const asked = { ...target, topK: ASKED, counted: "COUNTED_NETWORKS", filter: filterOf(query, table), by: query.by, parts: PARTS, partsIfNew: PARTS_IF_NEW };
   const [result] = await search([asked], signal);
   const hits = result.hits ?? [];
   const faults = [...unread(query, table), ...(hits.length ? [] : await misspelt(query, table, signal))];

@@ -4,10 +4,8 @@ import { el } from "./dom.js";
 import { human } from "./format.js";
 import { link } from "./links.js";
 
-const SHOWN = 20;
-
 export function hitTable(asked, hits) {
-  const rows = networks(hits, asked).slice(0, SHOWN);
+  const rows = networks(hits, asked);
   if (!rows.length) return el("p", { class: "dim", role: "status" }, "No architecture of the index passes these filters.");
   const body = el("tbody", {}, rows.map((copies, at) => row(asked, at, copies)));
   body.addEventListener("keydown", move);
