@@ -1,22 +1,27 @@
 """What an assistant gets: four tools that read, over a real connection."""
 
+import os
 import sys
 from pathlib import Path
 
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
+from typer.testing import CliRunner
 
+from nar.base.asking import Allowance, Asking
+from nar.cli.app import app
 from nar.mcp_server import mcp_server
 
+ROOT = Path(__file__).parents[1]
 NAR = Path(sys.executable).with_name("nar")
 
 
-def called(tool, **arguments):
+def called(tool, code=None, **arguments):
     """What a tool gives, and whether that is an error."""
 
     async def call():
-        async with Client(mcp_server()) as client:
+        async with Client(mcp_server(code)) as client:
             result = await client.call_tool(tool, arguments)
             said = " ".join(part.text for part in result.content)
             return result.structured_content, result.is_error, said
@@ -33,7 +38,7 @@ def test_the_tools_say_what_they_take():
     assert set(tools) == {"search", "diff", "motifs", "describe"}
     assert all(tool.description and tool.annotations.read_only_hint for tool in tools.values())
     assert set(tools["search"].input_schema["properties"]) == {
-        "model", "top_k", "by", "max_parameters",
+        "model", "top_k", "by", "max_parameters", "inputs",
     }  # fmt: skip
 
 
@@ -66,6 +71,7 @@ def test_a_model_is_described_with_its_motifs():
     [
         ("search", {"model": "resnet5O"}, "did you mean timm:resnet50"),
         ("describe", {"model": "evil.py:factory"}, "a Python file would be run"),
+        ("search", {"model": "evil.py:Net"}, "nar mcp --run-code"),
         ("search", {"model": "resnet50", "top_k": 0}, "greater than or equal to 1"),
         ("search", {"model": "resnet50", "max_parameters": -1}, "parameters"),
     ],
@@ -76,11 +82,60 @@ def test_errors_say_the_way_out(tool, arguments, reason):
     assert reason in said
 
 
-@pytest.mark.slow
-def test_an_assistant_starts_it_and_asks():
-    async def ask():
-        command = StdioServerParameters(command=str(NAR), args=["mcp"])
-        async with Client(stdio_client(command)) as client:
-            return await client.call_tool("search", {"model": "timm:resnet18", "top_k": 1})
+NET = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        print("this is no part of the protocol")
+        try: open("written.txt", "w")
+        except PermissionError: pass
+        self.conv = nn.Conv2d(5, 8, 3)
+    def forward(self, x):
+        return self.conv(x)
+"""
 
-    assert anyio.run(ask).structured_content["hits"][0]["family"] == "resnet"
+
+@pytest.mark.slow
+def test_a_server_that_runs_code_says_what_was_assumed_and_takes_inputs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("net.py").write_text(NET)
+    told, is_error, _ = called("search", Asking(), model="net.py:Net", top_k=1)
+    assert not is_error
+    assert told["assumed"]["inputs"][0].startswith("x=1x5x")
+    assert len(told["assumed"]["skipped"]) == 1
+    assert told["sentences"][-2].startswith("Assumed: --input x=1x5x")
+    told, _, _ = called("describe", Asking(), model="net.py:Net", inputs=["x=1x5x9x9:float32"])
+    assert told["assumed"]["inputs"] == []
+    assert told["parameters"] == 5 * 8 * 9 + 8
+    told, _, _ = called("diff", Asking(), first="net.py:Net", second="timm:resnet18")
+    assert "net.py:Net: Assumed: --input x=1x5x" in told["text"]
+    assert not Path("written.txt").exists()
+    called("motifs", Asking(allowed=frozenset({Allowance.WRITES})), model="net.py:Net")
+    assert Path("written.txt").exists()
+
+
+def test_code_that_does_not_run_is_allowed_nothing():
+    done = CliRunner().invoke(app, ["mcp", "--allow", "network"])
+    assert done.exit_code == 2
+    assert "--run-code" in done.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "model", "family"),
+    [([], "timm:resnet18", "resnet"), (["--run-code"], "net.py:Net", "dncnn")],
+)
+def test_an_assistant_starts_it_and_asks(tmp_path, options, model, family):
+    (tmp_path / "net.py").write_text(NET)
+
+    async def ask():
+        # The server of this tree, wherever `nar` was installed from.
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = StdioServerParameters(
+            command=str(NAR), args=["mcp", *options], cwd=tmp_path, env=env
+        )
+        async with Client(stdio_client(command)) as client:
+            return await client.call_tool("search", {"model": model, "top_k": 1})
+
+    assert anyio.run(ask).structured_content["hits"][0]["family"] == family

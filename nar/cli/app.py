@@ -436,8 +436,21 @@ def web(
 
 @app.command()
 @reporting_errors
-def mcp() -> None:
+@own_models(without=["inputs", "input_shape"])
+def mcp(
+    run_code: Annotated[
+        bool,
+        typer.Option(
+            "--run-code",
+            help="Let the assistant ask about classes in Python files, which run then.",
+        ),
+    ] = False,
+    *,
+    asking: Asking,
+) -> None:
     """Answer an assistant over the Model Context Protocol, on standard input and output."""
+    if asking.allowed and not run_code:
+        raise typer.BadParameter("--allow is of the code that --run-code lets run")
     try:
         from nar.mcp_server import mcp_server
     except ModuleNotFoundError as error:
@@ -445,4 +458,4 @@ def mcp() -> None:
             f"{error.name} is missing: pip install 'nar-search[mcp]'"
         ) from error
 
-    mcp_server().run()
+    mcp_server(asking if run_code else None).run()
