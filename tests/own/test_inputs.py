@@ -1,6 +1,7 @@
 """Inputs that are found from a module alone."""
 
 import random
+import sys
 
 import pytest
 import torch
@@ -250,3 +251,16 @@ def test_a_mapping_gets_as_many_keys_as_it_is_asked_for():
     (mapping,) = found(Many()).inputs.args
     assert len(mapping) == 20
     assert {tensor.dtype for tensor in mapping.values()} == {IDS}
+
+
+def test_python_can_be_traced_after_a_search():
+    """Sending nothing to a thread left Python waiting for it, and tracing then went round."""
+    found(modules.LeNet())
+    calls = []
+    before = sys.getprofile()
+    sys.setprofile(lambda *_: calls.append(None))
+    try:
+        found(modules.Tabular())
+    finally:
+        sys.setprofile(before)
+    assert calls

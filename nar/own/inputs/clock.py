@@ -4,7 +4,7 @@ import ctypes
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 class OutOfTimeError(BaseException):
@@ -49,12 +49,14 @@ def ending(deadline: Deadline) -> Iterator[None]:
     """
     thread = threading.get_ident()
     lock = threading.Lock()
-    is_over = False
+    is_over = is_sent = False
 
     def stop() -> None:
+        nonlocal is_sent
         with lock:
             if not is_over:
-                _raise_in(thread, OutOfTimeError)
+                is_sent = True
+                _raise_in(thread)
 
     # A call of torch that runs on is ended by the next line of Python.
     timer = threading.Timer(deadline.left + _GRACE, stop)
@@ -62,19 +64,32 @@ def ending(deadline: Deadline) -> Iterator[None]:
     timer.start()
     try:
         yield
+    except OutOfTimeError:
+        is_sent = False  # it has arrived
+        raise
     finally:
         timer.cancel()
         with lock:
             is_over = True
-        # One that was sent and has not arrived yet would stop whatever runs next.
-        _raise_in(thread, None)
+        if is_sent:
+            _await()
 
 
 # Chosen: calls of torch check the deadline themselves, and that is the gentler way to end.
 _GRACE = 0.5
+_LINES = 1000  # of Python, in one of which what was sent arrives; chosen: it takes two
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
-    )
+def _await() -> None:
+    """Let an error that was sent arrive here, and not in whatever runs next.
+
+    Taking it back would leave Python on the watch for it with every line from then on.
+    """
+    with suppress(OutOfTimeError):
+        for _ in range(_LINES):
+            threading.get_ident()
+
+
+def _raise_in(thread: int) -> None:
+    error = ctypes.py_object(OutOfTimeError)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)
