@@ -40,7 +40,7 @@ class Caller:
 
     def __init__(self, name: str, given: Given) -> None:
         self._name, self._given = name, given
-        self._budget = Budget.usual()
+        self._budget = Budget()
         self._found: Inferred | None = None
 
     def capture(self, module: nn.Module, brought: object = None) -> Capture:

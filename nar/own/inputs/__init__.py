@@ -93,11 +93,11 @@ def infer_inputs(
         CaptureError: The forward reads values, and the module has none.
     """
     start = time.monotonic()
-    budget = budget or Budget.usual()
+    budget = budget or Budget()
     given = given or Given()
     probes = 0
     failed: Search | None = None
-    with _generators_kept():
+    with _generators_kept(), budget.running():
         # What is right for a batch is tried first; some modules take single samples only.
         for is_strict in (True, False):
             search = Search(module, budget, repairs, is_strict=is_strict)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
 from typing import Final, Protocol
 
@@ -48,17 +47,25 @@ class Repairs(Protocol):
         """The states after a run."""
 
 
-@dataclass
 class Budget:
-    """How many probes and how much time are left for a question, over all attempts at it."""
+    """How many probes and how much time are left for a question, over all attempts at it.
 
-    probes: int
-    deadline: Deadline
+    Time runs inside `running` only: building a module is no part of a search.
+    """
 
-    @classmethod
-    def usual(cls) -> "Budget":
-        """The bounds of one question."""
-        return cls(MOST_PROBES, Deadline(MOST_SECONDS))
+    def __init__(self) -> None:
+        self.probes = MOST_PROBES
+        self.deadline = Deadline(0)
+        self._seconds = MOST_SECONDS
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Inside, time runs."""
+        self.deadline = Deadline(self._seconds)
+        try:
+            yield
+        finally:
+            self._seconds = self.deadline.left
 
 
 class Search:
