@@ -150,7 +150,7 @@ def test_a_doubt_is_the_first_line_of_every_verdict(answer):
 
 
 def drawn(text, parameters=0):
-    graph = replace(graph_of(text), parameters=parameters)
+    graph = replace(graph_of(text), parameters=parameters, flops=2 * parameters)
     return architecture(Labels("lib:drawn", "lib", "lib 1", "fam", "t"), graph)
 
 

@@ -15,6 +15,7 @@ from nar.answers.roles import Role
 from nar.answers.words import assumed_texts, difference_text, doubts_texts, shared_text
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
+from nar.graphs.design_change import design_change
 from nar.graphs.fingerprints import Network, Sameness, sameness
 from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.graphs.normal_form import normal_form
@@ -224,7 +225,10 @@ class Difference:
     @property
     def verdict(self) -> str:
         """In what way they are the same, or in which parts they differ."""
-        return difference_text(self.sameness, self.differs, self.alike)
+        same = self.sameness
+        graphs = self.first.graph, self.second.graph
+        change = design_change(*graphs) if same == "design" else None
+        return difference_text(same, change, self.differs, self.alike)
 
     @property
     def shared(self) -> str:

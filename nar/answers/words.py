@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from nar.answers.roles import Role
 from nar.graphs.assumed import Assumed, AssumedValue
+from nar.graphs.design_change import DesignChange
 from nar.graphs.fingerprints import Sameness
 
 if TYPE_CHECKING:
@@ -63,10 +64,18 @@ _APART: Final[Mapping[tuple[Role, ...], str]] = {
 }
 _SAMENESS: Final[Mapping[Sameness | None, str]] = {
     "network": "They are the same network: equal exact fingerprint.",
-    "design": "They have the same design in other widths: equal topology, other attributes.",
+    "design": "They have the same design {change}.",
     "inference": "They are the same network at inference: equal normal forms, where batch norms "
     "are folded and branches merged. As they are written, {alike}.",
     None: "They are different designs{where}; {alike}.",
+}
+_CHANGE: Final[Mapping[DesignChange | None, str]] = {
+    "sharing": "with another sharing of weights: equal topology, attributes and FLOPs",
+    "weights": "in equal widths, and a table of another size or another sharing of weights: equal "
+    "topology, attributes and FLOPs",
+    "widths": "in other widths: equal topology, kernels, strides and heads",
+    "settings": "with other kernels, strides or heads: equal topology, other attributes",
+    None: "",
 }
 
 
@@ -128,22 +137,26 @@ def apart(differs: tuple[Role, ...]) -> str:
 
 
 def difference_text(
-    same: Sameness | None, differs: tuple[Role, ...] | None, alike_share: float
+    same: Sameness | None,
+    change: DesignChange | None,
+    differs: tuple[Role, ...] | None,
+    alike_share: float,
 ) -> str:
     """In what way two networks are the same, or in which parts they differ.
 
     Args:
         same: What both have in common.
+        change: In what two networks of one design differ; None for others.
         differs: Which parts are not the same; None where a network has too small a body.
         alike_share: Share of the nodes that have a counterpart, 0 to 1.
 
     Example:
-        >>> difference_text(None, ("head",), 0.98)
+        >>> difference_text(None, None, ("head",), 0.98)
         'They are different designs, and differ in the head alone; 98% of the nodes are alike.'
     """
     alike = f"{100 * alike_share:.0f}% of the nodes are alike"
     where = "" if differs is None else f", and differ {apart(differs)}"
-    return _SAMENESS[same].format(alike=alike, where=where)
+    return _SAMENESS[same].format(alike=alike, where=where, change=_CHANGE[change])
 
 
 def shared_text(names: Sequence[str], in_shared: Sequence[float]) -> str:
