@@ -12,6 +12,7 @@ from nar.answers.naming import Asked, captured, check_stated, resolve_name, stat
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import show
 from nar.corpus import shipped_corpus
+from nar.views import reports
 from nar.views.difference import change_lines, change_report
 
 
@@ -27,9 +28,11 @@ def lock(names: Sequence[str], path: Path, asking: Asking = NOTHING_STATED) -> i
     """
     wanted = dict.fromkeys(_resolved(names), ()) or locks.locked_inputs(path)
     check_stated(wanted, asking)
-    locks.write_lock(
-        path, {name: _captured(name, asking, before) for name, before in wanted.items()}
-    )
+    models = {}
+    for name, before in wanted.items():
+        inputs, asked = _captured(name, asking, before)
+        models[name] = locks.locked(asked.architecture, inputs)
+    locks.write_lock(path, models)
     return len(wanted)
 
 
@@ -54,11 +57,15 @@ def check(
     chosen = _resolved(names) or written.models
     wanted = {name: locks.locked_of(written, name, path) for name in chosen}
     check_stated(wanted, asking)
-    changes = {
-        name: locks.change(before, _captured(name, asking, before.inputs))
-        for name, before in wanted.items()
+    changes, assumed = {}, {}
+    for name, before in wanted.items():
+        inputs, asked = _captured(name, asking, before.inputs)
+        changes[name] = locks.change(before, locks.locked(asked.architecture, inputs))
+        assumed[name] = reports.assumed(asked.assumed)
+    report = {
+        "models": {name: change_report(each, allowed) for name, each in changes.items()},
+        "assumed": assumed,
     }
-    report = {"models": {name: change_report(each, allowed) for name, each in changes.items()}}
     lines = (line for name, each in changes.items() for line in change_lines(name, each, allowed))
     show(report, lambda: Group(*lines), as_json=as_json)
     return all(each is None or each.kind in allowed for each in changes.values())
@@ -69,10 +76,10 @@ def _resolved(names: Sequence[str]) -> list[str]:
     return [resolve_name(name, shipped_corpus()) for name in names]
 
 
-def _captured(name: str, asking: Asking, before: tuple[str, ...]) -> locks.Locked:
-    """A model as it is now, called with the inputs that are stated, or were when it was locked."""
+def _captured(name: str, asking: Asking, before: tuple[str, ...]) -> tuple[tuple[str, ...], Asked]:
+    """The inputs that are stated, or were when a model was locked, and the model as it is now."""
     stated = stated_for(name, asking)
     inputs = stated.inputs or before
     asked = Asked.of(captured(name, replace(stated, inputs=inputs)))
     asked.tell_assumed()
-    return locks.locked(asked.architecture, inputs)
+    return inputs, asked

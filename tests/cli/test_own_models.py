@@ -155,6 +155,11 @@ def test_what_code_may_do_is_allowed_by_the_command_and_in_python():
     assert Path("written.txt").exists()
 
 
+def test_a_check_tells_programs_what_was_assumed():
+    run("lock", "net.py:Net")
+    assert assumed("check")["net.py:Net"]["inputs"] == ["ids=1x32:int64"]
+
+
 def test_a_check_takes_kinds_of_changes_and_what_code_may_do():
     run("lock", "net.py:Writes", "--allow", "writes")
     Path("written.txt").unlink()
@@ -176,6 +181,8 @@ def test_a_lock_keeps_the_inputs_that_were_stated():
     assert models["net.py:Picture"]["inputs"] == ["x=1x5x9x9:float32"]
     assert "inputs" not in models["timm:resnet18"]
     assert "Assumed" not in run("check").stderr
+    told = assumed("check")
+    assert told == {"net.py:Picture": None, "timm:resnet18": None}
     run("lock")
     assert json.loads(Path("nar.lock").read_text())["models"] == models
 
