@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,8 @@ _TESTS: Final = re.compile(r"(^|_)tests?(_|\.|$)")
 # Chosen: repositories of research code have fewer files, and longer ones are made by programs.
 _MOST_FILES: Final = 700
 _MOST_BYTES: Final = 400_000
+# Chosen: a home or a disk has more, and is no repository; so many take three seconds.
+_MOST_ENTRIES: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +96,15 @@ def _order(each: DefinedModule, code: Path) -> tuple[bool, bool, int, Path, int]
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    left = _MOST_FILES
+    found = (path for path in islice(_entries(folder), _MOST_ENTRIES) if path.suffix == ".py")
+    fitting = (path for path in found if path.is_file() and path.stat().st_size <= _MOST_BYTES)
+    return islice(fitting, _MOST_FILES)
+
+
+def _entries(folder: Path) -> Iterator[Path]:
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not _LEFT_OUT.match(name))
-        for name in sorted(files):
-            path = Path(here, name)
-            if path.suffix == ".py" and path.is_file() and path.stat().st_size <= _MOST_BYTES:
-                left -= 1
-                if left < 0:
-                    return
-                yield path
+        yield from (Path(here, name) for name in sorted(files))
 
 
 def _statements(path: Path) -> list[ast.stmt]:
