@@ -253,6 +253,29 @@ def test_a_mapping_gets_as_many_keys_as_it_is_asked_for():
     assert {tensor.dtype for tensor in mapping.values()} == {IDS}
 
 
+def test_a_list_of_mappings_is_found():
+    (samples,) = found(modules.OfDicts()).inputs.args
+    assert [tuple(sample["image"].shape) for sample in samples] == [(3, 224, 224)]
+
+
+class Slow(nn.Module):
+    """A large image takes it for ever."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x):
+        while x.shape[-1] > 200:
+            pass
+        return self.layer(x)
+
+
+def test_a_run_that_takes_too_long_is_tried_smaller(monkeypatch):
+    monkeypatch.setattr("nar.own.inputs.search._LONGEST", 0.1)
+    assert tensors(found(Slow()))[0].shape == (1, 3, 112, 112)
+
+
 def test_python_can_be_traced_after_a_search():
     """Sending nothing to a thread left Python waiting for it, and tracing then went round."""
     found(modules.LeNet())

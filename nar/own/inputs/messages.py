@@ -14,6 +14,8 @@ from nar.own.inputs.sizes import owners
 from nar.own.inputs.slots import USUAL, WITHOUT_TENSOR, Extents, Kind, State, changed, resized
 
 _MOST_AXES = 5
+_AXES_OF_MAPS = 4
+_SHRINKS = (2, 4)
 _MOST_NUMBERS = 12  # chosen: a message with more is a listing
 _UNPACK: Final = re.compile(
     r"(?:not enough|too many) values to unpack \(expected (\d+)(?:, got (\d+))?\)"
@@ -62,7 +64,7 @@ _FRAME_SIDES: Final = (224, 256, 128)
 def repairs(search: Search, state: State, outcome: Outcome) -> Iterator[State]:
     """The states that the error of a run suggests."""
     del search
-    for read in (_guarded, _unpacked, _ranks, _floating, _numbers, _larger):
+    for read in (_smaller, _guarded, _unpacked, _ranks, _floating, _numbers, _larger):
         yield from read(state, outcome)
 
 
@@ -84,6 +86,18 @@ def _two_samples(state: State) -> State:
         if each.kind not in _UNBATCHED and each.rank and each.extents[0] == 1:
             state = changed(state, place, extents=(2, *each.extents[1:]))
     return state
+
+
+def _smaller(state: State, outcome: Outcome) -> Iterator[State]:
+    """Smaller inputs, where a run takes too long."""
+    if not isinstance(outcome.error, TimeoutError):
+        return
+    for shrink in _SHRINKS:
+        new = state
+        for place, each in enumerate(state):
+            for axes in each.axes()[:1]:
+                new = resized(new, place, axes, each.extents[axes[0]] // shrink)
+        yield new
 
 
 def _guarded(state: State, outcome: Outcome) -> Iterator[State]:
@@ -182,9 +196,12 @@ def _numbers(state: State, outcome: Outcome) -> Iterator[State]:
                 numbers.append(value)
     if not 0 < len(numbers) <= _MOST_NUMBERS:
         return
+    is_view = "is invalid for input of size" in outcome.message
     for place, each in enumerate(state):
         for axes in each.axes():
-            yield from _exchanged(state, place, axes, numbers)
+            # A view that fails has no say in the channels of a map.
+            if not (is_view and axes == (1,) and each.rank >= _AXES_OF_MAPS):
+                yield from _exchanged(state, place, axes, numbers)
 
 
 def _exchanged(state: State, place: int, axes: Extents, numbers: list[int]) -> Iterator[State]:

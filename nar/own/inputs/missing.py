@@ -70,7 +70,10 @@ def _as_mapping(state: State, outcome: Outcome) -> Iterator[State]:
     for place in owners(state, outcome):
         before = state[place]
         if not before.key and not before.is_stated and before.kind is not Kind.MAPPING:
+            # What was asked for the key was the input, or one of those that it was taken for.
+            is_listed = is_keyed and call is not None and len(call.shapes[0]) < before.rank
             mapping = Slot(before.name, Kind.MAPPING, (), is_sure=True, by_name=before.by_name)
+            mapping = replace(mapping, is_listed=is_listed)
             yield (*state[:place], mapping, *state[place + 1 :])
             return
 
@@ -86,6 +89,8 @@ def _with_key(module: nn.Module, state: State, outcome: Outcome) -> Iterator[Sta
     kind = kind_by_name(key) or usual_kind(module)
     last = places[-1]
     new = slot(state[last].name, kind, key=key, by_name=state[last].by_name)
+    if state[places[0]].is_listed and new.rank > 1:
+        new = replace(new, extents=new.extents[1:])  # one of many has no batch
     if kind is Kind.MASK and state[last].rank > _AXES_OF_IDS:
         # Beside series a mask says which of their numbers are known: it has a shape like theirs.
         new = replace(new, extents=state[last].extents, dtype=torch.float32)

@@ -21,7 +21,7 @@ _PATTERNS: Final[Mapping[str, Kind]] = {
     r"(input_)?ids$|^tokens?$|^texts?$|_tokens$|^words$|^caption.*|^sentences?$": Kind.IDS,
     r"^(wav|wavs|wave|waveforms?|audio|mixture|raw_audio|signal)$": Kind.WAVE,
     r"(^|_)(videos?|clips?)(_|$)|^frames$": Kind.VIDEO,
-    r"^(z|noise|latents?|latent_code)$": Kind.VECTOR,
+    r"^(z|noise|latents?|latent_code)$|^pooled|_pooled|^global_": Kind.VECTOR,
     r"(^|_)(imgs?|images?|pixels|picture)(_?\d|_values|_tensor)?$": Kind.IMAGE,
 }
 _COMPILED: Final = tuple((re.compile(pattern), kind) for pattern, kind in _PATTERNS.items())

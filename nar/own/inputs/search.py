@@ -16,6 +16,10 @@ from nar.own.inputs.slots import State
 # Measured on 399 modules: 40 are nearly always enough, and the slowest took 15 s on a busy machine.
 MOST_PROBES: Final = 80
 MOST_SECONDS: Final = 12.0
+# Of an attempt after others; chosen: enough to see whether a module that was built in another way
+# runs with the likeliest inputs.
+_LEAST_PROBES, _LEAST_SECONDS = 20, 2.0
+_LONGEST = 5.0  # seconds of one run; chosen: two smaller inputs can be tried in its place
 _DEEPEST = 14  # repairs in a row; chosen: twice what the longest right answer took
 # Elements of all inputs; chosen: a gigabyte, and no usual input is near it.
 _LARGEST: Final = 3 * 10**8
@@ -60,8 +64,9 @@ class Budget:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Inside, time runs."""
-        self.deadline = Deadline(self._seconds)
+        """Inside, time runs; each attempt has some, however many were before it."""
+        self.probes = max(self.probes, _LEAST_PROBES)
+        self.deadline = Deadline(max(self._seconds, _LEAST_SECONDS))
         try:
             yield
         finally:
@@ -111,7 +116,12 @@ class Search:
         self._budget.probes -= 1
         if self._allowed is not None:
             self._allowed -= 1
-        outcome = self._prober.run(state, self._budget.deadline, is_strict=self._is_strict)
+        deadline = self._budget.deadline
+        limit = Deadline(min(deadline.left, _LONGEST))
+        try:
+            outcome = self._prober.run(state, limit, is_strict=self._is_strict)
+        except OutOfTimeError:
+            outcome = Outcome(error=TimeoutError("one run took longer than a search may"))
         self.outcomes[state] = outcome
         return outcome
 

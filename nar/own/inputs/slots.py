@@ -101,7 +101,7 @@ class Slot:
         is_sure: A name or the user says its kind: no other kind is tried.
         is_stated: The user says its shape: no other shape is tried.
         is_typed: The user says its type: no other type is tried.
-        is_listed: It is given in a list of its own.
+        is_listed: It is given in a list of its own, a mapping too.
         by_name: It is an argument by name.
         value: What a `Kind.FIXED` slot is.
     """
@@ -137,7 +137,7 @@ class Slot:
         """The groups of axes that change together, the likeliest first."""
         if self.is_stated or self.kind in WITHOUT_TENSOR:
             return ()
-        if self.is_listed and self.rank == 3:
+        if self.kind is Kind.IMAGE and self.rank == 3:  # without a batch, in a list
             return ((0,), (1, 2))
         if self.kind in (Kind.NODES, Kind.EDGE_FEATURES):
             return ((1,),)
@@ -213,6 +213,7 @@ def call_of(state: State) -> CaptureInputs:
             continue
         if isinstance(content, dict) and each.kind is Kind.MAPPING:
             mappings[each.name] = content
+            content = [content] if each.is_listed else content
         if each.by_name:
             kwargs[each.name] = content
         else:
