@@ -147,6 +147,7 @@ class Construction:
             # A part of a model has the configuration that the model is built with.
             if wants_settings(self._target, name):
                 yield from self._parents()
+                yield from self._stated.of_calls(most_missing=0, is_whole=True)
             yield from self._stated.configured(name)
         yield from self._functions()
         yield from self._stated.of_configurations_that_name_it()

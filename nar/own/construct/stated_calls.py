@@ -1,5 +1,6 @@
 """Calls of a class or function whose arguments are taken from what the repository states."""
 
+import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from types import ModuleType
@@ -73,7 +74,8 @@ class StatedCalls:
 
         Args:
             most_missing: So many of the required parameters may be left to their names.
-            is_whole: Every argument of a call has to be known, optional ones too.
+            is_whole: Every argument has to be known as it stands there, optional ones too; calls in
+                tests do not count.
         """
         names = list(self._target.parameters)
         tried = 0
@@ -84,7 +86,10 @@ class StatedCalls:
             known, configured, unknown = self._known(given)
             missing = [name for name in self._target.required if name not in known]
             is_new = most_missing == 0 or bool(missing)
-            if len(missing) > most_missing or not is_new or (is_whole and unknown):
+            if len(missing) > most_missing or not is_new:
+                continue
+            is_partial = bool(unknown or configured) or any(map(_is_settings, given.values()))
+            if is_whole and (is_partial or self._evidence.repository.is_test(call.path)):
                 continue
             tried += 1
             if tried > _CALLS_TRIED:
@@ -183,6 +188,11 @@ class StatedCalls:
             lacking = set(names_read(self._target.called, name)) - value.keys()
             if lacking:
                 raise UnknownValueError(f"it lacks {', '.join(sorted(lacking))}")
+
+
+def _is_settings(found: Expression) -> bool:
+    """Whether an argument is a whole configuration by its name: its own evidence is better."""
+    return isinstance(found.node, ast.Name) and is_settings_name(found.node.id)
 
 
 def _of_configuration(target: Target, name: str, configured: Configured) -> Proposal:

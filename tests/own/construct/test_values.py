@@ -528,3 +528,53 @@ def test_a_configuration_that_code_makes_whole_gets_no_parts_of_another_branch(t
     asked, depth = linears(tmp_path, {"configs.py": config, "net.py": net})
     assert depth == 3
     assert set(asked.values) == {"config"}
+
+
+def test_a_call_under_another_name_gives_its_configuration(tmp_path):
+    train = """
+import argparse
+from net import Net as TheNet, SIZES as ALL_SIZES
+p = argparse.ArgumentParser()
+p.add_argument("--kind", default="large")
+args = p.parse_args()
+size = ALL_SIZES[args.kind]
+net = TheNet(size)
+"""
+    config = "class C:\n    def __init__(self, depth): self.width, self.depth = 8, depth\n"
+    sizes = "SIZES = {'small': C(1), 'large': C(3)}\n"
+    asked, depth = linears(tmp_path, {"net.py": config + sizes + of_config(), "train.py": train})
+    assert depth == 3
+    assert asked.places["config"] == "train.py:8"
+
+
+def test_a_call_of_a_test_is_no_call_of_the_models_own(tmp_path):
+    config = DATACLASS.format(name="Config", depth=3)
+    test = "from net import Net, Config\ndef test_net(): Net(Config(depth=1))\n"
+    files = {"net.py": config + of_config("config: Config"), "tests/test_net.py": test}
+    asked, depth = linears(tmp_path, files)
+    assert depth == 3
+    assert asked.values == {"config": "Config()"}
+
+
+def test_a_configuration_is_as_a_script_leaves_it_before_the_call(tmp_path):
+    config = "from ml_collections import ConfigDict\ndef small():\n    c = ConfigDict()\n"
+    config += "    c.width = 4\n    c.net = ConfigDict()\n    return c\n"
+    train = """
+from net import Net, SIZES
+KIND = "deep"
+shape = SIZES["small"]
+shape.width = 2 * 4
+if KIND == "deep":
+    shape.net.depth = 3
+else:
+    shape.net.depth = 5
+net = Net(shape)
+"""
+    net = (
+        config
+        + "SIZES = {'small': small()}\n"
+        + of_config().replace("config.depth", "config.net.depth")
+    )
+    asked, depth = linears(tmp_path, {"net.py": net, "train.py": train})
+    assert depth == 3
+    assert asked.places["config"] == "train.py:10"

@@ -69,28 +69,38 @@ def calls_of(repository: Repository, name: str, defined_in: Path | None = None) 
     """
     found: list[Call] = []
     for path in repository.python_files:
-        if not re.search(rf"\b{re.escape(name)}\(", repository.text(path)):
+        text = repository.text(path)
+        if not re.search(rf"\b{re.escape(name)}(\(| as )", text):
             continue
         tree = repository.tree(path)
         if defined_in is not None and path != defined_in and _means_another(tree, name, defined_in):
             continue
         found += [
             Call(path, tree, node, f"{repository.relative(path)}:{node.lineno}")
-            for node in _calls(repository.nodes(path), name)
+            for node in _calls(repository.nodes(path), _names_of(repository.nodes(path), name))
         ]
     for path, tree in repository.readme_code:
         place = f"the code in {repository.relative(path)}"
         nodes = tuple(ast.walk(tree))
-        found += [Call(path, tree, node, place) for node in _calls(nodes, name)]
+        found += [Call(path, tree, node, place) for node in _calls(nodes, _names_of(nodes, name))]
     return found[:_MOST_CALLS]
 
 
-def _calls(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.Call]:
+def _names_of(nodes: tuple[ast.AST, ...], name: str) -> set[str]:
+    """A name, and those that a file imports it under."""
+    names = {name}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            names |= {each.asname for each in node.names if each.asname and each.name == name}
+    return names
+
+
+def _calls(nodes: tuple[ast.AST, ...], names: set[str]) -> Iterator[ast.Call]:
     for node in nodes:
         if isinstance(node, ast.Call):
             called = node.func
             last = getattr(called, "id", None) or getattr(called, "attr", None)
-            if last == name:
+            if last in names:
                 yield node
 
 

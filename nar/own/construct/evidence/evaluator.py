@@ -7,6 +7,7 @@ loop fills, what a condition that is not known decides, and what is read of data
 
 import ast
 import builtins
+import copy
 import importlib
 import re
 import sys
@@ -25,9 +26,15 @@ from nar.own.construct.evidence.expressions import (
     literal,
     parameters,
 )
-from nar.own.construct.evidence.names import assignments_before, is_changed, is_made, part_of
+from nar.own.construct.evidence.names import (
+    assignments_before,
+    attributes_set,
+    is_changed,
+    is_made,
+    part_of,
+)
 from nar.own.construct.evidence.repository import Repository
-from nar.own.construct.evidence.settings import MissingSettingError, Settings
+from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
 from nar.own.construct.evidence.sources import parser_values
 from nar.own.construct.imports.stand_ins import StandIn
 from nar.own.construct.imports.weights import NotLoaded
@@ -172,8 +179,36 @@ class Evaluator:
                 raise UnknownValueError(f"{name} depends on a condition that is not known")
             value = self.value(found.beside(each.value), depth + 1)
             part = part_of(each, name)
-            return value if part is None else value[part]
+            whole = value if part is None else value[part]
+            later = attributes_set(scope, name, each.lineno, found.node.lineno)
+            return self._with_attributes(found, whole, later, (scope, condition, depth))
         raise UnknownValueError(f"{name} is assigned elsewhere")
+
+    def _with_attributes(
+        self,
+        found: Expression,
+        value: Any,  # noqa: ANN401
+        later: list[ast.Assign],
+        place: tuple[ast.AST, Callable[[ast.expr], bool | None], int],
+    ) -> Any:  # noqa: ANN401
+        """An object after the attributes that are set of it, as far as these are known."""
+        scope, condition, depth = place
+        if not later or not isinstance(value, Settings):
+            return value
+        changed = copy.deepcopy(value)
+        for each in later:
+            if is_made(scope, each, condition) is not True:
+                continue
+            try:
+                new = self.value(found.beside(each.value), depth + 1)
+            except UnknownValueError:
+                continue
+            _, *above, last = ast.unparse(each.targets[0]).split(".")
+            holder = changed
+            for part in above:
+                holder = holder.setdefault(part, Settings())
+            holder[last] = settings_of(new)
+        return changed
 
     def _condition(self, found: Expression, depth: int) -> Callable[[ast.expr], bool | None]:
         def condition(test: ast.expr) -> bool | None:

@@ -23,6 +23,19 @@ def assignments_before(scope: ast.AST, name: str, line: int) -> list[ast.Assign]
     return sorted(found, key=lambda node: node.lineno, reverse=True)
 
 
+def attributes_set(scope: ast.AST, name: str, after: int, before: int) -> list[ast.Assign]:
+    """The assignments to attributes of a name's object between two lines, in their order."""
+    found = [
+        node
+        for node in _statements(scope)
+        if isinstance(node, ast.Assign)
+        and after < node.lineno < before
+        and isinstance(node.targets[0], ast.Attribute)
+        and ast.unparse(node.targets[0]).startswith(f"{name}.")
+    ]
+    return sorted(found, key=lambda node: node.lineno)
+
+
 def is_changed(scope: ast.AST, name: str) -> bool:
     """Whether a name's value is changed in a scope other than by assignment: by a loop, a call."""
     change = re.compile(rf"^{re.escape(name)}\.({'|'.join(_CHANGING)})$")

@@ -104,8 +104,11 @@ class Repository:
         here, there = self.path.parent.parts, path.parent.parts
         pairs = zip(here, there, strict=False)
         shared = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(here), len(there)))
-        is_test = any(_TESTS.search(part) for part in path.relative_to(self.root).parts)
-        return len(here) + len(there) - 2 * shared + (_TEST_DISTANCE if is_test else 0)
+        return len(here) + len(there) - 2 * shared + _TEST_DISTANCE * self.is_test(path)
+
+    def is_test(self, path: Path) -> bool:
+        """Whether a file is one of tests, by the names of it and of its folders."""
+        return any(_TESTS.search(part) for part in path.relative_to(self.root).parts)
 
     def _document(self, path: Path) -> str:
         if path not in self._texts:

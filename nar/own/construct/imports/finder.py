@@ -13,6 +13,7 @@ from typing import Any
 
 from nar.capture.forward.dispatch import is_own_code
 from nar.own.construct.evidence.repository import Repository
+from nar.own.construct.evidence.settings import Settings
 from nar.own.construct.findings import Findings
 from nar.own.construct.imports.removed_names import REMOVED_MODULES
 from nar.own.construct.imports.same_layers import SAME_LAYERS
@@ -122,8 +123,12 @@ class MissingFinder(MetaPathFinder):
         """What a stand-in's module has under a name."""
         full = f"{module}.{name}"
         if full in SAME_LAYERS:
-            self.findings.stand_in(f"{full} (not installed: the layer of the same parameters)")
-            return SAME_LAYERS[full]
+            same = SAME_LAYERS[full]
+            what = (
+                "a mapping of its names" if same is Settings else "the layer of the same parameters"
+            )
+            self.findings.stand_in(f"{full} (not installed: {what})")
+            return same
         return StandIn(full, self.findings, self.reason_of(module.partition(".")[0]))
 
     def _generated(self, name: str) -> ModuleSpec | None:

@@ -82,7 +82,6 @@ class StandIn:
         """Decorate what is defined; stop where a result is wanted."""
         is_decorator = len(args) == 1 and not kwargs and _is_definition(args[0])
         if is_decorator:
-            self._touched()
             return args[0]
         is_beside = bool(_BESIDE_THE_MODEL.search(str(self.__dict__["__name__"])))
         if is_beside:
