@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from benchmark.asked.commands import app as asked
 from cluster.session import ClusterFile, Workers
 from nar.base.console import DEFAULT_WORK, AsJson, Work, reporting_errors, stderr, stdout
 from nar.base.errors import NarError
@@ -29,6 +30,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(asked, name="asked")
 
 Results = Annotated[Path, typer.Option(help="Directory of the tables; gets a page more.")]
 Target = Annotated[Path, typer.Argument(help="File that gets the rows.")]

@@ -1,0 +1,130 @@
+"""``python -m benchmark asked``: classes of libraries, written networks, public repositories."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import typer
+
+from nar.base.console import reporting_errors, stdout
+
+if TYPE_CHECKING:
+    from benchmark.asked.asking import Asked
+    from benchmark.asked.repositories import Answer
+
+# Chosen: a process of a library takes up to three gigabytes.
+_AT_ONCE: Final = 2
+app = typer.Typer(help="Ask about modules without a word of their inputs.", no_args_is_help=True)
+
+Half = Annotated[Literal["validation", "test"], typer.Argument(help="Half of the libraries.")]
+Purpose = Annotated[Literal["tuned", "last"], typer.Argument(help="Which of the repositories.")]
+Results = Annotated[Path | None, typer.Option(help="Directory that gets the answers and the page.")]
+
+
+@app.command()
+@reporting_errors
+def classes(
+    half: Half,
+    only: Annotated[
+        list[str] | None, typer.Option("--library", help="Only this; may be given again.")
+    ] = None,
+    results: Results = None,
+) -> None:
+    """Ask about the classes of one half of the libraries, for some 20 minutes."""
+    from benchmark.asked.asking import ask_all
+    from benchmark.asked.classes import asked_libraries
+
+    chosen = [library for library in asked_libraries(half) if not only or library.name in only]
+    questions = [[each.question for each in library.classes] for library in chosen]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        answers = pool.map(lambda asked: list(ask_all(asked)), questions)
+        _keep(results, half, list(_told(answers)))
+
+
+@app.command()
+@reporting_errors
+def written(results: Results = None) -> None:
+    """Ask about the written networks, for some 3 minutes."""
+    from benchmark.asked.asking import ask_all
+    from benchmark.asked.written import written_networks
+
+    answers = ask_all([each.question for each in written_networks()])
+    _keep(results, "written", list(_told([list(answers)])))
+
+
+@app.command("repositories")
+@reporting_errors
+def in_repositories(
+    purpose: Purpose,
+    folder: Annotated[Path, typer.Argument(help="Holds them, each as OWNER+NAME.")],
+    box: Annotated[
+        Path, typer.Argument(help="Command: BOX SCRATCH COMMAND..., without network, read-only.")
+    ],
+    results: Results = None,
+) -> None:
+    """Ask about the main class of each repository, and three others, for some 20 minutes."""
+    from benchmark.asked.repositories import ask_repository, repositories
+
+    answers: list[Answer] = []
+    with TemporaryDirectory() as scratch:
+        for each in repositories(purpose):
+            came = ask_repository(each, folder, box, Path(scratch))
+            sys.stdout.writelines(
+                f"{answer.repository} {answer.asked}: {answer.nearest or answer.reason}\n"
+                for answer in came
+            )
+            answers += came
+    _keep(results, purpose, answers)
+
+
+@app.command()
+@reporting_errors
+def page(results: Annotated[Path, typer.Argument(help="Directory with asked.json.")]) -> None:
+    """Write the page of the answers that are kept."""
+    from benchmark.asked.page import write_page
+
+    write_page(results)
+
+
+@app.command()
+@reporting_errors
+def draw(
+    mined: Annotated[Path, typer.Argument(help="Holds LIBRARY.*.json of benchmark.asked.mining.")],
+    target: Annotated[Path, typer.Argument(help="File that gets the table.")],
+) -> None:
+    """Draw the classes of libraries anew from what their examples show: a decision."""
+    from benchmark.asked.drawing import draw as draw_table
+    from benchmark.asked.drawing import read_mined
+    from nar.base.workspace import package_yaml
+
+    libraries = package_yaml("asked", "libraries.yaml", package="benchmark")
+    draw_table([read_mined(mined, name, given or "") for name, given in libraries.items()], target)
+
+
+def _told(answers: "Iterator[list[Asked]] | Sequence[list[Asked]]") -> "Iterator[Asked]":
+    """The answers one by one, and a line of each that is not right; how many at the end."""
+    counts: Counter[str] = Counter()
+    for several in answers:
+        for each in several:
+            counts[each.verdict] += 1
+            if each.verdict != "right":
+                stdout.print(
+                    f"{each.verdict} {each.name}: {each.reason or ', '.join(each.inputs)}",
+                    soft_wrap=True, markup=False,
+                )  # fmt: skip
+            yield each
+    stdout.print(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
+
+
+def _keep(results: Path | None, part: str, answers: "Sequence[Asked | Answer]") -> None:
+    if results is None:
+        return
+    from benchmark.asked.page import write_page
+    from benchmark.asked.stored import write
+
+    write(results, part, answers)
+    write_page(results)

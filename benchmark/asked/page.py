@@ -1,0 +1,231 @@
+"""The page ``asked.md``: what is found of a module that one has, without a word of its inputs."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from benchmark.asked.asking import Asked
+from benchmark.asked.classes import AskedLibrary, asked_libraries
+from benchmark.asked.repositories import Answer, Repository, repositories
+from benchmark.asked.shares import VERDICTS, seconds, shares
+from benchmark.asked.stored import Measured, read
+from benchmark.asked.written import written_networks
+from benchmark.reporting.markdown import markdown_table
+from nar.base.files import write_whole
+
+PAGE: Final = "asked.md"
+_SHORT: Final = 90  # columns of a reason in a table; chosen: what a reader takes in
+_FURTHER: Final = ("wrong, said to be unsure", "s, median / p90")
+_INTRODUCTION: Final = (
+    "A module is made with its true arguments, and asked about without its inputs: "
+    "`nar search FILE:Class`. **Right** is an answer whose graph is that of the true inputs, by "
+    "the fingerprint of its topology; **wrong** runs and has another one; else it is **refused**. "
+    "Intervals are 95%, of whole libraries (kinds, for written networks) drawn again. Seconds are "
+    "those beyond imports, building and capture, on a machine with two cores that others used too."
+)
+_COMMANDS: Final[Mapping[str, str]] = {
+    "classes": "python -m benchmark asked classes validation --results results\n"
+    "python -m benchmark asked classes test --results results",
+    "written": "python -m benchmark asked written --results results",
+    "repositories": "python -m benchmark asked repositories tuned FOLDER BOX --results results\n"
+    "python -m benchmark asked repositories last FOLDER BOX --results results",
+}
+
+
+def as_markdown(measured: Measured) -> str:
+    """The page of what was measured."""
+    blocks = [
+        "# Asking with what one has",
+        _INTRODUCTION,
+        *_of_classes(measured),
+        *_of_written(measured.written),
+        *_of_repositories(measured),
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def write_page(results: Path) -> None:
+    """Write the page of the answers that are kept.
+
+    Args:
+        results: Directory with ``asked.json``, gets ``asked.md``.
+    """
+    text = as_markdown(read(results))
+    write_whole(results / PAGE, lambda path: path.write_text(text))
+
+
+def library_of(libraries: Sequence[AskedLibrary]) -> dict[str, str]:
+    """Path of a class -> its library."""
+    return {each.path: library.name for library in libraries for each in library.classes}
+
+
+def _shares_row(name: str, asked: Sequence[Asked], groups: Mapping[str, str]) -> list[str]:
+    counted = [each for each in asked if each.verdict in VERDICTS]
+    by_verdict = shares(counted, groups)
+    median, p90 = seconds(counted)
+    unsure = sum(each.verdict == "wrong" and not each.is_sure for each in counted)
+    of_groups = len({groups[each.name] for each in counted})
+    return [
+        name, str(of_groups), str(len(counted)), *(str(by_verdict[each]) for each in VERDICTS),
+        str(unsure), f"{median:.2f} / {p90:.2f}",
+    ]  # fmt: skip
+
+
+def _of_classes(measured: Measured) -> Iterator[str]:
+    libraries = list(asked_libraries())
+    groups = library_of(libraries)
+    halves = {"validation": measured.validation, "test": measured.test}
+    yield "## Classes of libraries"
+    yield f"```sh\n{_COMMANDS['classes']}\n```"
+    total = sum(len(library.classes) for library in libraries)
+    public, shown = (sum(getattr(each, key) for each in libraries) for key in ("public", "shown"))
+    no_text, no_truth = (
+        sum(getattr(each, key) for each in libraries) for key in ("without_text", "without_truth")
+    )
+    yield (
+        f"{total} classes of {len(libraries)} libraries, drawn by a seed from those that the "
+        "libraries' own docstrings, README and tests, or the tables of the zoo, call: arguments "
+        "and inputs are what was called there (`benchmark/asked/classes.yaml`). Of "
+        f"{public:,} public classes {shown:,} are called so; {no_text} more are called with what "
+        f"cannot be written as text, and {no_truth} that were drawn gave way to others, because "
+        "they have no weights or are not captured with their true inputs. The half that chooses "
+        "was looked at while the inference of inputs was written, the half that tests was asked "
+        "once."
+    )
+    header = (
+        "half",
+        "libraries",
+        "classes",
+        *VERDICTS,
+        "wrong, said to be unsure",
+        "s, median / p90",
+    )
+    yield markdown_table(
+        header,
+        [_shares_row(half, asked, groups) for half, asked in halves.items() if asked],
+    )
+    yield markdown_table(
+        ("library", "half", "read", *VERDICTS), list(_libraries(libraries, measured))
+    )
+    failed = [
+        [f"`{each.name}`", each.verdict, _short(each.reason or ", ".join(each.inputs))]
+        for each in measured.test
+        if each.verdict in ("wrong", "refused")
+    ]
+    yield "Of the half that tests, what was not right:"
+    yield markdown_table(("class", "verdict", "assumed, or why it was refused"), failed)
+
+
+def _libraries(libraries: Sequence[AskedLibrary], measured: Measured) -> Iterator[list[str]]:
+    groups = library_of(libraries)
+    counts: dict[str, Counter[str]] = {library.name: Counter() for library in libraries}
+    for each in (*measured.validation, *measured.test):
+        counts[groups[each.name]][each.verdict] += 1
+    for library in libraries:
+        count = counts[library.name]
+        numbers = [str(count[verdict]) for verdict in VERDICTS]
+        yield [library.name, library.half, library.version, *numbers]
+
+
+def _of_written(asked: Sequence[Asked]) -> Iterator[str]:
+    kinds = {each.name: each.kind for each in written_networks()}
+    yield "## Written networks"
+    yield f"```sh\n{_COMMANDS['written']}\n```"
+    yield (
+        f"{len(kinds)} small networks in ten kinds that a script writes "
+        "(`benchmark/asked/kinds.yaml`), each a class in a file of its own."
+    )
+    if not asked:
+        return
+    header = ("", "kinds", "networks", *VERDICTS, *_FURTHER)
+    yield markdown_table(header, [_shares_row("all", asked, kinds)])
+    counts: dict[str, Counter[str]] = {kind: Counter() for kind in kinds.values()}
+    for each in asked:
+        counts[kinds[each.name]][each.verdict] += 1
+    lines = [
+        [kind, *(str(count[verdict]) for verdict in VERDICTS)] for kind, count in counts.items()
+    ]
+    yield markdown_table(("kind", *VERDICTS), lines)
+
+
+def _of_repositories(measured: Measured) -> Iterator[str]:
+    yield "## Public repositories"
+    yield f"```sh\n{_COMMANDS['repositories']}\n```"
+    yield (
+        "The main class of each is asked alone: `nar search path/to/file.py:Class`. It is "
+        "**captured** where it was built and called, and **the same** where it has as many learned "
+        "scalars as the repository's own scripts give it. Others are three further classes that a "
+        "seed draws. Their code is not here; it ran in a box without network and with a read-only "
+        "disk. Effects are programs, connections and writes that got past the guard, noted behind "
+        "it."
+    )
+    for purpose, answers in (("last", measured.last), ("tuned", measured.tuned)):
+        if not answers:
+            continue
+        known = {each.name: each for each in repositories(purpose)}
+        yield f"### {_TITLES[purpose]}"
+        yield _summary(known, answers)
+        header = ("subject", "repository", "class", "captured", "the same", "nearest, or why not")
+        yield markdown_table(
+            (*header, "others captured"),
+            [_repository(each, answers) for each in known.values()],
+        )
+
+
+_TITLES: Final[Mapping[str, str]] = {
+    "last": "Chosen last: nothing was tuned on them",
+    "tuned": "Their failures were looked at",
+}
+
+
+def _summary(known: Mapping[str, Repository], answers: Sequence[Answer]) -> str:
+    main = [each for each in answers if each.is_main]
+    others = [each for each in answers if not each.is_main]
+    captured = sum(bool(each.parameters) for each in main)
+    same = sum(is_same(known[each.repository], each) for each in main)
+    assumed = sum(
+        bool(each.values) for each in main
+        if each.parameters and not is_same(known[each.repository], each)
+    )  # fmt: skip
+    effects = sum(len(each.effects) for each in answers)
+    others_captured = sum(bool(each.parameters) for each in others)
+    return (
+        f"Of {len(main)} main classes {captured} are captured ({captured / len(main):.2f}), "
+        f"{same} with the parameters of their own scripts ({same / len(main):.2f}); {assumed} of "
+        f"the other {captured - same} say which values they assumed. Of {len(others)} others "
+        f"{others_captured} are captured ({others_captured / max(1, len(others)):.2f}). Effects: "
+        f"{effects}."
+    )
+
+
+def is_same(repository: Repository, answer: Answer) -> bool:
+    """Whether a main class has the parameters that the repository's own scripts give it."""
+    return answer.parameters in repository.parameters
+
+
+def _repository(repository: Repository, answers: Sequence[Answer]) -> list[str]:
+    own = [each for each in answers if each.repository == repository.name]
+    others = [each for each in own if not each.is_main]
+    main = next((each for each in own if each.is_main), None)
+    captured = f"{sum(bool(each.parameters) for each in others)} of {len(others)}"
+    if main is None:
+        return [repository.subject, repository.name, f"`{repository.main}`"]
+    same = "yes" if is_same(repository, main) else "no"
+    if not repository.parameters:
+        same = "depends on data"
+    why = f"{main.reason} ({repository.cannot})" if repository.cannot else main.reason
+    return [
+        repository.subject,
+        f"{repository.name} {repository.commit[:7]}",
+        f"`{repository.main}`",
+        "yes" if main.parameters else "no",
+        same if main.parameters else "",
+        main.nearest or _short(why),
+        captured,
+    ]
+
+
+def _short(text: str) -> str:
+    plain = text.replace("|", "/").replace("\n", " ")
+    return plain if len(plain) <= _SHORT else f"{plain[: _SHORT - 3]}..."

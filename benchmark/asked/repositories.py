@@ -1,0 +1,150 @@
+"""Public repositories whose main class is asked alone: `repositories.yaml`, and what comes of it.
+
+Their code is no part of this repository: it is got beforehand into folders, ``<owner>+<name>``,
+and runs in a box without network whose disk is read-only.
+"""
+
+import json
+import os
+import random
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Any, Final
+
+from nar.base.workspace import package_yaml
+from nar.own.listing import modules_of
+
+FILE: Final = "repositories.yaml"
+# Other classes of a repository, where it has so many; 20 repositories have 60.
+OTHERS_OF_ONE: Final = 3
+_SEED: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository of research code.
+
+    Attributes:
+        name: ``owner/name``.
+        commit: What was read.
+        subject: What its models are for.
+        purpose: ``tuned`` where failures were looked at, ``last`` where nothing was tuned on it.
+        main: ``path/to/file.py:Class``, its main class.
+        parameters: Learned scalars of that class as its own scripts build it -> which script does.
+        cannot: Why its code cannot run here; empty where it can.
+    """
+
+    name: str
+    commit: str
+    subject: str
+    purpose: str
+    main: str
+    parameters: Mapping[int, str] = field(default_factory=dict)
+    cannot: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder that holds it."""
+        return self.name.replace("/", "+")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one class of a repository.
+
+    Attributes:
+        repository: Name of it.
+        asked: ``path/to/file.py:Class``.
+        is_main: Whether it is the main class.
+        nearest: What it is closest to; empty where it was not answered.
+        parameters: Its learned scalars, where it was captured.
+        inputs: What was assumed of its inputs.
+        values: What was assumed of its arguments, each with its place.
+        stand_ins: Packages that are missing and were touched.
+        effects: Programs that were started, connections that were opened, files that were written.
+        reason: Why it was refused.
+        seconds: Of the capture, by the clock, imports and all.
+    """
+
+    repository: str
+    asked: str
+    is_main: bool
+    nearest: str = ""
+    parameters: int = 0
+    inputs: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    reason: str = ""
+    seconds: float = 0.0
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Answer":
+        """The record of what `asdict` gives, after a way through JSON."""
+        lists = {name: tuple(each) for name, each in plain.items() if isinstance(each, list)}
+        return cls(**{**plain, **lists})
+
+
+def repositories(purpose: str = "") -> Iterator[Repository]:
+    """The repositories of the table, of one purpose or all."""
+    for row in package_yaml("asked", FILE, package="benchmark"):
+        if purpose in ("", row["purpose"]):
+            yield Repository(**row)
+
+
+def asked_of(repository: Repository, folder: Path) -> list[str]:
+    """The main class, and other classes that a seed draws from the files of a repository."""
+    found = {f"{each.path.relative_to(folder)}:{each.name}" for each in modules_of(folder)}
+    others = sorted(found - {repository.main})
+    random.Random(f"{_SEED} {repository.name}").shuffle(others)
+    return [repository.main, *others[:OTHERS_OF_ONE]]
+
+
+def ask_repository(repository: Repository, folders: Path, box: Path, scratch: Path) -> list[Answer]:
+    """Ask about a repository's classes, each alone, in a box.
+
+    Args:
+        repository: The repository.
+        folders: Holds its folder.
+        box: Command that runs another one without network, with a read-only disk:
+            ``BOX SCRATCH COMMAND ...``.
+        scratch: The only folder that can be written there.
+    """
+    folder = (folders / repository.folder).resolve()
+    left = asked_of(repository, folder)
+    answers: list[Answer] = []
+    while left:
+        answers += _ask_in_box(repository, left, folder, [str(box), str(scratch.resolve())])
+        left = [each for each in left if each not in {answer.asked for answer in answers}]
+        if left:  # the process ended at the first of those that are left
+            name = left.pop(0)
+            is_main = name == repository.main
+            answers.append(
+                Answer(repository.name, name, is_main, reason="its process ended without an answer")
+            )
+    return answers
+
+
+def _ask_in_box(
+    repository: Repository, asked: Sequence[str], folder: Path, box: list[str]
+) -> list[Answer]:
+    command = [*box, sys.executable, "-m", "benchmark.asked.boxed"]
+    root = str(Path(__file__).parents[2])
+    surroundings = {**os.environ, "PYTHONPATH": root}
+    with Popen(
+        command, stdin=PIPE, stdout=PIPE, text=True, cwd=folder, env=surroundings
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(list(asked)))
+        process.stdin.close()
+        rows = [json.loads(line) for line in process.stdout]
+    return [
+        Answer.from_plain(
+            {"repository": repository.name, "is_main": row["asked"] == repository.main, **row}
+        )
+        for row in rows
+    ]

@@ -1,0 +1,72 @@
+"""What was measured, kept in `results/asked.json`: answers by what was asked."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmark.asked.asking import Asked
+from benchmark.asked.repositories import Answer
+from nar.base.files import write_whole
+
+FILE: Final = "asked.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """All answers.
+
+    Attributes:
+        validation: Of classes of libraries that help to choose.
+        test: Of classes of the other libraries.
+        written: Of written networks.
+        tuned: Of repositories whose failures were looked at.
+        last: Of repositories on which nothing was tuned.
+    """
+
+    validation: tuple[Asked, ...] = ()
+    test: tuple[Asked, ...] = ()
+    written: tuple[Asked, ...] = ()
+    tuned: tuple[Answer, ...] = ()
+    last: tuple[Answer, ...] = ()
+
+
+_READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
+    "validation": Asked.from_plain,
+    "test": Asked.from_plain,
+    "written": Asked.from_plain,
+    "tuned": Answer.from_plain,
+    "last": Answer.from_plain,
+}
+
+
+def read(results: Path) -> Measured:
+    """What was measured so far; nothing where there is no file."""
+    path = results / FILE
+    if not path.is_file():
+        return Measured()
+    content = json.loads(path.read_text())
+    parts: dict[str, Any] = {
+        part: tuple(reader(row) for row in content.get(part, ()))
+        for part, reader in _READERS.items()
+    }
+    return Measured(**parts)
+
+
+def write(results: Path, part: str, answers: Sequence[Asked | Answer]) -> None:
+    """Put the answers of one part in place of what stands there.
+
+    Args:
+        results: Directory of the file.
+        part: A field of `Measured`.
+        answers: The answers.
+    """
+    content = asdict(read(results)) | {part: [asdict(each) for each in answers]}
+    lines = [
+        f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]"
+        for name, rows in content.items()
+    ]
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    results.mkdir(parents=True, exist_ok=True)
+    write_whole(results / FILE, lambda path: path.write_text(text))
