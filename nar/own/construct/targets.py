@@ -8,6 +8,7 @@ from typing import Any
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError, literal
 from nar.own.construct.evidence.lookup import Evidence
 from nar.own.construct.evidence.settings import settings_of
+from nar.own.construct.evidence.sources import sources_naming
 from nar.own.construct.proposals import Target
 
 # Keys that name a class -> whether it has to be dotted: other things have a type and a name too.
@@ -41,7 +42,7 @@ class Targeted:
 def targeted(target: Target, evidence: Evidence) -> Targeted | None:
     """What the nearest configuration gives that names a class; None where none does."""
     found: list[tuple[float, str, dict[str, Any]]] = []
-    for source in evidence.sources:
+    for source in sources_naming(evidence.repository, target.name):
         for key, is_dotted in _KEYS.items():
             named = _text(source.values.get(key))
             if named and _names(named, target, evidence.repository.path, is_dotted=is_dotted):

@@ -24,14 +24,21 @@ class ParsedFile:
     """A file of Python.
 
     Attributes:
-        text: Its text, with marks in place of what is no UTF-8.
         tree: Its syntax tree; one without statements where it has errors.
         nodes: All nodes of the tree.
     """
 
-    text: str
     tree: ast.Module
     nodes: tuple[ast.AST, ...]
+
+
+def text_of(path: Path) -> str:
+    """A file's text, with marks in place of what is no UTF-8; empty where it cannot be read."""
+    try:
+        known = path.stat()
+    except OSError:
+        return ""
+    return _text(path, known.st_mtime_ns, known.st_size)
 
 
 def parsed_file(path: Path) -> ParsedFile:
@@ -39,7 +46,7 @@ def parsed_file(path: Path) -> ParsedFile:
     try:
         known = path.stat()
     except OSError:
-        return ParsedFile("", ast.Module([], []), ())
+        return ParsedFile(ast.Module([], []), ())
     return _parsed_file(path, known.st_mtime_ns, known.st_size)
 
 
@@ -66,13 +73,17 @@ def parsed_text(text: str) -> ast.Module | None:
 
 
 @lru_cache(_KEPT)
-def _parsed_file(path: Path, _mtime_ns: int, _size: int) -> ParsedFile:
+def _text(path: Path, _mtime_ns: int, _size: int) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        return path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
-        text = ""
-    tree = parsed_text(text) or ast.Module([], [])
-    return ParsedFile(text, tree, tuple(ast.walk(tree)))
+        return ""
+
+
+@lru_cache(_KEPT)
+def _parsed_file(path: Path, _mtime_ns: int, _size: int) -> ParsedFile:
+    tree = parsed_text(text_of(path)) or ast.Module([], [])
+    return ParsedFile(tree, tuple(ast.walk(tree)))
 
 
 @lru_cache(_KEPT)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 
-from nar.own.construct.evidence.parsed import parsed_file, parsed_text
+from nar.own.construct.evidence.parsed import parsed_file, parsed_text, text_of
 from nar.own.construct.root import is_repository, repository_root
 
 # Chosen: repositories of research code have fewer; of the others the nearest files are read.
@@ -38,7 +38,6 @@ class Repository:
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
         self.root = repository_root(path)
-        self._texts: dict[Path, str] = {}
 
     @cached_property
     def python_files(self) -> tuple[Path, ...]:
@@ -83,7 +82,7 @@ class Repository:
 
     def text(self, path: Path) -> str:
         """A file's text, with marks in place of what is no UTF-8; empty where it cannot be read."""
-        return parsed_file(path).text if path.suffix == ".py" else self._document(path)
+        return text_of(path)
 
     def tree(self, path: Path) -> ast.Module:
         """A Python file's syntax tree; one without statements where it has errors."""
@@ -109,14 +108,6 @@ class Repository:
     def is_test(self, path: Path) -> bool:
         """Whether a file is one of tests, by the names of it and of its folders."""
         return any(_TESTS.search(part) for part in path.relative_to(self.root).parts)
-
-    def _document(self, path: Path) -> str:
-        if path not in self._texts:
-            try:
-                self._texts[path] = path.read_text(encoding="utf-8-sig", errors="replace")
-            except OSError:
-                self._texts[path] = ""
-        return self._texts[path]
 
     @cached_property
     def _documents(self) -> tuple[Path, ...]:

@@ -63,6 +63,20 @@ def read_sources(repository: Repository) -> tuple[Source, ...]:
     return tuple(found)
 
 
+def sources_naming(repository: Repository, name: str) -> tuple[Source, ...]:
+    """The sources of the files that have a name in them: no others need be parsed for it."""
+    found = [
+        source
+        for path in repository.settings_files
+        if name in repository.text(path)
+        for source in _of_file(repository, path)
+    ]
+    for path in repository.python_files:
+        if name in repository.text(path):
+            found += _of_python(repository, path)
+    return tuple(found)
+
+
 def parser_values(repository: Repository, path: Path) -> dict[str, Any]:
     """The defaults of the arguments that a file's parsers add, by their names.
 
