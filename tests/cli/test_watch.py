@@ -155,7 +155,7 @@ def test_a_module_of_a_notebook_is_asked_about_with_its_next_inputs():
         nn.Linear(3, 3)(torch.zeros(1, 3))
         net(torch.zeros(5, 8))
     assert watched.inputs == "--input 5x8:float32"
-    assert len(watched.relatives.answer.hits) == 3
+    assert len(watched.relatives.rows()) == 3
     assert "Relatives of Sequential" in repr(watched)
 
 
