@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from torch import nn
 
+from nar.own.construct.imports.stand_ins import StandInUsedError
 from nar.own.inputs.calls import Outcome
 from nar.own.inputs.clock import Deadline, OutOfTimeError
 from nar.own.inputs.probe import Prober
@@ -33,7 +34,7 @@ class OutOfProbesError(Exception):
 
 
 class NoDataError(Exception):
-    """The module reads values and has none: other inputs will not help.
+    """The module lacks values, or a part that is not installed: other inputs will not help.
 
     Attributes:
         cause: What its forward raised.
@@ -158,7 +159,9 @@ class Search:
         outcome = self.probe(state)
         if outcome.is_ok:
             return state
-        if outcome.error is not None and self._prober.lacks_data(outcome.error):
+        if isinstance(outcome.error, StandInUsedError) or (
+            outcome.error is not None and self._prober.lacks_data(outcome.error)
+        ):
             raise NoDataError(outcome.error)
         for repaired in self._repairs(self, state, outcome):
             if repaired in self._seen:

@@ -250,8 +250,11 @@ class Net(nn.Module):
 """
     clone(tmp_path, {"net.py": net})
     said = r"mix.forward\(Tensor\) is needed: it is compiled from cuda/mix.cpp, cuda/mix.cu"
-    with pytest.raises(CaptureError, match=said):
-        Asked(f"{tmp_path}/net.py:Net", "1x64")
+    for inputs in (["1x64"], []):
+        with pytest.raises(CaptureError, match=said) as failure:
+            Asked(f"{tmp_path}/net.py:Net", *inputs)
+        # Other inputs are no way out of it.
+        assert "--input" not in failure.value.reason
 
 
 def test_a_module_without_a_spec_is_no_obstacle(tmp_path):
