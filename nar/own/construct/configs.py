@@ -1,6 +1,5 @@
 """Configuration objects for a parameter that wants one, in the order of their evidence."""
 
-import copy
 import dataclasses
 import inspect
 import re
@@ -13,6 +12,18 @@ from typing import Any
 from torch import nn
 
 from nar.graphs.assumed import AssumedValue
+from nar.own.construct.config_objects import (
+    MAKER,
+    assigned_by,
+    calling,
+    copying,
+    fields_of,
+    file_of,
+    has,
+    held_by,
+    objects_of,
+    set_in,
+)
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.lookup import Evidence, Stated, is_open
 from nar.own.construct.evidence.settings import Settings, settings_of
@@ -25,11 +36,9 @@ from nar.own.construct.usual_values import NOTHING, usual_value
 _CLASS_NAME = re.compile(
     r"(Config|Cfg|Args|Arguments|Params|Hparams|Dimensions|Dims|Settings|Options)$", re.IGNORECASE
 )
-_MAKER = re.compile(r"default|get_.*config|_config$|get_cfg|make_config", re.IGNORECASE)
 _CONFIG_FILE = re.compile(r"config|cfg|default|option|param|settings|opts", re.IGNORECASE)
 _CONFIG_FILES_READ = 6  # Chosen: the nearest; a folder of experiments has hundreds
 _PLAIN_TYPES = (int, float, str, bool, list, tuple, dict, type(None), object)
-_NO_CONFIGURATIONS = (ModuleType, StandIn, str, int, float, list, tuple, type(None))
 _COVERAGE = 0.5  # of the names that are read, for a class that nothing else connects to the model
 _PLACES_SHOWN = 4  # names that a configuration's method leaves open, in one line
 
@@ -121,7 +130,7 @@ class _Finder:
                 AssumedValue(f"{self._name}.{name}", short(stated.value), stated.place)
                 for name, stated in filled.items()
             ]
-            yield Configured(_calling(cls, given), tuple(values))
+            yield Configured(calling(cls, given), tuple(values))
 
     def of_methods(self, target: Target) -> Iterator[Configured]:
         """What static and class methods of the class return as a configuration."""
@@ -129,7 +138,7 @@ class _Finder:
             return
         for name, _ in inspect.getmembers(target.called):
             kind = inspect.getattr_static(target.called, name, None)
-            if not isinstance(kind, staticmethod | classmethod) or not _MAKER.search(name):
+            if not isinstance(kind, staticmethod | classmethod) or not MAKER.search(name):
                 continue
             method = getattr(target.called, name)
             try:
@@ -150,8 +159,8 @@ class _Finder:
             held = vars(self._module).get(name)
             is_object = held is not None and not isinstance(held, StandIn | ModuleType | nn.Module)
             if is_object and not inspect.isroutine(held) and not inspect.isclass(held):
-                place = f"{name} of {_file_of(self._module)}"
-                yield Configured(_copying(held), (AssumedValue(self._name, short(held), place),))
+                place = f"{name} of {file_of(self._module)}"
+                yield Configured(copying(held), (AssumedValue(self._name, short(held), place),))
 
     def of_config_files(self) -> Iterator[Configured]:
         """Objects and functions of Python files of configurations that have what is read."""
@@ -163,7 +172,7 @@ class _Finder:
             # Another file's imports may raise anything.
             except (Exception, SystemExit):
                 continue
-            for name, make in _objects(module):
+            for name, make in objects_of(module):
                 try:
                     made = make()
                 # A function of configurations may raise anything as well.
@@ -181,8 +190,8 @@ class _Finder:
     def _covers(self, made: object) -> bool:
         if isinstance(made, StandIn) or not self._wanted:
             return False
-        has = [name for name in self._wanted if _has(made, name)]
-        return len(has) >= max(1, _COVERAGE * len(self._wanted))
+        there = [name for name in self._wanted if has(made, name)]
+        return len(there) >= max(1, _COVERAGE * len(self._wanted))
 
     def of_source(self) -> Iterator[Configured]:
         """The source of the repository that has most of the names that are read."""
@@ -207,7 +216,7 @@ class _Finder:
     def classes_of_module(self) -> Iterator[tuple[type, str]]:
         """Classes in the file's namespace that are configurations, the best fitting first."""
         held = [each for each in vars(self._module).values() if self._is_configuration(each)]
-        place = f"in {_file_of(self._module)}"
+        place = f"in {file_of(self._module)}"
         return ((cls, place) for cls in sorted(held, key=self._lacking))
 
     def classes_of_package(self) -> Iterator[tuple[type, str]]:
@@ -240,13 +249,13 @@ class _Finder:
 
     def _lacking(self, cls: type) -> float:
         """The share of the names that are read that a class does not have."""
-        have = {*_fields(cls), *dir(cls), *_assigned(cls)}
+        have = {*fields_of(cls), *dir(cls), *assigned_by(cls)}
         return len(set(self._wanted) - have) / max(1, len(self._wanted))
 
     def _filled(self, cls: type) -> dict[str, Stated] | None:
         """Values for what the defaults of a class leave open; None where nothing tells one."""
         filled = {}
-        fields = _fields(cls)
+        fields = fields_of(cls)
         for name, parameter in fields.items():
             is_left = not parameter.is_required and not self._is_left_open(parameter)
             if is_left:
@@ -276,7 +285,7 @@ class _Finder:
             if source.kind not in (Kind.README, Kind.ASSIGNMENTS, Kind.PARSER):
                 continue
             if written in self._evidence.repository.text(source.path):
-                held = {name: value for name, value in source.values.items() if _has(made, name)}
+                held = {name: value for name, value in source.values.items() if has(made, name)}
                 known = self._evidence.evaluator.known(held)
                 found.append(
                     {n: Stated(v, source.place) for n, v in known.items() if v is not None}
@@ -285,7 +294,7 @@ class _Finder:
 
     def _left_open(self, made: Any, stated: Mapping[str, Stated]) -> dict[str, Stated]:  # noqa: ANN401
         """Values for the names that a configuration leaves at None and that are read."""
-        left = [name for name in self._wanted if _of(made, name) is None and name not in stated]
+        left = [name for name in self._wanted if held_by(made, name) is None and name not in stated]
         found = {name: self._evidence.stated_or_usual(name, left) for name in left}
         return {name: each for name, each in found.items() if each is not None}
 
@@ -297,8 +306,8 @@ class _Finder:
         filled: Mapping[str, Stated],
     ) -> Configured:
         """What a method returns, with some names set."""
-        left = [name for name in self._wanted if _of(made, name) is None]
-        file = _file_of(self._module)
+        left = [name for name in self._wanted if held_by(made, name) is None]
+        file = file_of(self._module)
         shown = ", ".join(left[:_PLACES_SHOWN])
         place = f"{file}; it leaves {shown} open" if left else file
         values = [AssumedValue(self._name, written, place)]
@@ -310,7 +319,7 @@ class _Finder:
         def make() -> Any:  # noqa: ANN401
             config = method()
             for name, stated in filled.items():
-                _set(config, name, stated.value)
+                set_in(config, name, stated.value)
             return config
 
         return Configured(make, tuple(values))
@@ -341,20 +350,7 @@ class _Finder:
                 value = fill(name)
                 if value is not None:
                     values.append(value)
-        return Configured(_copying(settings), tuple(values), fill)
-
-
-def _objects(module: ModuleType) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Objects that a file holds, and what its functions of configurations return."""
-    for name, held in list(vars(module).items()):
-        if inspect.isfunction(held) and held.__module__ == module.__name__:
-            required = Target.of(held, name).required
-            if _MAKER.search(name) and not required:
-                yield f"{name}()", held
-            continue
-        is_object = not callable(held) and not isinstance(held, _NO_CONFIGURATIONS)
-        if is_object and not name.startswith("__"):
-            yield name, _copying(held)
+        return Configured(copying(settings), tuple(values), fill)
 
 
 def _annotated(target: Target, name: str) -> Iterator[tuple[type, str]]:
@@ -365,42 +361,3 @@ def _annotated(target: Target, name: str) -> Iterator[tuple[type, str]]:
     is_class = inspect.isclass(annotation) and annotation not in _PLAIN_TYPES
     if is_class and not issubclass(annotation, nn.Module | Mapping):
         yield annotation, f"the annotation of {name}"
-
-
-def _fields(cls: type) -> dict[str, Parameter]:
-    return dict(Target.of(cls, cls.__name__).parameters)
-
-
-def _assigned(cls: type) -> set[str]:
-    """Names that a class's constructor assigns to itself."""
-    try:
-        return set(re.findall(r"self\.(\w+)\s*(?::[^=\n]+)?=", inspect.getsource(cls)))
-    except (OSError, TypeError):
-        return set()
-
-
-def _calling(cls: type, given: Mapping[str, Any]) -> Callable[[], Any]:
-    return lambda: cls(**copy.deepcopy(dict(given)))
-
-
-def _copying(held: Any) -> Callable[[], Any]:  # noqa: ANN401
-    return lambda: copy.deepcopy(held)
-
-
-def _of(config: Any, name: str) -> Any:  # noqa: ANN401
-    return config.get(name) if isinstance(config, Mapping) else getattr(config, name, None)
-
-
-def _has(config: Any, name: str) -> bool:  # noqa: ANN401
-    return name in config if isinstance(config, Mapping) else hasattr(config, name)
-
-
-def _set(config: Any, name: str, value: Any) -> None:  # noqa: ANN401
-    if isinstance(config, dict) and not hasattr(config, name):
-        config[name] = value
-    else:
-        setattr(config, name, value)
-
-
-def _file_of(module: ModuleType) -> str:
-    return Path(str(getattr(module, "__file__", module.__name__))).name

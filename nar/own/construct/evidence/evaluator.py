@@ -11,11 +11,12 @@ import copy
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from nar.own.construct.evidence.allowed import calls_in, free_names, is_allowed
 from nar.own.construct.evidence.calls import calls_of
 from nar.own.construct.evidence.expressions import (
     Expression,
@@ -34,7 +35,7 @@ from nar.own.construct.evidence.names import (
     part_of,
 )
 from nar.own.construct.evidence.repository import Repository
-from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
+from nar.own.construct.evidence.settings import Settings, settings_of
 from nar.own.construct.evidence.sources import parser_values
 from nar.own.construct.imports.stand_ins import StandIn
 from nar.own.construct.imports.weights import NotLoaded
@@ -42,16 +43,6 @@ from nar.own.construct.imports.weights import NotLoaded
 # Chosen: names are followed so far; longer chains were loops of functions that call each other.
 _DEPTH = 8
 _CALLS_FOLLOWED = 3
-# Calls that read data, start work or ask the machine.
-_READING = re.compile(
-    r"load|open|read|download|Dataset|DataLoader|glob|listdir|system|subprocess|requests|urlopen|"
-    r"input$|exec|eval$|train|compile|\.to$|\.cuda$",
-)
-_PLAIN_CALLS: Final = frozenset({
-    "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "getattr",
-    "hasattr", "int", "isinstance", "len", "list", "map", "max", "min", "pow", "range", "reversed",
-    "round", "set", "sorted", "str", "sum", "tuple", "type", "zip",
-})  # fmt: skip
 _SETTINGS_NAME: Final = re.compile(
     r"^(config|configs|cfg|cfgs|conf|args|arg|opt|opts|options|hparams|hps?|h|params|dims|FLAGS|"
     r"(model|net|network)_?(args|cfg|config|params|opt)|c)$"
@@ -109,12 +100,12 @@ class Evaluator:
 
     def _computed(self, found: Expression, depth: int) -> Any:  # noqa: ANN401
         names = {}
-        for node in _free_names(found.node):
+        for node in free_names(found.node):
             if node.id not in names:
                 names[node.id] = self._name(found.beside(node), depth)
         text = ast.unparse(found.node)[:60]
-        for call in _calls(found.node):
-            if not _is_allowed(call, names):
+        for call in calls_in(found.node):
+            if not is_allowed(call, names):
                 raise UnknownValueError(f"{text}: it runs more than definitions")
         try:
             code = compile(ast.Expression(found.node), str(found.path), "eval")
@@ -339,46 +330,3 @@ def _is_parsed(assignment: ast.Assign) -> bool:
     return "parse_args" in ast.unparse(assignment.value) or "parse_known_args" in ast.unparse(
         assignment.value
     )
-
-
-def _free_names(node: ast.expr) -> Iterator[ast.Name]:
-    """The names of an expression that it does not bind itself and that are no builtins."""
-    bound = {
-        name.id
-        for each in ast.walk(node)
-        if isinstance(each, ast.comprehension)
-        for name in ast.walk(each.target)
-        if isinstance(name, ast.Name)
-    }
-    for each in ast.walk(node):
-        if isinstance(each, ast.Lambda):
-            bound |= {argument.arg for argument in each.args.args}
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and each.id not in bound and each.id not in _PLAIN_CALLS:
-            yield each
-
-
-def _calls(node: ast.expr) -> Iterator[ast.Call]:
-    # The body of a lambda runs only where it is called.
-    waiting: list[ast.AST] = [node]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, ast.Call):
-            yield each
-        if not isinstance(each, ast.Lambda):
-            waiting += ast.iter_child_nodes(each)
-
-
-def _is_allowed(call: ast.Call, names: Mapping[str, Any]) -> bool:
-    text = ast.unparse(call.func)
-    if _READING.search(text):
-        return False
-    root = call.func
-    while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
-        root = root.func if isinstance(root, ast.Call) else root.value
-    if not isinstance(root, ast.Name):
-        return True  # a method of a literal, such as "a b".split()
-    return root.id in names or root.id in _PLAIN_CALLS
-
-
-__all__ = ["Definitions", "Evaluator", "MissingSettingError", "is_settings_name"]
