@@ -4,16 +4,33 @@ import copy
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from nar.graphs.assumed import AssumedValue
 from nar.own.construct.imports.stand_ins import StandIn
 from nar.own.construct.proposals import Parameter, Target
 
 # Functions and methods that return a configuration.
 MAKER: Final = re.compile(r"default|get_.*config|_config$|get_cfg|make_config", re.IGNORECASE)
 _NO_CONFIGURATIONS: Final = (ModuleType, StandIn, str, int, float, list, tuple, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A configuration.
+
+    Attributes:
+        make: Makes it anew.
+        values: What it is and where its parts come from.
+        fill: See `Proposal`.
+    """
+
+    make: Callable[[], Any]
+    values: tuple[AssumedValue, ...]
+    fill: Callable[[str], AssumedValue | None] | None = None
 
 
 def objects_of(module: ModuleType) -> Iterator[tuple[str, Callable[[], Any]]]:

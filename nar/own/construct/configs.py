@@ -3,26 +3,23 @@
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from torch import nn
 
 from nar.graphs.assumed import AssumedValue
+from nar.own.construct.config_methods import configurations_of_methods
 from nar.own.construct.config_objects import (
-    MAKER,
+    Configured,
     assigned_by,
     calling,
     copying,
     fields_of,
     file_of,
     has,
-    held_by,
     objects_of,
-    set_in,
 )
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.lookup import Evidence, Stated, is_open
@@ -40,22 +37,6 @@ _CONFIG_FILE = re.compile(r"config|cfg|default|option|param|settings|opts", re.I
 _CONFIG_FILES_READ = 6  # Chosen: the nearest; a folder of experiments has hundreds
 _PLAIN_TYPES = (int, float, str, bool, list, tuple, dict, type(None), object)
 _COVERAGE = 0.5  # of the names that are read, for a class that nothing else connects to the model
-_PLACES_SHOWN = 4  # names that a configuration's method leaves open, in one line
-
-
-@dataclass(frozen=True, slots=True)
-class Configured:
-    """A configuration.
-
-    Attributes:
-        make: Makes it anew.
-        values: What it is and where its parts come from.
-        fill: See `Proposal`.
-    """
-
-    make: Callable[[], Any]
-    values: tuple[AssumedValue, ...]
-    fill: Callable[[str], AssumedValue | None] | None = None
 
 
 def wants_settings(target: Target, name: str) -> bool:
@@ -91,7 +72,7 @@ def configurations(
     wanted = names_read(target.called, name)
     finder = _Finder(target.parameters[name], wanted, module, evidence, definitions)
     yield from finder.of_classes(_annotated(target, name))
-    yield from finder.of_methods(target)
+    yield from configurations_of_methods(target, name, module, evidence)
     yield from finder.of_module()
     yield from finder.of_classes(finder.classes_of_module())
     yield from finder.of_classes(finder.classes_of_package())
@@ -131,27 +112,6 @@ class _Finder:
                 for name, stated in filled.items()
             ]
             yield Configured(calling(cls, given), tuple(values))
-
-    def of_methods(self, target: Target) -> Iterator[Configured]:
-        """What static and class methods of the class return as a configuration."""
-        if not target.is_class:
-            return
-        for name, _ in inspect.getmembers(target.called):
-            kind = inspect.getattr_static(target.called, name, None)
-            if not isinstance(kind, staticmethod | classmethod) or not MAKER.search(name):
-                continue
-            method = getattr(target.called, name)
-            try:
-                made = method()
-            # A user's method may want arguments or raise anything.
-            except Exception:
-                continue
-            if not isinstance(made, nn.Module):
-                written = f"{target.name}.{name}()"
-                stated = self._stated_by_users(made, written)
-                if stated:
-                    yield self._completed(method, made, written, stated)
-                yield self._completed(method, made, written, stated | self._left_open(made, stated))
 
     def of_module(self) -> Iterator[Configured]:
         """An object that the file itself has under the parameter's name."""
@@ -277,52 +237,6 @@ class _Finder:
             )
             return name in self._wanted and is_size and not has_own_rule
         return is_open(name, default)
-
-    def _stated_by_users(self, made: Any, written: str) -> dict[str, Stated]:  # noqa: ANN401
-        """What code that calls a method sets of the configuration that it returns."""
-        found: list[dict[str, Stated]] = [{}]
-        for source in self._evidence.sources:
-            if source.kind not in (Kind.README, Kind.ASSIGNMENTS, Kind.PARSER):
-                continue
-            if written in self._evidence.repository.text(source.path):
-                held = {name: value for name, value in source.values.items() if has(made, name)}
-                known = self._evidence.evaluator.known(held)
-                found.append(
-                    {n: Stated(v, source.place) for n, v in known.items() if v is not None}
-                )
-        return max(found, key=len)
-
-    def _left_open(self, made: Any, stated: Mapping[str, Stated]) -> dict[str, Stated]:  # noqa: ANN401
-        """Values for the names that a configuration leaves at None and that are read."""
-        left = [name for name in self._wanted if held_by(made, name) is None and name not in stated]
-        found = {name: self._evidence.stated_or_usual(name, left) for name in left}
-        return {name: each for name, each in found.items() if each is not None}
-
-    def _completed(
-        self,
-        method: Callable[[], Any],
-        made: Any,  # noqa: ANN401
-        written: str,
-        filled: Mapping[str, Stated],
-    ) -> Configured:
-        """What a method returns, with some names set."""
-        left = [name for name in self._wanted if held_by(made, name) is None]
-        file = file_of(self._module)
-        shown = ", ".join(left[:_PLACES_SHOWN])
-        place = f"{file}; it leaves {shown} open" if left else file
-        values = [AssumedValue(self._name, written, place)]
-        values += [
-            AssumedValue(f"{self._name}.{name}", short(stated.value), stated.place)
-            for name, stated in filled.items()
-        ]
-
-        def make() -> Any:  # noqa: ANN401
-            config = method()
-            for name, stated in filled.items():
-                set_in(config, name, stated.value)
-            return config
-
-        return Configured(make, tuple(values))
 
     def _settings(
         self, settings: Settings, values: list[AssumedValue], *, is_whole: bool = False

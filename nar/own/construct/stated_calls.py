@@ -7,7 +7,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from nar.graphs.assumed import AssumedValue
-from nar.own.construct.configs import Configured, configurations, wants_settings
+from nar.own.construct.config_objects import Configured
+from nar.own.construct.configs import configurations, wants_settings
 from nar.own.construct.evidence.calls import calls_of
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
