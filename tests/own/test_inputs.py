@@ -196,6 +196,25 @@ class Guarded(nn.Module):
         return self.layer(x)
 
 
+class Checked(nn.Module):
+    """Two sizes that are compared one after the other, with one sentence."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(24, 8)
+
+    def forward(self, x):
+        for axis, wanted in ((1, 1), (2, 24), (3, 24)):
+            self.check(x, axis, wanted)
+        return self.layer(x)
+
+    def check(self, x, axis, wanted):
+        came = x.shape[axis]
+        message = f"shape mismatch at dimension {axis}: expected {wanted}, got {came}"
+        if came - wanted:
+            raise ValueError(message)
+
+
 class Many(nn.Module):
     """A mapping of more keys than a search has repairs in a row."""
 
@@ -237,6 +256,7 @@ class Squeezed(nn.Module):
     [
         (Aligned, (IDS, (1, ANY, ANY))),
         (Guarded, (FLOAT, (1, 3, 40, 40))),
+        (Checked, (FLOAT, (1, 1, 24, 24))),
         (Clip, (FLOAT, (1, 3, 8, 112, 112))),
         (Squeezed, (FLOAT, (2, 12))),
     ],

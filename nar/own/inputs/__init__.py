@@ -109,7 +109,7 @@ def infer_inputs(
             if found is not None:
                 state, number = found
                 return _inferred(name, search, state, number, probes, start, is_strict=is_strict)
-            failed = failed if failed and not search.probes else search
+            failed = failed or search
     raise NoInputsError(name, "-", _nothing_found(failed))
 
 

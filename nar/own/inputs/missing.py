@@ -113,7 +113,7 @@ def _with_named(module: nn.Module, state: State, outcome: Outcome) -> Iterator[S
         start = state
         if kind is Kind.EDGES and state[0].kind not in (Kind.NODES, Kind.IDS):
             nodes = (NODES, state[0].extents[-1])
-            start = changed(state, 0, kind=Kind.NODES, extents=nodes)
+            start = changed(state, 0, kind=Kind.NODES, extents=nodes, is_sure=True)
         yield with_input(start, name, kind)
 
 

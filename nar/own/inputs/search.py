@@ -24,6 +24,7 @@ _LONGEST = 5.0  # seconds of one run; chosen: two smaller inputs can be tried in
 _DEEPEST = 14  # repairs in a row; chosen: twice what the longest right answer took
 # Elements of all inputs; chosen: a gigabyte, and no usual input is near it.
 _LARGEST: Final = 3 * 10**8
+_WANTED: Final = re.compile(r"expected (\d+)")
 _MESSAGE = 80  # characters of an error that tell it from others; chosen: a line of a terminal
 # From this depth on, a repair after which the run stops earlier is a step back.
 _FIRST_STEPS = 2
@@ -201,10 +202,11 @@ def _is_better(before: Outcome, after: Outcome, depth: int) -> bool:
 
 
 def _without_numbers(outcome: Outcome) -> str:
-    """What an error says, whatever the sizes in it; the key that a mapping lacks is no size."""
+    """What an error says, whatever the sizes that came; a key and a size that is wanted count."""
     if isinstance(outcome.error, KeyError):
         return outcome.message
-    return re.sub(r"\d+", "#", outcome.message)[:_MESSAGE]
+    wanted = " ".join(_WANTED.findall(outcome.message))
+    return re.sub(r"\d+", "#", outcome.message)[:_MESSAGE] + wanted
 
 
 def _signature(outcome: Outcome) -> tuple[object, ...]:
