@@ -1,9 +1,11 @@
-"""This process: settings of its libraries before they are imported, and memory given back."""
+"""This process: settings of its libraries and of all its threads, and memory given back."""
 
 import ctypes
 import gc
 import os
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Final
 
 _ENVIRONMENT: Final = {
@@ -58,3 +60,30 @@ def raise_in_thread(thread: threading.Thread, error: type[BaseException]) -> Non
     """Raise an error in another thread as soon as that runs Python; code in C goes on till then."""
     identity = ctypes.c_ulong(thread.ident or 0)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, ctypes.py_object(error))
+
+
+class ProcessWide:
+    """A setting of the whole process: made by the first of several threads, undone by the last.
+
+    Args:
+        make: Makes the context; called each time when nobody is inside.
+    """
+
+    def __init__(self, make: Callable[[], AbstractContextManager[None]]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._users = 0
+        self._context: AbstractContextManager[None] = make()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._context = self._make()
+                self._context.__enter__()
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                self._context.__exit__(None, None, None)

@@ -23,13 +23,12 @@ from typing import Any, Final, TypeVar
 
 from nar.base.asking import Allowance
 from nar.base.errors import CaptureError, RefusedError
-from nar.base.process import raise_in_thread
+from nar.base.process import ProcessWide, raise_in_thread
 from nar.capture import Capture
 from nar.capture.forward.dispatch import is_own_code
 from nar.graphs.assumed import Assumed
 from nar.own.attempts import Attempt, attempt_of
 from nar.own.landlock import restrict_thread
-from nar.own.process_wide import ProcessWide
 from nar.own.scratch import scratch_folder, writes_in_scratch
 
 Result = TypeVar("Result")

@@ -1,10 +1,11 @@
 """Stopping what runs too long, be it one call of torch after another or a loop of plain Python."""
 
-import ctypes
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+
+from nar.base.process import raise_in_thread
 
 
 class OutOfTimeError(BaseException):
@@ -47,7 +48,7 @@ def ending(deadline: Deadline) -> Iterator[None]:
     Raises:
         OutOfTimeError: The time was over.
     """
-    thread = threading.get_ident()
+    thread = threading.current_thread()
     lock = threading.Lock()
     is_over = is_sent = False
 
@@ -56,7 +57,7 @@ def ending(deadline: Deadline) -> Iterator[None]:
         with lock:
             if not is_over:
                 is_sent = True
-                _raise_in(thread)
+                raise_in_thread(thread, OutOfTimeError)
 
     # A call of torch that runs on is ended by the next line of Python.
     timer = threading.Timer(deadline.left + _GRACE, stop)
@@ -88,8 +89,3 @@ def _await() -> None:
     with suppress(OutOfTimeError):
         for _ in range(_LINES):
             threading.get_ident()
-
-
-def _raise_in(thread: int) -> None:
-    error = ctypes.py_object(OutOfTimeError)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), error)

@@ -9,12 +9,25 @@ from nar.own.inputs.calls import CONVOLUTION, NOTHING, Outcome, Sources
 from nar.own.inputs.demands import Demand
 from nar.own.inputs.search import Search
 from nar.own.inputs.slots import Extents, State, changed, resized
-from nar.own.inputs.usual_extents import usual_around, usual_near
 
 _FACTORS: Final = (2, 16, 256)  # strides round what is small to one
 _STEPS = 8  # of a search between two extents; chosen: it halves 224 down to one
 _WHOLE = 1e-6
 _LONG = 2048  # a width beyond it is a flattened map rather than the side of an image
+
+# Chosen: sides of the images of public data sets and checkpoints, the commonest first.
+_SIDES: Final = (
+    224, 32, 28, 64, 128, 256, 96, 48, 384, 512, 112, 299, 227, 192, 160, 320, 240, 288, 336, 448,
+    105, 84, 416, 640, 16, 331, 380, 456, 528, 600, 1024, 8,
+)  # fmt: skip
+# Chosen: lengths of series and texts, the commonest first.
+_LENGTHS: Final = (
+    128, 64, 77, 256, 512, 50, 100, 32, 16, 1024, 196, 200, 96, 784, 2048, 4096, 16000,
+)  # fmt: skip
+_SMALL_SIDES: Final = (32, 28)
+_CLOSE = 0.13  # chosen: what floors of strides and poolings change of a side
+# Usual extents that are tried in place of the one found, relative to it.
+_FROM, _TO, _TRIED = 0.85, 1.2, 3
 
 Site = tuple[str, str, int]
 
@@ -175,7 +188,7 @@ def _along(search: Search, question: _Question) -> Iterator[State]:
     got, wanted, start = question.demand.got, question.demand.wanted, question.before
     if len(question.axes) > 1 and got and wanted:
         guess = start * (wanted / got) ** (1 / len(question.axes))
-        for side in usual_near(guess):
+        for side in _usual_near(guess):
             if side != start and question.passes(search, side):
                 yield question.at(side)
                 return
@@ -191,7 +204,7 @@ def _along(search: Search, question: _Question) -> Iterator[State]:
     found = _found(search, question, step, read)
     if found is None:
         return
-    for usual in usual_around(found, is_side=len(question.axes) > 1):
+    for usual in _usual_around(found, is_side=len(question.axes) > 1):
         if question.passes(search, usual):
             yield question.at(usual)
             break
@@ -275,3 +288,32 @@ def _bounds(seen: dict[int, int | None], wanted: int) -> tuple[int | None, int |
     below = [extent for extent, read in seen.items() if read is not None and read < wanted]
     above = [extent for extent, read in seen.items() if read is not None and read > wanted]
     return max(below, default=None), min(above, default=None)
+
+
+def _usual_near(guess: float) -> list[int]:
+    """The usual sides of an image near a guess; the guess itself where none is near.
+
+    Example:
+        >>> _usual_near(30.0)
+        [32, 28]
+    """
+    near = [side for side in _SIDES if abs(side - guess) <= _CLOSE * guess]
+    nearest = sorted(near, key=lambda side: abs(side - guess))[:2]
+    # Strides and poolings that round down lose more of a small side than of a large one.
+    return nearest or [side for side in _SMALL_SIDES if side > guess] or [max(1, round(guess))]
+
+
+def _usual_around(found: int, *, is_side: bool) -> list[int]:
+    """The usual extents around one that is right, the commonest first.
+
+    Args:
+        found: The extent.
+        is_side: Whether it is the side of an image, and not a length.
+
+    Example:
+        >>> _usual_around(33, is_side=True)
+        [32]
+    """
+    usual = _SIDES if is_side else _LENGTHS + _SIDES
+    near = [each for each in usual if _FROM * found <= each <= _TO * found and each != found]
+    return near[:_TRIED]
