@@ -139,6 +139,7 @@ def table_source(
     distribution: str = "",
     parts: tuple[str, ...] = (),
     reading: TableReading = TableReading(),
+    capture_version: int = 1,
 ) -> Source:
     """The networks of ``<library>_nets.yaml``.
 
@@ -150,6 +151,7 @@ def table_source(
         distribution: Name of the package that installs the library, where that is another name.
         parts: See `Source`.
         reading: How the table is read, if its columns do not say everything.
+        capture_version: See `Source`.
     """
     table = _Table(library, reading)
     return Source(
@@ -162,6 +164,7 @@ def table_source(
         parts=parts,
         names=table.names,
         entry=table.entry,
+        capture_version=capture_version,
     )
 
 
