@@ -10,6 +10,7 @@ from torch import nn
 from benchmark.asked.asking import Asked, Question, ask
 from benchmark.asked.classes import asked_libraries
 from benchmark.asked.drawing import CLASSES, halves
+from benchmark.asked.page import PAGE, as_markdown
 from benchmark.asked.recording import Recorder
 from benchmark.asked.repositories import repositories
 from benchmark.asked.shares import seconds, shares
@@ -128,3 +129,25 @@ def test_what_is_measured_is_kept_by_part(tmp_path):
     write(tmp_path, "written", [first])
     write(tmp_path, "test", [Asked("b", "wrong")])
     assert read(tmp_path) == Measured(test=(Asked("b", "wrong"),), written=(first,))
+
+
+def test_the_shipped_page_says_what_the_shipped_answers_say():
+    assert (RESULTS / PAGE).read_text() == as_markdown(read(RESULTS))
+
+
+def test_the_shipped_answers_are_to_the_questions_of_the_tables():
+    measured = read(RESULTS)
+    paths = {
+        half: {each.path for library in asked_libraries(half) for each in library.classes}
+        for half in ("validation", "test")
+    }
+    assert {each.name for each in measured.test} == paths["test"]
+    assert {each.name for each in measured.validation} <= paths["validation"]
+    assert {each.name for each in measured.written} == {each.name for each in written_networks()}
+    main = {each.asked for each in measured.last if each.is_main}
+    assert main == {each.main for each in repositories("last")}
+
+
+def test_asking_about_repositories_had_no_effects():
+    measured = read(RESULTS)
+    assert not [each.effects for each in (*measured.tuned, *measured.last) if each.effects]
