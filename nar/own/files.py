@@ -17,13 +17,12 @@ from nar.capture import Capture, capture_exported, capture_onnx
 from nar.graphs.architecture import UNKNOWN, Labels
 from nar.own.calling import Caller
 from nar.own.construct.arguments import Arguments, read_arguments
-from nar.own.construct.lightly import lightly
 from nar.own.given import stated_of
 from nar.own.guard import guarded_capture
 from nar.own.inputs import NoInputsError
 from nar.own.making import Made, maker_of, with_findings
 from nar.own.user_code import as_at_home
-from nar.zoo.building import UninitialisedOnMeta
+from nar.zoo.building import UninitialisedOnMeta, lightly
 from nar.zoo.sources.transformers.config_file import capture_config_file
 from nar.zoo.sources.transformers.known_values import known_values
 from nar.zoo.spec import ArchitectureSpec

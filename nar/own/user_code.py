@@ -13,22 +13,22 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from nar.own.construct.devices import cuda_where_the_weights_are
 from nar.own.construct.evidence.repository import Repository
 from nar.own.construct.findings import Findings
-from nar.own.construct.imports.definitions import (
+from nar.own.construct.imports.failing import (
     defines,
+    give_specs,
+    mend,
     only_defines,
     run_definitions,
     trains,
 )
 from nar.own.construct.imports.finder import MissingFinder, stand_ins_for_missing
-from nar.own.construct.imports.mends import give_specs, mend
 from nar.own.construct.imports.removed_names import removed_names
 from nar.own.construct.imports.stand_ins import defining
 from nar.own.construct.imports.weights import without_weights_from_elsewhere
-from nar.own.construct.parsers import parsers_without_arguments
 from nar.own.construct.root import import_folders
+from nar.own.construct.surroundings import cuda_where_the_weights_are, parsers_without_arguments
 from nar.zoo.libraries import ready_for_libraries
 
 _MOST_MENDS = 12  # an old repository wanted four; the same error twice ends it before

@@ -1,10 +1,12 @@
-"""CUDA in a user's code means where the weights are: the machine that answers may have none.
+"""What a user's code finds on the machine that answers, in place of its owner's.
 
-So does a group of processes: the one that answers is alone.
+CUDA means where the weights are: there may be none. A group of processes has one member. Parsers of
+command lines are given no arguments, and require none.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
@@ -97,3 +99,34 @@ def _of_one(real: Callable[..., int], alone: int) -> Callable[..., int]:
 
 def _same(module_or_tensor: object, *_: object, **__: object) -> object:
     return module_or_tensor
+
+
+@contextmanager
+def parsers_without_arguments() -> Iterator[None]:
+    """Inside, every ``parse_args`` gives the defaults."""
+    real = ArgumentParser.parse_known_args
+
+    def known(
+        self: ArgumentParser,
+        args: Sequence[str] | None = None,
+        namespace: Namespace | None = None,
+    ) -> tuple[Namespace, list[str]]:
+        for action in self._actions:
+            action.required = False
+            # A required positional argument is asked for by its number.
+            if not action.option_strings and action.nargs is None:
+                action.nargs = "?"
+        return real(self, [] if args is None else args, namespace)
+
+    def whole(
+        self: ArgumentParser,
+        args: Sequence[str] | None = None,
+        namespace: Namespace | None = None,
+    ) -> Namespace:
+        return known(self, args, namespace)[0]
+
+    with (
+        patch.object(ArgumentParser, "parse_known_args", known),
+        patch.object(ArgumentParser, "parse_args", whole),
+    ):
+        yield
