@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 LOG     ?= work/campaigns.log
 # Tests wait for processes much of the time, so that there are more of these than cores.
 PROCESSES ?= 4
-SPREAD   := -n $(PROCESSES) --dist loadscope
+SPREAD   := -n $(PROCESSES) --dist loadscope --no-loadscope-reorder
 # What `make bench` runs; with KEEP=results/bench its figures are the stored ones from then on.
 BENCHES ?= motifs capture darts embed serve vectors cli page peers jobs
 KEEP    ?=

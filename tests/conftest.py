@@ -30,27 +30,44 @@ NEEDS = {
     "ray_cluster": "ray",
     "browser": "browser",
 }
-# Folders whose tests share what is dear to start or to read: one process runs each of them.
-TOGETHER = ("tests/cluster/", "tests/web/", "tests/index/", "tests/benchmark/", "tests/campaigns/")
+# What one process runs, for its tests share what is dear to start or to read; in the order in which
+# it is begun, so that what takes minutes is not begun last. A test is of the first that it lies in.
+TOGETHER = (
+    "tests/cluster/test_embed.py",
+    "tests/index/",
+    "tests/cluster/test_pretrain.py",
+    "tests/cluster/",
+    "tests/campaigns/",
+    "tests/benchmark/",
+    "tests/web/",
+)
+
+
+def together(nodeid):
+    """What a test is run together with: one of `TOGETHER`, or its file."""
+    # One Milvus server is enough.
+    if "[server" in nodeid and not nodeid.startswith("tests/cluster/"):
+        return "tests/index/"
+    whole = (start for start in TOGETHER if nodeid.startswith(start))
+    return next(whole, nodeid.partition("::")[0])
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what a test needs."""
+    """Mark what a test needs, and begin with what takes longest."""
     for item in items:
         for fixture in NEEDS.keys() & getattr(item, "fixturenames", ()):
             item.add_marker(NEEDS[fixture])
         if "[server" in item.name or "[s3" in item.name or item.get_closest_marker("milvus_server"):
             item.add_marker("server")
+    place = {start: number for number, start in enumerate(TOGETHER)}
+    items.sort(key=lambda item: place.get(together(item.nodeid), len(place)))
 
 
 class TogetherScheduling(LoadScopeScheduling):
     """Spreads files over processes; what needs one Milvus server, and some folders, stay whole."""
 
     def _split_scope(self, nodeid):
-        if "[server" in nodeid:
-            return "tests/index/"
-        whole = (folder for folder in TOGETHER if nodeid.startswith(folder))
-        return next(whole, nodeid.partition("::")[0])
+        return together(nodeid)
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -18,7 +18,7 @@ from nar.graphs.architecture import Labels, architecture
 from nar.index.architecture_index import ArchitectureIndex
 from nar.index.rows import index_row
 from nar.index.settings import IndexConfig
-from nar.mcp_server import search as search_of_mcp
+from nar.mcp_server import Tools
 from nar.v1 import retrieval_pb2 as wire
 from nar.v1.retrieval_pb2_grpc import ArchitectureRetrievalServiceStub
 
@@ -137,7 +137,7 @@ def of_the_command(name, count):
 
 
 def of_mcp(name, count):
-    return search_of_mcp(name, top_k=count)["hits"]
+    return Tools().search(name, top_k=count)["hits"]
 
 
 LOCAL = {"python": of_python, "command": of_the_command, "mcp": of_mcp}
