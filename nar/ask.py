@@ -216,7 +216,7 @@ def search(
     Example:
         >>> relatives = search("timm:resnet18", top_k=3)
         >>> relatives.to_arrow()["family"].to_pylist()
-        ['resnet', 'resnet', 'resnet']
+        ['resnet', 'sharesnet', 'resnet']
         >>> "torchvision:resnet18" in relatives.rows()[0]["copies"]
         True
     """

@@ -103,13 +103,13 @@ class Recorder:
             nn.Module.__new__ = _plain  # type: ignore[method-assign,assignment]
 
 
-def _remembering(kind: type, *args: object, **kwargs: object) -> object:
+def _remembering(kind: type, /, *args: object, **kwargs: object) -> object:
     made: Any = object.__new__(kind)
     made.__dict__[MADE_BY] = MadeBy(_kept(args), _kept(kwargs))
     return made
 
 
-def _plain(kind: type, *_: object, **__: object) -> object:
+def _plain(kind: type, /, *_: object, **__: object) -> object:
     return object.__new__(kind)
 
 

@@ -7,6 +7,7 @@ from torch import nn
 from cluster.capture_worker import CaptureWorker
 from cluster.provenance import identity, packages
 from cluster.shards import cut
+from nar.base.asking import Asking
 from nar.base.errors import UnknownArchitectureError
 from nar.base.release import DISTRIBUTION
 from nar.capture import CaptureInputs
@@ -78,7 +79,7 @@ def test_its_models_are_captured_and_labelled():
 def test_jobs_identify_capture_and_store_them(tmp_path):
     assert identity("toy:wide") == identity("toy:narrow") != identity("timm:resnet50")
     assert packages(["toy"]).keys() == {DISTRIBUTION, "scipy", "torch"}
-    item = CaptureWorker(None).capture("toy:wide").capture.architecture
+    item = CaptureWorker(None).capture("toy:wide", Asking()).capture.architecture
     (shard,) = cut([item.labels.name], size=10)
     entry = write_shard(tmp_path / shard.file, [item])
     assert (entry.file, entry.source, entry.rows) == ("toy-00000.parquet", "toy", 1)
