@@ -30,10 +30,22 @@ def installed(tmp_path, request):
     return clone, site
 
 
+# The folder that one stands in comes first, then the installation, then that of the tests.
+PROGRAM = """
+import site, sys
+standing, *others = sys.path
+site.addsitedir({site!r})
+added = [folder for folder in sys.path if folder not in (standing, *others)]
+sys.path[:] = [standing, *added, *others]
+import nar
+print(nar.SEARCH)
+"""
+
+
 @pytest.mark.slow
 def test_a_clone_of_the_same_name_does_not_hide_the_package(installed):
     clone, site = installed
-    program = f"import site; site.addsitedir({str(site)!r}); import nar; print(nar.SEARCH)"
+    program = PROGRAM.format(site=str(site))
     environment = {name: each for name, each in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-c", program],
