@@ -22,9 +22,15 @@ WHOLE = Assumed(
 )
 
 
-def test_what_was_assumed_comes_back_from_json():
-    for assumed in (WHOLE, Assumed()):
-        assert Assumed.from_plain(json.loads(json.dumps(assumed.to_plain()))) == assumed
+def test_programs_are_told_all_of_it():
+    plain = json.loads(json.dumps(WHOLE.to_plain()))
+    assert plain["values"] == [{"name": "width", "value": "64", "place": "configs/a.yaml:3"}]
+    assert (plain["inputs"], plain["weights_reached"]) == (["ids=1x32:int64", "mask=none"], 0.87)
+
+
+def test_a_share_that_nobody_counted_is_not_said():
+    [text] = assumed_texts(Assumed(inputs=("x=1x3x224x224",)))
+    assert text == "Assumed: --input x=1x3x224x224 (the inputs usual in its library)"
 
 
 def test_what_was_assumed_comes_over_the_wire():

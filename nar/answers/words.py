@@ -28,6 +28,7 @@ _SHOWN_ASSUMED: Final = 6
 _VALUE_CHARS: Final = 60
 
 _DOUBTS: Final = "Not certain: {}. What was assumed of the model stands below."
+_USUAL: Final = "the inputs usual in its library"
 _SIZES: Final[Mapping[bool | None, str]] = {
     True: "; other sizes run other operators",
     False: "; other sizes run the same operators",
@@ -184,7 +185,8 @@ def assumed_texts(assumed: Assumed | None) -> Iterator[str]:
         return
     if assumed.inputs:
         options = " ".join(f"--input {shlex.quote(text)}" for text in assumed.inputs)
-        reached = f"{100 * assumed.weights_reached:.0f}% of the weights are reached"
+        share = assumed.weights_reached
+        reached = _USUAL if share is None else f"{100 * share:.0f}% of the weights are reached"
         yield f"Assumed: {options} ({reached}{_SIZES[assumed.sizes_matter]})"
     for title, texts in (
         ("Built with", [_value(each) for each in assumed.values]),

@@ -1,6 +1,5 @@
 """Assumed: what nobody stated of a model that was asked about, and what was taken instead."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,7 +25,8 @@ class Assumed:
 
     Attributes:
         inputs: The inputs of the call, each in the syntax of ``--input``.
-        weights_reached: Share of the weights, counted by their elements, that the call reaches.
+        weights_reached: Share of the weights, counted by their elements, that the call reaches;
+            None where the inputs are those usual in a known library, of which it is not counted.
         sizes_matter: Whether other sizes run other operators; None where that is not known.
         is_sure: Whether the inputs are those of the model as far as one can tell.
         doubts: Why they may not be, each a clause.
@@ -37,33 +37,13 @@ class Assumed:
     """
 
     inputs: tuple[str, ...] = ()
-    weights_reached: float = 1.0
+    weights_reached: float | None = None
     sizes_matter: bool | None = None
     is_sure: bool = True
     doubts: tuple[str, ...] = ()
     values: tuple[AssumedValue, ...] = ()
     stand_ins: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> "Assumed":
-        """The record of what `to_plain` gives, before or after a way through JSON.
-
-        Example:
-            >>> stated = Assumed(("x=1x3x32x32",), values=(AssumedValue("width", "64", "a.py:3"),))
-            >>> Assumed.from_plain(stated.to_plain()) == stated
-            True
-        """
-        return cls(
-            inputs=tuple(plain["inputs"]),
-            weights_reached=plain["weights_reached"],
-            sizes_matter=plain["sizes_matter"],
-            is_sure=plain["is_sure"],
-            doubts=tuple(plain["doubts"]),
-            values=tuple(AssumedValue(**value) for value in plain["values"]),
-            stand_ins=tuple(plain["stand_ins"]),
-            skipped=tuple(plain["skipped"]),
-        )
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -38,7 +38,7 @@ def decode_assumed(message: wire.Assumed) -> Assumed:
     _check(message)
     return Assumed(
         inputs=tuple(message.inputs),
-        weights_reached=message.weights_reached,
+        weights_reached=message.weights_reached if message.HasField("weights_reached") else None,
         sizes_matter=message.sizes_matter if message.HasField("sizes_matter") else None,
         is_sure=message.is_sure,
         doubts=tuple(message.doubts),
