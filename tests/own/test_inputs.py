@@ -2,6 +2,8 @@
 
 import random
 import sys
+import threading
+import time
 
 import pytest
 import torch
@@ -9,6 +11,7 @@ import unannounced as modules
 from torch import nn
 
 from nar.base.errors import CaptureError
+from nar.own.clock import Deadline, OutOfTimeError
 from nar.own.given import read_inputs
 from nar.own.inputs import NoInputsError, infer_inputs
 
@@ -153,6 +156,40 @@ def test_a_run_that_does_not_end_is_ended(monkeypatch):
     monkeypatch.setattr("nar.own.inputs.search.MOST_SECONDS", 0.2)
     with pytest.raises(CaptureError):
         found(Endless())
+
+
+class Waiting(nn.Module):
+    """Waits for something that never comes, and computes nothing."""
+
+    def forward(self, x):
+        while not threading.Event().wait(0.01):
+            pass
+
+
+def test_a_run_that_waits_is_ended(monkeypatch):
+    monkeypatch.setattr("nar.own.inputs.search.MOST_SECONDS", 0.05)
+    monkeypatch.setattr("nar.own.inputs.search._LEAST_SECONDS", 0.05)
+    with pytest.raises(CaptureError):
+        found(Waiting())
+
+
+def test_seconds_in_which_others_compute_do_not_count(monkeypatch):
+    monkeypatch.setattr("nar.own.clock._WAITING", 1e6)
+    deadline = Deadline(0.5)
+    other = threading.Thread(target=computes, args=(0.6,))
+    other.start()
+    other.join()
+    deadline.check()
+    computes(0.6)
+    with pytest.raises(OutOfTimeError):
+        deadline.check()
+
+
+def computes(seconds: float) -> None:
+    """Keep the processor busy for a thread."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
 
 
 def test_sizes_that_run_other_operators_are_told_from_those_that_do_not():

@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from nar.graphs.assumed import AssumedValue
+from nar.own.clock import Deadline
 from nar.own.construct.configs import wants_settings
 from nar.own.construct.evidence.calls import Call
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
@@ -104,12 +104,11 @@ class Construction:
     def _each(self) -> Iterator[Proposal]:
         """The proposals of earlier attempts, then new ones."""
         yield from list(self._proposals)
-        begun = time.monotonic()
+        deadline = Deadline(_MOST_SECONDS)
         for proposal in self._source:
             self._proposals.append(proposal)
             yield proposal
-            is_late = time.monotonic() - begun > _MOST_SECONDS
-            if is_late or len(self._proposals) >= _MOST_PROPOSALS:
+            if not deadline.left or len(self._proposals) >= _MOST_PROPOSALS:
                 return
 
     def _made(self, proposal: Proposal) -> Any:  # noqa: ANN401

@@ -18,8 +18,8 @@ from torch import nn
 from nar.base.errors import CaptureError
 from nar.capture import CaptureInputs
 from nar.capture.forward.dispatch import reason_of
+from nar.own.clock import OutOfTimeError
 from nar.own.given import Given
-from nar.own.inputs.clock import OutOfTimeError
 from nar.own.inputs.demands import described
 from nar.own.inputs.evidence import first_states, optional_parameters, stated_call
 from nar.own.inputs.probe import wants_data

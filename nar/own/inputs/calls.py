@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from nar.capture.forward.opaque import lightly, opaque_functions
-from nar.own.inputs.clock import Deadline
+from nar.own.clock import Deadline
 from nar.own.inputs.slots import Extents
 
 Sources = frozenset[str]

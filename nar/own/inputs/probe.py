@@ -11,6 +11,7 @@ from torch import nn
 from nar.capture import CaptureInputs
 from nar.capture.forward.placement import Placement, flat_tensors, inference, placements, quiet
 from nar.capture.forward.untouched import has_lazy, renew_lazy, untouched
+from nar.own.clock import Deadline, ending
 from nar.own.inputs.calls import (
     Call,
     Layer,
@@ -21,7 +22,6 @@ from nar.own.inputs.calls import (
     sources_of,
     tensors_in,
 )
-from nar.own.inputs.clock import Deadline, ending
 from nar.own.inputs.layers import OVER_SEQUENCES
 from nar.own.inputs.slots import State, call_of, tensors_of
 

@@ -8,9 +8,9 @@ from typing import Final, Protocol
 
 from torch import nn
 
+from nar.own.clock import Deadline, OutOfTimeError
 from nar.own.construct.imports.stand_ins import StandInUsedError
 from nar.own.inputs.calls import Outcome
-from nar.own.inputs.clock import Deadline, OutOfTimeError
 from nar.own.inputs.probe import Prober
 from nar.own.inputs.slots import State
 
