@@ -225,7 +225,16 @@ def search(
     asked = asked_of(model, example)
     item = asked.architecture
     parts = frozenset(PARTS if explain else set(PARTS) - {"shared"})
-    query = Query(item, top_k, conditions, by, parts, assumed=asked.assumed, counted="networks")
+    query = Query(
+        item,
+        top_k,
+        conditions,
+        by,
+        parts,
+        assumed=asked.assumed,
+        counted="networks",
+        unread=asked.unread,
+    )
     return Relatives(item.labels.name, _retriever().answer(query))
 
 
@@ -254,7 +263,8 @@ def asked_of(model: Model, example: object = None) -> Asked:
     stated = _stated(example)
     inputs = (stated.inputs or None) if stated.example is None else stated.example
     captured = capture_lent(name, model, inputs)
-    return Asked(architecture(_labels(name), captured.network), captured.assumed)
+    item = architecture(_labels(name), captured.network)
+    return Asked(item, captured.assumed, captured.unread)
 
 
 def motifs_of(model: Model, example: object = None) -> Motifs:
@@ -277,20 +287,22 @@ def diff(first: Model, second: Model, example: object = None) -> Compared:
     """
     one, other = asked_of(first, example), asked_of(second, example)
     compared = difference(one.architecture, other.architecture)
-    return Compared(replace(compared, assumed=(one.assumed, other.assumed)))
+    assumed, unread = (one.assumed, other.assumed), (one.unread, other.unread)
+    return Compared(replace(compared, assumed=assumed, unread=unread))
 
 
 def novelty_of(model: Model, example: object = None) -> float | None:
     """How many of a hundred designs of known families have a nearer relative in the atlas.
 
-    It is 0 where the design is known; arguments as for `search`.
+    It is 0 where the design is known, and None where less than half of the model was read;
+    arguments as for `search`.
 
     Example:
         >>> novelty_of("timm:resnet50")
         0.0
     """
-    item = architecture_of(model, example)
-    return _retriever().answer(Query(item, 1)).novelty
+    asked = asked_of(model, example)
+    return _retriever().answer(Query(asked.architecture, 1, unread=asked.unread)).novelty
 
 
 @cache

@@ -86,7 +86,7 @@ class Tools:
         stands on), or most of the structure (copy: what it is a copy, change or part of). `novelty`
         is how many of 100 designs of known families have a nearer relative. `bodies` are models
         that are the same but for the head or the embedding, which `differs` names. `assumed` is how
-        a class was built and called, as far as nobody said.
+        a class was built and called, as far as nobody said. `unread` is what its graph lacks.
         """
         wanted = Filter(parameters=Range(maximum=max_parameters))
         relatives = ask.search(*self._model(model, inputs), top_k=top_k, wanted=wanted, by=by)
@@ -107,8 +107,11 @@ class Tools:
     def describe(self, model: Name, inputs: Inputs = None) -> Report:
         """Say what an architecture is: family, task, parameters, FLOPs, operators, fingerprints."""
         asked = ask.asked_of(*self._model(model, inputs))
-        assumed = reports.assumed(asked.assumed)
-        return {**reports.architecture(asked.architecture, {}), "assumed": assumed}
+        return {
+            **reports.architecture(asked.architecture, {}),
+            "assumed": reports.assumed(asked.assumed),
+            "unread": reports.unread(asked.unread),
+        }
 
     def all(self) -> tuple[Callable[..., Report], ...]:
         """The tools."""

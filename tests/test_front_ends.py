@@ -15,10 +15,12 @@ from nar.answers.difference import Explanation, MotifCounts, MotifDifference, di
 from nar.answers.part_of import PartOf, Whole
 from nar.answers.query import Answer
 from nar.answers.verdict import FamilyCount, FamilyVerdict, Resemblance
+from nar.answers.words import sentences
 from nar.ask import Relatives
 from nar.client.questions import ANSWERS
 from nar.graphs.architecture import Labels, architecture
 from nar.graphs.assumed import Assumed, AssumedValue
+from nar.graphs.unread import Count, Unread
 from nar.mcp_server import search_report
 from nar.views.answer import LEFT_OUT, NetworkRow, answer_report, answer_view
 from nar.views.difference import difference_html
@@ -55,6 +57,15 @@ NEW = Answer(
         stand_ins=("apex: its norms are torch's",),
         skipped=("net.py:7: load_state_dict",),
     ),
+    unread=Unread(
+        unknown=(Count("com.microsoft::Odd", 4),),
+        operators=9,
+        cut=(Count("tolist", 2),),
+        lost=1_056,
+        parameters=11_880,
+        facts=(Count("shape of onnx::If", 1),),
+        without=("the derivative of net.py:9",),
+    ),
 )
 # Of what is known nothing weaker is said.
 NETWORK = replace(NEW, same_network=(hit("same-net"),), novelty=0.0)
@@ -76,6 +87,7 @@ SHOWN = {
     "shared": (NEW, "lib:explained"),
     "compared": (NEW, "37"),
     "assumed": (NEW, "x=1x3x32x32"),
+    "unread": (NEW, "com.microsoft::Odd"),
 }
 
 
@@ -137,6 +149,22 @@ def test_all_that_was_assumed_is_said(front_end, shown):
     assert shown in FRONT_ENDS[front_end](NEW)
 
 
+@pytest.mark.parametrize("front_end", FRONT_ENDS)
+@pytest.mark.parametrize("shown", ["com.microsoft::Odd", "tolist", "880", "onnx::If", "net.py:9"])
+def test_all_that_was_not_read_is_said(front_end, shown):
+    assert shown in FRONT_ENDS[front_end](NEW)
+
+
+@pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN])
+def test_of_what_was_read_by_less_than_half_no_verdict_is_said(answer):
+    unread = replace(NEW.unread, unknown=(Count("com.microsoft::Odd", 5),))
+    said = [each.part for each in sentences(replace(answer, unread=unread))]
+    assert set(said) == {"assumed.doubts", "unread", "assumed"}
+    whole = [each.part for each in sentences(replace(answer, unread=None))]
+    assert "unread" not in whole
+    assert len(whole) > 4
+
+
 @pytest.mark.parametrize("answer", [NEW, NETWORK, INFERENCE, DESIGN])
 def test_a_doubt_is_the_first_line_of_every_verdict(answer):
     doubt = "Not certain: the call reaches 62% of the weights."
@@ -168,6 +196,7 @@ def test_a_difference_shows_what_two_models_share_and_leaves_the_rest_out():
         "bodies": (replace(other, differs=("head",)), "in the head alone"),
         "shared": (same, "stand in motifs that both have"),
         "assumed": (replace(same, assumed=(None, NEW.assumed)), "lib:drawn: Assumed: --input x="),
+        "unread": (replace(same, unread=(None, NEW.unread)), "lib:drawn: 4 of 9 operators"),
     }
     names = {each.name for each in fields(Answer)}
     assert said.keys() == names - LEFT_OUT["nar diff --html"].keys()

@@ -18,6 +18,7 @@ from nar.answers.retrieve import Retriever
 from nar.base.errors import InvalidQueryError, UnknownArchitectureError
 from nar.cli.app import app
 from nar.graphs.assumed import Assumed
+from nar.graphs.unread import Count, Unread
 from nar.index.filters import Filter
 
 ALL = frozenset(PARTS)
@@ -72,7 +73,10 @@ QUERIES = [
     Query("timm:mixer", parts_if_new=ALL),
     Query(known("timm:residual"), 1, parts_if_new=frozenset({"bodies"})),
     Query(
-        graph_of("input; gelu 0; conv 1"), 1, assumed=Assumed(("x=1x3x32x32",), 0.9, None, False)
+        graph_of("input; gelu 0; conv 1"),
+        1,
+        assumed=Assumed(("x=1x3x32x32",), 0.9, None, False),
+        unread=Unread((Count("my::op", 1),), operators=3),
     ),
 ]
 
@@ -82,9 +86,10 @@ def test_every_query_is_answered_with_its_own_settings(answering, index):
     expected = Retriever(tiny_embedder(), index, graphs=Known()).answers(QUERIES)
     assert_alike(told, expected)
     for one, other in zip(told, expected, strict=True):
-        for part in ("part_of", "bodies", "shared", "compared", "assumed"):
+        for part in ("part_of", "bodies", "shared", "compared", "assumed", "unread"):
             assert getattr(one, part) == getattr(other, part)
     assert [answer.assumed for answer in told] == [query.assumed for query in QUERIES]
+    assert [answer.unread for answer in told] == [query.unread for query in QUERIES]
     assert [whole.name for whole in told[0].part_of] == ["timm:plain"]
 
 

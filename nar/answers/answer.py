@@ -81,6 +81,7 @@ def answer_all(
     Returns:
         For each query its answer, or its error.
     """
+    queries = [query if query.has_verdict else _without_parts(query) for query in queries]
     wanted = [query.parts | query.parts_if_new for query in queries]
     beside = [
         Query(query.target, _TOP_K[by], by=by)
@@ -99,6 +100,11 @@ def answer_all(
             answer = _Making(query, answer, hits, graphs, rows, share).answer()
         answers.append(answer)
     return answers
+
+
+def _without_parts(query: Query) -> Query:
+    """The question for hits alone, of what was read by less than half."""
+    return replace(query, parts=frozenset(), parts_if_new=frozenset())
 
 
 def compared_hits(

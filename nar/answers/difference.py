@@ -8,11 +8,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from nar.answers.bodies import Dissected, differing
 from nar.answers.roles import Role
-from nar.answers.words import assumed_texts, difference_text, doubts_texts, shared_text
+from nar.answers.words import (
+    TOO_LITTLE_TEXT,
+    assumed_texts,
+    difference_text,
+    doubts_texts,
+    shared_text,
+    unread_texts,
+)
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
 from nar.graphs.design_change import design_change
@@ -20,6 +27,7 @@ from nar.graphs.fingerprints import Network, Sameness, sameness
 from nar.graphs.graph import ComputationalGraph, operand_lists
 from nar.graphs.normal_form import normal_form
 from nar.graphs.ops import ATTRIBUTES, op_name
+from nar.graphs.unread import Unread
 
 if TYPE_CHECKING:
     from nar.motifs.partition import MotifPartition
@@ -193,6 +201,9 @@ class OperatorCounts:
     second: int
 
 
+Record = TypeVar("Record")
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Two architectures side by side.
@@ -207,6 +218,7 @@ class Difference:
         differs: Which of embedding, body and head are not the same at inference; None where one
             architecture has too small a body.
         assumed: What was assumed to capture each; None where nothing was.
+        unread: What capture could not read of each; None where that is nothing.
     """
 
     first: Architecture
@@ -216,6 +228,7 @@ class Difference:
     alike: float
     differs: tuple[Role, ...] | None
     assumed: tuple[Assumed | None, Assumed | None] = (None, None)
+    unread: tuple[Unread | None, Unread | None] = (None, None)
 
     @property
     def sameness(self) -> Sameness | None:
@@ -225,6 +238,8 @@ class Difference:
     @property
     def verdict(self) -> str:
         """In what way they are the same, or in which parts they differ."""
+        if any(each is not None and not each.has_verdict for each in self.unread):
+            return TOO_LITTLE_TEXT
         same = self.sameness
         graphs = self.first.graph, self.second.graph
         change = design_change(*graphs) if same == "design" else None
@@ -238,16 +253,21 @@ class Difference:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Sentences: why either may be another model than its owner's."""
-        return self._of_each(doubts_texts)
+        """Sentences: why either may be another model than its owner's, or is not the whole."""
+        return (
+            *self._of_each(doubts_texts, self.assumed),
+            *self._of_each(unread_texts, self.unread),
+        )
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Sentences: what was assumed of each."""
-        return self._of_each(assumed_texts)
+        return self._of_each(assumed_texts, self.assumed)
 
-    def _of_each(self, say: Callable[[Assumed | None], Iterable[str]]) -> tuple[str, ...]:
-        sides = zip((self.first, self.second), self.assumed, strict=True)
+    def _of_each(
+        self, say: Callable[[Record], Iterable[str]], records: tuple[Record, Record]
+    ) -> tuple[str, ...]:
+        sides = zip((self.first, self.second), records, strict=True)
         return tuple(f"{side.labels.name}: {text}" for side, each in sides for text in say(each))
 
     @property

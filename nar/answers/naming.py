@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from nar.answers.words import assumed_texts, doubts_texts
+from nar.answers.words import assumed_texts, doubts_texts, unread_texts
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
@@ -20,6 +20,7 @@ from nar.corpus import Corpus, Location
 from nar.corpus.suggestions import close_names
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
+from nar.graphs.unread import Unread
 
 if TYPE_CHECKING:
     from nar.zoo import ZooCapture
@@ -40,20 +41,23 @@ class Asked:
     Attributes:
         architecture: The model.
         assumed: What was assumed to capture it; None where nothing was.
+        unread: What capture could not read of it; None where that is nothing.
     """
 
     architecture: Architecture
     assumed: Assumed | None = None
+    unread: Unread | None = None
 
     @classmethod
     def of(cls, capture: "ZooCapture") -> "Asked":
         """The model of a capture."""
-        return cls(capture.architecture, capture.assumed)
+        return cls(capture.architecture, capture.assumed, capture.unread)
 
     def tell_assumed(self) -> None:
-        """Say on stderr what was assumed: for commands whose output has no place for it."""
+        """Say on stderr what was assumed and not read: for commands that have no place for it."""
         name = self.architecture.labels.name
-        for text in (*doubts_texts(self.assumed), *assumed_texts(self.assumed)):
+        doubts, assumed = doubts_texts(self.assumed), assumed_texts(self.assumed)
+        for text in (*doubts, *unread_texts(self.unread), *assumed):
             stderr.print(f"{name}: {text}", style="dim", soft_wrap=True)
 
 

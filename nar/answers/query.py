@@ -17,6 +17,7 @@ from nar.graphs.assumed import Assumed
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.unread import Unread
 from nar.index.filters import Filter
 from nar.index.rows import Hit, IndexRow
 
@@ -50,6 +51,8 @@ class Query:
         assumed: What was assumed to capture the target; None where nothing was.
         counted: What ``top_k`` counts. Of networks all hits are given that are near enough, copies
             too: hits of one exact fingerprint are one network.
+        unread: What capture could not read of the target; None where that is nothing. Of a target
+            that was read by less than half, only hits are given.
 
     Example:
         >>> Query("timm:resnet50", top_k=3).filter == Filter()
@@ -64,6 +67,12 @@ class Query:
     parts_if_new: frozenset[Part] = frozenset()
     assumed: Assumed | None = None
     counted: Counted = "hits"
+    unread: Unread | None = None
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether enough of the target was read to say what it is."""
+        return self.unread is None or self.unread.has_verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +101,7 @@ class Answer:
         compared: How many hits were compared with it, node by node, for `part_of` and `bodies`:
             the hits whose graphs could be read.
         assumed: What was assumed to capture the target; None where nothing was.
+        unread: What capture could not read of the target; None where that is nothing.
     """
 
     hits: tuple[Hit, ...]
@@ -107,6 +117,7 @@ class Answer:
     shared: tuple[Explanation, ...] | None = None
     compared: int | None = None
     assumed: Assumed | None = None
+    unread: Unread | None = None
 
     @property
     def is_known(self) -> bool:

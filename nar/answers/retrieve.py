@@ -189,16 +189,25 @@ class Retriever:
             zip(beside, hits[len(resolved) :], strict=True)
         )
         return [
-            Answer(
-                tuple(self._shown(one, hits[position])),
-                same_network=known["network"],
-                same_at_inference=known["inference"],
-                same_design=known["design"],
-                novelty=self._percentile(known, nearest[position]),
-                assumed=one.query.assumed,
-            )
+            self._one_answer(one, known, hits[position], nearest[position])
             for position, (one, known) in enumerate(zip(resolved, same, strict=True))
         ]
+
+    def _one_answer(
+        self, one: _Resolved, known: Same, hits: Sequence[Hit], nearest: Sequence[Hit]
+    ) -> Answer:
+        """Hits, and the verdict where enough of the target was read."""
+        query = one.query
+        answer = Answer(tuple(self._shown(one, hits)), assumed=query.assumed, unread=query.unread)
+        if not query.has_verdict:
+            return answer
+        return replace(
+            answer,
+            same_network=known["network"],
+            same_at_inference=known["inference"],
+            same_design=known["design"],
+            novelty=self._percentile(known, nearest),
+        )
 
     def _beside(self, resolved: Sequence[_Resolved], same: Sequence[Same]) -> dict[int, _Resolved]:
         """Searches for novelty, by position, of queries with a filter or another `by`."""

@@ -9,6 +9,7 @@ from nar.answers.roles import Role
 from nar.graphs.assumed import Assumed, AssumedValue
 from nar.graphs.design_change import DesignChange
 from nar.graphs.fingerprints import Sameness
+from nar.graphs.unread import Count, Unread
 
 if TYPE_CHECKING:
     # For annotations only: `Difference`, which `Answer` imports, takes its sentences from here.
@@ -34,6 +35,9 @@ _SIZES: Final[Mapping[bool | None, str]] = {
     False: "; other sizes run the same operators",
     None: "",
 }
+_REST: Final = "the answer is about the rest"
+_TOO_LITTLE: Final = "less than half was read, so that there is no verdict"
+TOO_LITTLE_TEXT: Final = "Too little was read to say how they differ."
 _SAME_NETWORK: Final = "This network is already known as {}."
 _SAME_AT_INFERENCE: Final = (
     "At inference this is the same network as {}: a batch norm folded or branches merged."
@@ -101,7 +105,9 @@ def sentences(answer: "Answer") -> tuple[Sentence, ...]:
 
     A known design gets no weaker sentences: what it is like, and which body it has.
     """
-    return tuple(sentence for say in _PARTS for sentence in say(answer))
+    has_verdict = answer.unread is None or answer.unread.has_verdict
+    said = _PARTS if has_verdict else _WITHOUT_VERDICT
+    return tuple(sentence for say in said for sentence in say(answer))
 
 
 def resemblance_text(like: "Resemblance") -> str:
@@ -213,6 +219,43 @@ def doubts_texts(assumed: Assumed | None) -> Iterator[str]:
         yield _DOUBTS.format("; ".join(assumed.doubts) or "its inputs may be others")
 
 
+def unread_texts(unread: Unread | None) -> Iterator[str]:
+    """What a graph lacks of its model, in one sentence.
+
+    Args:
+        unread: None where the graph is the whole.
+
+    Example:
+        >>> list(unread_texts(Unread((Count("my::op", 4),), operators=8)))
+        ['4 of 8 operators are not known to NAR: my::op (4); the answer is about the rest.']
+    """
+    if not unread:
+        return
+    clauses = []
+    if unread.unknown:
+        share = f"{unread.unknown_times:,} of {unread.operators:,} operators"
+        clauses.append(f"{share} are not known to NAR: {_counted(unread.unknown)}")
+    if unread.cut:
+        clauses.append(f"values left the tensors by {_counted(unread.cut)} and are not followed")
+    if unread.lost:
+        clauses.append(f"{unread.lost:,} of {unread.parameters:,} parameters reach no result")
+    if unread.facts:
+        clauses.append(f"not worked out: {_counted(unread.facts)}")
+    clauses.extend(f"captured without {each}" for each in unread.without)
+    text = "; ".join((*clauses, _REST if unread.has_verdict else _TOO_LITTLE))
+    yield f"{text[0].upper()}{text[1:]}."
+
+
+def _counted(counts: Sequence[Count]) -> str:
+    """Such as "my::op (4), numpy and 2 more"."""
+    names = [
+        each.name if each.times == 1 else f"{each.name} ({each.times})"
+        for each in counts[:_SHOWN_ASSUMED]
+    ]
+    more = len(counts) - _SHOWN_ASSUMED
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
+
 def _value(given: AssumedValue) -> str:
     text = given.value
     short = text if len(text) <= _VALUE_CHARS else f"{text[:_VALUE_CHARS]}..."
@@ -225,6 +268,10 @@ def _doubts(answer: "Answer") -> Iterator[Sentence]:
 
 def _assumed(answer: "Answer") -> Iterator[Sentence]:
     return (Sentence("assumed", text) for text in assumed_texts(answer.assumed))
+
+
+def _unread(answer: "Answer") -> Iterator[Sentence]:
+    return (Sentence("unread", text) for text in unread_texts(answer.unread))
 
 
 def _known(answer: "Answer") -> Iterator[Sentence]:
@@ -309,5 +356,8 @@ def _contained(whole: "Whole", *others: "Whole") -> str:
 
 # In the order in which they are read.
 _PARTS: Final[tuple["Callable[[Answer], Iterable[Sentence]]", ...]] = (
-    _doubts, _known, _novelty, _resemblance, _bodies, _family, _trunk, _part_of, _assumed,
+    _doubts, _unread, _known, _novelty, _resemblance, _bodies, _family, _trunk, _part_of, _assumed,
+)  # fmt: skip
+_WITHOUT_VERDICT: Final[tuple["Callable[[Answer], Iterable[Sentence]]", ...]] = (
+    _doubts, _unread, _assumed,
 )  # fmt: skip

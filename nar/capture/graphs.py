@@ -145,7 +145,20 @@ def to_capture(trace: Trace, *, name: str) -> Capture:
         graph.validate()
     except InvalidGraphError as error:
         raise CaptureError(name, "-", str(error)) from error
-    return Capture(fingerprinted(graph), dict(trace.unknown_operators))
+    return Capture(
+        fingerprinted(graph),
+        dict(trace.unknown_operators),
+        cut=dict(trace.cut),
+        lost=_lost(trace),
+        without=trace.without,
+    )
+
+
+def _lost(trace: Trace) -> int:
+    """How many learned scalars no output depends on; tied weights are read under one name."""
+    alive = (trace.operations[value] for value in alive_values(trace))
+    reached = sum(each.elements for each in alive if each.operator == "parameter")
+    return max(trace.parameters - reached, 0)
 
 
 def to_graph(trace: Trace) -> ComputationalGraph:

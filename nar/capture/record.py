@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from nar.graphs.assumed import Assumed
 from nar.graphs.fingerprints import Fingerprinted
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.ops import op_id
+from nar.graphs.unread import Count, Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +51,42 @@ class Capture:
         unknown_facts: How often the shape or the number that an operator of an ONNX file gives
             could not be computed: its cost is not counted then.
         assumed: What was assumed of a user's own model; None where nothing was.
+        cut: How often each function took values out of tensors: ``numpy``, ``tolist``, ``item``.
+        lost: Number of learned scalars that no result depends on.
+        without: What was left out of the forward pass, each with what was captured instead.
     """
 
     network: Fingerprinted
     unknown_operators: dict[str, int]
     unknown_facts: dict[str, int] = field(default_factory=dict)
     assumed: Assumed | None = None
+    cut: dict[str, int] = field(default_factory=dict)
+    lost: int = 0
+    without: tuple[str, ...] = ()
 
     @property
     def graph(self) -> ComputationalGraph:
         """The captured graph."""
         return self.network.graph
+
+    @property
+    def unread(self) -> Unread | None:
+        """What the graph lacks of the model; None where it is the whole."""
+        ids = self.graph.op_ids
+        unknown = {name: int((ids == op_id(name)).sum()) for name in self.unknown_operators}
+        unread = Unread(
+            unknown=_counts(unknown),
+            operators=self.graph.nodes,
+            cut=_counts(self.cut),
+            lost=self.lost,
+            parameters=self.graph.parameters,
+            facts=_counts(self.unknown_facts),
+            without=self.without,
+        )
+        return unread or None
+
+
+def _counts(times: Mapping[str, int]) -> tuple[Count, ...]:
+    """The names that were met, the most frequent first."""
+    met = (Count(name, number) for name, number in times.items() if number)
+    return tuple(sorted(met, key=lambda each: (-each.times, each.name)))

@@ -55,6 +55,8 @@ class Trace:
         flops: Floating-point operations of layers with weights, products and attention, a
             multiply-add counted as 2; everything elementwise counts 0.
         unknown_operators: How often each operator without a class was met.
+        cut: How often each function took values out of tensors.
+        without: What was left out, each with what was captured instead.
     """
 
     operations: tuple[Operation, ...]
@@ -62,6 +64,8 @@ class Trace:
     parameters: int
     flops: int
     unknown_operators: Mapping[str, int]
+    cut: Mapping[str, int] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
 
 
 class TraceBuilder:
@@ -77,6 +81,8 @@ class TraceBuilder:
         self.flops = 0
         self._parameters: dict[Hashable, int] = {}
         self._unknown: Counter[str] = Counter()
+        self._cut: Counter[str] = Counter()
+        self._without: dict[str, None] = {}
 
     def input(self, shape: Shape) -> int:
         """A new float input."""
@@ -126,6 +132,15 @@ class TraceBuilder:
         """Note an operator that has no class."""
         self._unknown[operator] += 1
 
+    def count_cut(self, function: str, value: int) -> None:
+        """Note a function that takes a value out of its tensor; numbers beside data are no loss."""
+        if self.operations[value].operator != "constant":
+            self._cut[function] += 1
+
+    def leave_out(self, what: str) -> None:
+        """Note what was left out, and what stands for it."""
+        self._without[what] = None
+
     def trace(self, outputs: Iterable[int], parameters: int) -> Trace:
         """Everything collected."""
         return Trace(
@@ -134,6 +149,8 @@ class TraceBuilder:
             parameters,
             self.flops,
             dict(self._unknown),
+            dict(self._cut),
+            tuple(self._without),
         )
 
     def _append(self, operation: Operation) -> int:

@@ -59,7 +59,11 @@ def motifs(name: str, asking: Asking, *, as_json: bool) -> None:
     asked = known_or_captured(corpus, name, asking=asking)
     asked.tell_assumed()
     name, cut = asked.architecture.labels.name, partition(asked.architecture.graph)
-    report = {**reports.motifs(name, cut), "assumed": reports.assumed(asked.assumed)}
+    report = {
+        **reports.motifs(name, cut),
+        "assumed": reports.assumed(asked.assumed),
+        "unread": reports.unread(asked.unread),
+    }
     show(report, lambda: display.motifs(name, cut), as_json=as_json)
 
 
@@ -134,6 +138,7 @@ def diff(
     compared = replace(
         difference(first.architecture, second.architecture),
         assumed=(first.assumed, second.assumed),
+        unread=(first.unread, second.unread),
     )
     if html is not None:
         title = " and ".join(both)

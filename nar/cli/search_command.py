@@ -83,7 +83,17 @@ class Finding:
         wanted = resolved(self.wanted, self.relative, item.graph)
         parts = _READ | (_WEAKER if is_whole else _NONE) | (_REASONS if explain else _NONE)
         counted: Counted = "hits" if self.copies else "networks"
-        return Query(item, self.top_k, wanted, self.by, parts, _WEAKER, asked.assumed, counted)
+        return Query(
+            item,
+            self.top_k,
+            wanted,
+            self.by,
+            parts,
+            _WEAKER,
+            asked.assumed,
+            counted,
+            asked.unread,
+        )
 
     def rows(self, name: str, answer: Answer) -> list[NetworkRow]:
         """The relatives of an answer.

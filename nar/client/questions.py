@@ -306,7 +306,7 @@ def searching(top_k: int | None, wanted: Filter, by: By) -> Question[Target, Ans
 
 
 def _encode_asked(query: Query) -> wire.Query:
-    asked = (query.parts, query.parts_if_new, query.assumed, query.counted)
+    asked = (query.parts, query.parts_if_new, query.assumed, query.counted, query.unread)
     return encode_query(query.target, query.top_k, query.filter, query.by, *asked)
 
 

@@ -57,5 +57,10 @@ def capture_architecture(name: str, asking: Asking = NOTHING_STATED) -> ZooCaptu
             capture = spec.capture()
         item = architecture(spec.labels, capture.network)
     return ZooCapture(
-        item, capture.unknown_operators, laps.seconds(), capture.unknown_facts, capture.assumed
+        item,
+        capture.unknown_operators,
+        laps.seconds(),
+        capture.unknown_facts,
+        capture.assumed,
+        capture.unread,
     )

@@ -124,7 +124,7 @@ class Filter(_message.Message):
     def __init__(self, names: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[str]] = ..., libraries: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[str]] = ..., blocks: _Optional[_Iterable[str]] = ..., tasks: _Optional[_Iterable[str]] = ..., tiers: _Optional[_Iterable[str]] = ..., topologies: _Optional[_Iterable[str]] = ..., exacts: _Optional[_Iterable[str]] = ..., inferences: _Optional[_Iterable[str]] = ..., parameters: _Optional[_Union[Range, _Mapping]] = ..., flops: _Optional[_Union[Range, _Mapping]] = ..., nodes: _Optional[_Union[Range, _Mapping]] = ..., all_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., any_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ..., none_of: _Optional[_Iterable[_Union[Filter, _Mapping]]] = ...) -> None: ...
 
 class Query(_message.Message):
-    __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by", "parts", "parts_if_new", "assumed", "counted")
+    __slots__ = ("graph", "architecture", "vector", "top_k", "filter", "by", "parts", "parts_if_new", "assumed", "counted", "unread")
     GRAPH_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
     VECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -135,6 +135,7 @@ class Query(_message.Message):
     PARTS_IF_NEW_FIELD_NUMBER: _ClassVar[int]
     ASSUMED_FIELD_NUMBER: _ClassVar[int]
     COUNTED_FIELD_NUMBER: _ClassVar[int]
+    UNREAD_FIELD_NUMBER: _ClassVar[int]
     graph: Graph
     architecture: str
     vector: Vector
@@ -145,7 +146,34 @@ class Query(_message.Message):
     parts_if_new: _containers.RepeatedScalarFieldContainer[Part]
     assumed: Assumed
     counted: Counted
-    def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., by: _Optional[_Union[By, str]] = ..., parts: _Optional[_Iterable[_Union[Part, str]]] = ..., parts_if_new: _Optional[_Iterable[_Union[Part, str]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ..., counted: _Optional[_Union[Counted, str]] = ...) -> None: ...
+    unread: Unread
+    def __init__(self, graph: _Optional[_Union[Graph, _Mapping]] = ..., architecture: _Optional[str] = ..., vector: _Optional[_Union[Vector, _Mapping]] = ..., top_k: _Optional[int] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., by: _Optional[_Union[By, str]] = ..., parts: _Optional[_Iterable[_Union[Part, str]]] = ..., parts_if_new: _Optional[_Iterable[_Union[Part, str]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ..., counted: _Optional[_Union[Counted, str]] = ..., unread: _Optional[_Union[Unread, _Mapping]] = ...) -> None: ...
+
+class Unread(_message.Message):
+    __slots__ = ("unknown", "operators", "cut", "lost", "parameters", "facts", "without")
+    UNKNOWN_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    CUT_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_FIELD_NUMBER: _ClassVar[int]
+    unknown: _containers.RepeatedCompositeFieldContainer[Count]
+    operators: int
+    cut: _containers.RepeatedCompositeFieldContainer[Count]
+    lost: int
+    parameters: int
+    facts: _containers.RepeatedCompositeFieldContainer[Count]
+    without: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, unknown: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., operators: _Optional[int] = ..., cut: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., lost: _Optional[int] = ..., parameters: _Optional[int] = ..., facts: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., without: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Count(_message.Message):
+    __slots__ = ("name", "times")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TIMES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    times: int
+    def __init__(self, name: _Optional[str] = ..., times: _Optional[int] = ...) -> None: ...
 
 class Assumed(_message.Message):
     __slots__ = ("inputs", "weights_reached", "sizes_matter", "is_sure", "doubts", "values", "stand_ins", "skipped")
@@ -248,7 +276,7 @@ class SearchResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[SearchResult, _Mapping]]] = ..., timings: _Optional[_Union[StageTimings, _Mapping]] = ...) -> None: ...
 
 class SearchResult(_message.Message):
-    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty", "resemblance", "family", "trunk", "part_of", "bodies", "shared", "compared", "sentences", "assumed")
+    __slots__ = ("status", "hits", "same_network", "same_design", "same_at_inference", "novelty", "resemblance", "family", "trunk", "part_of", "bodies", "shared", "compared", "sentences", "assumed", "unread")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     HITS_FIELD_NUMBER: _ClassVar[int]
     SAME_NETWORK_FIELD_NUMBER: _ClassVar[int]
@@ -264,6 +292,7 @@ class SearchResult(_message.Message):
     COMPARED_FIELD_NUMBER: _ClassVar[int]
     SENTENCES_FIELD_NUMBER: _ClassVar[int]
     ASSUMED_FIELD_NUMBER: _ClassVar[int]
+    UNREAD_FIELD_NUMBER: _ClassVar[int]
     status: _status_pb2.Status
     hits: _containers.RepeatedCompositeFieldContainer[Hit]
     same_network: _containers.RepeatedCompositeFieldContainer[Hit]
@@ -279,7 +308,8 @@ class SearchResult(_message.Message):
     compared: int
     sentences: _containers.RepeatedCompositeFieldContainer[Sentence]
     assumed: Assumed
-    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ..., resemblance: _Optional[_Union[Resemblance, _Mapping]] = ..., family: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., trunk: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., part_of: _Optional[_Union[Wholes, _Mapping]] = ..., bodies: _Optional[_Union[Bodies, _Mapping]] = ..., shared: _Optional[_Union[Explanations, _Mapping]] = ..., compared: _Optional[int] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ...) -> None: ...
+    unread: Unread
+    def __init__(self, status: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., hits: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_network: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_design: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., same_at_inference: _Optional[_Iterable[_Union[Hit, _Mapping]]] = ..., novelty: _Optional[float] = ..., resemblance: _Optional[_Union[Resemblance, _Mapping]] = ..., family: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., trunk: _Optional[_Union[FamilyVerdict, _Mapping]] = ..., part_of: _Optional[_Union[Wholes, _Mapping]] = ..., bodies: _Optional[_Union[Bodies, _Mapping]] = ..., shared: _Optional[_Union[Explanations, _Mapping]] = ..., compared: _Optional[int] = ..., sentences: _Optional[_Iterable[_Union[Sentence, _Mapping]]] = ..., assumed: _Optional[_Union[Assumed, _Mapping]] = ..., unread: _Optional[_Union[Unread, _Mapping]] = ...) -> None: ...
 
 class Resemblance(_message.Message):
     __slots__ = ("word", "name", "family")

@@ -20,7 +20,7 @@ from nar.answers.words import sentences
 from nar.index.rows import Hit
 from nar.views.difference import explanation_view
 from nar.views.display import Fitted, human
-from nar.views.reports import assumed
+from nar.views.reports import assumed, unread
 
 Report = dict[str, Any]
 
@@ -39,6 +39,7 @@ _NOBODY: Final = (
 # The sentences that stand before the table of hits; the others stand below it.
 _STYLES: Final[Mapping[str, str]] = {
     "assumed.doubts": "bold red",
+    "unread": "bold red",
     "same_network": "bold yellow",
     "same_at_inference": "bold yellow",
     "same_design": "yellow",
@@ -154,6 +155,7 @@ def answer_report(query: str, answer: Answer, rows: Sequence[NetworkRow]) -> Rep
         "same_design": [hit.name for hit in answer.same_design],
         "novelty": answer.novelty,
         "assumed": assumed(answer.assumed),
+        "unread": unread(answer.unread),
         "published_from": origin(),
         "sentences": [each.text for each in sentences(answer)],
         "evidence": evidence_report(answer),

@@ -17,7 +17,7 @@ from nar.graphs.fingerprints import same_at_inference
 from nar.views.corpus import new_table
 from nar.views.display import in_brief
 from nar.views.html import html_of, side_by_side
-from nar.views.reports import Report, architecture, assumed
+from nar.views.reports import Report, architecture, assumed, unread
 
 if TYPE_CHECKING:
     # Locks import what captures models; a view of two models does not need it.
@@ -58,6 +58,7 @@ def difference_report(compared: Difference) -> Report:
     return {
         **{name: architecture(side, {}) for name, side in sides.items()},
         "assumed": dict(zip(sides, map(assumed, compared.assumed), strict=True)),
+        "unread": dict(zip(sides, map(unread, compared.unread), strict=True)),
         "same_exact": compared.first.exact == compared.second.exact,
         "same_topology": compared.first.topology == compared.second.topology,
         "same_at_inference": same_at_inference(compared.first, compared.second),

@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from nar.answers.words import assumed_texts, doubts_texts
+from nar.answers.words import assumed_texts, doubts_texts, unread_texts
 from nar.corpus.manifest import Failure, Manifest
 from nar.graphs.ops import op_name
 
@@ -50,7 +50,8 @@ def capture(captured: "ZooCapture") -> RenderableType:
         "exact": item.exact,
         "inference": item.inference,
     }
-    doubts = (Text(text, "bold red") for text in doubts_texts(captured.assumed))
+    lacks = (*doubts_texts(captured.assumed), *unread_texts(captured.unread))
+    doubts = (Text(text, "bold red") for text in lacks)
     assumed = map(Text, assumed_texts(captured.assumed))
     return Group(*doubts, _properties(labels.name, rows), *assumed)
 

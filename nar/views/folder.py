@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nar.answers.query import Answer
-from nar.answers.words import doubts_texts
+from nar.answers.words import doubts_texts, unread_texts
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
 from nar.views.answer import NetworkRow, Report, answer_report
@@ -52,11 +52,7 @@ def folder_view(folder: Path, rows: Sequence[FolderRow]) -> RenderableType:
     """Doubts, a table of the modules with the nearest relative of each, and what others lack."""
     answered = [row for row in rows if row.answer]
     refused = [row for row in rows if row.lacks]
-    doubts = (
-        Text(f"{row.name}: {text}", "bold red")
-        for row in answered
-        for text in doubts_texts(row.answer.assumed if row.answer else None)
-    )
+    doubts = (Text(f"{row.name}: {text}", "bold red") for row in answered for text in _lacking(row))
     none = Text(f"No module of {folder} could be asked.", "yellow")
     return Group(
         *doubts,
@@ -64,6 +60,13 @@ def folder_view(folder: Path, rows: Sequence[FolderRow]) -> RenderableType:
         *([_refused(folder, refused)] if refused else []),
         *_not_asked([row for row in rows if not row.answer and not row.lacks]),
     )
+
+
+def _lacking(row: FolderRow) -> Iterator[str]:
+    """Why the answer to a module may not be about the whole of it."""
+    if row.answer is not None:
+        yield from doubts_texts(row.answer.assumed)
+        yield from unread_texts(row.answer.unread)
 
 
 def folder_report(folder: Path, rows: Sequence[FolderRow]) -> Report:

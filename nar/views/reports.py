@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
 from nar.graphs.ops import op_name
+from nar.graphs.unread import Unread
 from nar.motifs.partition import MotifPartition
 
 if TYPE_CHECKING:
@@ -21,11 +22,17 @@ def capture(captured: "ZooCapture") -> Report:
         **architecture(captured.architecture, captured.unknown_operators),
         "unknown_facts": captured.unknown_facts,
         "assumed": assumed(captured.assumed),
+        "unread": unread(captured.unread),
     }
 
 
 def assumed(record: Assumed | None) -> Report | None:
     """What was assumed to capture a model; None where nothing was."""
+    return None if record is None else record.to_plain()
+
+
+def unread(record: Unread | None) -> Report | None:
+    """What capture could not read of a model; None where that is nothing."""
     return None if record is None else record.to_plain()
 
 

@@ -1,9 +1,11 @@
-"""What was assumed of a model as a message, both ways; how much of it a query may bring."""
+"""What capture says of a model beside its graph, as messages, both ways: assumed, and not read."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from nar.base.errors import InvalidQueryError
 from nar.graphs.assumed import Assumed, AssumedValue
+from nar.graphs.unread import Count, Unread
 from nar.index.filters import MAX_VALUE_BYTES, text_fault
 from nar.v1 import retrieval_pb2 as wire
 
@@ -12,6 +14,8 @@ MAX_TEXTS: Final = 1_000
 _TEXTS: Final = ("inputs", "doubts", "stand_ins", "skipped")
 _OF_VALUES: Final = ("name", "value", "place")
 _CUT: Final = " ..."
+_COUNTS: Final = ("unknown", "cut", "facts")
+_MAX_COUNT: Final = 2**32 - 1  # of a uint32
 
 
 def encode_assumed(assumed: Assumed) -> wire.Assumed:
@@ -61,6 +65,57 @@ def _check(message: wire.Assumed) -> None:
         for position, value in enumerate(message.values)
         for field in _OF_VALUES
     }
+    _check_texts(texts)
+
+
+def encode_unread(unread: Unread) -> wire.Unread:
+    """The message of what was not read; names beyond the most frequent are left out."""
+    most = MAX_TEXTS // (len(_COUNTS) + 1)
+    counts = {
+        field: [
+            {"name": _fitting(each.name), "times": min(each.times, _MAX_COUNT)}
+            for each in getattr(unread, field)[:most]
+        ]
+        for field in _COUNTS
+    }
+    return wire.Unread(
+        operators=unread.operators,
+        lost=unread.lost,
+        parameters=unread.parameters,
+        without=[_fitting(text) for text in unread.without[:most]],
+        **counts,
+    )
+
+
+def decode_unread(message: wire.Unread) -> Unread:
+    """What was not read, by a message.
+
+    Raises:
+        InvalidQueryError: Its field is a path from the message: ``unknown[3].name``.
+    """
+    _check_texts(
+        {
+            f"{field}[{position}].name": count.name
+            for field in _COUNTS
+            for position, count in enumerate(getattr(message, field))
+        }
+        | {f"without[{position}]": text for position, text in enumerate(message.without)}
+    )
+    unknown, cut, facts = (
+        tuple(Count(each.name, each.times) for each in getattr(message, field)) for field in _COUNTS
+    )
+    return Unread(
+        unknown=unknown,
+        operators=message.operators,
+        cut=cut,
+        lost=message.lost,
+        parameters=message.parameters,
+        facts=facts,
+        without=tuple(message.without),
+    )
+
+
+def _check_texts(texts: Mapping[str, str]) -> None:
     if len(texts) > MAX_TEXTS:
         raise InvalidQueryError("", f"wanted at most {MAX_TEXTS} texts, came {len(texts)}")
     for path, text in texts.items():

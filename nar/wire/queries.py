@@ -20,11 +20,12 @@ from nar.graphs.assumed import Assumed
 from nar.graphs.by import By
 from nar.graphs.fingerprints import Fingerprinted, fingerprinted
 from nar.graphs.graph import ComputationalGraph
+from nar.graphs.unread import Unread
 from nar.index import filters
 from nar.index.ranking import check_vector
 from nar.index.rows import IndexRow
 from nar.v1 import retrieval_pb2
-from nar.wire.assumed import decode_assumed, encode_assumed
+from nar.wire.assumed import decode_assumed, decode_unread, encode_assumed, encode_unread
 from nar.wire.graphs import Fingerprint, decode_graph, encode_graph
 from nar.wire.limits import Limits
 
@@ -146,10 +147,12 @@ def decode_query(
     )
     with at("assumed"):
         assumed = decode_assumed(message.assumed) if message.HasField("assumed") else None
+    with at("unread"):
+        unread = decode_unread(message.unread) if message.HasField("unread") else None
     target = _decode_target(message, limits, dim, fingerprint, {} if graphs is None else graphs)
     with at("counted"):
         counted = _decode_counted(message.counted)
-    return Query(target, top_k, wanted, by, parts, parts_if_new, assumed, counted)
+    return Query(target, top_k, wanted, by, parts, parts_if_new, assumed, counted, unread)
 
 
 def _decode_parts(numbers: Iterable[int], field: str) -> frozenset[Part]:
@@ -171,6 +174,7 @@ def encode_query(
     parts_if_new: Iterable[Part] = (),
     assumed: Assumed | None = None,
     counted: Counted = "hits",
+    unread: Unread | None = None,
 ) -> retrieval_pb2.Query:
     """The message of a question; without ``top_k`` the server chooses.
 
@@ -187,6 +191,7 @@ def encode_query(
         parts_if_new=sorted(f"PART_{part.upper()}" for part in parts_if_new),
         assumed=None if assumed is None else encode_assumed(assumed),
         counted=f"COUNTED_{counted.upper()}",
+        unread=None if unread is None else encode_unread(unread),
     )
     if isinstance(target, str):
         query.architecture = target

@@ -19,7 +19,7 @@ from nar.index.filters import text_fault
 from nar.index.rows import TEXT_BYTES, Hit, IndexEntry, IndexState
 from nar.v1 import retrieval_pb2
 from nar.v1 import retrieval_pb2 as wire
-from nar.wire.assumed import decode_assumed, encode_assumed
+from nar.wire.assumed import decode_assumed, decode_unread, encode_assumed, encode_unread
 from nar.wire.graphs import encode_graph
 from nar.wire.queries import at
 
@@ -59,6 +59,7 @@ def encode_answer(answer: Answer) -> wire.SearchResult:
         shared=_encode_reasons(answer.shared),
         compared=answer.compared,
         assumed=None if answer.assumed is None else encode_assumed(answer.assumed),
+        unread=None if answer.unread is None else encode_unread(answer.unread),
         sentences=[asdict(sentence) for sentence in sentences(answer)],
     )
 
@@ -83,6 +84,7 @@ def decode_answer(message: wire.SearchResult) -> Answer:
         shared=part("shared", _decode_reasons),
         compared=part("compared", int),
         assumed=part("assumed", decode_assumed),
+        unread=part("unread", decode_unread),
     )
 
 

@@ -8,6 +8,7 @@ from nar.base.errors import UnknownArchitectureError
 from nar.capture import Capture
 from nar.graphs.architecture import Architecture, Labels
 from nar.graphs.assumed import Assumed
+from nar.graphs.unread import Unread
 from nar.zoo.timing import CaptureSeconds
 
 
@@ -34,6 +35,7 @@ class ZooCapture:
         seconds: Where the time went.
         unknown_facts: See `Capture`.
         assumed: See `Capture`.
+        unread: See `Capture`.
     """
 
     architecture: Architecture
@@ -41,6 +43,7 @@ class ZooCapture:
     seconds: CaptureSeconds
     unknown_facts: dict[str, int] = field(default_factory=dict)
     assumed: Assumed | None = None
+    unread: Unread | None = None
 
 
 def unknown_architecture(

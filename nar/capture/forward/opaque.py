@@ -101,6 +101,16 @@ def opaque_functions() -> dict[Callable[..., Any], tuple[str, Shapes | None]]:
     }
 
 
+def leaving_functions() -> dict[Callable[..., Any], str]:
+    """Functions that take values out of tensors, and their names."""
+    return {
+        Tensor.numpy: "numpy",
+        Tensor.tolist: "tolist",
+        Tensor.item: "item",
+        Tensor.__dlpack__: "dlpack",
+    }
+
+
 class OpaqueFunctions(TorchFunctionMode):
     """Keeps some functions whole, and does not run them where the tensors have no memory.
 
@@ -112,6 +122,7 @@ class OpaqueFunctions(TorchFunctionMode):
         super().__init__()
         self._recorder = recorder
         self._functions = opaque_functions()
+        self._leaving = leaving_functions()
 
     def __torch_function__(
         self,
@@ -122,6 +133,9 @@ class OpaqueFunctions(TorchFunctionMode):
     ) -> object:
         """Run a function, or record it as one operation."""
         kwargs = kwargs or {}
+        if func in self._leaving:
+            self._recorder.leave(self._leaving[func], args[0])
+            return func(*args, **kwargs)
         entry = self._functions.get(func)
         if entry is None:
             return func(*args, **kwargs)

@@ -111,6 +111,11 @@ class Recorder(internals.TorchDispatchMode):
             self._record(_whole(operator), (args, {}), self._operands(args), result)
         return result
 
+    def leave(self, function: str, tensor: Tensor) -> None:
+        """Note a function that takes values out of a tensor."""
+        with internals.without_torch_functions():
+            self.builder.count_cut(function, self.values.read(tensor))
+
     def _operands(self, args: tuple[Any, ...]) -> Operands:
         tensors = list(tensors_of(args))
         values = tuple([self.values.read(tensor) for tensor in tensors])

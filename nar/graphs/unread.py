@@ -1,0 +1,68 @@
+"""Unread: what capture could not read of a model, so that its graph is not the whole."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How often something was met.
+
+    Attributes:
+        name: What was met: ``com.microsoft::Attention``, ``numpy``.
+        times: How often, at least once.
+    """
+
+    name: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What a captured graph lacks of its model.
+
+    Attributes:
+        unknown: Operators of the graph that the vocabulary has no class for.
+        operators: Number of all operators of the graph.
+        cut: Functions that took values out of tensors, such as ``numpy``: what a model makes of
+            such values is not in its graph.
+        lost: Number of learned scalars that no result of the model depends on.
+        parameters: Number of all its learned scalars.
+        facts: Shapes and numbers of a file that could not be worked out.
+        without: What was left out, each with what was captured instead.
+
+    Example:
+        >>> Unread((Count("my::op", 3),), operators=4).has_verdict
+        False
+    """
+
+    unknown: tuple[Count, ...] = ()
+    operators: int = 0
+    cut: tuple[Count, ...] = ()
+    lost: int = 0
+    parameters: int = 0
+    facts: tuple[Count, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything was not read."""
+        return bool(self.unknown or self.cut or self.lost or self.facts or self.without)
+
+    @property
+    def unknown_times(self) -> int:
+        """How many operators of the graph are not known."""
+        return sum(each.times for each in self.unknown)
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether at least half of the model was read: else nothing is said of the whole.
+
+        Weights that no result depends on are common, and say nothing by themselves: a teacher
+        beside a student. Where values left the tensors, the layers before were cut off.
+        """
+        is_cut_off = bool(self.cut) and 2 * self.lost > self.parameters
+        return 2 * self.unknown_times <= self.operators and not is_cut_off
+
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
