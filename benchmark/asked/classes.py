@@ -46,7 +46,8 @@ class AskedLibrary:
     Attributes:
         name: Its import name.
         version: Distribution and version that the table was drawn from.
-        half: ``validation``, which helps to choose, or ``test``.
+        half: ``validation``, which helps to choose, or ``test``; ``rest`` are classes of the half
+            that tests which were not drawn at first.
         public: Public classes of modules that it defines.
         shown: Those of them that its docstrings, README, tests or the zoo's tables call.
         without_text: Classes whose call cannot be written as text, and which nothing else shows.
@@ -66,7 +67,7 @@ class AskedLibrary:
 
 
 def asked_libraries(half: str = "") -> Iterator[AskedLibrary]:
-    """The libraries of the table, of one half or of both."""
+    """The libraries of the table, of one half or of all."""
     for row in package_yaml("asked", FILE, package="benchmark"):
         if half in ("", row["half"]):
             classes = tuple(_class(each) for each in row["classes"])

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 _AT_ONCE: Final = 2
 app = typer.Typer(help="Ask about modules without a word of their inputs.", no_args_is_help=True)
 
-Half = Annotated[Literal["validation", "test"], typer.Argument(help="Half of the libraries.")]
+Half = Annotated[
+    Literal["validation", "test", "rest"],
+    typer.Argument(help="Half of the libraries; rest: what was not drawn at first of the second."),
+]
 Purpose = Annotated[Literal["tuned", "last"], typer.Argument(help="Which of the repositories.")]
 Results = Annotated[Path | None, typer.Option(help="Directory that gets the answers and the page.")]
 
@@ -32,6 +35,9 @@ def classes(
     only: Annotated[
         list[str] | None, typer.Option("--library", help="Only this; may be given again.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Keep the answers of the first look; of test only.")
+    ] = False,
     results: Results = None,
 ) -> None:
     """Ask about the classes of one half of the libraries, for some 20 minutes."""
@@ -42,7 +48,7 @@ def classes(
     questions = [[each.question for each in library.classes] for library in chosen]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         answers = pool.map(lambda asked: list(ask_all(asked)), questions)
-        _keep(results, half, list(_told(answers)))
+        _keep(results, "again" if again and half == "test" else half, list(_told(answers)))
 
 
 @app.command()
@@ -95,14 +101,17 @@ def page(results: Annotated[Path, typer.Argument(help="Directory with asked.json
 def draw(
     mined: Annotated[Path, typer.Argument(help="Holds LIBRARY.*.json of benchmark.asked.mining.")],
     target: Annotated[Path, typer.Argument(help="File that gets the table.")],
+    rest: Annotated[
+        bool, typer.Option("--rest", help="Keep what is drawn; add what tests and was not drawn.")
+    ] = False,
 ) -> None:
     """Draw the classes of libraries anew from what their examples show: a decision."""
-    from benchmark.asked.drawing import draw as draw_table
-    from benchmark.asked.drawing import read_mined
+    from benchmark.asked import drawing
     from nar.base.workspace import package_yaml
 
     libraries = package_yaml("asked", "libraries.yaml", package="benchmark")
-    draw_table([read_mined(mined, name, given or "") for name, given in libraries.items()], target)
+    found = [drawing.read_mined(mined, name, given or "") for name, given in libraries.items()]
+    (drawing.draw_rest if rest else drawing.draw)(found, target)
 
 
 def _told(answers: "Iterator[list[Asked]] | Sequence[list[Asked]]") -> "Iterator[Asked]":

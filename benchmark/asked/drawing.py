@@ -4,12 +4,12 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from benchmark.asked.asking import ask_all
-from benchmark.asked.classes import AskedClass, AskedLibrary, write_libraries
+from benchmark.asked.classes import AskedClass, AskedLibrary, asked_libraries, write_libraries
 from nar.zoo.libraries import library_version
 
 # Classes in all, and at most of one library while others have some left.
@@ -80,6 +80,21 @@ def draw(mined: Sequence[Mined], target: Path) -> None:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = list(pool.map(lambda each: _library(each, half[each.name]), known))
     write_libraries(target, list(_in_rounds([each for each in found if each.classes])))
+
+
+def draw_rest(mined: Sequence[Mined], target: Path) -> None:
+    """Add to a table what was not drawn of the half that tests: what nobody has asked about yet."""
+    known = list(asked_libraries())
+    drawn = {each.path for library in known for each in library.classes}
+    tests = {library.name for library in known if library.half == "test"}
+    left = [
+        replace(each, shown={path: each.shown[path] for path in each.shown.keys() - drawn})
+        for each in mined
+        if each.name in tests
+    ]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda each: _library(each, "rest"), left)
+        write_libraries(target, [*known, *(each for each in found if each.classes)])
 
 
 def _library(mined: Mined, half: str) -> AskedLibrary:

@@ -26,7 +26,8 @@ _INTRODUCTION: Final = (
 )
 _COMMANDS: Final[Mapping[str, str]] = {
     "classes": "python -m benchmark asked classes validation --results results\n"
-    "python -m benchmark asked classes test --results results",
+    "python -m benchmark asked classes test --again --results results\n"
+    "python -m benchmark asked classes rest --results results",
     "written": "python -m benchmark asked written --results results",
     "repositories": "python -m benchmark asked repositories tuned FOLDER BOX --results results\n"
     "python -m benchmark asked repositories last FOLDER BOX --results results",
@@ -75,24 +76,35 @@ def _shares_row(name: str, asked: Sequence[Asked], groups: Mapping[str, str]) ->
 def _of_classes(measured: Measured) -> Iterator[str]:
     libraries = list(asked_libraries())
     groups = library_of(libraries)
-    halves = {"validation": measured.validation, "test": measured.test}
+    looks = {
+        "validation": measured.validation,
+        "test, first look": measured.test,
+        "test, second look": measured.again,
+        "test, not drawn at first": measured.rest,
+    }
     yield "## Classes of libraries"
     yield f"```sh\n{_COMMANDS['classes']}\n```"
     total = sum(len(library.classes) for library in libraries)
-    public, shown = (sum(getattr(each, key) for each in libraries) for key in ("public", "shown"))
+    first = [library for library in libraries if library.half != "rest"]
+    public, shown = (sum(getattr(each, key) for each in first) for key in ("public", "shown"))
     no_text, no_truth = (
-        sum(getattr(each, key) for each in libraries) for key in ("without_text", "without_truth")
+        sum(getattr(each, key) for each in first) for key in ("without_text", "without_truth")
     )
+    drawn = sum(len(library.classes) for library in first)
     yield (
-        f"{total} classes of {len(libraries)} libraries, drawn by a seed from those that the "
+        f"{drawn} classes of {len(first)} libraries, drawn by a seed from those that the "
         "libraries' own docstrings, README and tests, or the tables of the zoo, call: arguments "
         "and inputs are what was called there (`benchmark/asked/classes.yaml`). Of "
         f"{public:,} public classes {shown:,} are called so; {no_text} more are called with what "
         f"cannot be written as text, and {no_truth} that were drawn gave way to others, because "
         "they have no weights or are not captured with their true inputs. The half that chooses "
         "was looked at while the inference of inputs was written, library by library, and its "
-        "answers are those of the last time; the half that tests was asked once. Not asked, or "
-        f"without a truth where they were asked: {total - _counted(measured)} of the {total}."
+        "answers are those of the last time. The half that tests was asked once; its failures were "
+        "read, kinds of them were mended on models of our own and on the other half, and it was "
+        "asked once more. "
+        f"{total - drawn} classes of its libraries that were not drawn at first were asked about "
+        "after that, once. Not asked, or without a truth where they were asked: "
+        f"{total - _counted(measured)} of the {total}."
     )
     header = (
         "half",
@@ -104,31 +116,38 @@ def _of_classes(measured: Measured) -> Iterator[str]:
     )
     yield markdown_table(
         header,
-        [_shares_row(half, asked, groups) for half, asked in halves.items() if asked],
+        [_shares_row(look, asked, groups) for look, asked in looks.items() if asked],
     )
     yield markdown_table(
         ("library", "half", "read", *VERDICTS), list(_libraries(libraries, measured))
     )
     failed = [
         [f"`{each.name}`", each.verdict, _short(each.reason or ", ".join(each.inputs))]
-        for each in measured.test
+        for each in (*_latest(measured), *measured.rest)
         if each.verdict in ("wrong", "refused")
     ]
-    yield "Of the half that tests, what was not right:"
+    yield "Of the half that tests, what was not right at the last look:"
     yield markdown_table(("class", "verdict", "assumed, or why it was refused"), failed)
 
 
+def _latest(measured: Measured) -> Sequence[Asked]:
+    """The answers of the half that tests, of its last look."""
+    return measured.again or measured.test
+
+
+def _all(measured: Measured) -> Iterator[Asked]:
+    """The last answer of every class."""
+    yield from (*measured.validation, *_latest(measured), *measured.rest)
+
+
 def _counted(measured: Measured) -> int:
-    return sum(each.verdict in VERDICTS for each in (*measured.validation, *measured.test))
+    return sum(each.verdict in VERDICTS for each in _all(measured))
 
 
 def _libraries(libraries: Sequence[AskedLibrary], measured: Measured) -> Iterator[list[str]]:
-    groups = library_of(libraries)
-    counts: dict[str, Counter[str]] = {library.name: Counter() for library in libraries}
-    for each in (*measured.validation, *measured.test):
-        counts[groups[each.name]][each.verdict] += 1
+    verdicts = {each.name: each.verdict for each in _all(measured)}
     for library in libraries:
-        count = counts[library.name]
+        count = Counter(verdicts.get(each.path) for each in library.classes)
         numbers = [str(count[verdict]) for verdict in VERDICTS]
         yield [library.name, library.half, library.version, *numbers]
 

@@ -19,7 +19,9 @@ class Measured:
 
     Attributes:
         validation: Of classes of libraries that help to choose.
-        test: Of classes of the other libraries.
+        test: Of classes of the other libraries, at the first look.
+        again: Of the same classes, at a second look.
+        rest: Of classes of the same libraries that were not drawn at first.
         written: Of written networks.
         tuned: Of repositories whose failures were looked at.
         last: Of repositories on which nothing was tuned.
@@ -27,6 +29,8 @@ class Measured:
 
     validation: tuple[Asked, ...] = ()
     test: tuple[Asked, ...] = ()
+    again: tuple[Asked, ...] = ()
+    rest: tuple[Asked, ...] = ()
     written: tuple[Asked, ...] = ()
     tuned: tuple[Answer, ...] = ()
     last: tuple[Answer, ...] = ()
@@ -35,6 +39,8 @@ class Measured:
 _READERS: Final[dict[str, Callable[[dict[str, Any]], Asked | Answer]]] = {
     "validation": Asked.from_plain,
     "test": Asked.from_plain,
+    "again": Asked.from_plain,
+    "rest": Asked.from_plain,
     "written": Asked.from_plain,
     "tuned": Answer.from_plain,
     "last": Answer.from_plain,
