@@ -19,7 +19,7 @@ from nar.answers.bodies import SharedBody
 from nar.answers.conditions import MemoryValues, as_field, check_values
 from nar.answers.difference import Difference, difference, motif_times
 from nar.answers.map import read_map
-from nar.answers.naming import Asked, resolve_name
+from nar.answers.naming import Asked, named
 from nar.answers.query import PARTS, Answer, Query
 from nar.answers.retrieve import Retriever
 from nar.answers.verdict import Resemblance
@@ -253,10 +253,11 @@ def asked_of(model: Model, example: object = None) -> Asked:
     if isinstance(model, Architecture):
         return Asked(model)
     if isinstance(model, str):
-        name = resolve_name(model, shipped_corpus())
-        known = _known([name]).get(name)
-        stated = _stated(example) if source_of(name) is None else NOTHING_STATED
-        return Asked(known) if known else Asked.of(capture_architecture(name, stated))
+        found = named(model, shipped_corpus())
+        known = _known([found.name]).get(found.name)
+        stated = _stated(example) if source_of(found.name) is None else NOTHING_STATED
+        asked = Asked(known) if known else Asked.of(capture_architecture(found.name, stated))
+        return asked.noted(found.notes)
     if isinstance(model, ComputationalGraph):
         return Asked(architecture(_labels("graph"), model))
     name = type(model).__name__

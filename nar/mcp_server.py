@@ -16,7 +16,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from nar import ask
-from nar.answers.naming import resolve_name
+from nar.answers.naming import named
 from nar.answers.query import Answer
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import InvalidInputError, NarError
@@ -118,19 +118,19 @@ class Tools:
         return self.search, self.diff, self.motifs, self.describe
 
     def _model(self, name: str, inputs: Sequence[str] | None) -> tuple[str, Asking]:
-        """The whole name of a model, and what is stated of it.
+        """The name of a model, and what is stated of it.
 
         Raises:
             InvalidInputError: The name means a Python file, which would be run.
         """
-        whole = resolve_name(name, shipped_corpus())
-        if ".py:" in whole and self.code is None:
+        if ".py:" in named(name, shipped_corpus()).name and self.code is None:
             reason = (
                 "wanted a known name, or a file that is only read; a Python file would be run: "
                 "a server that was started by `nar mcp --run-code` does it"
             )
             raise InvalidInputError("model", reason)
-        return whole, replace(self.code or NOTHING_STATED, inputs=tuple(inputs or ()))
+        # The name as it came: its notes are part of the answer.
+        return name, replace(self.code or NOTHING_STATED, inputs=tuple(inputs or ()))
 
 
 def mcp_server(code: Asking | None = None) -> MCPServer:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from nar.base.errors import InvalidInputError
+from nar.base.suggestions import close_names
 from nar.corpus import Corpus, shipped_corpus
-from nar.corpus.suggestions import close_names
 from nar.index.filters import EVERYTHING, Condition, Filter, Range
 from nar.index.rows import IndexEntry
 

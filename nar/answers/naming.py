@@ -4,7 +4,6 @@ Nothing of torch is imported where a name is known, and a misspelt name is refus
 """
 
 import ast
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +14,10 @@ from nar.answers.words import assumed_texts, doubts_texts, unread_texts
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.console import stderr
 from nar.base.errors import CorpusError, InvalidInputError, UnknownArchitectureError
-from nar.base.model_files import CONFIG_FILE, PYTHON, READ, WANTED, why_not_read
+from nar.base.model_files import CONFIG_FILE, PYTHON, WANTED, kind_of_file, told
+from nar.base.model_folders import Named, named_in_file, named_in_folder
+from nar.base.suggestions import close_names
 from nar.corpus import Corpus, Location
-from nar.corpus.suggestions import close_names
 from nar.graphs.architecture import Architecture
 from nar.graphs.assumed import Assumed
 from nar.graphs.unread import Unread
@@ -53,6 +53,13 @@ class Asked:
         """The model of a capture."""
         return cls(capture.architecture, capture.assumed, capture.unread)
 
+    def noted(self, notes: Sequence[str]) -> "Asked":
+        """The same model with what its file or folder says beside it."""
+        if not notes:
+            return self
+        assumed = self.assumed or Assumed()
+        return replace(self, assumed=replace(assumed, notes=(*notes, *assumed.notes)))
+
     def tell_assumed(self) -> None:
         """Say on stderr what was assumed and not read: for commands that have no place for it."""
         name = self.architecture.labels.name
@@ -62,12 +69,21 @@ class Asked:
 
 
 def resolve_name(name: str, corpus: Location | None) -> str:
+    """As `named`, with its notes on stderr."""
+    found = named(name, corpus)
+    for note in found.notes:
+        stderr.print(note, style="dim", soft_wrap=True)
+    return found.name
+
+
+def named(name: str, corpus: Location | None) -> Named:
     """The name in the corpus, or the path of a file, for what a user wrote.
 
     A name of the corpus is itself. ``resnet50`` is ``timm:resnet50``, if all models of that name
     are one design, and ``bert-base-uncased`` the model of that checkpoint without a head. A folder
-    is the ``config.json`` in it, and ``hf:ORG/NAME`` that of a model in the cache of Hugging Face.
-    A name with a source or a suffix that is not in the corpus is returned as it is, to be captured.
+    is the file in it that says what it is, such as a ``config.json``, and ``hf:ORG/NAME`` the
+    configuration of a model in the cache of Hugging Face. A name with a source or an ending that is
+    not in the corpus is returned as it is, to be captured.
 
     Args:
         name: What the user wrote.
@@ -80,39 +96,34 @@ def resolve_name(name: str, corpus: Location | None) -> str:
     """
     for _, shard in Corpus(corpus).names({name.partition(":")[0]}) if corpus else ():
         if name in shard:
-            return name
+            return Named(name)
     names = [each for _, shard in Corpus(corpus).names() for each in shard] if corpus else []
     if name.startswith(_HUB):
-        return _of_hub(name)
+        return Named(_of_hub(name))
     path = Path(name)
     if path.is_dir():
-        return _in_folder(path)
+        return _in_folder(path, corpus)
     if path.is_file():
-        _check_file(path)
-    if ":" in name or path.suffix in {PYTHON, *READ}:
-        _warn_of_close(name, names)
-        return name
+        return _in_file(path, corpus)
     _check_kind(path)
-    return _short(name, names, corpus)
+    if ":" in name or kind_of_file(path) is not None:
+        _warn_of_close(name, names)
+        return Named(name)
+    return Named(_short(name, names, corpus))
 
 
 def code_of(name: str) -> Path | None:
     """The folder or the Python file that a name means, if it means all models that this defines.
 
-    A folder with a configuration of transformers means the model of that configuration.
+    A folder with a configuration, a graph or weights means the model of these.
+
+    Raises:
+        InvalidInputError: It is a folder of a kind that is not read; says which, and the way out.
     """
     path = Path(name)
     if path.suffix == PYTHON and path.is_file():
         return path
-    return path if path.is_dir() and not _is_configured(path) else None
-
-
-def _is_configured(folder: Path) -> bool:
-    try:
-        content = json.loads((folder / CONFIG_FILE).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and "model_type" in content
+    return path if path.is_dir() and named_in_folder(path) is None else None
 
 
 def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
@@ -121,8 +132,6 @@ def _short(name: str, names: Sequence[str], corpus: Location | None) -> str:
     # The name of a checkpoint means its model without a head.
     found = [each for each in found if _BARE in each][:1] or found
     if not found:
-        if Path(name).is_file():
-            raise InvalidInputError(name, f"no model is captured from such a file; wanted {WANTED}")
         near = close_names(name, names)
         hint = f"did you mean {', '.join(near)}?" if near else "`nar list` prints the known ones."
         raise UnknownArchitectureError(
@@ -162,30 +171,43 @@ def _warn_of_close(name: str, names: Sequence[str]) -> None:
         stderr.print(f"{name} is not in the corpus; near: {', '.join(near)}", style="dim")
 
 
-def _in_folder(path: Path) -> str:
-    if (path / CONFIG_FILE).is_file():
-        return str(path / CONFIG_FILE)
+def _in_folder(path: Path, corpus: Location | None) -> Named:
+    found = named_in_folder(path)
+    if found is not None:
+        return _followed(found, corpus)
     raise InvalidInputError(
         str(path),
-        f"wanted a folder with a {CONFIG_FILE} of transformers, or a file; came a folder; `nar "
-        "search FOLDER` asks about each module that its Python files define",
+        f"wanted a folder with a {CONFIG_FILE}, a graph or weights, or a file; came a folder of "
+        "anything else; `nar search FOLDER` asks about each module that its Python files define",
     )
 
 
-def _check_file(path: Path) -> None:
-    _check_kind(path)
+def _in_file(path: Path, corpus: Location | None) -> Named:
     if path.suffix == PYTHON:
         functions = _functions(path)
         shown = ", ".join(f"{path}:{each}" for each in functions[:_SHOWN])
         there = f"it has {shown}" if functions else "it defines none"
         reason = f"wanted a class of modules in it, or a function that makes one: {path}:NAME"
         raise InvalidInputError(str(path), f"{reason}; {there}")
+    return _followed(named_in_file(path), corpus)
+
+
+def _followed(found: Named, corpus: Location | None) -> Named:
+    """What a folder or file means: itself, or another model, which a corpus or the hub has."""
+    if Path(found.name).exists():
+        return found
+    try:
+        base = Named(_of_hub(f"{_HUB}{found.name}"))
+    except (InvalidInputError, UnknownArchitectureError):
+        base = named(found.name.rpartition("/")[2], corpus)
+    return Named(base.name, (*found.notes, *base.notes))
 
 
 def _check_kind(path: Path) -> None:
-    reason = why_not_read(path)
-    if reason is not None:
-        raise InvalidInputError(str(path), reason)
+    """Refuse the name of a file that would not be read if it were there."""
+    kind = kind_of_file(path)
+    if kind is not None and kind.reading == "none":
+        raise InvalidInputError(str(path), told(path, kind.what, kind.way_out))
 
 
 def _functions(path: Path) -> list[str]:
@@ -253,12 +275,12 @@ def known_or_captured(
         CaptureError: The model could not be captured.
     """
     try:
-        written = resolve_name(written, corpus)
-        check_stated([written], asking)
-        known = None if fresh or corpus is None else _in_corpus(corpus, written)
+        found = named(written, corpus)
+        check_stated([found.name], asking)
+        known = None if fresh or corpus is None else _in_corpus(corpus, found.name)
     except CorpusError:
-        known = None
-    return known or Asked.of(captured(written, asking))
+        found, known = Named(written), None
+    return (known or Asked.of(captured(found.name, asking))).noted(found.notes)
 
 
 def each_known_or_captured(
@@ -276,11 +298,11 @@ def each_known_or_captured(
         InvalidInputError: Inputs are stated, and no model is of a Python file.
         CaptureError: A model could not be captured.
     """
-    names = [resolve_name(each, corpus) for each in written]
-    check_stated(names, asking)
-    for name in names:
+    found = [named(each, corpus) for each in written]
+    check_stated([each.name for each in found], asking)
+    for name, notes in ((each.name, each.notes) for each in found):
         known = _in_corpus(corpus, name) if corpus is not None else None
-        yield known or Asked.of(captured(name, stated_for(name, asking)))
+        yield (known or Asked.of(captured(name, stated_for(name, asking)))).noted(notes)
 
 
 def stated_for(name: str, asking: Asking) -> Asking:

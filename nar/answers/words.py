@@ -189,6 +189,7 @@ def assumed_texts(assumed: Assumed | None) -> Iterator[str]:
     """
     if assumed is None:
         return
+    yield from assumed.notes
     if assumed.inputs:
         options = " ".join(f"--input {shlex.quote(text)}" for text in assumed.inputs)
         share = assumed.weights_reached

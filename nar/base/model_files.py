@@ -1,51 +1,288 @@
-"""Files of models by the end of their names: which kinds NAR reads, and why it reads no others.
+"""Files of models: what each is, by its first bytes and its name, and how it is read.
 
-This module stands below every reader of models, so that a server that only refuses a file loads no
-library of models. A reader of a new kind takes one row here and one in `nar.own.files`.
+One table, which the command, the page, Python and assistants ask. It stands below every reader of
+models, so that a server that only refuses a file loads no library of models. A format that is read
+newly takes a word here and a reader in `nar.own.files`.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
+from zipfile import BadZipFile, ZipFile
 
 CONFIG_FILE: Final = "config.json"
 # A module is a class in it, or made by a function: path/to/file.py:Model.
 PYTHON: Final = ".py"
-# End of the name -> the kind of file. Each kind says what is computed.
-READ: Final = {
-    ".onnx": "an ONNX model",
-    ".pt2": "an exported program",
-    ".json": "a configuration",
-}
-# Files of weights, which do not say what is computed with the weights.
-WEIGHTS: Final = frozenset({".pt", ".pth", ".bin", ".safetensors", ".ckpt", ".h5", ".gguf", ".npz"})
-# Files that say what is computed, in a form that NAR cannot read.
-NOT_READ: Final = {
-    ".engine": "a TensorRT engine",
-    ".keras": "a Keras model",
-    ".mlmodel": "a Core ML model",
-    ".pb": "a TensorFlow graph",
-    ".tflite": "a TensorFlow Lite model",
-    ".torchscript": "a TorchScript model",
-}
-# The end of each error: what a user can name in place of such a file.
-WANTED: Final = (
-    f"path/to/file{PYTHON}:Model, or a file that ends in "
-    f"{', '.join(end for end in READ if end != '.json')} or is a {CONFIG_FILE}"
+# What NAR does with a file: captures the graph in it, captures what it configures, recognises the
+# architecture by the shapes of the weights, asks about the code; or says what the file is.
+Reading = Literal["graph", "configuration", "weights", "code", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """One kind of file.
+
+    Attributes:
+        what: What it is, with its article: ``a TensorFlow Lite model``.
+        ends: How names of such files end, in small letters.
+        reading: What NAR does with it.
+        way_out: What to do where NAR does not read it, as a clause; ``{path}`` is the file.
+    """
+
+    what: str
+    ends: tuple[str, ...] = ()
+    reading: Reading = "none"
+    way_out: str = ""
+
+
+MADE_FROM: Final = "name the model that it was made from"
+LOAD: Final = "name the class that made it, path/to/file.py:Model"
+_NO_NET: Final = "NAR looks for neural networks"
+
+
+def convert(command: str) -> str:
+    """The clause for a command that makes a file that is read; ``{path}`` is the file."""
+    return f"`{command}` makes one that is read"
+
+
+def _kind(what: str, ends: str, way_out: str = MADE_FROM, reading: Reading = "none") -> FileKind:
+    return FileKind(what, tuple(ends.split()), reading, way_out)
+
+
+_TORCHSCRIPT: Final = _kind(
+    "a TorchScript program",
+    ".torchscript .jit .ptl .torchmodel",
+    convert(
+        "python -c \"import torch; torch.onnx.export(torch.jit.load('{path}'), "
+        "torch.zeros(1, 3, 224, 224), 'model.onnx', dynamo=False)\""
+    ),
+)
+CHECKPOINT: Final = _kind(
+    "a checkpoint of PyTorch",
+    ".pt .pth .bin .ckpt .pyt .pyth .pytorch .chkpt .tckpt .ptmf .ot",
+    LOAD,
+    "weights",
+)
+SAFETENSORS: Final = _kind("a file of weights (safetensors)", ".safetensors", LOAD, "weights")
+GGUF: Final = _kind("a GGUF file", ".gguf", reading="configuration")
+_KERAS: Final = _kind(
+    "a Keras model",
+    ".keras",
+    convert(
+        "python -c \"import keras; keras.saving.load_model('{path}').export('model.onnx', 'onnx')\""
+    ),
+)
+_HDF5: Final = _kind(
+    "an HDF5 file, as Keras saves models and weights",
+    ".h5 .hdf5 .hd5",
+    "where it holds a whole model, " + _KERAS.way_out,
+)
+_TFLITE: Final = _kind(
+    "a TensorFlow Lite model",
+    ".tflite .tfl .lite",
+    convert("python -m tf2onnx.convert --tflite {path} --output model.onnx"),
+)
+EXPORTED: Final = _kind("an exported program", ".pt2 .pt2.zip", reading="graph")
+ONNX: Final = _kind("an ONNX model", ".onnx .onn", reading="graph")
+_PICKLE: Final = _kind(
+    "a pickle",
+    ".pkl .pickle .joblib .dill",
+    f"reading it would run code, so {LOAD}",
+)
+_LFS: Final = FileKind(
+    "a pointer of Git LFS in place of the file", way_out="`git lfs pull` fetches the file"
+)
+_HTML: Final = FileKind(
+    "a page of HTML in place of a model", way_out="its download failed: fetch the file again"
+)
+_EMPTY: Final = FileKind("an empty file", way_out="fetch it again")
+_TORCHSERVE: Final = _kind(
+    "an archive of TorchServe", ".mar", "`unzip {path}` gives the model file in it: name that"
+)
+_UNSAFE: Final = FileKind(
+    "a pickle that torch's loader of tensors refuses",
+    way_out=f"reading it would run code, so {LOAD}, or save its state_dict()",
 )
 
+# Kinds that first bytes tell have names above; each ending stands in one row.
+FILES: Final = (
+    ONNX, EXPORTED, SAFETENSORS, CHECKPOINT, GGUF, _TORCHSCRIPT, _TFLITE, _KERAS, _HDF5,
+    _PICKLE, _TORCHSERVE,
+    _kind("a configuration", ".json", reading="configuration"),
+    _kind("a configuration of ultralytics", ".yaml .yml", convert(
+        "yolo export model={path} format=onnx"
+    )),
+    _kind("a Python file", PYTHON, reading="code"),
+    _kind("a model of onnxruntime's own format", ".ort", "name the .onnx that it was made from"),
+    _kind("an ONNX model as text", ".onnxtxt .textproto", convert(
+        "python -c \"import onnx; onnx.save(onnx.load('{path}', format='textproto'), "
+        "'model.onnx')\""
+    )),
+    _kind("a program of ExecuTorch", ".pte", "name the .pt2 that it was lowered from"),
+    _kind("a TensorFlow graph", ".pb .pbtxt .graphdef .meta", convert(
+        "python -m tf2onnx.convert --graphdef {path} --output model.onnx --inputs NAME:0 "
+        "--outputs NAME:0"
+    )),
+    _kind("a checkpoint of TensorFlow", ".index .data-00000-of-00001", convert(
+        "python -m tf2onnx.convert --checkpoint model.meta --output model.onnx --inputs NAME:0 "
+        "--outputs NAME:0"
+    )),
+    _kind("a Core ML model", ".mlmodel", convert(
+        "python -c \"import coremltools, onnxmltools; onnxmltools.utils.save_model("
+        "onnxmltools.convert_coreml(coremltools.utils.load_spec('{path}')), 'model.onnx')\""
+    )),
+    _kind("a Core ML program", ".mlpackage .mlmodelc .mil"),
+    _kind("an OpenVINO model", ".xml"),
+    _kind("a TensorRT engine", ".engine .plan .trt .trtmodel", "name the .onnx that it was built "
+        "from"),
+    _kind("a PaddlePaddle model", ".pdmodel", convert(
+        "paddle2onnx --model_dir . --model_filename {path} --params_filename inference.pdiparams "
+        "--save_file model.onnx"
+    )),
+    _kind("a file of weights of PaddlePaddle", ".pdparams .pdiparams .pdopt", "name the .pdmodel "
+        "beside it"),
+    _kind("a Paddle Lite model", ".nb"),
+    _kind("an ncnn model", ".param .ncnn"),
+    _kind("a Caffe model", ".prototxt .caffemodel", convert(
+        "python -m caffe2onnx.convert --prototxt deploy.prototxt --caffemodel {path} "
+        "--onnx model.onnx"
+    )),
+    _kind("a configuration of Darknet", ".cfg", convert(
+        "python demo_darknet2onnx.py {path} model.weights image.jpg 1"
+    ) + " (of the repository pytorch-YOLOv4)"),
+    _kind("a file of weights of Darknet", ".weights", "name the .cfg beside it"),
+    _kind("a module of MLIR or StableHLO", ".mlir .stablehlo .mlirbc"),
+    _kind("a file of weights of Flax", ".msgpack", "name the config.json beside it"),
+    _kind("an archive of NeMo", ".nemo", "`tar xf {path}` gives its weights and configuration"),
+    _kind("a file of arrays of NumPy", ".npz .npy", LOAD),
+    _kind("an MNN model", ".mnn", "name the .onnx that it was converted from"),
+    _kind("an RKNN model", ".rknn", "name the .onnx that it was converted from"),
+    _kind("a TNN model", ".tnnproto .tnnmodel", "name the .onnx that it was converted from"),
+    _kind("a model of Qualcomm's SNPE", ".dlc", "name the .onnx that it was converted from"),
+    _kind("a Circle model", ".circle", "name the .tflite that it was converted from"),
+    _kind("a MindSpore model", ".mindir .ms", convert(
+        "python -c \"import mindspore; mindspore.export(mindspore.load('{path}'), INPUT, "
+        "file_name='model', file_format='ONNX')\""
+    )),
+    _kind("a file of weights of MXNet", ".params", "name the -symbol.json beside it"),
+    _kind("a MegEngine model", ".mge .tm"),
+    _kind("a Torch7 model", ".t7 .net"),
+    _kind("a CNTK model", ".cntk .dnn", convert(
+        "python -c \"import cntk; cntk.Function.load('{path}').save('model.onnx', "
+        "format=cntk.ModelFormat.ONNX)\""
+    )),
+    _kind("a Barracuda model", ".nn", "name the .onnx that it was converted from"),
+    _kind("a UFF model", ".uff", "name the .pb that it was converted from"),
+    _kind("an Arm NN model", ".armnn"),
+    _kind("an NNEF model", ".nnef"),
+    _kind("an NNabla model", ".nnp .nntxt", convert("nnabla_cli convert {path} model.onnx")),
+    _kind("a Tengine model", ".tmfile"),
+    _kind("a model of Hailo", ".hef .har .hn"),
+    _kind("a model of Ascend", ".om .air"),
+    _kind("a model of Cambricon", ".cambricon"),
+    _kind("a model of Kendryte", ".kmodel"),
+    _kind("a model of Vitis AI", ".xmodel"),
+    _kind("a model of ESP-DL", ".espdl", "name the .onnx that it was converted from"),
+    _kind("a Flux model", ".bson"),
+    _kind("a BigDL model", ".bigdl"),
+    _kind("a KANN model", ".kann .kan"),
+    _kind("a MediaPipe bundle", ".task", "`unzip {path}` gives the .tflite files in it"),
+    _kind("a Modular graph", ".maxviz"),
+    _kind("a tokenizer, or a model of some other program", ".model", MADE_FROM),
+    _kind("a model of trees (CatBoost)", ".cbm", _NO_NET),
+    _kind("a model of trees (XGBoost)", ".ubj .xgb", _NO_NET),
+    _kind("a model as PMML", ".pmml", _NO_NET),
+    _kind("an archive", ".zip .tar .tgz .tar.gz .7z", "unpack it, and name a file of it or the "
+        "folder"),
+)  # fmt: skip
 
-def why_not_read(path: Path) -> str | None:
-    """Why NAR captures no model from a file with this end, with the way out; None for other ends.
+# Ends of names whose graph or configuration the page takes -> what they are.
+READ: Final = {".onnx": ONNX.what, ".pt2": EXPORTED.what, ".json": "a configuration"}
+# The end of each error: what a user can name in place of such a file.
+WANTED: Final = (
+    f"path/to/file{PYTHON}:Model, or a file that ends in .onnx, .pt2, .gguf or .safetensors, or is "
+    f"a {CONFIG_FILE}"
+)
+_BY_END: Final = {end: kind for kind in FILES for end in kind.ends}
+# Where first bytes begin, the bytes, and what the file is then, whatever its name.
+_BY_BYTES: Final = (
+    (0, b"version https://git-lfs", _LFS),
+    (0, b"GGUF", GGUF),
+    (4, b"TFL3", _TFLITE),
+    (0, b"\x89HDF\r\n\x1a\n", _HDF5),
+)
+# Chosen: where a page of HTML says that it is one, behind spaces and a mark of its encoding.
+_HEAD_BYTES: Final = 512
+_PAGES: Final = (b"<!doctype html", b"<html")
+_ZIP: Final = b"PK"
+_PICKLED: Final = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+
+
+def kind_of_file(path: Path) -> FileKind | None:
+    """What a file is, by its first bytes, else by its name; None for what the table lacks.
+
+    A file that is not there is what its name says.
 
     Example:
-        >>> why_not_read(Path("mobile.tflite")).partition(";")[0]
-        'a .tflite file is a TensorFlow Lite model, which is not read here'
+        >>> kind_of_file(Path("mobile.TFLITE")).what
+        'a TensorFlow Lite model'
     """
-    end = path.suffix
-    if end in WEIGHTS:
-        reason = "holds weights, and does not say what is computed with them"
-    elif end in NOT_READ:
-        reason = f"is {NOT_READ[end]}, which is not read here"
-    else:
+    head = _head(path)
+    named = _by_name(path)
+    if head is None:
+        return named
+    if not head:
+        return _EMPTY if named else None
+    for at, first, kind in _BY_BYTES:
+        if head[at:].startswith(first):
+            return kind
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_PAGES):
+        return _HTML
+    if head.startswith(_ZIP):
+        return _of_archive(path) or named
+    if named is CHECKPOINT and path.suffix.lower() == ".bin" and not head.startswith(_PICKLED):
+        return FileKind("a file of weights or of anything else", way_out=LOAD)
+    return named
+
+
+def _by_name(path: Path) -> FileKind | None:
+    name = path.name.lower()
+    longest = "".join(path.suffixes[-2:]).lower()
+    return _BY_END.get(longest) or _BY_END.get(name[name.rfind(".") :] if "." in name else "")
+
+
+def _head(path: Path) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+    except OSError:
         return None
-    return f"a {end} file {reason}; wanted {WANTED}"
+
+
+def _of_archive(path: Path) -> FileKind | None:
+    """What a zip file is, by the names in it."""
+    try:
+        with ZipFile(path) as archive:
+            names = archive.namelist()
+    except (BadZipFile, OSError, ValueError, NotImplementedError):
+        return None
+    inner = {name.partition("/")[2] or name for name in names}
+    if "MAR-INF/MANIFEST.json" in names:
+        return _TORCHSERVE
+    if {"config.json", "metadata.json"} <= set(names):
+        return _KERAS
+    if any(name.startswith("code/") for name in inner) and "constants.pkl" in inner:
+        return _TORCHSCRIPT
+    if "archive_format" in inner or any(name.startswith("models/") for name in inner):
+        return EXPORTED
+    return CHECKPOINT if "data.pkl" in inner else None
+
+
+def told(path: Path, what: str, way_out: str) -> str:
+    """The sentence for a file or folder that is not read, without its name.
+
+    Example:
+        >>> told(Path("m.rknn"), "an RKNN model", "name the .onnx of it")
+        'it is an RKNN model, which NAR does not read; name the .onnx of it'
+    """
+    return f"it is {what}, which NAR does not read; {way_out.replace('{path}', str(path))}"

@@ -12,12 +12,12 @@ from typing import Final
 import pyarrow as pa
 
 from nar.base.errors import CorpusError, UnknownArchitectureError
+from nar.base.suggestions import close_names
 from nar.base.workspace import package_path
 from nar.corpus.columns import CARD_COLUMNS, SCHEMA, Card, card_of, card_table, cards_of
 from nar.corpus.location import Location
 from nar.corpus.manifest import FILE_NAME, Manifest, ShardEntry
 from nar.corpus.shards import architectures_of, parsed, rows_of, shard_bytes
-from nar.corpus.suggestions import close_names
 from nar.graphs.architecture import Architecture
 
 # The texts of each column.

@@ -34,6 +34,8 @@ class Assumed:
         stand_ins: Packages that are not installed and were touched, each with what was taken
             instead.
         skipped: What was left out of the user's code, each with its line.
+        notes: Sentences about what the file says beside its network: an adapter, a quantisation,
+            code that was not run, how it was recognised.
     """
 
     inputs: tuple[str, ...] = ()
@@ -44,6 +46,7 @@ class Assumed:
     values: tuple[AssumedValue, ...] = ()
     stand_ins: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_plain(self) -> dict[str, Any]:
         """Plain data for JSON."""

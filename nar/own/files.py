@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,9 @@ from torch import nn
 
 from nar.base.asking import NOTHING_STATED, Asking
 from nar.base.errors import CaptureError, InvalidInputError, UnknownArchitectureError
+from nar.base.model_files import EXPORTED, ONNX, WANTED, kind_of_file
+from nar.base.model_folders import kind_of_json, named_in_file, read_json
+from nar.base.suggestions import close_names
 from nar.capture import Capture, capture_exported, capture_onnx
 from nar.graphs.architecture import UNKNOWN, Labels
 from nar.own.calling import Caller
@@ -23,6 +27,9 @@ from nar.own.inputs import NoInputsError
 from nar.own.making import Made, maker_of, with_findings
 from nar.own.user_code import as_at_home
 from nar.zoo.building import UninitialisedOnMeta, lightly
+from nar.zoo.sources.diffusers import capture_diffusers_config
+from nar.zoo.sources.open_clip import capture_open_clip_config
+from nar.zoo.sources.timm import capture_timm_config
 from nar.zoo.sources.transformers.config_file import capture_config_file
 from nar.zoo.sources.transformers.known_values import known_values
 from nar.zoo.spec import ArchitectureSpec
@@ -113,16 +120,23 @@ def _check_weights(name: str, module: nn.Module, without: CaptureError) -> None:
 SOURCE = "file"
 _FACTORY: Final = re.compile(r"(?P<path>.*\.py):(?P<factory>\w+)(?P<arguments>\(.*\))?", re.DOTALL)
 
+# Readers of files, by what they are.
 _READERS: dict[str, Callable[..., Capture]] = {
-    ".pt2": capture_exported,
-    ".onnx": capture_onnx,
-    ".json": capture_config_file,
+    EXPORTED.what: capture_exported,
+    ONNX.what: capture_onnx,
+}
+# Readers of JSON files, by the name of their kind.
+_CONFIGURATIONS: dict[str, Callable[..., Capture]] = {
+    "transformers": capture_config_file,
+    "timm": capture_timm_config,
+    "diffusers": capture_diffusers_config,
+    "open_clip": capture_open_clip_config,
 }
 
 
 def is_file_name(name: str) -> bool:
     """Whether a name means a file: ``path/to/file.py:Model``, ``model.onnx``, ``config.json``."""
-    return bool(_FACTORY.fullmatch(name)) or Path(name).suffix in _READERS
+    return bool(_FACTORY.fullmatch(name)) or kind_of_file(Path(name)) is not None
 
 
 def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec:
@@ -133,13 +147,14 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
         asking: What the user states; inputs go before those that a factory's module brings.
 
     Raises:
-        UnknownArchitectureError: There is no such file.
-        InvalidInputError: The arguments are no values, or inputs are stated for no factory.
+        UnknownArchitectureError: There is no such file; the nearest names beside it are given.
+        InvalidInputError: The arguments are no values, or inputs are stated for no factory; or it
+            is a file of a kind that is not read.
     """
     named = _FACTORY.fullmatch(name)
     path = Path(named["path"] if named else name)
     if not path.is_file():
-        raise UnknownArchitectureError(f"{name}: there is no file {path}")
+        raise UnknownArchitectureError(f"{name}: there is no file {path}{_near(path)}")
     labels = Labels(name=name, source=SOURCE, library=path.name, family=UNKNOWN, task=UNKNOWN)
     if named:
         arguments = read_arguments(named["arguments"] or "")
@@ -147,4 +162,34 @@ def resolve_file(name: str, asking: Asking = NOTHING_STATED) -> ArchitectureSpec
         return ArchitectureSpec(labels, partial(guarded_capture, capture, asking.allowed))
     if asking.states_inputs:
         raise InvalidInputError(name, "wanted stated inputs for path/to/file.py:Model only")
-    return ArchitectureSpec(labels, partial(_READERS[path.suffix], path, name=name))
+    return ArchitectureSpec(labels, partial(_reader(path), path, name=name))
+
+
+def _near(path: Path) -> str:
+    """The end of the sentence about a file that is not there."""
+    folder = path.parent
+    # Chosen: names are compared with this many, in no order; larger folders are no folders of code.
+    beside = [each.name for each in islice(folder.iterdir(), 10_000)] if folder.is_dir() else []
+    near = close_names(path.name, beside)
+    return f"; did you mean {', '.join(str(folder / each) for each in near)}?" if near else ""
+
+
+def _reader(path: Path) -> Callable[..., Capture]:
+    """What captures a file that is there.
+
+    Raises:
+        InvalidInputError: It is of a kind that is not captured; says which, and the way out.
+    """
+    named_in_file(path)
+    found = kind_of_file(path)
+    if path.suffix.lower() == ".json":
+        kind = kind_of_json(read_json(path))
+        reader = _CONFIGURATIONS.get(kind.name) if kind else None
+        what = kind.what if kind else ""
+    else:
+        reader = _READERS.get(found.what) if found else None
+        what = found.what if found else ""
+    if reader is None:
+        reason = f"it is {what}, from which no graph is captured; wanted {WANTED}"
+        raise InvalidInputError(str(path), reason)
+    return reader

@@ -176,7 +176,7 @@ class Count(_message.Message):
     def __init__(self, name: _Optional[str] = ..., times: _Optional[int] = ...) -> None: ...
 
 class Assumed(_message.Message):
-    __slots__ = ("inputs", "weights_reached", "sizes_matter", "is_sure", "doubts", "values", "stand_ins", "skipped")
+    __slots__ = ("inputs", "weights_reached", "sizes_matter", "is_sure", "doubts", "values", "stand_ins", "skipped", "notes")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_REACHED_FIELD_NUMBER: _ClassVar[int]
     SIZES_MATTER_FIELD_NUMBER: _ClassVar[int]
@@ -185,6 +185,7 @@ class Assumed(_message.Message):
     VALUES_FIELD_NUMBER: _ClassVar[int]
     STAND_INS_FIELD_NUMBER: _ClassVar[int]
     SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedScalarFieldContainer[str]
     weights_reached: float
     sizes_matter: bool
@@ -193,7 +194,8 @@ class Assumed(_message.Message):
     values: _containers.RepeatedCompositeFieldContainer[AssumedValue]
     stand_ins: _containers.RepeatedScalarFieldContainer[str]
     skipped: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, inputs: _Optional[_Iterable[str]] = ..., weights_reached: _Optional[float] = ..., sizes_matter: _Optional[bool] = ..., is_sure: _Optional[bool] = ..., doubts: _Optional[_Iterable[str]] = ..., values: _Optional[_Iterable[_Union[AssumedValue, _Mapping]]] = ..., stand_ins: _Optional[_Iterable[str]] = ..., skipped: _Optional[_Iterable[str]] = ...) -> None: ...
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, inputs: _Optional[_Iterable[str]] = ..., weights_reached: _Optional[float] = ..., sizes_matter: _Optional[bool] = ..., is_sure: _Optional[bool] = ..., doubts: _Optional[_Iterable[str]] = ..., values: _Optional[_Iterable[_Union[AssumedValue, _Mapping]]] = ..., stand_ins: _Optional[_Iterable[str]] = ..., skipped: _Optional[_Iterable[str]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class AssumedValue(_message.Message):
     __slots__ = ("name", "value", "place")

@@ -10,7 +10,7 @@ from typing import Final
 
 from nar.base.children import Child
 from nar.base.errors import InvalidQueryError
-from nar.base.model_files import READ
+from nar.base.model_files import READ, kind_of_file, told
 from nar.serve.status import SlowUploadError
 from nar.v1.retrieval_pb2 import Graph
 
@@ -43,15 +43,23 @@ class Files:
         """
         suffix = Path(name).suffix.lower()
         if suffix not in READ:
-            kinds = ", ".join(f"{kind} ({end})" for end, kind in READ.items())
-            raise InvalidQueryError(
-                "name", f"wanted {kinds}; anything else is read by `nar search FILE` in a shell"
-            )
+            raise InvalidQueryError("name", _not_taken(Path(name)))
         async with self._turns, aclosing(parts) as coming:  # type: ignore[type-var]
             with TemporaryDirectory(prefix="nar-page-") as directory:
                 path = Path(directory) / f"model{suffix}"
                 await _write(path, coming)
                 return await asyncio.to_thread(_read, name, path)
+
+
+def _not_taken(path: Path) -> str:
+    """Why the page does not take a file of some name, with the way out."""
+    wanted = f"wanted {', '.join(f'{kind} ({end})' for end, kind in READ.items())}"
+    kind = kind_of_file(Path(path.name))
+    if kind is None:
+        return f"{wanted}; {path.name} is of no kind that NAR knows"
+    if kind.reading == "none":
+        return f"{wanted}; {told(path, kind.what, kind.way_out)}"
+    return f"{wanted}; `nar search {path.name}` in a shell reads {kind.what}"
 
 
 async def _write(path: Path, parts: AsyncIterator[bytes]) -> None:

@@ -11,7 +11,7 @@ from nar.v1 import retrieval_pb2 as wire
 
 # Chosen: a model of many values has some tens; the answer says all of them again.
 MAX_TEXTS: Final = 1_000
-_TEXTS: Final = ("inputs", "doubts", "stand_ins", "skipped")
+_TEXTS: Final = ("inputs", "doubts", "stand_ins", "skipped", "notes")
 _OF_VALUES: Final = ("name", "value", "place")
 _CUT: Final = " ..."
 _COUNTS: Final = ("unknown", "cut", "facts")
@@ -49,6 +49,7 @@ def decode_assumed(message: wire.Assumed) -> Assumed:
         values=tuple(AssumedValue(each.name, each.value, each.place) for each in message.values),
         stand_ins=tuple(message.stand_ins),
         skipped=tuple(message.skipped),
+        notes=tuple(message.notes),
     )
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from nar.base.errors import UnknownArchitectureError
+from nar.base.suggestions import close_names
 from nar.capture import Capture
 from nar.graphs.architecture import Architecture, Labels
 from nar.graphs.assumed import Assumed
@@ -56,6 +56,6 @@ def unknown_architecture(
         candidates: All names it might have been.
         way_out: What to do where nothing is near.
     """
-    near = get_close_matches(name, candidates, n=3, cutoff=0.7)
+    near = close_names(name, candidates)
     hint = f"did you mean {', '.join(near)}?" if near else way_out
     return UnknownArchitectureError(f"{name}: no such architecture; {hint}")

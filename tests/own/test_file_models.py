@@ -5,7 +5,7 @@ import torch
 
 from nar.base.asking import Asking
 from nar.base.errors import CaptureError, InvalidInputError, NarError, UnknownArchitectureError
-from nar.base.model_files import READ
+from nar.base.model_files import FILES, READ
 from nar.graphs.ops import op_name
 from nar.own import capture_architecture, files
 
@@ -338,4 +338,6 @@ def test_inputs_are_stated_for_factories_only(tmp_path):
 
 def test_each_kind_of_file_has_a_reader():
     """What is read stands in one table, which the page offers as well (`tests/web`)."""
-    assert files._READERS.keys() == READ.keys()
+    read = {kind.what for kind in FILES if kind.reading == "graph"}
+    assert files._READERS.keys() == read
+    assert {READ[end] for end in (".onnx", ".pt2")} == read

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nar.base.errors import CaptureError
+from nar.base.errors import NarError
 from nar.own import capture_architecture
 
 BERT = {
@@ -58,5 +58,5 @@ def test_without_a_class_it_is_the_bare_model(read):
     ],
 )
 def test_what_is_no_configuration_is_told(read, said, reason):
-    with pytest.raises(CaptureError, match=reason):
+    with pytest.raises(NarError, match=reason):
         read(said)

@@ -1,19 +1,23 @@
 """The networks of diffusers: each class in its default configuration, and published checkpoints."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Any, cast
 
 from torch import nn
 
+from nar.base.errors import CaptureError
+from nar.base.model_folders import read_json
+from nar.base.suggestions import close_names
 from nar.base.workspace import package_yaml
-from nar.capture import CaptureInputs
+from nar.capture import Capture, CaptureInputs
 from nar.zoo.building import on_fake_cpu, on_meta
 from nar.zoo.example import Entry as InputEntry
 from nar.zoo.example import made
 from nar.zoo.libraries import import_library, library_version
-from nar.zoo.source import Entry, Source, by_forward
+from nar.zoo.source import CaptureNamed, Entry, Source, by_forward
 from nar.zoo.sources.tables import knowing_values
 
 _CLASSES_OF_TASK: dict[str, str] = {
@@ -79,15 +83,50 @@ def _entry(model: str) -> Entry | None:
     if model not in _names() or model_class is None:
         return None
     published = _checkpoints()[class_name][checkpoint] if checkpoint else {}
-    by_shapes = by_forward(
-        partial(model_class, **published.get("config", {})),
-        partial(_inputs, more=published.get("inputs", {})),
-        follow=on_fake_cpu if class_name in _table()["on_cpu"] else on_meta,
-    )
-    by_values = partial(knowing_values, capture=by_shapes)
-    capture = by_values if class_name in _table()["by_values"] else by_shapes
+    build = partial(model_class, **published.get("config", {}))
+    capture = _capture(class_name, build, partial(_inputs, more=published.get("inputs", {})))
     module = model_class.__module__.rpartition(".")[2]
     return Entry(module, TASK_OF.get(class_name, "text-to-image"), capture)
+
+
+def capture_diffusers_config(path: Path, *, name: str) -> Capture:
+    """The graph of the network that a ``config.json`` of diffusers describes.
+
+    Args:
+        path: The file: a ``_class_name`` and its settings.
+        name: Name of the model, for errors.
+
+    Raises:
+        CaptureError: NAR knows no inputs for the class, or diffusers has none; the nearest names
+            and the version that wrote the file are given.
+        MissingLibraryError: diffusers is not installed.
+    """
+    content = read_json(path)
+    library = import_library("diffusers")
+    class_name = str(content["_class_name"])
+    if class_name not in described_classes() or not hasattr(library, class_name):
+        near = ", ".join(close_names(class_name, described_classes())) or "none"
+        wrote = content.get("_diffusers_version", "unknown")
+        reason = (
+            f"wanted a network of diffusers {library.__version__} whose inputs are known, came "
+            f"{class_name}, of version {wrote}; near: {near}"
+        )
+        raise CaptureError(name, "-", reason)
+    settings = {key: each for key, each in content.items() if not key.startswith("_")}
+    build = partial(getattr(library, class_name).from_config, settings)
+    return _capture(class_name, build, partial(_inputs, more={}))(name)
+
+
+def _capture(
+    class_name: str,
+    build: Callable[[], nn.Module],
+    inputs: Callable[[nn.Module], CaptureInputs],
+) -> CaptureNamed:
+    """How a class is captured, as the table says."""
+    follow = on_fake_cpu if class_name in _table()["on_cpu"] else on_meta
+    by_shapes = by_forward(build, inputs, follow=follow)
+    by_values = partial(knowing_values, capture=by_shapes)
+    return by_values if class_name in _table()["by_values"] else by_shapes
 
 
 def _inputs(model: nn.Module, *, more: Mapping[str, InputEntry]) -> CaptureInputs:

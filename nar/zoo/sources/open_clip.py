@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from nar.capture import CaptureInputs
+from nar.base.model_folders import read_json
+from nar.capture import Capture, CaptureInputs
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
 from nar.zoo.sources.transformers.sizes import published_config, published_sizes
@@ -98,6 +99,22 @@ def _inputs(config: Config, _module: nn.Module) -> CaptureInputs:
     return CaptureInputs(
         (torch.empty(1, 3, height, width), torch.zeros(1, tokens, dtype=torch.long))
     )
+
+
+def capture_open_clip_config(path: Path, *, name: str) -> Capture:
+    """The graph of the two towers that an ``open_clip_config.json`` describes.
+
+    Args:
+        path: The file: a ``model_cfg``, or what stands in one.
+        name: Name of the model, for errors.
+
+    Raises:
+        CaptureError: It describes no model that open_clip builds.
+        MissingLibraryError: open_clip is not installed.
+    """
+    content = read_json(path)
+    config: Config = content.get("model_cfg", content)
+    return by_forward(partial(_build, config), partial(_inputs, config))(name)
 
 
 OPEN_CLIP = Source(

@@ -5,14 +5,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
+from nar.base.errors import CaptureError
+from nar.base.model_folders import read_json
+from nar.base.suggestions import close_names
 from nar.base.workspace import package_lines
-from nar.capture import CaptureInputs
+from nar.capture import Capture, CaptureInputs
 from nar.labels.families import family_of
 from nar.zoo.libraries import import_library
 from nar.zoo.source import Entry, Source, by_forward
@@ -48,6 +52,52 @@ def _module(model: str) -> str:
 def _inputs(module: nn.Module) -> CaptureInputs:
     config = cast("Mapping[str, Any]", module.pretrained_cfg)
     return CaptureInputs((torch.empty(1, *config["input_size"]),))
+
+
+# Entries of ``model_args`` that would fetch or load something, or that the file itself says.
+_LEFT_OUT = frozenset({
+    "cache_dir", "checkpoint_path", "model_name", "pretrained", "pretrained_cfg",
+    "pretrained_cfg_overlay", "pretrained_strict", "scriptable",
+})  # fmt: skip
+# Chosen: larger images than any of timm's models takes.
+_MAX_SIDE = 4_096
+
+
+def capture_timm_config(path: Path, *, name: str) -> Capture:
+    """The graph of the model that a ``config.json`` of timm describes.
+
+    Args:
+        path: The file: an ``architecture``, with ``num_classes``, ``model_args`` and an input size.
+        name: Name of the model, for errors.
+
+    Raises:
+        CaptureError: timm has no such model; the nearest names are given. Or it cannot be built.
+        MissingLibraryError: timm is not installed.
+    """
+    content = read_json(path)
+    timm = import_library("timm")
+    model = str(content["architecture"])
+    if not timm.models.is_model(model):
+        near = ", ".join(close_names(model, timm_names()))
+        reason = f"timm {timm.__version__} has no architecture {model}"
+        raise CaptureError(name, "-", f"{reason}; near: {near}" if near else reason)
+    given = content.get("model_args") or {}
+    options = {key: each for key, each in given.items() if key not in _LEFT_OUT}
+    if isinstance(content.get("num_classes"), int):
+        options.setdefault("num_classes", content["num_classes"])
+    build = partial(timm.create_model, model, pretrained=False, **options)
+    size = (content.get("pretrained_cfg") or {}).get("input_size")
+    return by_forward(build, _inputs if size is None else partial(_of_size, size))(name)
+
+
+def _of_size(size: object, _module: nn.Module) -> CaptureInputs:
+    if not (isinstance(size, list) and len(size) == 3 and all(map(_is_side, size))):
+        raise ValueError(f"wanted an input_size of three extents up to {_MAX_SIDE}, came {size}")
+    return CaptureInputs((torch.empty(1, *size),))
+
+
+def _is_side(extent: object) -> bool:
+    return isinstance(extent, int) and 1 <= extent <= _MAX_SIDE
 
 
 TIMM = Source(

@@ -1,0 +1,181 @@
+"""What files and folders are: each case of `tests/held.py` is answered, or told what it is."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from held import write_held
+
+from nar.answers.naming import code_of, known_or_captured
+from nar.base.errors import NarError, UnknownArchitectureError
+from nar.base.model_files import FILES, kind_of_file, told
+from nar.base.model_folders import kind_of_json, named_in_folder
+from nar.corpus import shipped_corpus
+from nar.web.uploads import Files
+
+# Case -> what is said of it: the whole sentence that follows the name, or a part of it.
+SAID = {
+    "M.ONNX": "Error parsing message with type",
+    "bad.onnx": "a page of HTML in place of a model, .*: fetch the file again",
+    "lfs.onnx": "a pointer of Git LFS .*; `git lfs pull` fetches the file",
+    "old.pt2": "wanted an archive of torch.export.save",
+    "m.pt2.zip": "wanted an archive of torch.export.save",
+    "ts.pt": "a TorchScript program, .*torch.onnx.export",
+    "ts.jit": "a TorchScript program, .*torch.onnx.export",
+    "m.keras": r"a Keras model, .*keras.saving.load_model\('.*m.keras'\).export",
+    "keras3": "a configuration of Keras, .*keras.saving.load_model",
+    "saved": "a saved model of TensorFlow, .*tf2onnx.convert --saved-model .*saved --output",
+    "frozen.pb": "a TensorFlow graph, .*tf2onnx.convert --graphdef",
+    "tfjs": "a graph of TensorFlow.js, .*tf2onnx.convert --tfjs .*model.json",
+    "tfjs_layers": "layers of TensorFlow.js, .*tensorflowjs_converter",
+    "paddle3": "a PaddlePaddle program, .*paddle2onnx .*inference.json",
+    "m.pdmodel": "a PaddlePaddle model, .*paddle2onnx .*m.pdmodel",
+    "m.mlmodel": "a Core ML model, .*coremltools",
+    "x.mlpackage": "a Core ML package, .*; name the model that it was made from",
+    "model.xml": "an OpenVINO model, .*; name the model that it was made from",
+    "m.param": "an ncnn model, .*; name the model that it was made from",
+    "m.engine": "a TensorRT engine, .*; name the .onnx that it was built from",
+    "m.mlir": "a module of MLIR or StableHLO, ",
+    "m.stablehlo": "a module of MLIR or StableHLO, ",
+    "m.pte": "a program of ExecuTorch, .*; name the .pt2 that it was lowered from",
+    "m.ort": "onnxruntime's own format, .*; name the .onnx that it was made from",
+    "m.mar": "an archive of TorchServe, .*; `unzip .*m.mar`",
+    "m.nemo": "an archive of NeMo, .*; `tar xf .*m.nemo`",
+    "m.msgpack": "a file of weights of Flax, .*; name the config.json beside it",
+    "m.cfg": "a configuration of Darknet, .*darknet2onnx",
+    "m.prototxt": "a Caffe model, .*caffe2onnx.convert",
+    "m.caffemodel": "a Caffe model, .*caffe2onnx.convert",
+    "m.npz": "a file of arrays of NumPy, ",
+    "m.pkl": "a pickle, .*; reading it would run code, so name the class",
+    "m.joblib": "a pickle, .*; reading it would run code, so name the class",
+    "mlflow": "a model of MLflow, .*; its data is a pickle, so name the class",
+    "spacy": "a pipeline of spaCy, ",
+    "yolo": "a configuration of ultralytics, .*`yolo export model=.*mynet.yaml format=onnx`",
+    "params": "sizes of a Llama as Meta publishes it, .*convert_llama_weights_to_hf",
+    "tokenizer_only": "a tokenizer without a model, .*; name the config.json of its model",
+    "lit": "a run of Lightning, .*; name the class that made it, .*, or its .ckpt",
+    "diffusers": r"StableDiffusionPipeline; name one of its networks: .*unet "
+    r"\(UNet2DConditionModel\), .*text_encoder \(CLIPTextModel\)$",
+    "hf_newer": r"knows no model_type zeta9; version 9.1.0 wrote it: pip install -U "
+    "'transformers>=9.1.0'",
+    "hf_newer_class": "has no class LlamaForFooBar; near: LlamaForCausalLM",
+    "hf_remote": "knows no model_type deepthing; its code is not run; if you trust it: "
+    "`nar search .*modeling_deepthing.py:DeepThingForCausalLM`",
+}
+# Case -> parameters of the model that is captured, and the notes about what stands beside it.
+GPTQ = r"Its weights are quantised \(gptq, 4 bits\), which is no part of the design."
+CAPTURED = {
+    "hf_gptq": (95_040, GPTQ),
+    "hf_bnb": (95_040, r"quantised \(bitsandbytes, 4 bits\)"),
+    "mlx": (88_640, r"quantised \(MLX, 4 bits\)"),
+    "hf_flash": (95_040, "^$"),
+    "hf_remote_known": (95_040, "own code is not run: this is LlamaForCausalLM of transformers. .*"
+        "modeling_x.py:XForCausalLM"),
+    "onnx_folder": (110_528, "^$"),
+    "st": (110_528, "After it sentence-transformers puts Pooling."),
+    "st_sub": (110_528, "^$"),
+    "diffusers/text_encoder": (22_816, "^$"),
+    "diffusers/unet": (792_964, "^$"),
+    "timm_hub": (5_526_346, "^$"),
+    "timm_hub_args": (11_330_122, "^$"),
+    "open_clip": (229_377, "^$"),
+    "peft": (109_482_240, "It is google-bert/bert-base-uncased with LoRA r=8 on query, value; "),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("held")
+    write_held(directory)
+    return directory
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_what_is_not_read_is_told_what_it_is_and_the_way_out(held, case):
+    with pytest.raises(NarError, match=SAID[case]):
+        known_or_captured(shipped_corpus(), str(held / case))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CAPTURED)
+def test_what_is_read_has_its_parameters_and_its_notes(held, case):
+    asked = known_or_captured(shipped_corpus(), str(held / case))
+    parameters, note = CAPTURED[case]
+    assert asked.architecture.parameters == parameters
+    assert re.search(note, " ".join(asked.assumed.notes if asked.assumed else ()))
+
+
+def test_each_ending_stands_in_one_row():
+    ends = [end for kind in FILES for end in kind.ends]
+    assert len(ends) == len(set(ends)) > 100
+    assert all(end == end.lower() for end in ends)
+
+
+@pytest.mark.parametrize("kind", FILES, ids=lambda kind: kind.what)
+def test_each_row_says_a_way_out_or_is_read(kind):
+    assert kind.reading != "none" or kind.way_out
+    assert "{" not in told(Path("a.b"), kind.what, kind.way_out)
+
+
+def test_first_bytes_go_before_the_name(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"GGUF\3\0\0\0")
+    assert kind_of_file(path).what == "a GGUF file"
+    path.write_bytes(bytes(4) + b"TFL3")
+    assert kind_of_file(path).what == "a TensorFlow Lite model"
+    path.write_bytes(b"\xef\xbb\xbf\n <!DOCTYPE HTML>")
+    assert "a page of HTML" in kind_of_file(path).what
+
+
+def test_an_empty_file_is_told_from_one_that_is_not_there(tmp_path):
+    path = tmp_path / "model.onnx"
+    assert kind_of_file(path).what == "an ONNX model"
+    path.touch()
+    assert kind_of_file(path).what == "an empty file"
+
+
+def test_a_repository_with_a_model_in_it_is_asked_about_its_code(tmp_path):
+    (tmp_path / "weights.onnx").touch()
+    assert named_in_folder(tmp_path).name == str(tmp_path / "weights.onnx")
+    (tmp_path / "net.py").touch()
+    assert code_of(str(tmp_path)) == tmp_path
+
+
+def test_a_configuration_of_something_else_means_no_model(tmp_path):
+    (tmp_path / "config.json").write_text('{"learning_rate": 0.1}')
+    assert named_in_folder(tmp_path) is None
+    assert kind_of_json([]) is None
+
+
+def test_a_path_that_leaves_its_folder_is_not_followed(tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    module = '[{"idx": 0, "path": "..", "type": "sentence_transformers.models.Transformer"}]'
+    (inner / "modules.json").write_text(module)
+    with pytest.raises(NarError, match="wanted a Transformer among its modules"):
+        named_in_folder(inner)
+
+
+def test_a_misspelt_file_is_told_with_those_beside_it(tmp_path):
+    (tmp_path / "resnet18.onnx").touch()
+    wrong = str(tmp_path / "resnet81.onnx")
+    with pytest.raises(UnknownArchitectureError, match=r"did you mean .*resnet18.onnx\?"):
+        known_or_captured(None, wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("m.TFLITE", "a TensorFlow Lite model, .*tf2onnx"),
+        ("m.safetensors", "`nar search m.safetensors` in a shell reads a file of weights"),
+        ("notes.xyz", "of no kind that NAR knows"),
+    ],
+)
+def test_the_page_says_the_same(name, said):
+    async def nothing():
+        yield b""
+
+    with pytest.raises(NarError, match=said):
+        asyncio.run(Files(1).graph(name, nothing()))
