@@ -16,7 +16,7 @@ from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
 from nar.own.construct.evidence.lookup import Evidence
 from nar.own.construct.evidence.repository import Repository
-from nar.own.construct.evidence.settings import MissingSettingError
+from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
 from nar.own.construct.findings import Findings
 from nar.own.construct.makers import (
     NotBuiltError,
@@ -25,7 +25,7 @@ from nar.own.construct.makers import (
     makers_of,
     needs,
 )
-from nar.own.construct.proposals import Proposal, Target
+from nar.own.construct.proposals import Proposal, Target, short
 from nar.own.construct.stated_calls import StatedCalls
 
 _MOST_PROPOSALS = 14  # Chosen: each may build a large model; later ones are guesses
@@ -129,17 +129,27 @@ class Construction:
             try:
                 return proposal.make()
             except MissingSettingError as error:
-                filled = proposal.fill(error.setting) if proposal.fill else None
+                fill = proposal.fill or partial(self._fill, error.holder)
+                filled = fill(error.setting)
                 if filled is None:
                     raise
                 self._findings.value(filled.name, filled.value, filled.place)
         return proposal.make()
+
+    def _fill(self, holder: Settings | None, name: str) -> AssumedValue | None:
+        """Give a configuration that a call holds a name that it lacks, and say so."""
+        stated = self._evidence.stated_or_usual(name, (name,)) if holder is not None else None
+        if holder is None or stated is None or name in holder:
+            return None
+        holder[name] = settings_of(stated.value)
+        return AssumedValue(name, short(stated.value), stated.place)
 
     def _proposed(self) -> Iterator[Proposal]:
         if not self._target.required:
             yield from self._files()
             yield from self._overriding()
             yield Proposal(self._target.called)
+            yield from self._stated.of_calls(most_missing=0)
             return
         if len(self._target.required) == 1:
             name = self._target.required[0]
@@ -184,11 +194,7 @@ class Construction:
         if len(ready) == 1 and ready[0][0].path == self._repository.path:
             yield from self._functions()
             return
-        stated = [
-            each for each in self._stated.of_calls(most_missing=0, is_whole=True) if each.values
-        ]
-        if len({tuple((v.name, v.value) for v in each.values) for each in stated}) == 1:
-            yield stated[0]
+        yield from self._stated.only_one()
 
     def _functions(self) -> Iterator[Proposal]:
         """Functions of the repository that make it, run and caught."""

@@ -3,16 +3,17 @@
 import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from types import ModuleType
 from typing import Any, Final
 
 from nar.graphs.assumed import AssumedValue
 from nar.own.construct.config_objects import Configured
 from nar.own.construct.configs import configurations, wants_settings
-from nar.own.construct.evidence.calls import calls_of
+from nar.own.construct.evidence.calls import Call, calls_of
 from nar.own.construct.evidence.evaluator import Definitions, is_settings_name
 from nar.own.construct.evidence.expressions import Expression, UnknownValueError
-from nar.own.construct.evidence.lookup import BY_NAME, Evidence
+from nar.own.construct.evidence.lookup import BY_NAME, Evidence, Stated, is_open
 from nar.own.construct.evidence.settings import Settings, settings_of
 from nar.own.construct.findings import Findings
 from nar.own.construct.makers import values_given
@@ -23,6 +24,7 @@ from nar.own.construct.targets import targeted
 _CALLS_TRIED: Final = 6
 _USUAL_SIDE: Final = "224"
 _OTHER_SIDE: Final = 256
+_PATHS_OF_EXAMPLES: Final = ("/path/", "path/to/", "./path/to", "<", "your_")
 
 
 class StatedCalls:
@@ -80,9 +82,7 @@ class StatedCalls:
         """
         names = list(self._target.parameters)
         tried = 0
-        for call in calls_of(
-            self._evidence.repository, self._target.name, self._evidence.repository.path
-        ):
+        for call in self._calls:
             given = call.arguments(names)
             known, configured, unknown = self._known(given)
             missing = [name for name in self._target.required if name not in known]
@@ -97,6 +97,42 @@ class StatedCalls:
                 return
             yield from self.completed(known, configured, call.place)
 
+    @cached_property
+    def _calls(self) -> tuple[Call, ...]:
+        """Its calls, those last that a script with its defaults does not reach."""
+        repository = self._evidence.repository
+        calls = calls_of(repository, self._target.name, repository.path)
+        if len(calls) < 2:
+            return tuple(calls)
+        return tuple(sorted(calls, key=lambda call: self._is_reached(call) is False))
+
+    def _is_reached(self, call: Call) -> bool | None:
+        return self._evidence.evaluator.is_reached(Expression(call.path, call.tree, call.node))
+
+    def only_one(self) -> Iterator[Proposal]:
+        """The call that scripts build it with, where they build it in one way.
+
+        What a file does with its own class is a trial of it, and tests are trials too. A call with
+        an argument that is not known may be another way, so then there is none.
+        """
+        repository, names = self._evidence.repository, list(self._target.parameters)
+        ways: dict[tuple[tuple[str, str], ...], Call] = {}
+        for call in self._calls:
+            is_trial = call.path == repository.path or repository.is_test(call.path)
+            if is_trial or self._is_reached(call) is False:
+                continue
+            given = call.arguments(names)
+            known, configured, unknown = self._known(given)
+            if configured or unknown or not call.is_plain or any(map(_is_settings, given.values())):
+                return
+            values = ((name, short(make())) for name, make in known.items())
+            ways.setdefault(tuple(sorted(values)), call)
+        if len(ways) == 1:
+            (way, call), *_ = ways.items()
+            if way:
+                known, _, _ = self._known(call.arguments(names))
+                yield from self.completed(known, (), call.place)
+
     def completed(
         self,
         known: dict[str, Callable[[], Any]],
@@ -109,6 +145,9 @@ class StatedCalls:
         fills = [each.fill for each in configured if each.fill]
         for each in configured:
             values += each.values
+        for name, told in ({} if known else self._told_at_once()).items():
+            makers[name] = _constant(settings_of(told.value))
+            values.append(AssumedValue(name, short(told.value), told.place))
         for name in self._target.required:
             if name in makers:
                 continue
@@ -137,6 +176,16 @@ class StatedCalls:
             changed = (replace(v, value=str(_OTHER_SIDE)) if v.name in sides else v for v in values)
             make = self._calling(makers | sides, noted, place)
             yield Proposal(make, tuple(changed), fill)
+
+    def _told_at_once(self) -> dict[str, Stated]:
+        """What one place tells of nearly all parameters, of those with a default as well."""
+        source = self._evidence.whole_source(tuple(self._target.parameters))
+        told = self._evidence.evaluator.known(source.values) if source is not None else {}
+        return {
+            name: Stated(told[name], source.place)
+            for name in self._target.parameters
+            if source is not None and name in told and not is_open(name, told[name])
+        }
 
     def _calling(
         self, makers: Mapping[str, Callable[[], Any]], noted: Collection[str], place: str
@@ -176,7 +225,10 @@ class StatedCalls:
                 configured.append(config)
                 known[name] = config.make
             else:
-                known[name] = _working_out(self._evidence, found)
+                # A path in an example is the reader's own: the default does without it.
+                is_elsewhere = isinstance(value, str) and value.startswith(_PATHS_OF_EXAMPLES)
+                if not is_elsewhere or self._target.parameters[name].is_required:
+                    known[name] = _working_out(self._evidence, found)
         return known, tuple(configured), unknown
 
     def _check_covered(self, name: str, value: object) -> None:

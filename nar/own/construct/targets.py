@@ -16,6 +16,8 @@ _KEYS = {
     "target": True,
     "_target_": True,
     "class_path": True,
+    "class": True,
+    "cls": True,
     "class_name": False,
     "type": False,
     "name": False,

@@ -11,6 +11,13 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
     (re.compile(pattern), value)
     for pattern, value in (
         (r"pad(ding)?_?(idx|id|index|token_?id)$|_pad_idx$|^ignore_index$", 0),
+        # Counts of what lies in data: the structure is the same with any.
+        (r"^(n|num|m)_?(users?|items?|entit(y|ies)|ents?|relations?|rels?|nodes?|features_sparse)$"
+         r"|(user|item|entity|relation|node)s?_?(num|count|n)$", 1000),
+        (r"^max_action$|action_?(scale|limit|bound|range)$", 1.0),
+        # Observations of control from pixels: three frames of 84 by 84, as in most of its code.
+        (r"^(obs|observation|state)_shape$", (9, 84, 84)),
+        (r"^(action|act)_shape$", (4,)),
         (r"vocab|num_(tokens|embeddings)|n_(symbols|tokens|words)|ntokens?$", 1000),
         (r"^c_dim$|label_dim$|(layer|block|stage)_?(id|idx|index|i)$|^(idx|index|i)$|^layer$", 0),
         (r"drop|^p_|dropout_?p$", 0.1),
@@ -22,7 +29,8 @@ _USUAL: Final[tuple[tuple[re.Pattern[str], Any], ...]] = tuple(
         (r"patch_?size$", 16),
         (r"kernel_?sizes?$|^kernel$|^ks$|^k$", 3),
         (r"(image|img|input|crop)_?(size|resolution|dim)$|resolution$|sample_size$", 224),
-        (r"num_?(class|labels|cls)$|n_?(class|labels)$|^nc$|classes$", 10),
+        (r"num_?(class|labels|cls)$|n_?(class|labels)$|^nc$|classes$|class(es)?_(num|count)$", 10),
+        (r"^device$", "cpu"),
         (r"(^|_)(n_?mels?|mels|mel_channels|num_mels|n_mel_channels|mel_bins?)$", 80),
         (r"^(in|input|num_in|n|img|image)_?(channels?|chans|chs?|nc|planes?)$|^channels?$", 3),
         (r"^(out|output|num_out)_?(channels?|chans|chs?|nc|planes?)$", 64),

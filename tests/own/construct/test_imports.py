@@ -314,3 +314,25 @@ def test_a_part_that_the_repository_compiles_has_a_stand_in(tmp_path):
     asked = Asked(f"{tmp_path}/net.py:Net", IMAGE)
     assert asked.operators == CONV
     assert "align.align.core (compiled by setup.py: a stand-in)" in asked.stand_ins
+
+
+@pytest.mark.parametrize("done", ["core.fill(path)", "core.fill(path, 3)", "x.core.fill(a=path)"])
+def test_a_compiled_function_that_fills_an_array_changes_no_operator(tmp_path, done):
+    module = f"""
+import numpy
+import torch
+from torch import nn
+import kernels_of_nobody as x
+from kernels_of_nobody import core
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+    def forward(self, x_):
+        path = numpy.ones(4, dtype=numpy.float32)
+        {done}
+        return self.layer(x_) * torch.from_numpy(path)
+"""
+    asked = Asked(clone(tmp_path, {"net.py": module}) / "net.py:Net", "1x4")
+    assert asked.weights == 20
+    assert any("kernels_of_nobody" in each for each in asked.stand_ins)

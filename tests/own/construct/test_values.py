@@ -6,6 +6,7 @@ import pytest
 from clones import Asked, clone
 
 from nar.base.errors import CaptureError
+from nar.own.construct.evidence.parsed import read_settings
 
 OF_CONFIG = """
 from torch import nn
@@ -578,3 +579,157 @@ net = Net(shape)
     asked, depth = linears(tmp_path, {"net.py": net, "train.py": train})
     assert depth == 3
     assert asked.places["config"] == "train.py:10"
+
+
+NET = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, width=8, side=7):
+        super().__init__()
+        self.side = side
+        self.layer = nn.Linear(width, side)
+    def forward(self, x): return self.layer(x)
+"""
+DEFINE = """
+import argparse
+from net import Net as network
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--task", default="color")
+    parser.add_argument("--width", type=int, default=12)
+    return define(parser.parse_args())
+def define(args):
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "weights"),
+    [
+        ("""if args.task == "gray": return network(4, 4)
+    elif args.task == "color": return network(width=args.width, side=5)
+    else: return network(2, 2)""", 13 * 5),
+        ("""net = network(args.width) if args.task else network(3)
+    if args.task != "color":
+        net = network(5)""", 9 * 7),
+        ("""if args.width > 16: return network(side=2)
+    return network(width=2 * args.width)""", 25 * 7),
+        ("""if not args.task:
+        return network(side=2)
+    return network(side=open("sides").read())""", 9 * 7),
+    ],
+    ids=["of three branches", "two ways at once", "after a branch", "not known"],
+)  # fmt: skip
+def test_the_call_that_the_defaults_reach_goes_before_defaults(tmp_path, calls, weights):
+    files = {"net.py": NET, "main.py": DEFINE.format(calls), "README.md": ""}
+    width = {65: 12, 175: 24}.get(weights, 8)
+    assert Asked(clone(tmp_path, files) / "net.py:Net", f"1x{width}").weights == weights
+
+
+INSTANTIATED = """
+import hydra
+from torch import nn
+class Encoder(nn.Module):
+    def __init__(self, obs_shape, width):
+        super().__init__()
+        self.width, self.layer = width, nn.Conv2d(obs_shape[0], width, 3)
+    def forward(self, x): return self.layer(x).mean((2, 3))
+class Actor(nn.Module):
+    def __init__(self, encoder_cfg, action_shape, hidden):
+        super().__init__()
+        self.encoder = hydra.utils.instantiate(encoder_cfg)
+        self.head = nn.Linear(self.encoder.width, action_shape[0] * hidden)
+    def forward(self, obs): return self.head(self.encoder(obs))
+"""
+ACTOR = """
+width: 6
+agent:
+  class: net.Agent
+  params: {obs_shape: "???", action_shape: "???", encoder_cfg: "${encoder}"}
+actor:
+  class: net.Actor
+  params: {encoder_cfg: "${agent.params.encoder_cfg}", hidden: 3}
+encoder:
+  class: net.Encoder
+  params: {obs_shape: "${agent.params.obs_shape}", width: "${width}"}
+"""
+
+
+def test_places_that_lead_to_places_of_a_configuration_are_followed(tmp_path):
+    files = {"net.py": INSTANTIATED, "config.yaml": ACTOR, "README.md": ""}
+    asked = Asked(clone(tmp_path, files) / "net.py:Actor", "1x9x16x16")
+    assert asked.weights == (9 * 9 + 1) * 6 + (6 + 1) * 4 * 3
+    assert asked.places["obs_shape"] == asked.places["action_shape"] == "assumed from its name"
+    assert asked.places["hidden"].startswith("config.yaml (class: net.Actor)")
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("a: ${b.c}\nb: {c: 3}\n", {"a": 3, "b": {"c": 3}}),
+        ("a: [1, '${x}', 2]\nb: ${a}\n", {"a": [1, 2], "b": [1, 2]}),
+        ("a: ${b}\nb: ${a}\n", {}),
+        ("a: ???\nb: {c: '${a}', d: 'x-${a}'}\n", {"b": {"d": "x-${a}"}}),
+    ],
+    ids=["of a mapping", "in a list", "in a circle", "left open"],
+)
+def test_interpolated_settings_have_no_marks_in_place_of_values(tmp_path, text, held):
+    (tmp_path / "c.yaml").write_text(text)
+    assert read_settings(tmp_path / "c.yaml") == held
+
+
+@pytest.mark.parametrize(
+    "names", ["user_num, item_num", "n_users, m_items", "num_entities, relation_count"]
+)
+def test_counts_that_come_of_data_are_usual_ones(tmp_path, names):
+    first, second = names.split(", ")
+    script = f"import data, net\n{names} = data.load()\nnet = net.Net({names}, 4)\n"
+    module = f"""
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, {first}, {second}, width):
+        super().__init__()
+        self.a, self.b = nn.Embedding({first}, width), nn.Embedding({second}, width)
+    def forward(self, x, y): return self.a(x) * self.b(y)
+"""
+    files = {"net.py": module, "main.py": script, "README.md": ""}
+    asked = Asked(clone(tmp_path, files) / "net.py:Net", "x=1x3:int64", "y=1x3:int64")
+    assert asked.places[first] == asked.places[second] == "assumed from its name"
+    assert asked.places["width"] == "main.py:3"
+
+
+def test_a_factory_takes_what_one_place_tells_of_all_its_parameters(tmp_path):
+    factory = """
+from net import Net
+def defaults():
+    return dict(size=16, width=6, blocks=2, parts="8,4", heads=1, scale=2)
+def create(size, width, blocks, parts="8", heads=4, scale=1):
+    return Net(width, [size // int(part) for part in parts.split(",")])
+"""
+    module = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, width, parts):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width * part) for part in parts)
+    def forward(self, x): return [layer(x) for layer in self.layers]
+"""
+    files = {"net.py": module, "factory.py": factory, "README.md": ""}
+    asked = Asked(clone(tmp_path, files) / "net.py:Net", "1x6")
+    assert asked.values == {"width": "6", "parts": "[2, 4]"}
+
+
+def test_a_path_of_an_example_is_the_readers_own(tmp_path):
+    module = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, width=8, weights=""):
+        super().__init__()
+        if weights: open(weights)
+        self.layer = nn.Linear(width, width)
+    def forward(self, x): return self.layer(x)
+"""
+    readme = '```python\nfrom net import Net\nNet(width=5, weights="/path/to/model.pth")\n```\n'
+    files = {"net.py": module, "README.md": readme}
+    asked = Asked(clone(tmp_path, files) / "net.py:Net", "1x5")
+    assert asked.values == {"width": "5"}

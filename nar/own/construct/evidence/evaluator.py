@@ -88,6 +88,16 @@ class Evaluator:
         finally:
             self._running.discard(id(found.node))
 
+    def is_reached(self, found: Expression) -> bool | None:
+        """Whether an expression is reached where its file is run with its defaults.
+
+        Returns:
+            None where a condition around it is not known.
+        """
+        line = found.node.lineno
+        scope = next(iter(enclosing_functions(found.tree, line)), found.tree)
+        return is_made(scope, found.node, self._condition(found, 0))
+
     def known(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Those of some values that can be worked out."""
         known = {}

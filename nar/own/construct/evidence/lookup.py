@@ -18,6 +18,9 @@ _COMPANIONS = 0.34
 # A configuration needs half of the names that the constructor reads; the rest is looked for.
 _COVERAGE = 0.5
 _SOURCES_TRIED = 6
+# A source that has this share of at least so many parameters is of what has these parameters.
+# Chosen: a parser lacks one or two that are computed; fewer names than these fit by chance.
+_WHOLE, _MANY = 0.85, 6
 # Sizes from here on are never zero in earnest: a parser's 0 waits for the data.
 _SMALLEST_SIZE = 2
 
@@ -116,6 +119,14 @@ class Evidence:
             return None
         equal = {s.path for s in ranked if len(wanted & s.values.keys()) == most}
         return Fitting(ranked[0], most, len(equal) - 1)
+
+    def whole_source(self, names: tuple[str, ...]) -> Source | None:
+        """The best source that has nearly all of many parameters; None where none has."""
+        if len(names) < _MANY:
+            return None
+        wanted = set(names)
+        found = [s for s in self.sources if len(wanted & s.values.keys()) >= _WHOLE * len(wanted)]
+        return min(found, key=self._rank, default=None)
 
     def file_of(self, flag: str, name: str) -> Path | None:
         """The nearest file of settings of a name, else one that commands give for a flag."""

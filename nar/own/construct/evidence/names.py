@@ -54,13 +54,13 @@ def is_changed(scope: ast.AST, name: str) -> bool:
 
 
 def is_made(
-    scope: ast.AST, assignment: ast.Assign, condition: Callable[[ast.expr], bool | None]
+    scope: ast.AST, made: ast.stmt | ast.expr, condition: Callable[[ast.expr], bool | None]
 ) -> bool | None:
-    """Whether an assignment is reached, as far as the conditions around it are known.
+    """Whether an assignment or a call is reached, as far as the conditions around it are known.
 
     Args:
         scope: Function or module that it stands in.
-        assignment: It.
+        made: It.
         condition: The value of a condition; None where it is not known.
 
     Returns:
@@ -68,9 +68,9 @@ def is_made(
     """
     answer: bool | None = True
     for node in ast.walk(scope):
-        if not isinstance(node, ast.If) or not _spans(node, assignment):
+        if not isinstance(node, ast.If) or not _spans(node, made):
             continue
-        is_inside = any(_spans(statement, assignment) for statement in node.body)
+        is_inside = any(_spans(statement, made) for statement in node.body)
         value = condition(node.test)
         if value is None:
             answer = None
@@ -102,7 +102,7 @@ def _statements(scope: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _spans(outer: ast.stmt, inner: ast.stmt) -> bool:
+def _spans(outer: ast.stmt, inner: ast.stmt | ast.expr) -> bool:
     end = outer.end_lineno or outer.lineno
     return outer.lineno <= inner.lineno and (inner.end_lineno or inner.lineno) <= end
 

@@ -5,7 +5,9 @@ A folder of models is asked about one by one, and each question reads the same r
 
 import ast
 import json
+import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,8 +17,14 @@ import yaml
 
 # Chosen: more than the files that are read of one repository.
 _KEPT: Final = 1024
+# A place in the same file that a value is taken from: ``${model.width}``.
+_INTERPOLATION: Final = re.compile(r"\$\{([\w.]+)\}")
+_LEFT_OPEN: Final = "???"  # omegaconf's mark of a value that a script gives
+_NESTED: Final = 8  # Chosen: a value that leads further leads in a circle
 # The parser in C is ten times as fast; some builds of PyYAML are without it.
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_OPEN: Final = object()  # stands for a value that the file does not hold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +100,42 @@ def _settings(path: Path, _mtime_ns: int, _size: int) -> Any:  # noqa: ANN401
     if path.suffix == ".json":
         return json.loads(text)
     try:
-        return yaml.load(text, _LOADER)
+        held = yaml.load(text, _LOADER)
     except yaml.YAMLError as error:
         raise ValueError(str(error).splitlines()[0]) from error
+    return interpolated(held, held) if "${" in text or _LEFT_OPEN in text else held
+
+
+def interpolated(held: Any, whole: Any, depth: int = 0) -> Any:  # noqa: ANN401
+    """Settings with the values that they take from other places of their file, as hydra has them.
+
+    What a script gives and what another file holds is left out: nobody takes its mark for a value.
+
+    Args:
+        held: A part of the file.
+        whole: All of it.
+        depth: Places that lead to this one.
+
+    Example:
+        >>> interpolated({"a": "${b.c}", "d": "???"}, {"b": {"c": 3}})
+        {'a': 3}
+    """
+    if isinstance(held, Mapping):
+        found = ((key, interpolated(value, whole, depth)) for key, value in held.items())
+        return {key: value for key, value in found if value is not _OPEN}
+    if isinstance(held, list):
+        values = (interpolated(value, whole, depth) for value in held)
+        return [value for value in values if value is not _OPEN]
+    if not isinstance(held, str):
+        return held
+    if held == _LEFT_OPEN or depth > _NESTED:
+        return _OPEN
+    alone = _INTERPOLATION.fullmatch(held)
+    if alone is None:
+        return _OPEN if held.startswith("${") else held
+    place = whole
+    for key in alone[1].split("."):
+        if not isinstance(place, Mapping) or key not in place:
+            return _OPEN
+        place = place[key]
+    return interpolated(place, whole, depth + 1)

@@ -9,11 +9,17 @@ from nar.own.construct.evidence.parsed import read_settings
 
 
 class MissingSettingError(AttributeError, KeyError):
-    """A configuration was asked for a name that it lacks."""
+    """A configuration was asked for a name that it lacks.
 
-    def __init__(self, name: str) -> None:
+    Attributes:
+        setting: The name.
+        holder: The configuration, where what asked for the name may be given it there.
+    """
+
+    def __init__(self, name: str, holder: "Settings | None" = None) -> None:
         super().__init__(f"the configuration has no {name!r}")
         self.setting = name
+        self.holder = holder
 
 
 class Settings(dict[str, Any]):

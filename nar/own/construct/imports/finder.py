@@ -1,6 +1,7 @@
 """Imports that nothing else finds: a repository's own folders, generated files, stand-ins."""
 
 import ast
+import importlib
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -129,6 +130,8 @@ class MissingFinder(MetaPathFinder):
             )
             self.findings.stand_in(f"{full} (not installed: {what})")
             return same
+        if any(each.startswith(f"{full}.") for each in SAME_LAYERS):
+            return importlib.import_module(full)
         return StandIn(full, self.findings, self.reason_of(module.partition(".")[0]))
 
     def _generated(self, name: str) -> ModuleSpec | None:

@@ -1,6 +1,9 @@
 """Layers of libraries that are not installed, by the layers of torch with the same parameters."""
 
+import importlib
+import inspect
 import math
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from nar.own.construct.evidence.parsed import read_settings
-from nar.own.construct.evidence.settings import Settings, settings_of
+from nar.own.construct.evidence.settings import MissingSettingError, Settings, settings_of
 
 
 def _linear(inputs: int, outputs: int, bias: bool = True, **_: Any) -> nn.Module:  # noqa: ANN401
@@ -74,6 +77,9 @@ def _attention(
 _FAIRSCALE = "fairscale.nn.model_parallel"
 _APEX_PARALLEL = "apex.transformer.tensor_parallel"
 _MEGATRON = "megatron.core.tensor_parallel"
+# Keys under which versions of hydra name what is called.
+_TARGET_KEYS: Final = ("_target_", "class", "cls", "target")
+_OF_HYDRA: Final = re.compile(r"_\w+_$")  # its own keys: `_recursive_`, `_convert_`
 
 
 class _OmegaConf:
@@ -95,6 +101,27 @@ class _OmegaConf:
         return values
 
     structured = to_container
+
+
+def instantiate(config: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    """What a configuration of hydra names, called with what it holds.
+
+    Raises:
+        MissingSettingError: It lacks an argument that what it names requires.
+    """
+    given = config if isinstance(config, Settings) else settings_of(config)
+    key = next((each for each in _TARGET_KEYS if isinstance(given.get(each), str)), None)
+    if key is None:
+        raise MissingSettingError(_TARGET_KEYS[0], given)
+    module, _, name = given[key].rpartition(".")
+    called = getattr(importlib.import_module(module), name)
+    held = given["params"] if isinstance(given.get("params"), Settings) else given
+    stated = {k: v for k, v in held.items() if k != key and not _OF_HYDRA.match(k)} | kwargs
+    for each in list(inspect.signature(called).parameters.values())[len(args) :]:
+        is_named = each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        if is_named and each.default is inspect.Parameter.empty and each.name not in stated:
+            raise MissingSettingError(each.name, held)
+    return called(*args, **stated)
 
 
 SAME_LAYERS: Final[Mapping[str, Callable[..., Any]]] = {
@@ -145,4 +172,6 @@ SAME_LAYERS: Final[Mapping[str, Callable[..., Any]]] = {
         Settings,
     ),
     "omegaconf.OmegaConf": _OmegaConf,
+    "hydra.utils.instantiate": instantiate,
+    "hydra.utils.call": instantiate,
 }

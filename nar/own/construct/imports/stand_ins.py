@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -203,10 +204,12 @@ def _is_definition(candidate: object) -> bool:
 def _is_report(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any], caller: FrameType | None
 ) -> bool:
-    """Whether a call is a statement by itself that reports something, as to a logger."""
-    if caller is None or not _REPORTS.search(name):
+    """Whether a call is a statement by itself: it reports, as to a logger, or fills arrays."""
+    if caller is None or _has_tensors(args, kwargs):
         return False
-    if _has_tensors(args, kwargs):
+    # A compiled function that is given arrays fills them: their values differ, no operator does.
+    fills = any(isinstance(each, np.ndarray) for each in (*args, *kwargs.values()))
+    if not fills and not _REPORTS.search(name):
         return False
     after = (
         each
